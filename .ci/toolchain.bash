@@ -1,0 +1,161 @@
+# How a machine gets Étude's tools. Sourced by ./dev, which says which piece a command needs.
+#
+# What is already there is used: emsdk (EMSDK, or an emcc on PATH), a CMake, a Node, installed libraries. Only on Debian
+# is anything installed: what its release has, system-wide; what only a newer release has, unpacked in a folder of its
+# own below the user's cache, because adding a newer suite to the system's apt would upgrade its libc.
+
+toolchain=${ETUDE_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/etude/toolchain}
+newer_suite=trixie
+emscripten_oldest=3.1.60
+node_oldest=20
+
+say() { printf '\e[1m» %s\e[0m\n' "$*" >&2; }
+fail() { printf 'dev: %s\n' "$*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null; }
+as_root() { if ((EUID)); then sudo "$@"; else "$@"; fi; }
+at_least() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -1) == "$1" ]]; } # at_least OLDEST FOUND
+
+# One command of the whole toolchain at a time: two would unpack into the same folder.
+locked() {
+  mkdir -p "$toolchain"
+  if have flock; then (flock 9; "$@") 9>"$toolchain/.lock"; else "$@"; fi
+}
+
+# want PROBE:PACKAGE…  A probe is a command or an absolute path; packages whose probe is missing are installed.
+want() {
+  local pair missing=()
+  for pair; do
+    [[ -e ${pair%%:*} ]] || have "${pair%%:*}" || missing+=("${pair##*:}")
+  done
+  ((${#missing[@]})) || return 0
+  have apt-get || { say "not found, and there is no apt-get to install it: ${missing[*]}"; return 0; } # CMake has the last word
+  say "installing ${missing[*]}"
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
+  as_root "${install[@]}" >/dev/null 2>&1 || { as_root apt-get update -qq && as_root "${install[@]}" >/dev/null; }
+}
+
+# apt_newer COMMAND…  apt-get that sees one suite only, in lists of its own. Its address is this machine's own source's
+# with another suite's name, so a mirror stays that mirror.
+apt_newer() {
+  local apt=$toolchain/apt
+  local options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::Lists=$apt/lists"
+    -o APT::Sandbox::User=root)
+  if [[ ! -e $apt/ready ]]; then
+    local mirror signed=/usr/share/keyrings/debian-archive-keyring.gpg
+    mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(COMPONENT)' 'Created-By: Packages' |
+      awk '$1 == "Debian" && $3 == "main" && !found { print $2; found = 1 }')
+    [[ $mirror ]] || fail "no Debian archive among this machine's apt sources - install emsdk, xsimd ≥ 13 and Catch2 ≥ 3 yourself"
+    mkdir -p "$apt/lists/partial"
+    printf "%s [signed-by=$signed] $mirror $newer_suite main\n" deb deb-src >"$apt/sources.list"
+    apt-get "${options[@]}" update
+    touch "$apt/ready"
+  fi
+  apt-get "${options[@]}" "$@"
+}
+
+# unpack_newer FOLDER PACKAGE…  downloads packages and unpacks them below FOLDER, touching nothing else.
+unpack_newer() {
+  local into=$1 downloads deb
+  shift
+  downloads=$(mktemp -d -p "$toolchain")
+  mkdir -p "$into"
+  (cd "$downloads" && apt_newer download "$@")
+  for deb in "$downloads"/*.deb; do dpkg-deb -x "$deb" "$into"; done
+  rm -rf "$downloads"
+}
+
+# ---- the pieces ----
+
+setup_native() {
+  want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
+    /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+  [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/catch2/CMakeLists.txt ]] && return
+  have apt-get || return 0
+  locked setup_libraries
+}
+
+# xsimd and Catch2 as sources: the same ones for every compiler, sanitizer and for wasm.
+setup_libraries() {
+  if [[ ! -e $toolchain/include/xsimd/xsimd.hpp ]]; then
+    say "unpacking xsimd into $toolchain"
+    unpack_newer "$toolchain/xsimd" libxsimd-dev
+    mkdir -p "$toolchain/include"
+    ln -sfn ../xsimd/usr/include/xsimd "$toolchain/include/xsimd"
+  fi
+  if [[ ! -e $toolchain/catch2/CMakeLists.txt ]]; then
+    say "unpacking Catch2 into $toolchain"
+    local downloads
+    downloads=$(mktemp -d -p "$toolchain")
+    (cd "$downloads" && apt_newer source --download-only catch2 && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
+    rm -rf "$toolchain/catch2"
+    mv "$downloads/tree" "$toolchain/catch2"
+    rm -rf "$downloads"
+  fi
+}
+
+# Debian bookworm's Node.js is 18; npm itself can fetch a newer one.
+setup_node() {
+  PATH=$toolchain/node/node_modules/node/bin:$PATH
+  node_is_recent && have npm && return
+  want npm:npm
+  node_is_recent && return
+  say "installing Node.js $node_oldest into $toolchain"
+  locked npm install --silent --no-fund --no-audit --prefix "$toolchain/node" "node@$node_oldest"
+  hash -r
+}
+node_is_recent() { have node && at_least "$node_oldest" "$(node --version | tr -d v)"; }
+
+# Finds Emscripten (emsdk, then PATH, then the folder in the cache) and tells CMakePresets.json through ETUDE_EMSCRIPTEN.
+setup_wasm() {
+  local found
+  setup_native
+  setup_node
+  for found in "${EMSDK:+$EMSDK/upstream/emscripten}" "$(dirname "$(readlink -f "$(command -v emcc || echo /none/emcc)")")" \
+    "$toolchain/emscripten"; do
+    [[ -e $found/emscripten-version.txt ]] || continue
+    at_least "$emscripten_oldest" "$(tr -d '"\n' <"$found/emscripten-version.txt")" || continue
+    export ETUDE_EMSCRIPTEN=$found
+    return
+  done
+  have apt-get || fail "Emscripten ≥ $emscripten_oldest not found - install emsdk and set EMSDK, or put emcc on PATH"
+  want clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 python3:python3
+  locked setup_emscripten
+  export ETUDE_EMSCRIPTEN=$toolchain/emscripten
+}
+
+setup_emscripten() {
+  [[ -e $toolchain/emscripten/emscripten-version.txt ]] && return # another ./dev was faster
+  local root=$toolchain/emscripten.deb
+  say "unpacking Emscripten into $toolchain (1.7 GB; about a minute)"
+  rm -rf "$root"
+  unpack_newer "$root" emscripten binaryen libc6 libstdc++6 libgcc-s1
+
+  # Binaryen was linked against the newer suite's libc: each tool starts through that libc's own loader.
+  local loader libraries tool
+  loader=$(echo "$root"/usr/lib/*/ld-linux-*.so.*)
+  libraries=$(dirname "$loader")
+  mkdir -p "$root/binaryen/bin"
+  for tool in "$root"/usr/bin/wasm*; do
+    printf '#!/bin/sh\nexec "%s" --library-path "%s" "%s" "$@"\n' "$loader" "$libraries" "$tool" >"$root/binaryen/bin/${tool##*/}"
+  done
+  chmod +x "$root"/binaryen/bin/*
+
+  # acorn is what Emscripten parses JavaScript with, typescript what --emit-tsd calls.
+  npm install --silent --no-fund --no-audit --prefix "$root" acorn@8 typescript@5
+  cat >"$root/usr/share/emscripten/.emscripten" <<CONFIG
+import os
+LLVM_ROOT = '/usr/bin'
+LLVM_ADD_VERSION = CLANG_ADD_VERSION = '19'
+BINARYEN_ROOT = '$root/binaryen'
+NODE_JS = '$(command -v node)'
+CACHE = '$root/usr/share/emscripten/cache'
+FROZEN_CACHE = True
+os.environ['PATH'] += ':$root/node_modules/.bin'  # Debian's Emscripten looks for tsc on PATH only
+CONFIG
+  ln -sfn emscripten.deb/usr/share/emscripten "$toolchain/emscripten" # last: it marks the whole as done
+}
+
+setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
+setup_format() { want clang-format-19:clang-format-19; }
+setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
+setup_browser() { want chromium:chromium; }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// An activation by name, as a function of Values, or none at all.
+class Activation {
+ public:
+  using Function = std::function<Value(Value)>;
+  Activation() = default;
+  Activation(const char* name) : name_(name) {}
+  Activation(std::string name) : name_(std::move(name)) {}
+  template <class F>
+    requires std::is_invocable_r_v<Value, F, Value>
+  Activation(F function) : function_(std::move(function)) {}
+
+  /// Its name, if it was chosen by name.
+  const std::string& name() const { return name_; }
+  /// f(x); x itself where there is none. Throws Error(value) listing the known names.
+  Value operator()(Value x) const;
+
+ private:
+  std::string name_;
+  Function function_;
+};
+
+namespace activations {
+
+/// The function called `name`: linear, relu, sigmoid, tanh, softmax, softplus, exponential.
+Activation::Function get(const std::string& name);
+
+}  // namespace activations
+}  // namespace etude

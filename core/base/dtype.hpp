@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+
+namespace etude {
+
+/// Element types. float64 computes only in builds with ETUDE_FLOAT64 (native and tests).
+enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean };
+
+constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::float64: return 8;
+    case DType::float32:
+    case DType::int32: return 4;
+    case DType::uint8:
+    case DType::boolean: return 1;
+  }
+  return 0;
+}
+
+constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+
+/// Keras's name: "float32", "bool", …
+std::string_view name_of(DType dtype);
+/// The dtype of that name; throws Error(dtype) listing those that exist.
+DType dtype_from_name(std::string_view name);
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+/// The float type of new layers, losses and metrics, and what float data is cast to (L-38). "float32" at first.
+/// Set it before layers are made. Source: keras/src/backend/config.py.
+DType floatx();
+void set_floatx(DType dtype);
+
+template <class T> struct DTypeOf;
+template <> struct DTypeOf<float> { static constexpr DType value = DType::float32; };
+template <> struct DTypeOf<double> { static constexpr DType value = DType::float64; };
+template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::int32; };
+template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::uint8; };
+template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
+template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+/// Calls `visitor` with a value-initialised element of `dtype`'s C++ type.
+template <class Visitor> decltype(auto) visit_dtype(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DType::float64: return visitor(double{});
+    case DType::int32: return visitor(std::int32_t{});
+    case DType::uint8: return visitor(std::uint8_t{});
+    case DType::boolean: return visitor(bool{});
+    case DType::float32: break;
+  }
+  return visitor(float{});
+}
+
+}  // namespace etude

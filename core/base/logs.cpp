@@ -1,0 +1,65 @@
+#include "etude/base/logs.hpp"
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+Logs::Logs(std::initializer_list<std::pair<std::string, double>> values) {
+  for (const auto& [name, value] : values) set(name, value);
+}
+
+const Logs::Entry* Logs::find(std::string_view name) const {
+  for (const Entry& entry : entries_)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+double Logs::operator[](std::string_view name) const {
+  if (const Entry* entry = find(name)) return read(*entry);
+  std::string known;
+  for (const Entry& entry : entries_) known += (known.empty() ? "" : ", ") + entry.name;
+  fail(ErrorKind::value, "Logs", '"', name, "\" - expected one of: ", known.empty() ? "(no logs)" : known,
+       " - check the metric's name.");
+}
+
+double Logs::read(const Entry& entry) const {
+  if (!entry.known) {
+    check(source_ && source_->generation() == generation_, ErrorKind::state, "Logs", '"', entry.name,
+          "\" read after its step - logs are valid during their hook, and keep only what was read there - "
+          "read the value inside the callback.");
+    auto& kept = const_cast<Entry&>(entry);
+    kept.value = source_->read(entry.index);
+    kept.known = true;
+  }
+  return entry.value;
+}
+
+void Logs::set(std::string_view name, double value) {
+  for (Entry& entry : entries_)
+    if (entry.name == name) {
+      entry.value = value;
+      entry.known = true;
+      return;
+    }
+  entries_.push_back({std::string(name), value, true, 0});
+}
+
+std::vector<std::pair<std::string, double>> Logs::values() const {
+  std::vector<std::pair<std::string, double>> result;
+  for (const Entry& entry : entries_) result.emplace_back(entry.name, read(entry));
+  return result;
+}
+
+void Logs::attach(std::shared_ptr<LogSource> source, const std::vector<std::string>& names) {
+  source_ = std::move(source);
+  entries_.clear();
+  for (std::size_t i = 0; i < names.size(); ++i) entries_.push_back({names[i], 0, false, i});
+  generation_ = source_->generation();
+}
+
+void Logs::renew() {
+  for (Entry& entry : entries_) entry.known = false;
+  if (source_) generation_ = source_->generation();
+}
+
+}  // namespace etude

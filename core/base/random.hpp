@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace etude {
+
+/// Philox4x32-10: 128 random bits from a key and a counter, the same on every target. There is no state to save
+/// but the counter. Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
+constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
+  auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0], p1 = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// The upper 24 bits as a float in [0, 1).
+constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
+/// Which of several independent sequences of one seed is drawn from.
+enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3 };
+
+/// A sequence of draws from (seed, stream, substream), for host-side work: initial weights and shuffles.
+class Random {
+ public:
+  Random(std::uint64_t seed, RandomStream stream, std::uint32_t substream = 0)
+      : seed_(seed), stream_(static_cast<std::uint32_t>(stream)), substream_(substream) {}
+
+  std::uint32_t bits();
+  /// In [0, 1), 24 bits.
+  float uniform() { return uniform_from_bits(bits()); }
+  /// Standard normal (Box-Muller).
+  double normal();
+  /// A standard normal, drawn again until it lies within two standard deviations.
+  double truncated_normal();
+  /// In [0, bound), without bias.
+  std::uint32_t below(std::uint32_t bound);
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t stream_, substream_;
+  std::uint64_t block_ = 0;
+  std::array<std::uint32_t, 4> drawn_{};
+  int used_ = 4;
+};
+
+/// Fills `order` with a permutation of 0 … order.size()-1 that depends on (seed, epoch) only. Allocates nothing.
+void shuffled_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::uint32_t epoch);
+
+/// Makes initial weights, shuffles and dropout reproducible from here on. Source: keras.utils.set_random_seed.
+void set_random_seed(std::uint64_t seed);
+/// The seed set last (0 at first).
+std::uint64_t random_seed();
+/// A fresh number at each call since set_random_seed: gives each initializer and layer a stream of its own.
+std::uint32_t next_random_stream();
+
+}  // namespace etude

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace etude {
+
+/// Extents of a tensor, outermost first, at most eight of them; row-major. A scalar has rank 0.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 8;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims);
+  explicit Shape(std::span<const std::int64_t> dims);
+
+  std::size_t rank() const { return rank_; }
+  /// Extent of `axis`; a negative axis counts from the end.
+  std::int64_t operator[](std::ptrdiff_t axis) const;
+  std::int64_t& operator[](std::ptrdiff_t axis);
+  /// Number of elements.
+  std::int64_t size() const;
+
+  const std::int64_t* begin() const { return dims_.data(); }
+  const std::int64_t* end() const { return dims_.data() + rank_; }
+
+  void append(std::int64_t extent);
+  /// The same shape with `axis` taken out, or with `extent` put in before `axis`.
+  Shape without(std::ptrdiff_t axis) const;
+  Shape with(std::size_t axis, std::int64_t extent) const;
+  /// Axes [first, last).
+  Shape slice(std::size_t first, std::size_t last) const;
+
+  /// `axis` counted from the front; throws Error(shape) when there is no such axis.
+  std::size_t axis(std::ptrdiff_t axis, std::string_view where) const;
+
+  std::string to_string() const;
+  friend bool operator==(const Shape& a, const Shape& b);
+
+ private:
+  std::array<std::int64_t, max_rank> dims_{};
+  std::size_t rank_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+/// The shape both broadcast to by NumPy's rule; throws Error(shape) naming both.
+Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view where);
+
+}  // namespace etude

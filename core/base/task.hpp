@@ -1,0 +1,136 @@
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+/// Something that is not there yet: a callback's promise, the next batch of an asynchronous generator.
+/// Core awaits it without knowing what kind of event loop will resume it.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  virtual bool ready() const = 0;
+  /// Calls `resume` once, later, from the event loop.
+  virtual void on_ready(std::coroutine_handle<> resume) = 0;
+  /// Throws what went wrong, if anything did.
+  virtual void rethrow() = 0;
+};
+
+using PendingPtr = std::unique_ptr<Pending>;
+
+/// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null, as at
+/// first everywhere: go on. Called often; it should look at its watch and mostly return null.
+using HostYield = PendingPtr (*)();
+inline HostYield& host_yield() {
+  static HostYield hook = nullptr;
+  return hook;
+}
+
+/// Awaits a PendingPtr; an empty one is ready.
+struct PendingAwaiter {
+  PendingPtr pending;
+  bool await_ready() const { return !pending || pending->ready(); }
+  void await_suspend(std::coroutine_handle<> self) { pending->on_ready(self); }
+  void await_resume() {
+    if (pending) pending->rethrow();
+  }
+};
+
+template <class T> class Task;
+
+namespace detail {
+
+/// What all promises share: the coroutine that waits for this one, and the error that ended it.
+struct TaskPromise {
+  std::coroutine_handle<> continuation = std::noop_coroutine();
+  std::exception_ptr error;
+
+  struct Final {
+    bool await_ready() noexcept { return false; }
+    template <class P> std::coroutine_handle<> await_suspend(std::coroutine_handle<P> self) noexcept {
+      return self.promise().continuation;
+    }
+    void await_resume() noexcept {}
+  };
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  Final final_suspend() noexcept { return {}; }
+  void unhandled_exception() { error = std::current_exception(); }
+  PendingAwaiter await_transform(PendingPtr pending) { return {std::move(pending)}; }
+  template <class Awaitable> Awaitable&& await_transform(Awaitable&& awaitable) {
+    return std::forward<Awaitable>(awaitable);
+  }
+};
+
+template <class T> struct TaskResult : TaskPromise {
+  std::optional<T> value;
+  Task<T> get_return_object();
+  void return_value(T result) { value = std::move(result); }
+  T take() { return std::move(*value); }
+};
+
+template <> struct TaskResult<void> : TaskPromise {
+  Task<void> get_return_object();
+  void return_void() {}
+  void take() {}
+};
+
+}  // namespace detail
+
+/// A coroutine that starts when it is awaited, or when `get` is called. Where nothing pends it runs to its end as a
+/// plain function would; in JavaScript it suspends on promises. Move-only.
+template <class T = void> class [[nodiscard]] Task {
+ public:
+  using promise_type = detail::TaskResult<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  explicit Task(Handle handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  /// Runs the child here and now: one that finishes at once costs no suspension, and no stack (symmetric transfer
+  /// alone overflows after some thousands of them, for compilers may not make it a tail call).
+  bool await_ready() {
+    handle_.resume();
+    return handle_.done();
+  }
+  void await_suspend(std::coroutine_handle<> parent) { handle_.promise().continuation = parent; }
+  T await_resume() { return result(); }
+
+  /// Runs it as a plain call. Throws Error(state) if it has to wait for something that only an event loop can bring.
+  T get() {
+    handle_.resume();
+    check(handle_.done(), ErrorKind::state, "Task", "a callback or generator is still pending - expected one that finishes at once - "
+          "await the promise instead of calling get().");
+    return result();
+  }
+
+ private:
+  T result() {
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    return handle_.promise().take();
+  }
+
+  Handle handle_;
+};
+
+template <class T> Task<T> detail::TaskResult<T>::get_return_object() {
+  return Task<T>(Task<T>::Handle::from_promise(*this));
+}
+inline Task<void> detail::TaskResult<void>::get_return_object() {
+  return Task<void>(Task<void>::Handle::from_promise(*this));
+}
+
+}  // namespace etude

@@ -1,0 +1,97 @@
+#include "etude/base/tensor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace etude {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), alignment));
+  return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
+}
+
+}  // namespace
+
+Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
+  for (std::int64_t extent : shape)
+    check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape, " - expected extents of 0 or more - check the sizes.");
+  data_ = allocate(bytes());
+  std::memset(data_.get(), 0, bytes());
+}
+
+Tensor Tensor::borrow(const Shape& shape, DType dtype, void* bytes, std::shared_ptr<void> owner) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.data_ = std::shared_ptr<std::byte>(std::move(owner), static_cast<std::byte*>(bytes));
+  return tensor;
+}
+
+void Tensor::require(DType dtype) const {
+  check(dtype == dtype_, ErrorKind::dtype, "Tensor", "read as ", dtype, " - the tensor holds ", dtype_,
+        " - use astype first.");
+}
+
+void Tensor::fill_from(const void* values, std::size_t count) {
+  check(count == bytes(), ErrorKind::shape, "Tensor", count / size_of(dtype_), " values for shape ", shape_, " - expected ",
+        size(), " - check the shape.");
+  if (count) std::memcpy(data_.get(), values, count);
+}
+
+double Tensor::at(std::int64_t index) const {
+  check(index >= 0 && index < size(), ErrorKind::shape, "Tensor", "element ", index, " - the tensor has ", size(),
+        " elements - choose one of them.");
+  return visit_dtype(dtype_, [&]<class T>(T) {
+    return static_cast<double>(reinterpret_cast<const T*>(data_.get())[index]);
+  });
+}
+
+double Tensor::item() const {
+  check(size() == 1, ErrorKind::shape, "Tensor", "item() of a tensor of shape ", shape_,
+        " - expected exactly one element - index it with at().");
+  return at(0);
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(shape_, dtype_);
+  if (bytes()) std::memcpy(copy.raw(), raw(), bytes());
+  return copy;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  check(shape.size() == size(), ErrorKind::shape, "Tensor", "reshape of ", shape_, " to ", shape, " - expected ", size(),
+        " elements - check the shape.");
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  check(shape_.rank() > 0 && begin >= 0 && begin <= end && end <= shape_[0], ErrorKind::shape, "Tensor", "rows ", begin,
+        " to ", end, " of shape ", shape_, " - expected rows that exist - check the range.");
+  Tensor view = *this;
+  view.shape_[0] = end - begin;
+  const std::int64_t row = shape_[0] ? size() / shape_[0] : 0;
+  const auto offset = static_cast<std::size_t>(begin * row) * size_of(dtype_);
+  view.data_ = std::shared_ptr<std::byte>(data_, data_.get() + offset);
+  return view;
+}
+
+Tensor Tensor::astype(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  Tensor result(shape_, dtype);
+  visit_dtype(dtype_, [&]<class From>(From) {
+    visit_dtype(dtype, [&]<class To>(To) {
+      const auto* in = reinterpret_cast<const From*>(data_.get());
+      auto* out = reinterpret_cast<To*>(result.raw());
+      std::transform(in, in + size(), out, [](From x) { return static_cast<To>(x); });
+    });
+  });
+  return result;
+}
+
+}  // namespace etude

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "etude/base/dtype.hpp"
+#include "etude/base/error.hpp"
+#include "etude/base/shape.hpp"
+
+namespace etude {
+
+/// Data on the host: shape, dtype and contiguous row-major bytes. Copies share the bytes, as NumPy's views do;
+/// `clone` makes a copy of its own.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zeros.
+  explicit Tensor(const Shape& shape, DType dtype = DType::float32);
+
+  /// A copy of `values`, which must hold exactly shape.size() elements.
+  template <class T> static Tensor from(const Shape& shape, std::span<const T> values) {
+    Tensor tensor(shape, dtype_of<T>);
+    tensor.fill_from(values.data(), values.size() * sizeof(T));
+    return tensor;
+  }
+  template <class T> static Tensor from(const Shape& shape, const std::vector<T>& values) {
+    return from(shape, std::span<const T>(values));
+  }
+  template <class T> static Tensor from(const Shape& shape, std::initializer_list<T> values) {
+    return from(shape, std::span<const T>(values.begin(), values.size()));
+  }
+  /// A view of memory that somebody else owns; `owner` keeps it alive. No copy is made.
+  static Tensor borrow(const Shape& shape, DType dtype, void* bytes, std::shared_ptr<void> owner = {});
+
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  std::int64_t size() const { return shape_.size(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
+  /// False for a default-constructed Tensor: there is no data at all.
+  explicit operator bool() const { return data_ != nullptr; }
+
+  std::byte* raw() { return data_.get(); }
+  const std::byte* raw() const { return data_.get(); }
+  /// The elements; throws Error(dtype) when T is not the dtype.
+  template <class T> std::span<T> data() {
+    require(dtype_of<T>);
+    return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
+  }
+  template <class T> std::span<const T> data() const {
+    require(dtype_of<T>);
+    return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
+  }
+
+  /// Element `index` of the flattened tensor, as a double.
+  double at(std::int64_t index) const;
+  /// The value of a tensor of one element.
+  double item() const;
+
+  Tensor clone() const;
+  /// The same bytes seen in another shape of as many elements.
+  Tensor reshape(const Shape& shape) const;
+  /// Rows [begin, end) of axis 0, sharing the bytes.
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// Itself if the dtype is already that one, else a converted copy.
+  Tensor astype(DType dtype) const;
+
+ private:
+  void require(DType dtype) const;
+  void fill_from(const void* values, std::size_t bytes);
+
+  Shape shape_{0};
+  DType dtype_ = DType::float32;
+  std::shared_ptr<std::byte> data_;
+};
+
+}  // namespace etude

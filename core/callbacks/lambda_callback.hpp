@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+
+#include "etude/training/callback.hpp"
+
+namespace etude {
+
+struct LambdaCallbackOptions {
+  std::function<void(int epoch, Logs&)> on_epoch_begin = {}, on_epoch_end = {};
+  std::function<void(Logs&)> on_train_begin = {}, on_train_end = {};
+  std::function<void(std::int64_t step, Logs&)> on_train_batch_begin = {}, on_train_batch_end = {};
+  std::function<void(Logs&)> on_test_begin = {}, on_test_end = {};
+  std::function<void(std::int64_t step, Logs&)> on_test_batch_begin = {}, on_test_batch_end = {};
+  std::function<void(Logs&)> on_predict_begin = {}, on_predict_end = {};
+  std::function<void(std::int64_t step, Logs&)> on_predict_batch_begin = {}, on_predict_batch_end = {};
+};
+
+/// Functions as a callback. Source: keras/src/callbacks/lambda_callback.py.
+class LambdaCallback : public Callback {
+ public:
+  explicit LambdaCallback(LambdaCallbackOptions options) : on_(std::move(options)) {}
+
+  void on_epoch_begin(int epoch, Logs& logs) override { call(on_.on_epoch_begin, epoch, logs); }
+  void on_epoch_end(int epoch, Logs& logs) override { call(on_.on_epoch_end, epoch, logs); }
+  void on_train_begin(Logs& logs) override { call(on_.on_train_begin, logs); }
+  void on_train_end(Logs& logs) override { call(on_.on_train_end, logs); }
+  void on_train_batch_begin(std::int64_t step, Logs& logs) override { call(on_.on_train_batch_begin, step, logs); }
+  void on_train_batch_end(std::int64_t step, Logs& logs) override { call(on_.on_train_batch_end, step, logs); }
+  void on_test_begin(Logs& logs) override { call(on_.on_test_begin, logs); }
+  void on_test_end(Logs& logs) override { call(on_.on_test_end, logs); }
+  void on_test_batch_begin(std::int64_t step, Logs& logs) override { call(on_.on_test_batch_begin, step, logs); }
+  void on_test_batch_end(std::int64_t step, Logs& logs) override { call(on_.on_test_batch_end, step, logs); }
+  void on_predict_begin(Logs& logs) override { call(on_.on_predict_begin, logs); }
+  void on_predict_end(Logs& logs) override { call(on_.on_predict_end, logs); }
+  void on_predict_batch_begin(std::int64_t step, Logs& logs) override { call(on_.on_predict_batch_begin, step, logs); }
+  void on_predict_batch_end(std::int64_t step, Logs& logs) override { call(on_.on_predict_batch_end, step, logs); }
+
+ private:
+  template <class... Arguments, class... Given> static void call(const std::function<void(Arguments...)>& function, Given&&... given) {
+    if (function) function(given...);
+  }
+  LambdaCallbackOptions on_;
+};
+
+namespace callbacks {
+
+inline CallbackPtr lambda(LambdaCallbackOptions options) { return std::make_shared<LambdaCallback>(std::move(options)); }
+
+}  // namespace callbacks
+}  // namespace etude

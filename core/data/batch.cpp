@@ -1,0 +1,54 @@
+#include "etude/data/batch.hpp"
+
+#include <string>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+/// "y sizes: 5, 6", as Keras lists them.
+std::string sizes(std::string_view name, const std::vector<Tensor>& tensors) {
+  std::string text(name);
+  text += " sizes: ";
+  for (std::size_t i = 0; i < tensors.size(); ++i) text += (i ? ", " : "") + std::to_string(tensors[i].shape()[0]);
+  return text;
+}
+
+void check_rows(std::string_view name, const std::vector<Tensor>& tensors, std::string_view where) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    check(static_cast<bool>(tensors[i]), ErrorKind::data, where, name, '[', i,
+          "] holds no data - expected a tensor of shape [samples, ...] - pass one.");
+    check(tensors[i].shape().rank() > 0, ErrorKind::data, where, name, '[', i,
+          "] is a scalar - expected a tensor of shape [samples, ...] - reshape it.");
+  }
+}
+
+}  // namespace
+
+void check_cardinality(const Batch& batch, std::string_view where) {
+  check(!batch.x.empty(), ErrorKind::data, where, "no x - expected one tensor per model input - pass the inputs.");
+  check_rows("x", batch.x, where);
+  check_rows("y", batch.y, where);
+  check_rows("sample_weight", batch.sample_weight, where);
+  bool same = true;
+  for (const auto* tensors : {&batch.x, &batch.y, &batch.sample_weight})
+    for (const Tensor& tensor : *tensors) same = same && tensor.shape()[0] == batch.size();
+  if (!same) [[unlikely]] {
+    std::string text = sizes("x", batch.x);
+    if (!batch.y.empty()) text += "; " + sizes("y", batch.y);
+    if (!batch.sample_weight.empty()) text += "; " + sizes("sample_weight", batch.sample_weight);
+    fail(ErrorKind::data, where, "Data cardinality is ambiguous: ", text,
+         " - expected the same number of samples in all arrays - check the data.");
+  }
+  check(batch.size() > 0, ErrorKind::data, where, "x of shape ", batch.x.front().shape(),
+        " is empty - expected at least one sample - check the data.");
+}
+
+void cast_to_floatx(Batch& batch) {
+  for (auto* tensors : {&batch.x, &batch.y, &batch.sample_weight})
+    for (Tensor& tensor : *tensors)
+      if (is_floating(tensor.dtype())) tensor = tensor.astype(floatx());
+}
+
+}  // namespace etude

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+
+namespace etude {
+
+/// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one
+/// per output in `y` (none when predicting), and in `sample_weight` none or one per output. All are [rows, …].
+struct Batch {
+  std::vector<Tensor> x, y, sample_weight;
+
+  /// Rows of the first input; 0 without one.
+  std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
+};
+
+/// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
+void check_cardinality(const Batch& batch, std::string_view where);
+
+/// Casts floats to floatx() and leaves other dtypes alone (L-38). Copies nothing where the dtype is right already.
+void cast_to_floatx(Batch& batch);
+
+}  // namespace etude

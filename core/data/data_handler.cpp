@@ -1,0 +1,101 @@
+#include "etude/data/data_handler.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+void warn_on_stderr(std::string_view text) {
+  std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+void check_positive(std::string_view name, std::int64_t value) {
+  check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - choose a positive one.");
+}
+
+}  // namespace
+
+DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options)
+    : adapter_(std::move(adapter)), options_(std::move(options)), steps_per_execution_(options_.steps_per_execution) {
+  check(adapter_ != nullptr, ErrorKind::value, "data", "no adapter - expected the data - pass it.");
+  check_positive("steps_per_execution", steps_per_execution_);
+  if (options_.steps_per_epoch) check_positive("steps_per_epoch", *options_.steps_per_epoch);
+  if (!options_.warn) options_.warn = warn_on_stderr;
+  inferred_steps_ = options_.steps_per_epoch ? options_.steps_per_epoch : adapter_->size();
+}
+
+DataHandler::Epochs DataHandler::enumerate_epochs() {
+  epoch_ = pass_ = options_.initial_epoch;
+  taken_ = 0;
+  insufficient_ = false;
+  if (more_epochs()) {
+    begin_pass();
+    enter_epoch();
+  }
+  return Epochs(*this);
+}
+
+void DataHandler::enter_epoch() {
+  taken_in_epoch_ = 0;
+  stopped_ = false;
+  if (adapter_->passes() == Passes::each_epoch && pass_ <= epoch_) begin_pass();
+}
+
+void DataHandler::begin_pass() {
+  adapter_->begin_epoch(pass_++);
+  left_in_pass_ = adapter_->size().value_or(0);
+}
+
+DataHandler::Steps DataHandler::steps() {
+  step_ = 0;
+  enter_step();
+  return Steps(*this);
+}
+
+void DataHandler::enter_step() {
+  // The last execution is shortened, which also truncates N to an epoch that is shorter (L-12, L-13).
+  const std::int64_t left = inferred_steps_ ? *inferred_steps_ - step_ : steps_per_execution_;
+  step_increment_ = std::min(steps_per_execution_, left) - 1;
+}
+
+PendingPtr DataHandler::fetch() {
+  // Arrays are one stream of as many passes as there are epochs, wherever the epochs are cut (L-18).
+  if (adapter_->passes() == Passes::stream && left_in_pass_ == 0 && pass_ < options_.epochs) begin_pass();
+  return adapter_->fetch();
+}
+
+const Batch* DataHandler::take() {
+  const Batch* batch = adapter_->take();
+  if (batch) {
+    ++taken_;
+    ++taken_in_epoch_;
+    --left_in_pass_;
+  }
+  return batch;
+}
+
+void DataHandler::stop_iteration() {
+  check(taken_ > 0, ErrorKind::data, "data",
+        "no batch at all - expected at least one - check the data; a generator that was "
+        "used up must be made anew.");
+  stopped_ = true;
+  step_increment_ = taken_in_epoch_ - step_ - 1;
+  if (!inferred_steps_) {
+    inferred_steps_ = taken_in_epoch_;
+    return;
+  }
+  insufficient_ = true;
+  const std::int64_t wanted = (options_.epochs - options_.initial_epoch) * *inferred_steps_;
+  options_.warn(
+      "Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at "
+      "least "
+      "`steps_per_epoch * epochs` batches (in this case, " +
+      std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
+}
+
+}  // namespace etude

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "etude/data/data_adapter.hpp"
+
+namespace etude {
+
+struct DataHandlerOptions {
+  int initial_epoch = 0;
+  /// Index after the last epoch, not a count (L-6).
+  int epochs = 1;
+  /// Default: all batches of a pass.
+  std::optional<std::int64_t> steps_per_epoch{};
+  std::int64_t steps_per_execution = 1;
+  /// Where warnings go; stderr if empty.
+  std::function<void(std::string_view)> warn{};
+};
+
+/// Cuts an adapter's batches into epochs, executions and steps. Loops read
+///
+///     for (int epoch : data.enumerate_epochs())
+///       for (std::int64_t step : data.steps()) {                         // one execution: step … step +
+///       step_increment
+///         for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
+///           if (PendingPtr pending = data.fetch()) co_await std::move(pending);
+///           const Batch* batch = data.take();
+///           if (!batch) { data.stop_iteration(); break; }
+///         }
+///         if (data.step_increment() < 0) break;                         // this execution got no batch at all
+///       }
+///
+/// Source: DataHandler in keras/engine/data_adapter.py (2.9), without exceptions for the end of data.
+class DataHandler {
+ public:
+  class Epochs;
+  class Steps;
+
+  /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1.
+  DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
+
+  /// The epoch indices from initial_epoch on (L-6), until epochs or until the data ran out (L-15). Arrays start over
+  /// each time this is called; a generator goes on.
+  Epochs enumerate_epochs();
+  /// The first step of each execution of this epoch: 0, N, 2N, … for steps_per_execution N (L-12, L-13).
+  Steps steps();
+
+  /// Steps in this execution, less one: N - 1, or fewer in the last. After `stop_iteration` it counts what came, so
+  /// that step + step_increment() is the last step that ran, and -1 means that none did.
+  std::int64_t step_increment() const { return step_increment_; }
+  /// Steps per epoch; unknown for a generator without steps_per_epoch until its first end (L-16).
+  std::optional<std::int64_t> inferred_steps() const { return inferred_steps_; }
+  std::int64_t steps_per_execution() const { return steps_per_execution_; }
+
+  /// As the adapter's. Arrays with steps_per_epoch go on from pass to pass (L-18).
+  PendingPtr fetch();
+  const Batch* take();
+
+  /// To be called when `take` gave nothing; this epoch is over. Data of unknown size thereby gets its size (L-16);
+  /// otherwise warns, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all.
+  void stop_iteration();
+  /// Whether this epoch's data ended before its steps did.
+  bool stopped() const { return stopped_; }
+  /// Whether the data ran out for good.
+  bool insufficient() const { return insufficient_; }
+
+  DataAdapter& adapter() { return *adapter_; }
+
+ private:
+  void enter_epoch();
+  void begin_pass();
+  void enter_step();
+  bool more_epochs() const { return epoch_ < options_.epochs && !insufficient_; }
+  bool more_steps() const { return !stopped_ && (!inferred_steps_ || step_ < *inferred_steps_); }
+
+  std::unique_ptr<DataAdapter> adapter_;
+  DataHandlerOptions options_;
+  std::optional<std::int64_t> inferred_steps_;
+  std::int64_t steps_per_execution_;
+  int epoch_ = 0, pass_ = 0;
+  std::int64_t step_ = 0, step_increment_ = 0;
+  std::int64_t left_in_pass_ = 0;
+  std::int64_t taken_in_epoch_ = 0, taken_ = 0;
+  bool stopped_ = false, insufficient_ = false;
+};
+
+/// A range of epoch indices, each of which has begun when it is read.
+class DataHandler::Epochs {
+ public:
+  struct Iterator {
+    DataHandler* data;
+    int operator*() const { return data->epoch_; }
+    Iterator& operator++() {
+      ++data->epoch_;
+      if (data->more_epochs()) data->enter_epoch();
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return !data->more_epochs(); }
+  };
+
+  explicit Epochs(DataHandler& data) : data_(&data) {}
+  Iterator begin() const { return {data_}; }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  DataHandler* data_;
+};
+
+/// A range of first steps of executions.
+class DataHandler::Steps {
+ public:
+  struct Iterator {
+    DataHandler* data;
+    std::int64_t operator*() const { return data->step_; }
+    Iterator& operator++() {
+      data->step_ += data->step_increment_ + 1;
+      data->enter_step();
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return !data->more_steps(); }
+  };
+
+  explicit Steps(DataHandler& data) : data_(&data) {}
+  Iterator begin() const { return {data_}; }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  DataHandler* data_;
+};
+
+}  // namespace etude

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+
+namespace etude {
+
+/// The tensor in an IDX file, the format of MNIST and Fashion-MNIST; gzipped files are recognised by their first bytes.
+/// Throws Error(io) when the file cannot be read, Error(data) when it is not whole.
+Tensor read_idx(const std::string& path);
+
+/// The same from memory: uint8, int32, float32, float64 as they are, int8 and int16 as int32. `where` names the source
+/// in errors. Source: yann.lecun.com/exdb/mnist.
+Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where = "IDX");
+
+/// What `bytes`, in gzip format, expand to; throws Error(data) for damaged input and beyond `limit` bytes, and
+/// Error(state) in builds without zlib (ETUDE_ZLIB).
+std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where = "gzip",
+                              std::uint64_t limit = std::uint64_t{1} << 32);
+bool is_gzip(std::span<const std::byte> bytes);
+
+}  // namespace etude

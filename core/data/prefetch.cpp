@@ -1,0 +1,119 @@
+#include "etude/data/prefetch.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace etude {
+
+/// A thread that fills one slot at a time, when told to.
+class Prefetcher::Worker {
+ public:
+  explicit Worker(const Fill& fill) : fill_(fill), thread_([this] { work(); }) {}
+
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      state_ = State::quit;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void start(std::size_t slot) {
+    {
+      const std::lock_guard lock(mutex_);
+      slot_ = slot;
+      state_ = State::asked;
+    }
+    changed_.notify_all();
+  }
+
+  /// Waits for the slot; false: there are no more. Throws what the making of it threw.
+  bool finish() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return state_ == State::done; });
+    state_ = State::idle;
+    if (error_) std::rethrow_exception(std::exchange(error_, {}));
+    return more_;
+  }
+
+ private:
+  enum class State { idle, asked, done, quit };
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return state_ == State::asked || state_ == State::quit; });
+      if (state_ == State::quit) return;
+      const std::size_t slot = slot_;
+      lock.unlock();
+      bool more = false;
+      std::exception_ptr error;
+      try {
+        more = fill_(slot);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      more_ = more;
+      error_ = std::move(error);
+      if (state_ == State::asked) state_ = State::done;
+      changed_.notify_all();
+    }
+  }
+
+  const Fill& fill_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::idle;
+  std::size_t slot_ = 0;
+  bool more_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+Prefetcher::Prefetcher(Fill fill, [[maybe_unused]] bool threaded) : fill_(std::move(fill)) {
+#ifdef ETUDE_THREADS
+  if (threaded) worker_ = std::make_unique<Worker>(fill_);
+#endif
+}
+
+Prefetcher::~Prefetcher() = default;
+
+void Prefetcher::fetch() {
+  if (!worker_ || asked_ || ended_) return;
+  worker_->start(next_);
+  asked_ = true;
+}
+
+std::optional<std::size_t> Prefetcher::take() {
+  if (ended_) return {};
+  fetch();
+  asked_ = false;
+  ended_ = true;  // unless all goes well
+  if (!(worker_ ? worker_->finish() : fill_(next_))) return {};
+  ended_ = false;
+  const std::size_t slot = next_;
+  if (worker_) {
+    next_ = slots - 1 - slot;
+    fetch();
+  }
+  return slot;
+}
+
+void Prefetcher::pause() {
+  if (asked_) {
+    try {
+      worker_->finish();
+    } catch (...) {
+      // It belongs to an item that nobody wants any more.
+    }
+  }
+  asked_ = ended_ = false;
+  next_ = 0;
+}
+
+}  // namespace etude

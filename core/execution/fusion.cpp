@@ -1,0 +1,256 @@
+#include "etude/execution/fusion.hpp"
+
+#include <algorithm>
+#include <queue>
+
+namespace etude {
+namespace {
+
+template <class O> bool is(const Node& node) { return std::holds_alternative<O>(node.op); }
+
+bool is_view(const Node& node) { return is<op::Reshape>(node) || is<op::StopGradient>(node) || is<op::AllReduce>(node); }
+bool is_leaf(const Node& node) { return is<op::Input>(node) || is<op::Read>(node); }
+/// Computed in registers by whoever reads it, unless it has to be in memory.
+bool is_implicit(const Node& node) { return is<op::Broadcast>(node) || is<op::Constant>(node); }
+bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
+
+std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+Fusion::Fusion(const Graph& graph, std::span<const Value> results, std::span<const Value> logs) : graph_(graph) {
+  find_bases();
+  find_phases(results, logs);
+  find_dependencies();
+  form_groups();
+  find_escapes(results, logs);
+}
+
+void Fusion::find_bases() {
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    const Node& node = graph_.node(id);
+    base_.push_back(is_view(node) ? base_[at(node.inputs[0])] : id);
+  }
+}
+
+void Fusion::find_phases(std::span<const Value> results, std::span<const Value> logs) {
+  const std::size_t count = graph_.nodes().size();
+  phase_.assign(count, Phase::never);
+  in_memory_.assign(count, false);
+  const auto want = [&](NodeId id, Phase phase) {
+    id = base(id);
+    in_memory_[at(id)] = true;
+    if (phase_[at(id)] != Phase::step) phase_[at(id)] = phase;
+  };
+  for (const Value& value : logs) want(value.id(), Phase::logs);
+  for (const Value& value : results) want(value.id(), Phase::step);
+  for (const Graph::Assignment& assignment : graph_.assignments()) want(assignment.current, Phase::step);
+
+  const auto overwritten = [&](NodeId id) {
+    const Node& node = graph_.node(base(id));
+    const auto* read = std::get_if<op::Read>(&node.op);
+    return is<op::Input>(node) || (read && std::ranges::any_of(graph_.assignments(), [&](const auto& assignment) {
+                                     return assignment.variable == read->variable;
+                                   }));
+  };
+  // From the last node to the first: a node is needed when those that read it are. The logs come after the step, when the
+  // batch and the variables' old values are gone: who reads those belongs to the step.
+  for (auto id = static_cast<NodeId>(count) - 1; id >= 0; --id) {
+    Phase& phase = phase_[at(id)];
+    if (phase == Phase::never) continue;
+    const Node& node = graph_.node(id);
+    const bool through_broadcast = std::ranges::any_of(node.inputs, [&](NodeId input) {
+      const Node& producer = graph_.node(base(input));
+      return is<op::Broadcast>(producer) && overwritten(producer.inputs[0]);
+    });
+    if (!is_leaf(node) && (through_broadcast || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
+    for (NodeId input : node.inputs) {
+      Phase& needed = phase_[at(base(input))];
+      if (needed != Phase::step) needed = phase;
+    }
+  }
+}
+
+void Fusion::find_dependencies() {
+  dependencies_.resize(graph_.nodes().size());
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    const Node& node = graph_.node(id);
+    if (phase_[at(id)] == Phase::never || base(id) != id) continue;
+    for (NodeId input : node.inputs) {
+      NodeId source = base(input);
+      const Node& producer = graph_.node(source);
+      if (!is_fusable(node) && !is<op::Broadcast>(node)) {
+        // A kernel that is no program reads memory.
+        if (is_implicit(producer)) in_memory_[at(source)] = true;
+      } else if (is<op::Broadcast>(producer) && !is<op::Broadcast>(node)) {
+        source = base(producer.inputs[0]);
+        // One broadcast is read through strides; of two in a row the first must have happened, unless it repeats a number.
+        const Node& inner = graph_.node(source);
+        if (is<op::Broadcast>(inner)) in_memory_[at(source)] = true;
+      } else if (is<op::Broadcast>(producer)) {
+        in_memory_[at(source)] = true;
+      }
+      dependencies_[at(id)].push_back(source);
+    }
+  }
+}
+
+void Fusion::form_groups() {
+  group_of_.assign(graph_.nodes().size(), -1);
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    const Node& node = graph_.node(id);
+    if (phase_[at(id)] == Phase::never || base(id) != id || is_leaf(node)) continue;
+    if (is_implicit(node)) {
+      if (in_memory_[at(id)]) new_group(id, false);
+      continue;
+    }
+    const int own = new_group(id, !is_fusable(node));
+    if (!is_fusable(node)) continue;
+    for (NodeId source : dependencies(id)) {
+      const int other = group_of(source);
+      const Node& producer = graph_.node(source);
+      if (other < 0 || other == own || !(is_fusable(producer) || is<op::MatMul>(producer))) continue;
+      const Group &a = group(other), &b = group(own);
+      if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
+      if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
+    }
+  }
+  joined_to_.resize(groups_.size());
+  followers_.resize(groups_.size());
+  for (std::size_t i = 0; i < groups_.size(); ++i) joined_to_[i] = static_cast<int>(i);
+}
+
+int Fusion::new_group(NodeId id, bool anchor) {
+  Group group;
+  if (anchor) group.anchor = id;
+  else group.members.push_back(id);
+  group.size = graph_.node(id).shape.size();
+  group.first = group.last = id;
+  group.phase = phase_[at(id)];
+  const int index = static_cast<int>(groups_.size());
+  groups_.push_back(std::move(group));
+  group_of_[at(id)] = index;
+  return index;
+}
+
+/// Moves what `from` computes into `into`.
+void Fusion::merge(int from, int into) {
+  Group &source = groups_[static_cast<std::size_t>(from)], &target = groups_[static_cast<std::size_t>(into)];
+  for (NodeId member : source.members) group_of_[at(member)] = into;
+  if (source.anchor >= 0) {
+    group_of_[at(source.anchor)] = into;
+    target.anchor = source.anchor;
+  }
+  target.members.insert(target.members.end(), source.members.begin(), source.members.end());
+  std::ranges::sort(target.members);
+  target.first = std::min(target.first, source.first);
+  target.last = std::max(target.last, source.last);
+  source = Group{};
+}
+
+int Fusion::leader(int group) const {
+  return joined_to_.empty() ? group : joined_to_[static_cast<std::size_t>(group)];
+}
+
+template <class Visitor> void Fusion::for_each_input_group(int index, Visitor&& visit) const {
+  const auto visit_node = [&](NodeId id) {
+    for (NodeId source : dependencies(id))
+      if (const int other = group_of(source); other >= 0 && leader(other) != index) visit(leader(other));
+  };
+  const auto visit_group = [&](const Group& group) {
+    for (NodeId member : group.members) visit_node(member);
+    if (group.anchor >= 0) visit_node(group.anchor);
+  };
+  visit_group(group(index));
+  if (!followers_.empty())
+    for (int follower : followers_[static_cast<std::size_t>(index)]) visit_group(group(follower));
+}
+
+/// Whether something outside both lies between them: `group` needs what needs `other`.
+bool Fusion::waits_for(int group, int other) const {
+  seen_.resize(groups_.size());
+  ++visit_;
+  std::vector<int> open;
+  const NodeId earliest = this->group(other).first;
+  const auto push = [&](int next) {
+    int& seen = seen_[static_cast<std::size_t>(next)];
+    if (seen == visit_ || this->group(next).last < earliest) return;
+    seen = visit_;
+    open.push_back(next);
+  };
+  for_each_input_group(group, [&](int input) {
+    if (input != other) push(input);
+  });
+  while (!open.empty()) {
+    const int next = open.back();
+    open.pop_back();
+    bool found = false;
+    for_each_input_group(next, [&](int input) {
+      found |= input == other;
+      push(input);
+    });
+    if (found) return true;
+  }
+  return false;
+}
+
+void Fusion::find_escapes(std::span<const Value> results, std::span<const Value> logs) {
+  escapes_.assign(graph_.nodes().size(), false);
+  for (const Value& value : results) escapes_[at(base(value.id()))] = true;
+  for (const Value& value : logs) escapes_[at(base(value.id()))] = true;
+  for (const Graph::Assignment& assignment : graph_.assignments()) escapes_[at(base(assignment.current))] = true;
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    if (group_of(id) < 0) continue;
+    for (NodeId source : dependencies(id))
+      if (group_of(source) != group_of(id)) escapes_[at(source)] = true;
+  }
+}
+
+bool Fusion::join(int a, int b) {
+  const auto direct = [&](int group, int other) {
+    bool found = false;
+    for_each_input_group(group, [&](int input) { found |= input == other; });
+    return found;
+  };
+  if (group(a).phase != group(b).phase || direct(a, b) || direct(b, a) || waits_for(a, b) || waits_for(b, a)) return false;
+  joined_to_[static_cast<std::size_t>(b)] = a;
+  followers_[static_cast<std::size_t>(a)].push_back(b);
+  Group &target = groups_[static_cast<std::size_t>(a)], &source = groups_[static_cast<std::size_t>(b)];
+  target.first = std::min(target.first, source.first);
+  target.last = std::max(target.last, source.last);
+  return true;
+}
+
+std::vector<int> Fusion::schedule() const {
+  struct Waiting {
+    Phase phase;
+    NodeId last;
+    int group;
+    bool operator>(const Waiting& other) const { return phase != other.phase ? phase > other.phase : last > other.last; }
+  };
+  std::vector<int> inputs(groups_.size());
+  std::vector<std::vector<int>> readers(groups_.size());
+  std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready;
+  const auto exists = [&](int index) { return (!group(index).members.empty() || group(index).anchor >= 0) && leader(index) == index; };
+  for (int index = 0; index < static_cast<int>(groups_.size()); ++index) {
+    if (!exists(index)) continue;
+    std::vector<int> sources;
+    for_each_input_group(index, [&](int input) { sources.push_back(input); });
+    std::ranges::sort(sources);
+    sources.erase(std::ranges::unique(sources).begin(), sources.end());
+    inputs[static_cast<std::size_t>(index)] = static_cast<int>(sources.size());
+    for (int source : sources) readers[static_cast<std::size_t>(source)].push_back(index);
+    if (sources.empty()) ready.push({group(index).phase, group(index).last, index});
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int index = ready.top().group;
+    ready.pop();
+    order.push_back(index);
+    for (int reader : readers[static_cast<std::size_t>(index)])
+      if (--inputs[static_cast<std::size_t>(reader)] == 0) ready.push({group(reader).phase, group(reader).last, reader});
+  }
+  return order;
+}
+
+}  // namespace etude

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// When a node is computed: in every step, or only when somebody looks at the logs.
+enum class Phase : std::uint8_t { never, step, logs };
+
+/// Nodes that become one instruction: elementwise nodes of one size, and the matrix product, if any, whose result they
+/// work on while it is in cache. Any other op is a group of its own, with itself as anchor.
+struct Group {
+  std::vector<NodeId> members;
+  NodeId anchor = -1;
+  std::int64_t size = 0;
+  NodeId first = 0, last = 0;  ///< the lowest and highest node in it
+  Phase phase = Phase::step;
+};
+
+/// Which nodes are computed together, and in which order.
+class Fusion {
+ public:
+  /// `results` and what the graph assigns are computed in the step; what only `logs` need, and the step does not
+  /// overwrite, is left to the logs.
+  Fusion(const Graph& graph, std::span<const Value> results, std::span<const Value> logs);
+
+  const Graph& graph() const { return graph_; }
+  /// The node whose bytes a node shows: a Reshape is what it reshapes.
+  NodeId base(NodeId id) const { return base_[static_cast<std::size_t>(id)]; }
+  /// The base nodes that must be in memory, or in the same group, before this one can be computed.
+  const std::vector<NodeId>& dependencies(NodeId id) const { return dependencies_[static_cast<std::size_t>(id)]; }
+  /// The group that computes a node, or -1 for inputs, variables and what nobody needs in memory.
+  int group_of(NodeId id) const { return group_of_[static_cast<std::size_t>(id)]; }
+  const Group& group(int index) const { return groups_[static_cast<std::size_t>(index)]; }
+  std::size_t group_count() const { return groups_.size(); }
+  /// Whether a node's value is wanted outside its group: by another one, as a result, a log, or an assignment.
+  bool escapes(NodeId id) const { return escapes_[static_cast<std::size_t>(id)]; }
+
+  /// Lets `b` be computed together with `a`, as two segments of one instruction, if neither waits for the other.
+  bool join(int a, int b);
+  /// The groups that were joined to this one.
+  const std::vector<int>& followers(int group) const { return followers_[static_cast<std::size_t>(group)]; }
+  /// The groups in an order in which each finds its operands; a group waits as long as its last node does.
+  std::vector<int> schedule() const;
+
+ private:
+  void find_bases();
+  void find_phases(std::span<const Value> results, std::span<const Value> logs);
+  void find_dependencies();
+  void form_groups();
+  void find_escapes(std::span<const Value> results, std::span<const Value> logs);
+  int new_group(NodeId id, bool anchor);
+  void merge(int from, int into);
+  bool waits_for(int group, int other) const;
+  /// The group that a joined group was joined to, or itself.
+  int leader(int group) const;
+  template <class Visitor> void for_each_input_group(int group, Visitor&& visit) const;
+
+  const Graph& graph_;
+  std::vector<NodeId> base_;
+  std::vector<Phase> phase_;
+  std::vector<bool> in_memory_, escapes_;
+  std::vector<std::vector<NodeId>> dependencies_;
+  std::vector<int> group_of_;
+  std::vector<Group> groups_;
+  std::vector<int> joined_to_;
+  std::vector<std::vector<int>> followers_;
+  mutable std::vector<int> seen_;
+  mutable int visit_ = 0;
+};
+
+}  // namespace etude

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "etude/base/dtype.hpp"
+#include "etude/base/shape.hpp"
+#include "etude/graph/elementwise.hpp"
+
+/// THE MACHINE. What fusion lowers ops to: a second closed variant. Each Device implements one `run` per alternative.
+/// Instructions are plain data: shapes are proven, memory is laid out, nothing is left to decide.
+namespace etude {
+
+/// Bytes in a plan's memory: `offset` behind the address of `space`. The plan has a table of addresses, one a space: the
+/// arena, each input of the batch, each storage in which variables lie.
+struct Operand {
+  std::int32_t space = -1;
+  std::int64_t offset = 0;
+  DType dtype = DType::float32;
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+namespace instruction {
+
+/// The type of a program's registers. uint8 and bool are loaded into float lanes, where they are exact.
+enum class Lane : std::uint8_t { float32, float64, int32 };
+
+constexpr Lane lane_of(DType dtype) {
+  return dtype == DType::float64 ? Lane::float64 : dtype == DType::int32 ? Lane::int32 : Lane::float32;
+}
+
+/// What a step of a program does: an elementwise function (its index in op::Elementwise), or one of the conversions.
+using Opcode = std::uint8_t;
+inline constexpr Opcode elementwise_count = std::tuple_size_v<op::Elementwise>;
+inline constexpr Opcode convert_code = elementwise_count;       ///< from `lane` to `to`, towards zero
+inline constexpr Opcode truth_code = elementwise_count + 1;     ///< 1 where x is not 0, in float lanes
+inline constexpr Opcode truncate_code = elementwise_count + 2;  ///< float lanes towards zero
+inline constexpr Opcode opcode_count = elementwise_count + 3;
+
+/// A straight line of elementwise steps on registers, each a tile of elements. Registers stand in this order: inputs,
+/// immediates (one number in every element), then temporaries.
+struct Program {
+  struct Step {
+    Opcode code;
+    Lane lane;  ///< of the operands
+    Lane to;    ///< of the result
+    std::uint16_t result, a, b, c;
+    /// The output that this step may write to directly, or -1: set where nothing still needs what lies there.
+    std::int16_t direct = -1;
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+  std::vector<Lane> inputs;
+  struct Immediate {
+    double value;
+    Lane lane;
+    friend bool operator==(const Immediate&, const Immediate&) = default;
+  };
+  std::vector<Immediate> immediates;
+  std::vector<Step> steps;
+  std::vector<std::uint16_t> outputs;  ///< the register that each output stores
+  std::uint16_t registers = 0;
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+/// How a program reads an operand: element i of the domain, unravelled over `extents`, lies at the sum of index · stride.
+struct Access {
+  enum class Kind : std::uint8_t { contiguous, scalar, strided };
+  Operand operand;
+  Kind kind = Kind::contiguous;
+  Shape extents, strides;
+};
+
+/// A stretch of memory that a program runs over.
+struct Segment {
+  std::int64_t size = 0;
+  std::vector<Access> inputs;
+  std::vector<Operand> outputs;
+};
+
+struct Elementwise {
+  Program program;
+  std::vector<Segment> segments;
+};
+
+/// c [m, n] = op(a) [m, k] · op(b) [k, n]. The epilogue, a program over c's m · n elements, runs on each block of rows as it is done.
+struct Gemm {
+  std::int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  Operand a, b, c, workspace;
+  std::optional<Elementwise> epilogue;
+};
+
+/// in [outer, count, inner] -> out [outer, inner], in an order that does not depend on the number of threads.
+struct Reduce {
+  enum class Kind : std::uint8_t { sum, max } kind;
+  std::int64_t outer, count, inner;
+  Operand in, out, workspace;
+};
+
+/// in [rows, count] -> out int32 [rows].
+struct ArgMax {
+  std::int64_t rows, count;
+  Operand in, out;
+};
+/// labels int32 [rows] -> out [rows, depth].
+struct OneHot {
+  std::int64_t rows, depth;
+  Operand labels, out;
+};
+/// Softmax of each row of in [rows, count].
+struct Softmax {
+  std::int64_t rows, count;
+  Operand in, out;
+};
+/// logits [rows, count], targets [rows, count] or int32 labels [rows] -> losses [rows].
+struct Crossentropy {
+  std::int64_t rows, count;
+  bool sparse;
+  Operand logits, targets, losses;
+};
+/// out, contiguous of `extents`, from in with `strides` (elements).
+struct Transpose {
+  Shape extents, strides;
+  Operand in, out;
+};
+/// out [count]: draws in [0, 1) of (seed, stream, *counter, index).
+struct Uniform {
+  std::uint64_t seed;
+  std::uint32_t stream;
+  std::int64_t count;
+  Operand counter, out;
+};
+struct Copy {
+  std::int64_t bytes;
+  Operand in, out;
+};
+
+}  // namespace instruction
+
+using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
+                                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose, instruction::Uniform, instruction::Copy>;
+
+/// "Gemm", "Elementwise", …
+std::string_view name_of(const Instruction& instruction);
+
+}  // namespace etude

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "etude/execution/fusion.hpp"
+#include "etude/execution/plan.hpp"
+#include "etude/execution/program_builder.hpp"
+
+namespace etude {
+
+/// From a graph to a plan: groups become instructions, nodes become bytes. Used once, by Plan's constructor.
+class Lowering {
+ public:
+  Lowering(Plan& plan, const Graph& graph, std::span<const Value> results, std::span<const Value> logs);
+  void lower();
+
+ private:
+  /// A stretch of the arena from the instruction that fills it to the last that reads it.
+  struct Block {
+    std::size_t bytes = 0;
+    int first = 0, last = 0;
+    int same_as = -1;  ///< the block whose memory this one takes over
+  };
+  /// Where a node's bytes are: in a block, or at an operand (the batch, a variable).
+  struct Place {
+    int block = -1;
+    Operand operand;
+  };
+
+  void join_equal_updates();
+  void place_leaves();
+  void place_results_in_variables();
+  bool may_write(const Variable& variable, int group) const;
+  void place_in_blocks();
+  void place_copies();
+  void take_over_inputs();
+  void lay_out_blocks();
+  void emit_all();
+  Instruction emit(int group);
+  Instruction emit_anchor(const Node& node, int group);
+  instruction::Elementwise emit_program(int group);
+  void find_direct_steps(instruction::Elementwise& instruction) const;
+  void emit_copies();
+
+  template <class Visitor> void for_each_part(int group, Visitor&& visit) const;
+  int new_block(std::size_t bytes, int position);
+  int root(int block) const;
+  void touch(NodeId node, int position);
+  Operand operand(NodeId node) const;
+  Operand block_operand(int block, DType dtype) const;
+  Operand variable_operand(const Variable& variable);
+  std::size_t bytes_of(NodeId node) const;
+
+  Plan& plan_;
+  const Graph& graph_;
+  std::vector<NodeId> results_, logs_;  // base nodes
+  Fusion fusion_;
+  std::vector<std::optional<VirtualProgram>> programs_;  // by group
+  std::vector<int> order_;                               // groups that lead, by position
+  std::vector<int> position_;                            // by group
+  int end_ = 0;                                          // the position behind the last instruction
+  std::map<NodeId, Place> places_;                       // by base node
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> offsets_;
+  std::map<int, int> workspaces_;   // by group, a block
+  std::vector<bool> in_variable_;   // by assignment: the instruction itself writes to the variable
+  std::map<std::size_t, int> kept_; // by assignment: a block that saves another variable's old value for it
+};
+
+}  // namespace etude

@@ -1,0 +1,94 @@
+#include "etude/execution/plan.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/execution/lowering.hpp"
+
+namespace etude {
+
+std::string_view name_of(const Instruction& instruction) {
+  constexpr std::string_view names[] = {"Elementwise", "Gemm", "Reduce", "ArgMax", "OneHot", "Softmax", "Crossentropy", "Transpose", "Uniform", "Copy"};
+  static_assert(std::size(names) == std::variant_size_v<Instruction>);
+  return names[instruction.index()];
+}
+
+void Arena::reserve(std::size_t bytes) {
+  if (bytes > this->bytes()) storage_ = device_.allocate(bytes);
+}
+
+Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena)
+    : arena_(std::move(arena)) {
+  for (const Value& log : logs)
+    check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(), " - expected a scalar - take its mean.");
+  Lowering(*this, graph, results, logs).lower();
+  arena_->reserve(arena_bytes_);
+  addresses_.resize(1 + input_count_ + storages_.size());
+}
+
+/// Another plan may have made the arena grow, and storages know best where they are.
+void Plan::bind() {
+  addresses_[0] = arena_->address();
+  for (std::size_t i = 0; i < storages_.size(); ++i) addresses_[1 + input_count_ + i] = storages_[i]->address();
+}
+
+void Plan::run(std::span<const std::byte* const> inputs) {
+  check(inputs.size() == input_count_, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ", input_count_,
+        " - this is a defect of the library.");
+  bind();
+  // Inputs are only read: Addresses has one type for all spaces.
+  for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
+  ++arena_->generation;
+  for (const Instruction& instruction : instructions_)
+    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+}
+
+void Plan::run_logs() {
+  for (const Instruction& instruction : log_instructions_)
+    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+}
+
+void Plan::read_result(std::size_t index, std::byte* out) const {
+  const auto& [operand, shape] = results_[index];
+  const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
+  const auto space = static_cast<std::size_t>(operand.space);
+  const auto offset = static_cast<std::size_t>(operand.offset);
+  if (space == 0) arena_->storage()->read(offset, out, bytes);
+  else if (space <= input_count_) std::memcpy(out, addresses_[space] + offset, bytes);
+  else storages_[space - 1 - input_count_]->read(offset, out, bytes);
+}
+
+Tensor Plan::result(std::size_t index) const {
+  Tensor tensor(results_[index].shape, results_[index].operand.dtype);
+  read_result(index, tensor.raw());
+  return tensor;
+}
+
+double Plan::log(std::size_t index) const {
+  const Operand& operand = logs_[index].operand;
+  const auto space = static_cast<std::size_t>(operand.space), offset = static_cast<std::size_t>(operand.offset);
+  const Storage& storage = space == 0 ? *arena_->storage() : *storages_[space - 1 - input_count_];
+  return visit_dtype(operand.dtype, [&]<class T>(T value) {
+    storage.read(offset, &value, sizeof(T));
+    return static_cast<double>(value);
+  });
+}
+
+std::vector<Tensor> evaluate(Device& device, std::span<const Tensor> inputs,
+                             const std::function<std::vector<Value>(std::span<const Value>)>& function) {
+  Graph graph;
+  std::vector<Value> results;
+  {
+    Trace trace(graph);
+    std::vector<Value> values;
+    for (const Tensor& input : inputs) values.push_back(graph.input(input.shape(), input.dtype()));
+    results = function(values);
+  }
+  Plan plan(graph, results, {}, std::make_shared<Arena>(device));
+  std::vector<const std::byte*> addresses;
+  for (const Tensor& input : inputs) addresses.push_back(input.raw());
+  plan.run(addresses);
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < plan.result_count(); ++i) tensors.push_back(plan.result(i));
+  return tensors;
+}
+
+}  // namespace etude

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "etude/execution/device.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// The memory that the plans of one model share: as large as the largest of them needs.
+class Arena {
+ public:
+  explicit Arena(Device& device) : device_(device) {}
+  Device& device() const { return device_; }
+  std::size_t bytes() const { return storage_ ? storage_->bytes() : 0; }
+  std::byte* address() const { return storage_ ? storage_->address() : nullptr; }
+  const std::shared_ptr<Storage>& storage() const { return storage_; }
+  /// Makes it at least that large. What it held is gone.
+  void reserve(std::size_t bytes);
+  /// Goes up with every step that runs in it: what an earlier step left here may be gone.
+  std::uint64_t generation = 0;
+
+ private:
+  Device& device_;
+  std::shared_ptr<Storage> storage_;
+};
+
+/// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into nothing.
+class Plan {
+ public:
+  /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are scalars that
+  /// are computed when run_logs() asks for them, after a step, as far as they do not depend on what the step overwrites.
+  Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena);
+
+  /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
+  void run(std::span<const std::byte* const> inputs);
+  /// Computes the logs from what the last step left.
+  void run_logs();
+
+  std::size_t result_count() const { return results_.size(); }
+  const Shape& result_shape(std::size_t index) const { return results_[index].shape; }
+  DType result_dtype(std::size_t index) const { return results_[index].operand.dtype; }
+  /// Copies result `index` to the host.
+  void read_result(std::size_t index, std::byte* out) const;
+  Tensor result(std::size_t index) const;
+  double log(std::size_t index) const;
+
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<Instruction>& log_instructions() const { return log_instructions_; }
+  std::size_t arena_bytes() const { return arena_bytes_; }
+  Arena& arena() const { return *arena_; }
+
+ private:
+  friend class Lowering;
+  struct Result {
+    Operand operand;
+    Shape shape;
+  };
+  void bind();
+  Tensor read(const Result& result) const;
+
+  std::shared_ptr<Arena> arena_;
+  std::vector<Instruction> instructions_, log_instructions_;
+  std::vector<Result> results_, logs_;
+  std::vector<std::shared_ptr<Storage>> storages_;
+  std::vector<std::byte*> addresses_;
+  std::size_t input_count_ = 0, arena_bytes_ = 0;
+};
+
+/// Traces `function` on Values like `inputs`, runs it once on them and throws the plan away.
+std::vector<Tensor> evaluate(Device& device, std::span<const Tensor> inputs,
+                             const std::function<std::vector<Value>(std::span<const Value>)>& function);
+
+}  // namespace etude

@@ -1,0 +1,240 @@
+#include "etude/execution/program_builder.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+using instruction::Access;
+using instruction::Lane;
+using instruction::lane_of;
+using instruction::Opcode;
+using instruction::Program;
+
+namespace {
+
+/// Index of an elementwise op among op::Elementwise.
+template <class F, std::size_t I = 0> constexpr Opcode opcode_of() {
+  if constexpr (std::is_same_v<std::tuple_element_t<I, op::Elementwise>, F>) return static_cast<Opcode>(I);
+  else return opcode_of<F, I + 1>();
+}
+
+std::optional<Opcode> opcode_of(const Op& op) {
+  return std::visit(
+      []<class O>(const O&) -> std::optional<Opcode> {
+        if constexpr (is_elementwise<O>) return opcode_of<O>();
+        else return std::nullopt;
+      },
+      op);
+}
+
+class Builder {
+ public:
+  Builder(const Fusion& fusion, const Group& group) : fusion_(fusion), graph_(fusion.graph()), group_(group) {}
+
+  VirtualProgram build() {
+    // Loaded registers come first, so that they are numbered before any temporary is.
+    for (NodeId member : group_.members) scan(member);
+    next_ = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
+    for (NodeId member : group_.members) translate(member);
+    for (NodeId member : group_.members)
+      if (fusion_.escapes(member)) {
+        result_.outputs.push_back(member);
+        result_.program.outputs.push_back(values_.at(member).reg);
+      }
+    allocate_registers();
+    for (const auto& input : inputs_) result_.program.inputs.push_back(lane_of(graph_.node(input.source).dtype));
+    result_.inputs = inputs_;
+    result_.program.immediates = immediates_;
+    return std::move(result_);
+  }
+
+ private:
+  struct Register {
+    std::uint16_t reg;
+    Lane lane;
+  };
+
+  bool inside(NodeId id) const {
+    return std::ranges::binary_search(group_.members, id);
+  }
+
+  /// What a member's operand is, seen through views: a node in memory or in the group, and the access to it; or a number.
+  struct Source {
+    NodeId node;
+    Access access;
+    bool number = false;
+  };
+
+  Source resolve(NodeId operand, const Shape& domain) const {
+    const NodeId base = fusion_.base(operand);
+    const Node& node = graph_.node(base);
+    if (std::holds_alternative<op::Constant>(node.op)) return {base, {}, true};
+    if (inside(base)) return {base, broadcast_access(node.shape, node.shape)};
+    if (std::holds_alternative<op::Broadcast>(node.op)) return resolve_broadcast(node);
+    Access access;
+    access.kind = domain.size() == 1 ? Access::Kind::scalar : Access::Kind::contiguous;
+    return {base, access};
+  }
+
+  Source resolve_broadcast(const Node& node) const {
+    const NodeId from = node.inputs[0], inner = fusion_.base(from);
+    if (std::holds_alternative<op::Constant>(graph_.node(inner).op)) return {inner, {}, true};
+    return {inner, broadcast_access(graph_.node(from).shape, node.shape)};
+  }
+
+  /// The operands of a member; an implicit node that has to be in memory is its own single operand.
+  template <class Visitor> void for_each_source(NodeId member, Visitor&& visit) const {
+    const Node& node = graph_.node(member);
+    if (std::holds_alternative<op::Constant>(node.op)) return visit(Source{member, {}, true});
+    if (std::holds_alternative<op::Broadcast>(node.op)) return visit(resolve_broadcast(node));
+    for (NodeId input : node.inputs) visit(resolve(input, node.shape));
+  }
+
+  void scan(NodeId member) {
+    for_each_source(member, [&](const Source& source) {
+      const Node& node = graph_.node(source.node);
+      if (source.number) {
+        const Program::Immediate immediate{std::get<op::Constant>(node.op).value, lane_of(node.dtype)};
+        if (std::ranges::find(immediates_, immediate) == immediates_.end()) immediates_.push_back(immediate);
+      } else if (!(inside(source.node) && source.node != member) && find_input(source) == inputs_.size()) {
+        inputs_.push_back({source.node, source.access});
+      }
+    });
+  }
+
+  std::size_t find_input(const Source& source) const {
+    std::size_t i = 0;
+    for (; i < inputs_.size(); ++i)
+      if (inputs_[i].source == source.node && inputs_[i].access.kind == source.access.kind &&
+          inputs_[i].access.extents == source.access.extents && inputs_[i].access.strides == source.access.strides)
+        break;
+    return i;
+  }
+
+  Register load(const Source& source, NodeId member) const {
+    const Node& node = graph_.node(source.node);
+    if (source.number) {
+      const Program::Immediate immediate{std::get<op::Constant>(node.op).value, lane_of(node.dtype)};
+      const auto index = std::ranges::find(immediates_, immediate) - immediates_.begin();
+      return {static_cast<std::uint16_t>(inputs_.size() + static_cast<std::size_t>(index)), immediate.lane};
+    }
+    if (inside(source.node) && source.node != member) return values_.at(source.node);
+    return {static_cast<std::uint16_t>(find_input(source)), lane_of(node.dtype)};
+  }
+
+  void translate(NodeId member) {
+    const Node& node = graph_.node(member);
+    std::vector<Register> operands;
+    for_each_source(member, [&](const Source& source) { operands.push_back(load(source, member)); });
+    const Lane to = lane_of(node.dtype);
+    if (const std::optional<Opcode> code = opcode_of(node.op)) {
+      // A step's lane is that of what it works on: the last operand's, for a Select's first is a condition.
+      emit(member, *code, operands.back().lane, to, operands);
+    } else if (std::holds_alternative<op::Cast>(node.op)) {
+      translate_cast(member, operands[0], graph_.node(node.inputs[0]).dtype, node.dtype);
+    } else {
+      values_[member] = operands[0];  // a Broadcast or Constant: loading it is all
+    }
+  }
+
+  void translate_cast(NodeId member, Register x, DType from, DType to) {
+    const Lane lane = lane_of(to);
+    if (to == DType::boolean) emit(member, instruction::truth_code, x.lane, lane, {x});
+    else if (to == DType::uint8 && x.lane == Lane::float32 && is_floating(from)) emit(member, instruction::truncate_code, x.lane, lane, {x});
+    else if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
+    else values_[member] = x;
+  }
+
+  void emit(NodeId member, Opcode code, Lane lane, Lane to, const std::vector<Register>& operands) {
+    Program::Step step{code, lane, to, next_, operands[0].reg, operands[0].reg, operands[0].reg};
+    if (operands.size() > 1) step.b = operands[1].reg;
+    if (operands.size() > 2) step.c = operands[2].reg;
+    result_.program.steps.push_back(step);
+    values_[member] = {next_++, to};
+  }
+
+  /// Temporaries were numbered one by one; this lets each take over a register whose value nobody reads any more.
+  void allocate_registers() {
+    const auto fixed = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
+    auto& steps = result_.program.steps;
+    std::vector<int> last_use(next_, -1);
+    for (int i = 0; i < static_cast<int>(steps.size()); ++i)
+      for (const std::uint16_t reg : {steps[static_cast<std::size_t>(i)].a, steps[static_cast<std::size_t>(i)].b, steps[static_cast<std::size_t>(i)].c})
+        last_use[reg] = i;
+    for (const std::uint16_t reg : result_.program.outputs) last_use[reg] = static_cast<int>(steps.size());
+
+    std::vector<std::uint16_t> renamed(next_), free;
+    for (std::uint16_t i = 0; i < fixed; ++i) renamed[i] = i;
+    std::uint16_t count = fixed;
+    for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+      Program::Step& step = steps[static_cast<std::size_t>(i)];
+      const std::uint16_t result = step.result;
+      const std::array<std::uint16_t, 3> operands{step.a, step.b, step.c};
+      step.a = renamed[step.a], step.b = renamed[step.b], step.c = renamed[step.c];
+      for (std::size_t j = 0; j < operands.size(); ++j) {
+        const bool again = std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(j), operands[j]) !=
+                           operands.begin() + static_cast<std::ptrdiff_t>(j);
+        if (operands[j] >= fixed && last_use[operands[j]] == i && !again) free.push_back(renamed[operands[j]]);
+      }
+      if (free.empty()) {
+        step.result = count++;
+      } else {
+        step.result = free.back();
+        free.pop_back();
+      }
+      renamed[result] = step.result;
+      if (last_use[result] < 0) free.push_back(step.result);
+    }
+    for (std::uint16_t& reg : result_.program.outputs) reg = renamed[reg];
+    result_.program.registers = count;
+  }
+
+  const Fusion& fusion_;
+  const Graph& graph_;
+  const Group& group_;
+  VirtualProgram result_;
+  std::vector<VirtualProgram::Input> inputs_;
+  std::vector<Program::Immediate> immediates_;
+  std::map<NodeId, Register> values_;
+  std::uint16_t next_ = 0;
+};
+
+}  // namespace
+
+Access broadcast_access(const Shape& from, const Shape& to) {
+  Access access;
+  if (from.size() == 1) {
+    access.kind = Access::Kind::scalar;
+    return access;
+  }
+  if (from.size() == to.size()) return access;
+  access.kind = Access::Kind::strided;
+  // Axes of extent 1 vanish, and neighbours that are read alike become one.
+  std::int64_t stride = 1;
+  Shape extents, strides;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // innermost first
+  for (std::ptrdiff_t i = 1; i <= static_cast<std::ptrdiff_t>(to.rank()); ++i) {
+    const std::int64_t extent = to[-i], own = i <= static_cast<std::ptrdiff_t>(from.rank()) ? from[-i] : 1;
+    const std::int64_t step = own == 1 ? 0 : stride;
+    stride *= own;
+    if (extent == 1) continue;
+    if (!axes.empty() && (step == 0 ? axes.back().second == 0 : axes.back().second * axes.back().first == step))
+      axes.back().first *= extent;
+    else axes.emplace_back(extent, step);
+  }
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    extents.append(axis->first);
+    strides.append(axis->second);
+  }
+  access.extents = extents;
+  access.strides = strides;
+  return access;
+}
+
+VirtualProgram build_program(const Fusion& fusion, const Group& group) { return Builder(fusion, group).build(); }
+
+}  // namespace etude

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "etude/execution/fusion.hpp"
+#include "etude/execution/instruction.hpp"
+
+namespace etude {
+
+/// A group's program before memory is laid out: what it reads and writes are nodes.
+struct VirtualProgram {
+  struct Input {
+    NodeId source;
+    instruction::Access access;  ///< without its operand
+  };
+  instruction::Program program;
+  std::vector<Input> inputs;
+  std::vector<NodeId> outputs;
+};
+
+/// Translates a group's elementwise nodes, in order, to steps on registers; registers are used again when nobody needs
+/// what they hold.
+VirtualProgram build_program(const Fusion& fusion, const Group& group);
+
+/// How the elements of a tensor of shape `from` are read as one broadcast to `to`.
+instruction::Access broadcast_access(const Shape& from, const Shape& to);
+
+}  // namespace etude

@@ -1,0 +1,345 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <tuple>
+#include <type_traits>
+
+/// Every elementwise function, once, for all devices: `F::apply` works on a scalar as on a SIMD batch, whose own
+/// functions argument-dependent lookup finds. Conditions come and go as 1 and 0 in the operand's type.
+namespace etude::op {
+
+namespace math {
+
+using std::abs, std::ceil, std::cos, std::erf, std::exp, std::expm1, std::floor, std::fma, std::isfinite, std::log,
+    std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
+
+/// `condition ? a : b` for scalars; batches bring their own `select`.
+template <class T>
+  requires std::is_arithmetic_v<T>
+constexpr T select(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
+/// 1 where the condition holds, else 0.
+template <class V, class Condition> V truth(const Condition& condition) {
+  return select(condition, V(1), V(0));
+}
+
+}  // namespace math
+
+struct Negate {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return -x;
+  }
+  friend bool operator==(Negate, Negate) = default;
+};
+
+struct Absolute {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return abs(x);
+  }
+  friend bool operator==(Absolute, Absolute) = default;
+};
+
+struct Sign {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return truth<V>(x > V(0)) - truth<V>(x < V(0));
+  }
+  friend bool operator==(Sign, Sign) = default;
+};
+
+struct Square {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return x * x;
+  }
+  friend bool operator==(Square, Square) = default;
+};
+
+struct Sqrt {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return sqrt(x);
+  }
+  friend bool operator==(Sqrt, Sqrt) = default;
+};
+
+struct Exp {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return exp(x);
+  }
+  friend bool operator==(Exp, Exp) = default;
+};
+
+struct Log {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return log(x);
+  }
+  friend bool operator==(Log, Log) = default;
+};
+
+struct Log1p {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return log1p(x);
+  }
+  friend bool operator==(Log1p, Log1p) = default;
+};
+
+struct Sin {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return sin(x);
+  }
+  friend bool operator==(Sin, Sin) = default;
+};
+
+struct Cos {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return cos(x);
+  }
+  friend bool operator==(Cos, Cos) = default;
+};
+
+struct Tanh {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return tanh(x);
+  }
+  friend bool operator==(Tanh, Tanh) = default;
+};
+
+/// 1 / (1 + e^-x): where e^-x overflows to infinity the quotient is the right 0.
+struct Sigmoid {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return V(1) / (V(1) + exp(-x));
+  }
+  friend bool operator==(Sigmoid, Sigmoid) = default;
+};
+
+struct Relu {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return select(x > V(0), x, V(0));
+  }
+  friend bool operator==(Relu, Relu) = default;
+};
+
+/// log(1 + e^x), with no exponential of a positive number.
+struct Softplus {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return select(x > V(0), x, V(0)) + log1p(exp(-abs(x)));
+  }
+  friend bool operator==(Softplus, Softplus) = default;
+};
+
+struct Erf {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return erf(x);
+  }
+  friend bool operator==(Erf, Erf) = default;
+};
+
+struct Floor {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return floor(x);
+  }
+  friend bool operator==(Floor, Floor) = default;
+};
+
+struct LogicalNot {
+  static constexpr int arity = 1;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return truth<V>(x == V(0));
+  }
+  friend bool operator==(LogicalNot, LogicalNot) = default;
+};
+
+/// x - x is NaN for NaN and for either infinity.
+struct IsFinite {
+  static constexpr int arity = 1;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return truth<V>(x - x == V(0));
+  }
+  friend bool operator==(IsFinite, IsFinite) = default;
+};
+
+struct Add {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return a + b;
+  }
+  friend bool operator==(Add, Add) = default;
+};
+
+struct Subtract {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return a - b;
+  }
+  friend bool operator==(Subtract, Subtract) = default;
+};
+
+struct Multiply {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return a * b;
+  }
+  friend bool operator==(Multiply, Multiply) = default;
+};
+
+struct Divide {
+  static constexpr int arity = 2;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return a / b;
+  }
+  friend bool operator==(Divide, Divide) = default;
+};
+
+struct Power {
+  static constexpr int arity = 2;
+  static constexpr bool floating = true;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return pow(a, b);
+  }
+  friend bool operator==(Power, Power) = default;
+};
+
+struct Maximum {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return select(a > b, a, b);
+  }
+  friend bool operator==(Maximum, Maximum) = default;
+};
+
+struct Minimum {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return select(a < b, a, b);
+  }
+  friend bool operator==(Minimum, Minimum) = default;
+};
+
+struct Equal {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return truth<V>(a == b);
+  }
+  friend bool operator==(Equal, Equal) = default;
+};
+
+struct Less {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return truth<V>(a < b);
+  }
+  friend bool operator==(Less, Less) = default;
+};
+
+struct LessEqual {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return truth<V>(a <= b);
+  }
+  friend bool operator==(LessEqual, LessEqual) = default;
+};
+
+struct LogicalAnd {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return truth<V>(a != V(0)) * truth<V>(b != V(0));
+  }
+  friend bool operator==(LogicalAnd, LogicalAnd) = default;
+};
+
+struct LogicalOr {
+  static constexpr int arity = 2;
+  template <class V> static V apply(const V& a, const V& b) {
+    using namespace math;
+    return truth<V>(a != V(0)) + truth<V>(b != V(0)) - truth<V>(a != V(0)) * truth<V>(b != V(0));
+  }
+  friend bool operator==(LogicalOr, LogicalOr) = default;
+};
+
+/// a where c is not 0, else b.
+struct Select {
+  static constexpr int arity = 3;
+  template <class V> static V apply(const V& c, const V& a, const V& b) {
+    using namespace math;
+    return select(c != V(0), a, b);
+  }
+  friend bool operator==(Select, Select) = default;
+};
+
+/// The elementwise functions, in the order of their opcodes.
+using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, Log1p, Sin, Cos, Tanh, Sigmoid, Relu, Softplus, Erf, Floor, LogicalNot, IsFinite, Add, Subtract, Multiply, Divide, Power, Maximum, Minimum, Equal, Less, LessEqual, LogicalAnd, LogicalOr, Select>;
+
+template <class F>
+concept ElementwiseOp = requires {
+  { F::arity } -> std::convertible_to<int>;
+};
+
+/// Whether F is defined for float types only.
+template <class F> inline constexpr bool floating_only = requires { F::floating; };
+
+/// Whether F answers with a condition: its result is boolean whatever its operands are.
+template <class F>
+inline constexpr bool is_condition = std::is_same_v<F, LogicalNot> || std::is_same_v<F, IsFinite> || std::is_same_v<F, Equal> ||
+                                     std::is_same_v<F, Less> || std::is_same_v<F, LessEqual> ||
+                                     std::is_same_v<F, LogicalAnd> || std::is_same_v<F, LogicalOr>;
+
+}  // namespace etude::op

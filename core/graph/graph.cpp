@@ -1,0 +1,126 @@
+#include "etude/graph/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+
+namespace etude {
+namespace {
+
+thread_local Graph* current_graph = nullptr;
+
+std::size_t mixed(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15u + (seed >> 29); }
+
+/// Equal nodes hash alike. Leaves also mix in their payload, for there are many of them without operands.
+std::size_t hash_of(const Op& op, std::span<const Value> inputs) {
+  std::size_t hash = mixed(17, op.index());
+  for (const Value& input : inputs) hash = mixed(hash, static_cast<std::size_t>(input.id()));
+  if (const auto* constant = std::get_if<op::Constant>(&op)) hash = mixed(hash, std::hash<double>{}(constant->value));
+  if (const auto* read = std::get_if<op::Read>(&op)) hash = mixed(hash, std::hash<const void*>{}(read->variable.id()));
+  if (const auto* input = std::get_if<op::Input>(&op)) hash = mixed(hash, static_cast<std::size_t>(input->index));
+  return hash;
+}
+
+bool same_inputs(const Node& node, std::span<const Value> inputs) {
+  return std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end(),
+                    [](NodeId id, const Value& value) { return id == value.id(); });
+}
+
+}  // namespace
+
+std::string_view name_of(const Op& op) {
+  return std::visit([]<class O>(const O&) { return op_name<O>(); }, op);
+}
+
+bool elementwise(const Op& op) {
+  return std::visit([]<class O>(const O&) { return is_elementwise<O>; }, op);
+}
+
+const Shape& Value::shape() const { return graph_->node(id_).shape; }
+DType Value::dtype() const { return graph_->node(id_).dtype; }
+const Op& Value::op() const { return graph_->node(id_).op; }
+
+Value Value::mask() const {
+  const auto found = graph_->masks_.find(id_);
+  return found == graph_->masks_.end() ? Value{} : Value(*graph_, found->second);
+}
+
+Value Value::with_mask(Value mask) const {
+  if (mask) graph_->masks_[id_] = mask.id();
+  return *this;
+}
+
+Graph& Graph::current() {
+  check(current_graph != nullptr, ErrorKind::state, "Graph", "an op was called on Values outside a trace - expected a step "
+        "(train_step, call, a loss) to be running - call it inside a step, or use evaluate() on Tensors.");
+  return *current_graph;
+}
+
+bool Graph::tracing() { return current_graph != nullptr; }
+
+Value Graph::append(Op op, std::span<const Value> inputs) {
+  for (const Value& input : inputs)
+    check(input && &input.graph() == this, ErrorKind::state, name_of(op),
+          "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values from one "
+          "step to the next.");
+  const std::size_t hash = hash_of(op, inputs);
+  for (auto [it, end] = known_.equal_range(hash); it != end; ++it)
+    if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs)) return {*this, it->second};
+
+  Meta meta = std::visit([&](const auto& o) { return infer(o, inputs); }, op);
+  Node node{std::move(op), {}, meta.shape, meta.dtype};
+  for (const Value& input : inputs) node.inputs.push_back(input.id());
+  const NodeId id = push(std::move(node));
+  known_.emplace(hash, id);
+  return {*this, id};
+}
+
+NodeId Graph::push(Node node) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(std::move(node));
+  if (on_append_) on_append_(id);
+  return id;
+}
+
+Value Graph::input(const Shape& shape, DType dtype) { return append(op::Input{input_count_++, shape, dtype}, {}); }
+
+Value Graph::constant(double value, DType dtype, const Shape& shape) {
+  return append(op::Constant{value, shape, dtype}, {});
+}
+
+Value Graph::read(const Variable& variable) {
+  for (const Assignment& assignment : assignments_)
+    if (assignment.variable == variable) return {*this, assignment.current};
+  return append(op::Read{variable}, {});
+}
+
+void Graph::assign(const Variable& variable, Value value) {
+  check(value.shape() == variable.shape() && value.dtype() == variable.dtype(), ErrorKind::shape,
+        "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(), " - expected ",
+        variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
+  read(variable);  // so that a plan knows the variable even if nothing read it
+  for (Assignment& assignment : assignments_)
+    if (assignment.variable == variable) {
+      assignment.current = value.id();
+      return;
+    }
+  assignments_.push_back({variable, value.id()});
+}
+
+Tensor Graph::inspect(NodeId id) const {
+  check(static_cast<bool>(on_inspect_), ErrorKind::state, "Value", "its data was asked for during a trace - a traced Value has none until the plan runs - "
+        "compile with run_eagerly = true to look at Values.");
+  return on_inspect_(id);
+}
+
+Trace::Trace(Graph& graph) : outer_(std::exchange(current_graph, &graph)) {}
+Trace::~Trace() { current_graph = outer_; }
+
+// The leaves' shape rules.
+Meta infer(const op::Input& op, std::span<const Value>) { return {op.shape, op.dtype}; }
+Meta infer(const op::Constant& op, std::span<const Value>) { return {op.shape, op.dtype}; }
+Meta infer(const op::Read& op, std::span<const Value>) { return {op.variable.shape(), op.variable.dtype()}; }
+
+}  // namespace etude

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "etude/graph/op.hpp"
+
+namespace etude {
+
+class Graph;
+using NodeId = std::int32_t;
+
+/// A symbol in a Graph: what a step computes with while it is traced. It has a shape and a dtype, and data only when a
+/// plan runs. It may carry a mask: a boolean Value of its leading axes that says which entries count.
+class Value {
+ public:
+  Value() = default;
+  Value(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
+
+  const Shape& shape() const;
+  DType dtype() const;
+  const Op& op() const;
+  NodeId id() const { return id_; }
+  Graph& graph() const { return *graph_; }
+  explicit operator bool() const { return graph_ != nullptr; }
+  friend bool operator==(const Value&, const Value&) = default;
+
+  /// The mask it carries, or an empty Value.
+  Value mask() const;
+  /// The same Value, carrying `mask`.
+  Value with_mask(Value mask) const;
+
+ private:
+  Graph* graph_ = nullptr;
+  NodeId id_ = -1;
+};
+
+struct Node {
+  Op op;
+  std::vector<NodeId> inputs;
+  Shape shape;
+  DType dtype;
+};
+
+/// What a trace appends to. Nodes stand in an order in which they can be computed; a node that is there already is not
+/// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
+class Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// The graph being traced on this thread; throws Error(state) outside a trace.
+  static Graph& current();
+  static bool tracing();
+
+  /// Infers shape and dtype, and appends.
+  Value append(Op op, std::span<const Value> inputs);
+  Value append(Op op, std::initializer_list<Value> inputs) { return append(std::move(op), std::span(inputs.begin(), inputs.size())); }
+  Value input(const Shape& shape, DType dtype);
+  Value constant(double value, DType dtype, const Shape& shape = {});
+
+  Value read(const Variable& variable);
+  void assign(const Variable& variable, Value value);
+
+  struct Assignment {
+    Variable variable;
+    NodeId current;
+  };
+  const std::vector<Assignment>& assignments() const { return assignments_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  int input_count() const { return input_count_; }
+
+  /// Called for each node as it is appended: how `run_eagerly` computes it at once.
+  void on_append(std::function<void(NodeId)> hook) { on_append_ = std::move(hook); }
+  /// What the hook's owner can say of a node's data; throws Error(state) where nothing is computed yet.
+  void on_inspect(std::function<Tensor(NodeId)> hook) { on_inspect_ = std::move(hook); }
+  Tensor inspect(NodeId id) const;
+
+ private:
+  friend class Value;
+  friend class Trace;
+  NodeId push(Node node);
+
+  std::vector<Node> nodes_;
+  std::vector<Assignment> assignments_;
+  std::unordered_multimap<std::size_t, NodeId> known_;
+  std::unordered_map<NodeId, NodeId> masks_;
+  std::function<void(NodeId)> on_append_;
+  std::function<Tensor(NodeId)> on_inspect_;
+  int input_count_ = 0;
+};
+
+/// Makes `graph` the one that ops append to, on this thread, while it lives.
+class Trace {
+ public:
+  explicit Trace(Graph& graph);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+ private:
+  Graph* outer_;
+};
+
+/// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. An empty Value
+/// where target does not depend on the source. What it appends can be differentiated again.
+std::vector<Value> gradients(Value target, std::span<const Value> sources);
+/// The same for variables: for each the Value that it had where the trace read it.
+std::vector<Value> gradients(Value target, const std::vector<Variable>& variables);
+
+}  // namespace etude

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "etude/base/dtype.hpp"
+#include "etude/base/shape.hpp"
+#include "etude/base/tensor.hpp"
+#include "etude/graph/elementwise.hpp"
+#include "etude/graph/variable.hpp"
+
+/// THE LANGUAGE. Each op is a small struct; its shape rule and its gradient are overloads (graph/rules.hpp), so that a
+/// forgotten one does not compile. Elementwise ops stand in graph/elementwise.hpp; their operands have equal shapes,
+/// for the front functions in ops/ insert Broadcast.
+namespace etude::op {
+
+/// The batch: tensor `index` of those a plan is given.
+struct Input {
+  int index;
+  Shape shape;
+  DType dtype;
+  friend bool operator==(const Input&, const Input&) = default;
+};
+/// A tensor filled with one number.
+struct Constant {
+  double value;
+  Shape shape;
+  DType dtype;
+  friend bool operator==(const Constant&, const Constant&) = default;
+};
+/// A variable's value when the step begins.
+struct Read {
+  Variable variable;
+  friend bool operator==(const Read&, const Read&) = default;
+};
+
+/// x in another dtype.
+struct Cast {
+  DType dtype;
+  friend bool operator==(const Cast&, const Cast&) = default;
+};
+/// x as it is; no gradient passes.
+struct StopGradient {
+  friend bool operator==(const StopGradient&, const StopGradient&) = default;
+};
+
+/// x [..] repeated to `shape` by NumPy's rule.
+struct Broadcast {
+  Shape shape;
+  friend bool operator==(const Broadcast&, const Broadcast&) = default;
+};
+/// The same elements in another shape.
+struct Reshape {
+  Shape shape;
+  friend bool operator==(const Reshape&, const Reshape&) = default;
+};
+/// Axis i of the result is axis `order[i]` of x.
+struct Transpose {
+  std::array<std::uint8_t, Shape::max_rank> order;
+  friend bool operator==(const Transpose&, const Transpose&) = default;
+};
+
+/// Sum over axes [first, first + count), which go away.
+struct Sum {
+  std::uint8_t first, count;
+  friend bool operator==(const Sum&, const Sum&) = default;
+};
+/// Maximum over axes [first, first + count), which go away.
+struct Max {
+  std::uint8_t first, count;
+  friend bool operator==(const Max&, const Max&) = default;
+};
+/// int32 index of the largest element along the last axis, which goes away; the lowest of equals (M-3).
+struct ArgMax {
+  friend bool operator==(const ArgMax&, const ArgMax&) = default;
+};
+/// int32 labels [..] to [.., depth]: 1 at the label, else 0; all 0 where the label is out of range.
+struct OneHot {
+  std::int64_t depth;
+  DType dtype;
+  friend bool operator==(const OneHot&, const OneHot&) = default;
+};
+
+/// a [m, k] · b [k, n]; a is stored [k, m] if transpose_a, b [n, k] if transpose_b.
+struct MatMul {
+  bool transpose_a, transpose_b;
+  friend bool operator==(const MatMul&, const MatMul&) = default;
+};
+
+/// Softmax over the last axis.
+struct Softmax {
+  friend bool operator==(const Softmax&, const Softmax&) = default;
+};
+/// logits [.., k], targets [.., k] -> [..]: -sum(targets · log softmax(logits)), in one pass.
+struct SoftmaxCrossentropy {
+  friend bool operator==(const SoftmaxCrossentropy&, const SoftmaxCrossentropy&) = default;
+};
+/// logits [.., k], int32 labels [..] -> [..]: -log softmax(logits)[label]; NaN where the label is out of range.
+struct SparseSoftmaxCrossentropy {
+  friend bool operator==(const SparseSoftmaxCrossentropy&, const SparseSoftmaxCrossentropy&) = default;
+};
+
+/// Uniform in [0, 1): Philox of (seed, stream, the int32 counter it is given, the element's index).
+struct Uniform {
+  std::uint64_t seed;
+  std::uint32_t stream;
+  Shape shape;
+  DType dtype;
+  friend bool operator==(const Uniform&, const Uniform&) = default;
+};
+
+/// The sum of x over all replicas; x itself where there is one.
+struct AllReduce {
+  friend bool operator==(const AllReduce&, const AllReduce&) = default;
+};
+
+}  // namespace etude::op
+
+namespace etude {
+
+namespace detail {
+template <class Functions, class... Others> struct JoinVariant;
+template <class... Functions, class... Others> struct JoinVariant<std::tuple<Functions...>, Others...> {
+  using type = std::variant<Others..., Functions...>;
+};
+}  // namespace detail
+
+/// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
+using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast,
+                               op::Reshape, op::Transpose, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul,
+                               op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform,
+                               op::AllReduce>::type;
+
+/// "MatMul", "Exp", …: the struct's own name.
+template <class O> constexpr std::string_view op_name() {
+  // GCC: "… [with O = etude::op::Exp; …]", Clang: "… [O = etude::op::Exp]".
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("op::") + 4);
+  return text.substr(0, text.find_first_of(";]"));
+}
+std::string_view name_of(const Op& op);
+
+template <class O> inline constexpr bool is_elementwise = op::ElementwiseOp<O>;
+bool elementwise(const Op& op);
+
+}  // namespace etude

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "etude/graph/graph.hpp"
+
+/// What every op must state. One overload a rule and op: a missing one is a compile or link error.
+namespace etude {
+
+/// What is known of a node before it is computed.
+struct Meta {
+  Shape shape;
+  DType dtype;
+};
+
+/// Shape rules: the result's shape and dtype from the operands', or Error(shape) or Error(dtype) naming them.
+Meta infer(const op::Input&, std::span<const Value>);
+Meta infer(const op::Constant&, std::span<const Value>);
+Meta infer(const op::Read&, std::span<const Value>);
+Meta infer(const op::Cast&, std::span<const Value>);
+Meta infer(const op::StopGradient&, std::span<const Value>);
+Meta infer(const op::Broadcast&, std::span<const Value>);
+Meta infer(const op::Reshape&, std::span<const Value>);
+Meta infer(const op::Transpose&, std::span<const Value>);
+Meta infer(const op::Sum&, std::span<const Value>);
+Meta infer(const op::Max&, std::span<const Value>);
+Meta infer(const op::ArgMax&, std::span<const Value>);
+Meta infer(const op::OneHot&, std::span<const Value>);
+Meta infer(const op::MatMul&, std::span<const Value>);
+Meta infer(const op::Softmax&, std::span<const Value>);
+Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value>);
+Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value>);
+Meta infer(const op::Uniform&, std::span<const Value>);
+Meta infer(const op::AllReduce&, std::span<const Value>);
+Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects, std::span<const Value>);
+
+template <op::ElementwiseOp F> Meta infer(const F&, std::span<const Value> inputs) {
+  return infer_elementwise(op_name<F>(), op::floating_only<F>, op::is_condition<F>, std::is_same_v<F, op::Select>, inputs);
+}
+
+/// A node seen from its gradient rule: its operands `x`, its result `y`, and `dy`, what the target changes per change of y.
+struct Differential {
+  std::span<const Value> x;
+  Value y;
+  Value dy;
+};
+/// The gradient for each operand, written in ops; empty where none passes.
+using OperandGradients = std::array<Value, 3>;
+
+OperandGradients gradient(const op::Cast&, const Differential&);
+OperandGradients gradient(const op::Broadcast&, const Differential&);
+OperandGradients gradient(const op::Reshape&, const Differential&);
+OperandGradients gradient(const op::Transpose&, const Differential&);
+OperandGradients gradient(const op::Sum&, const Differential&);
+OperandGradients gradient(const op::Max&, const Differential&);
+OperandGradients gradient(const op::MatMul&, const Differential&);
+OperandGradients gradient(const op::Softmax&, const Differential&);
+OperandGradients gradient(const op::SoftmaxCrossentropy&, const Differential&);
+OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differential&);
+OperandGradients gradient(const op::AllReduce&, const Differential&);
+
+OperandGradients gradient(const op::Negate&, const Differential&);
+OperandGradients gradient(const op::Absolute&, const Differential&);
+OperandGradients gradient(const op::Square&, const Differential&);
+OperandGradients gradient(const op::Sqrt&, const Differential&);
+OperandGradients gradient(const op::Exp&, const Differential&);
+OperandGradients gradient(const op::Log&, const Differential&);
+OperandGradients gradient(const op::Log1p&, const Differential&);
+OperandGradients gradient(const op::Sin&, const Differential&);
+OperandGradients gradient(const op::Cos&, const Differential&);
+OperandGradients gradient(const op::Tanh&, const Differential&);
+OperandGradients gradient(const op::Sigmoid&, const Differential&);
+OperandGradients gradient(const op::Relu&, const Differential&);
+OperandGradients gradient(const op::Softplus&, const Differential&);
+OperandGradients gradient(const op::Erf&, const Differential&);
+OperandGradients gradient(const op::Add&, const Differential&);
+OperandGradients gradient(const op::Subtract&, const Differential&);
+OperandGradients gradient(const op::Multiply&, const Differential&);
+OperandGradients gradient(const op::Divide&, const Differential&);
+OperandGradients gradient(const op::Power&, const Differential&);
+OperandGradients gradient(const op::Maximum&, const Differential&);
+OperandGradients gradient(const op::Minimum&, const Differential&);
+OperandGradients gradient(const op::Select&, const Differential&);
+
+/// Ops that no gradient passes: leaves, draws, integers and step functions.
+template <class O>
+concept Constantlike =
+    std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
+    std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> || std::is_same_v<O, op::OneHot> ||
+    std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> || std::is_same_v<O, op::Floor> ||
+    (op::ElementwiseOp<O> && op::is_condition<O>);
+template <Constantlike O> OperandGradients gradient(const O&, const Differential&) { return {}; }
+
+}  // namespace etude

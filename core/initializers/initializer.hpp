@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "etude/base/choice.hpp"
+#include "etude/base/random.hpp"
+#include "etude/base/tensor.hpp"
+
+namespace etude {
+
+/// Makes a variable's first value.
+class Initializer {
+ public:
+  virtual ~Initializer() = default;
+  /// A tensor of `shape`; random ones draw from a stream of their own, so that equal seeds give equal models.
+  virtual Tensor operator()(const Shape& shape, DType dtype) = 0;
+};
+using InitializerPtr = std::shared_ptr<Initializer>;
+
+namespace initializers {
+
+struct ConstantOptions {
+  double value = 0;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("value", self.value); }
+};
+struct RandomOptions {
+  double mean = 0, stddev = 0.05;
+  std::optional<std::int64_t> seed;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("mean", self.mean);
+    visit("stddev", self.stddev);
+    visit("seed", self.seed);
+  }
+};
+struct UniformOptions {
+  double minval = -0.05, maxval = 0.05;
+  std::optional<std::int64_t> seed;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("minval", self.minval);
+    visit("maxval", self.maxval);
+    visit("seed", self.seed);
+  }
+};
+struct SeedOptions {
+  std::optional<std::int64_t> seed;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("seed", self.seed); }
+};
+
+InitializerPtr zeros();
+InitializerPtr ones();
+InitializerPtr constant(ConstantOptions options = {});
+InitializerPtr random_normal(RandomOptions options = {});
+InitializerPtr truncated_normal(RandomOptions options = {});
+InitializerPtr random_uniform(UniformOptions options = {});
+/// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal cut off at two sigma whose standard deviation
+/// is sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in; lecun: 1 / fan_in.
+InitializerPtr glorot_uniform(SeedOptions options = {});
+InitializerPtr glorot_normal(SeedOptions options = {});
+InitializerPtr he_uniform(SeedOptions options = {});
+InitializerPtr he_normal(SeedOptions options = {});
+InitializerPtr lecun_uniform(SeedOptions options = {});
+InitializerPtr lecun_normal(SeedOptions options = {});
+
+/// By name or object; throws Error(value) listing the names there are.
+InitializerPtr get(const Choice<Initializer>& choice);
+
+}  // namespace initializers
+}  // namespace etude

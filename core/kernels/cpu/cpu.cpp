@@ -1,0 +1,233 @@
+#include "etude/kernels/cpu/cpu.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "etude/base/random.hpp"
+#include "etude/base/threads.hpp"
+#include "etude/kernels/cpu/program_runner.hpp"
+
+namespace etude {
+
+using cpu::Workers;
+using instruction::ArgMax;
+using instruction::Copy;
+using instruction::Crossentropy;
+using instruction::Elementwise;
+using instruction::Gemm;
+using instruction::OneHot;
+using instruction::Reduce;
+using instruction::Segment;
+
+namespace {
+
+template <class T> T* at(Addresses addresses, const Operand& operand) {
+  return reinterpret_cast<T*>(addresses[static_cast<std::size_t>(operand.space)] + operand.offset);
+}
+
+Workers workers() {
+  ThreadPool& pool = thread_pool();
+  return {pool.count(),
+          [](void* p, int parts, void (*task)(void*, int), void* context) { static_cast<ThreadPool*>(p)->run(parts, task, context); }, &pool};
+}
+
+/// Calls body(begin, end) on stretches of [0, count), on all threads if there are at least two stretches of `grain`.
+template <class Body> void split(std::int64_t count, std::int64_t grain, Body body) {
+  ThreadPool& pool = thread_pool();
+  const std::int64_t stretches = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), pool.count());
+  if (stretches < 2) return body(std::int64_t{0}, count);
+  struct Context {
+    Body& body;
+    std::int64_t count, each;
+  } context{body, count, ((count + stretches - 1) / stretches + grain - 1) / grain * grain};
+  const auto parts = static_cast<int>((count + context.each - 1) / context.each);
+  pool.run(parts,
+           [](void* c, int part) {
+             const Context& work = *static_cast<Context*>(c);
+             const std::int64_t begin = part * work.each;
+             work.body(begin, std::min(begin + work.each, work.count));
+           },
+           &context);
+}
+
+/// Calls body with a float or a double, as the dtype says.
+template <class Body> void with_float(DType dtype, Body body) {
+#ifdef ETUDE_FLOAT64
+  if (dtype == DType::float64) return body(double{});
+#endif
+  static_cast<void>(dtype);
+  body(float{});
+}
+
+/// Rows of work that are worth a thread: some ten microseconds of exponentials.
+std::int64_t row_grain(std::int64_t count) { return std::max<std::int64_t>(16384 / std::max<std::int64_t>(count, 1), 1); }
+
+}  // namespace
+
+Device& default_device() {
+  static Cpu device;
+  return device;
+}
+
+void Cpu::run(const Elementwise& instruction, Addresses addresses) {
+  for (const Segment& segment : instruction.segments)
+    split(segment.size, 32 * cpu::tile, [&](std::int64_t begin, std::int64_t end) {
+      cpu::run_program(kernels_, instruction.program, segment, begin, end, addresses);
+    });
+}
+
+std::size_t Cpu::workspace(const Gemm& gemm) const {
+  const bool wide = gemm.c.dtype == DType::float64;
+  const std::int64_t elements = (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(gemm.m, gemm.n, gemm.k, thread_pool().count());
+  return static_cast<std::size_t>(elements) * size_of(gemm.c.dtype);
+}
+
+template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
+  struct Epilogue {
+    const cpu::Kernels& kernels;
+    const Gemm& gemm;
+    Addresses addresses;
+  } epilogue{kernels_, g, addresses};
+  cpu::GemmArguments<T> arguments{};
+  arguments.m = g.m;
+  arguments.n = g.n;
+  arguments.k = g.k;
+  arguments.a = at<const T>(addresses, g.a);
+  arguments.lda = g.transpose_a ? g.m : g.k;
+  arguments.transpose_a = g.transpose_a;
+  arguments.b = at<const T>(addresses, g.b);
+  arguments.ldb = g.transpose_b ? g.k : g.n;
+  arguments.transpose_b = g.transpose_b;
+  arguments.c = at<T>(addresses, g.c);
+  arguments.ldc = g.n;
+  arguments.workspace = g.workspace.space < 0 ? nullptr : at<T>(addresses, g.workspace);
+  if (g.epilogue) {
+    arguments.context = &epilogue;
+    arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
+      const Epilogue& e = *static_cast<Epilogue*>(context);
+      const Elementwise& program = *e.gemm.epilogue;
+      cpu::run_program(e.kernels, program.program, program.segments.front(), begin * e.gemm.n, end * e.gemm.n, e.addresses);
+    };
+  }
+  cpu::float_kernels<T>(kernels_).gemm(arguments, workers());
+}
+
+void Cpu::run(const Gemm& instruction, Addresses addresses) {
+  with_float(instruction.c.dtype, [&]<class T>(T) { gemm<T>(instruction, addresses); });
+}
+
+template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
+  const auto& kernels = cpu::float_kernels<T>(kernels_);
+  const T* in = at<const T>(addresses, r.in);
+  T* out = at<T>(addresses, r.out);
+  const bool sum = r.kind == Reduce::Kind::sum;
+  if (r.inner == 1) {
+    split(r.outer, row_grain(r.count), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = (sum ? kernels.sum : kernels.max)(in + i * r.count, r.count);
+    });
+    return;
+  }
+  for (std::int64_t i = 0; i < r.outer; ++i)
+    split(r.inner, std::max<std::int64_t>(row_grain(r.count) / 64 * 64, 64), [&](std::int64_t begin, std::int64_t end) {
+      (sum ? kernels.sum_columns : kernels.max_columns)(in + i * r.count * r.inner, r.count, r.inner, begin, end, out + i * r.inner);
+    });
+}
+
+void Cpu::run(const Reduce& instruction, Addresses addresses) {
+  if (instruction.in.dtype != DType::int32) {
+    with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
+    return;
+  }
+  const auto* in = at<const std::int32_t>(addresses, instruction.in);
+  auto* out = at<std::int32_t>(addresses, instruction.out);
+  std::fill_n(out, instruction.outer * instruction.inner, 0);
+  for (std::int64_t o = 0; o < instruction.outer; ++o)
+    for (std::int64_t c = 0; c < instruction.count; ++c)
+      for (std::int64_t i = 0; i < instruction.inner; ++i)
+        out[o * instruction.inner + i] += in[(o * instruction.count + c) * instruction.inner + i];
+}
+
+void Cpu::run(const ArgMax& instruction, Addresses addresses) {
+  with_float(instruction.in.dtype, [&]<class T>(T) {
+    const T* in = at<const T>(addresses, instruction.in);
+    auto* out = at<std::int32_t>(addresses, instruction.out);
+    for (std::int64_t row = 0; row < instruction.rows; ++row, in += instruction.count)
+      out[row] = static_cast<std::int32_t>(std::max_element(in, in + instruction.count) - in);
+  });
+}
+
+void Cpu::run(const OneHot& instruction, Addresses addresses) {
+  const auto* labels = at<const std::int32_t>(addresses, instruction.labels);
+  const auto fill = [&](auto* out) {
+    std::fill_n(out, instruction.rows * instruction.depth, std::remove_pointer_t<decltype(out)>(0));
+    for (std::int64_t row = 0; row < instruction.rows; ++row)
+      if (labels[row] >= 0 && labels[row] < instruction.depth) out[row * instruction.depth + labels[row]] = 1;
+  };
+  visit_dtype(instruction.out.dtype, [&]<class T>(T) { fill(at<T>(addresses, instruction.out)); });
+}
+
+void Cpu::run(const instruction::Softmax& instruction, Addresses addresses) {
+  with_float(instruction.in.dtype, [&]<class T>(T) {
+    split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t offset = begin * instruction.count;
+      cpu::float_kernels<T>(kernels_).softmax(at<const T>(addresses, instruction.in) + offset, end - begin, instruction.count,
+                                              at<T>(addresses, instruction.out) + offset);
+    });
+  });
+}
+
+void Cpu::run(const Crossentropy& instruction, Addresses addresses) {
+  with_float(instruction.logits.dtype, [&]<class T>(T) {
+    const auto& kernels = cpu::float_kernels<T>(kernels_);
+    split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t offset = begin * instruction.count;
+      const T* logits = at<const T>(addresses, instruction.logits) + offset;
+      T* losses = at<T>(addresses, instruction.losses) + begin;
+      if (instruction.sparse)
+        kernels.sparse_crossentropy(logits, at<const std::int32_t>(addresses, instruction.targets) + begin, end - begin, instruction.count, losses);
+      else kernels.crossentropy(logits, at<const T>(addresses, instruction.targets) + offset, end - begin, instruction.count, losses);
+    });
+  });
+}
+
+void Cpu::run(const instruction::Transpose& instruction, Addresses addresses) {
+  visit_dtype(instruction.in.dtype, [&]<class T>(T) {
+    const T* in = at<const T>(addresses, instruction.in);
+    T* out = at<T>(addresses, instruction.out);
+    const auto rank = static_cast<std::ptrdiff_t>(instruction.extents.rank());
+    Shape index = instruction.extents;
+    for (std::ptrdiff_t axis = 0; axis < rank; ++axis) index[axis] = 0;
+    std::int64_t offset = 0;
+    for (std::int64_t i = 0, size = instruction.extents.size(); i < size; ++i) {
+      out[i] = in[offset];
+      for (std::ptrdiff_t axis = rank - 1; axis >= 0; --axis) {
+        offset += instruction.strides[axis];
+        if (++index[axis] < instruction.extents[axis]) break;
+        offset -= instruction.extents[axis] * instruction.strides[axis];
+        index[axis] = 0;
+      }
+    }
+  });
+}
+
+void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
+  const auto counter = static_cast<std::uint32_t>(*at<const std::int32_t>(addresses, instruction.counter));
+  with_float(instruction.out.dtype, [&]<class T>(T) {
+    T* out = at<T>(addresses, instruction.out);
+    split(instruction.count, 4096, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; i += 4) {
+        const auto bits = philox(instruction.seed, {static_cast<std::uint32_t>(i / 4), counter, instruction.stream,
+                                                    static_cast<std::uint32_t>(RandomStream::step)});
+        for (std::int64_t j = i; j < std::min(i + 4, end); ++j) out[j] = static_cast<T>(uniform_from_bits(bits[static_cast<std::size_t>(j - i)]));
+      }
+    });
+  });
+}
+
+void Cpu::run(const Copy& instruction, Addresses addresses) {
+  std::memcpy(at<std::byte>(addresses, instruction.out), at<const std::byte>(addresses, instruction.in),
+              static_cast<std::size_t>(instruction.bytes));
+}
+
+}  // namespace etude

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "etude/execution/device.hpp"
+#include "etude/kernels/cpu/kernels.hpp"
+
+namespace etude {
+
+/// The processor this runs on, natively and in WebAssembly: the same source, through xsimd.
+class Cpu : public Device {
+ public:
+  /// The best instruction set of those that the build has and the processor knows.
+  Cpu() : Cpu(cpu::available_kernels().front()) {}
+  /// A chosen one: how tests compare them.
+  explicit Cpu(const cpu::Kernels& kernels) : kernels_(kernels) {}
+
+  std::string_view name() const override { return "cpu"; }
+  /// "avx2", "wasm", …
+  std::string_view isa() const { return kernels_.isa; }
+  std::shared_ptr<Storage> allocate(std::size_t bytes) override { return std::make_shared<Storage>(bytes); }
+  std::size_t workspace(const instruction::Gemm&) const override;
+
+  void run(const instruction::Elementwise&, Addresses) override;
+  void run(const instruction::Gemm&, Addresses) override;
+  void run(const instruction::Reduce&, Addresses) override;
+  void run(const instruction::ArgMax&, Addresses) override;
+  void run(const instruction::OneHot&, Addresses) override;
+  void run(const instruction::Softmax&, Addresses) override;
+  void run(const instruction::Crossentropy&, Addresses) override;
+  void run(const instruction::Transpose&, Addresses) override;
+  void run(const instruction::Uniform&, Addresses) override;
+  void run(const instruction::Copy&, Addresses) override;
+
+ private:
+  template <class T> void gemm(const instruction::Gemm&, Addresses);
+  template <class T> void reduce(const instruction::Reduce&, Addresses);
+
+  const cpu::Kernels& kernels_;
+};
+
+}  // namespace etude

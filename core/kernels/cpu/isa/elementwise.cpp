@@ -1,0 +1,105 @@
+#include <utility>
+
+#include "etude/kernels/cpu/kernels.hpp"
+#include "etude/kernels/cpu/simd.hpp"
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+using instruction::Lane;
+
+/// out[i] = f(a[i], b[i], c[i]), whole registers at a time. The last, short one goes through a copy, so that every element
+/// of a tensor is computed by the same code and has the same bits wherever a tile ends.
+template <class Out, class A, class T, class F>
+[[gnu::always_inline]] inline void for_each(void* out, const void* a, const void* b, const void* c, std::int64_t n, F f) {
+  auto* o = static_cast<Out*>(out);
+  const auto *x = static_cast<const A*>(a);
+  const auto *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
+  constexpr std::int64_t width = lanes<T>;
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) f(o + i, x + i, y + i, z + i);
+  if (i == n) return;
+  alignas(64) Out last_o[width];
+  alignas(64) A last_x[width] = {};
+  alignas(64) T last_y[width] = {}, last_z[width] = {};
+  for (std::int64_t j = 0; j < n - i; ++j) last_x[j] = x[i + j], last_y[j] = y[i + j], last_z[j] = z[i + j];
+  f(last_o, last_x, last_y, last_z);
+  for (std::int64_t j = 0; j < n - i; ++j) o[i + j] = last_o[j];
+}
+
+/// Stores a register of conditions, 1 and 0 of T, as the float32 lanes in which programs keep them.
+template <class T> [[gnu::always_inline]] inline void store_truth(float* out, Vec<T> value) {
+  if constexpr (std::is_same_v<T, float>) {
+    store(out, value);
+  } else {
+    alignas(64) T buffer[lanes<T>];
+    value.store_aligned(buffer);
+    for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) out[i] = static_cast<float>(buffer[i]);
+  }
+}
+
+/// float32 lanes that hold a condition, as T.
+template <class T> [[gnu::always_inline]] inline Vec<T> load_truth(const float* in) {
+  if constexpr (std::is_same_v<T, float>) {
+    return load(in);
+  } else {
+    alignas(64) T buffer[lanes<T>];
+    for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) buffer[i] = static_cast<T>(in[i]);
+    return Vec<T>::load_aligned(buffer);
+  }
+}
+
+template <class F, class T> void apply(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  if constexpr (std::is_same_v<F, op::Select>) {
+    for_each<T, float, T>(out, a, b, c, n, [](T* o, const float* x, const T* y, const T* z) {
+      store(o, F::apply(load_truth<T>(x), load(y), load(z)));
+    });
+  } else if constexpr (op::is_condition<F>) {
+    for_each<float, T, T>(out, a, b, c, n, [](float* o, const T* x, const T* y, const T*) {
+      if constexpr (F::arity == 1) store_truth<T>(o, F::apply(load(x)));
+      else store_truth<T>(o, F::apply(load(x), load(y)));
+    });
+  } else {
+    for_each<T, T, T>(out, a, b, c, n, [](T* o, const T* x, const T* y, const T*) {
+      if constexpr (F::arity == 1) store(o, F::apply(load(x)));
+      else store(o, F::apply(load(x), load(y)));
+    });
+  }
+}
+
+template <class T> void truth(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  for_each<float, T, T>(out, a, b, c, n, [](float* o, const T* x, const T*, const T*) {
+    store_truth<T>(o, select(load(x) != Vec<T>(T(0)), Vec<T>(T(1)), Vec<T>(T(0))));
+  });
+}
+
+void truncate(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* x, const float*, const float*) {
+    store(o, xsimd::trunc(load(x)));
+  });
+}
+
+template <class F, class T> constexpr ElementwiseKernel kernel() {
+  if constexpr (op::floating_only<F> && !std::is_floating_point_v<T>) return nullptr;
+  else return &apply<F, T>;
+}
+
+template <class T, std::size_t... I> void fill_row(ElementwiseKernel* row, std::index_sequence<I...>) {
+  ((row[I] = kernel<std::tuple_element_t<I, op::Elementwise>, T>()), ...);
+  row[instruction::truth_code] = &truth<T>;
+}
+
+}  // namespace
+
+// Conversions between lanes are rare and bound by memory: they stand in program_runner.cpp.
+void fill_elementwise(ElementwiseKernel (&table)[3][instruction::opcode_count]) {
+  constexpr auto functions = std::make_index_sequence<instruction::elementwise_count>{};
+  fill_row<float>(table[static_cast<int>(Lane::float32)], functions);
+  fill_row<std::int32_t>(table[static_cast<int>(Lane::int32)], functions);
+#ifdef ETUDE_FLOAT64
+  fill_row<double>(table[static_cast<int>(Lane::float64)], functions);
+#endif
+  table[static_cast<int>(Lane::float32)][instruction::truncate_code] = &truncate;
+}
+
+}  // namespace etude::cpu::ETUDE_ISA

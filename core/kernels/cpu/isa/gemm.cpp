@@ -1,0 +1,392 @@
+#include "etude/kernels/cpu/gemm.hpp"
+
+#include "etude/kernels/cpu/isa/gemm_pack.hpp"
+#include "etude/kernels/cpu/isa/gemm_vector.hpp"
+
+// The matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel of B stays in the
+// first-level cache, a block of A in the second, and the tile of C in registers. Around it: thin products, which are read where they lie
+// or computed as Cᵀ = Bᵀ · Aᵀ, products with one row or column, and the split over workers.
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+/// Depth of a packed panel: tile_width · depth_most elements of B take half of a first-level cache of 32 KB.
+template <class T>
+constexpr Index depth_most = 1024 / static_cast<Index>(sizeof(T));
+/// Rows of A packed at a time: rows_most · depth_most elements take a quarter to a third of a second-level cache of 512 KB.
+constexpr Index rows_most = 144;
+/// Rows of C that a transposed product finishes at a time.
+constexpr Index rows_at_once = 768;
+/// Elements of B packed at a time.
+constexpr Index packed_most = Index{1} << 20;
+/// Operands below this size are read where they lie: they fit in the first-level cache as they are.
+constexpr Index small_bytes = 16384;
+/// Columns up to which C may be computed as Cᵀ = Bᵀ · Aᵀ.
+template <class T>
+constexpr Index thin_columns = 2 * tile_width<T>;
+/// Multiplications below which a second thread costs more than it brings, and how many each should have at least.
+constexpr Index parallel_least = 64 * 64 * 64;
+constexpr Index share_least = parallel_least / 4;
+
+/// C[m, n] (+)= A[m, k] · B[k, n] with the transposes resolved into strides.
+template <class T>
+struct Problem {
+  Index m, n, k;
+  Operand<T> a, b;
+  T* c;
+  Index c_row, c_column;
+  bool add;
+  void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
+  void* context;
+  /// rows_done speaks of the columns of this problem, since it is the transposed one.
+  bool turned;
+  /// What row (or column, if turned) 0 of this problem is called in rows_done.
+  Index origin;
+
+  void finished(Index begin, Index end) const {
+    if (rows_done != nullptr && begin < end) rows_done(context, origin + begin, origin + end);
+  }
+
+  /// The same product as Cᵀ = Bᵀ · Aᵀ.
+  Problem transposed() const {
+    return {n, m, k, {b.data, b.column, b.row}, {a.data, a.column, a.row}, c, c_column, c_row, add, rows_done, context, !turned, origin};
+  }
+
+  /// The columns [begin, end) alone.
+  Problem columns(Index begin, Index end) const {
+    Problem part = *this;
+    part.n = end - begin;
+    part.b = b.from(0, begin);
+    part.c = c + begin * c_column;
+    if (turned) part.origin = origin + begin;
+    return part;
+  }
+};
+
+/// Where the blocks of a product end, and which operands are read in place.
+template <class T>
+struct Blocking {
+  bool direct_a, direct_b;
+  bool packs_on_the_way;  // one thread packs each panel of B when its turn comes
+  bool one_block;         // and all rows of A are one block
+  Index depth;          // of a panel
+  Index chunk_depth;    // of what is packed of B at a time, a multiple of depth
+  Index chunk_columns;  // likewise, a multiple of the tile's width
+
+  /// `capacity`: elements of B that the workspace holds packed.
+  Blocking(const Problem<T>& problem, int parts, Index capacity) {
+    constexpr Index small = small_bytes / static_cast<Index>(sizeof(T));
+    constexpr Index width = tile_width<T>;
+    const Operand<T>&a = problem.a, &b = problem.b;
+    const Index m = problem.m, n = problem.n, k = problem.k;
+    direct_a = (a.column == 1 && n <= 4 * width) || (m - 1) * a.row + (k - 1) * a.column < small;
+    direct_b = b.column == 1 && (m <= 2 * tile_rows || (k - 1) * b.row + n <= small);
+    packs_on_the_way = parts == 1;
+    // Equal depths: a last panel of a few k would load and store all of C for them.
+    depth = k <= depth_most<T> ? k : quotient_up(k, quotient_up(k, depth_most<T>));
+    one_block = parts == 1 && m <= rows_most;
+    chunk_columns = round_up(n, width);
+    if (!one_block) chunk_columns = smaller(chunk_columns, capacity / (depth * width) * width);
+    else if (problem.turned) chunk_columns = smaller(chunk_columns, rows_at_once);
+    chunk_depth = depth;
+    if (parts > 1) chunk_depth *= capacity / (chunk_columns * depth);  // few, long fan-outs
+  }
+};
+
+/// What one block of rows of A needs of workspace.
+template <class T>
+Index block_a_elements(Index m, Index k) {
+  return round_up(smaller(round_up(m, tile_rows), rows_most) * smaller(k, depth_most<T>) + pack_overrun<T>, 16);
+}
+
+/// Columns at whose multiples a product may be cut.
+template <class T>
+constexpr Index column_unit = larger(tile_width<T>, 64 / static_cast<Index>(sizeof(T)));
+
+/// What the chunks of B need of workspace when its columns are cut into this many slices, for each.
+template <class T>
+Index chunk_b_elements(Index n, Index k, Index slices) {
+  const Index columns = quotient_up(quotient_up(n, column_unit<T>), slices) * column_unit<T>;
+  const Index panel = tile_width<T> * smaller(k, depth_most<T>);
+  return round_up(smaller(columns * k, larger(packed_most / slices, panel)), 16);
+}
+
+/// A tile at the right edge of C, or of a C that is not contiguous along its rows: computed aside at full width.
+template <class T>
+[[gnu::noinline]] void edge_tile(Tile<T> tile, TileArguments<T> t, Index rows, Index columns, Index c_column) {
+  constexpr Index width = tile_width<T>;
+  alignas(64) T aside[tile_rows * width];
+  T* c = t.c;
+  const Index c_row = t.c_row;
+  t.c = aside;
+  t.c_row = width;
+  if (t.add) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < width; ++x) aside[r * width + x] = x < columns ? c[r * c_row + x * c_column] : T(0);
+  }
+  tile(t);
+  if (c_column == 1) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < columns; x += lanes<T>) store_first(c + r * c_row + x, load(aside + r * width + x), smaller(columns - x, lanes<T>));
+  } else if (c_row == 1) {
+    for (Index r = 0; r < rows; r += lanes<T>)
+      for (Index x = 0; x < columns; x += lanes<T>) {
+        Vec<T> square[lanes<T>];
+        load_transposed(aside + r * width + x, width, rows - r, square);
+        for (Index i = 0; i < smaller(columns - x, lanes<T>); ++i) store_first(c + r + (x + i) * c_column, square[i], smaller(rows - r, lanes<T>));
+      }
+  } else {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < columns; ++x) c[r * c_row + x * c_column] = aside[r * width + x];
+  }
+}
+
+/// A block of B: [depth, columns] where it lies, and the panels [depth][tile_width] for it.
+template <class T>
+struct BlockB {
+  enum class Use {
+    packed,   // the panels are there
+    packing,  // each is packed when its turn comes: if B's rows are contiguous, by the first tile that reads them
+    passing,  // likewise, but all in the place of the first: nobody will read them again, and that place stays in cache
+    direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
+  };
+  Operand<T> source;
+  T* panels;
+  Use use;
+};
+
+/// C[rows, columns] (+)= A[rows, depth] · B[depth, columns], tile by tile. Packed, A is the address of its tiles [depth][height].
+template <class T, Reads A>
+void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const BlockB<T>& b, T* c, Index c_row, Index c_column, bool add) {
+  using Use = typename BlockB<T>::Use;
+  constexpr Index width = tile_width<T>;
+  for (Index j = 0; j < columns; j += width) {
+    const Index here = smaller(columns - j, width), vectors = quotient_up(here, lanes<T>);
+    const bool whole = here == vectors * lanes<T>;
+    T* panel = b.panels + (b.use == Use::packed || b.use == Use::packing ? j * depth : 0);
+    TileArguments<T> t{depth, nullptr, a.row, a.column, panel, width, nullptr, c_row, add, panel};
+    if (b.use != Use::packed) {
+      if (!whole || b.source.column != 1) pack_b(b.source.from(0, j), depth, here, panel);
+      else t.b = b.source.data + j, t.b_row = b.source.row;
+    }
+    bool keep = b.use != Use::direct && t.b != panel;
+    for (Index i = 0, height = 0; i < rows; i += height) {
+      height = tile_height(rows - i);
+      t.a = a.data + i * (A == Reads::packed ? depth : a.row);
+      t.c = c + i * c_row + j * c_column;
+      const Tile<T> tile = (keep ? tiles<T, A, Keeps::panel>.of : tiles<T, A, Keeps::nothing>.of)[height - 1][vectors - 1];
+      if (whole && c_column == 1) tile(t);
+      else edge_tile<T>(tile, t, height, here, c_column);
+      if (keep) t.b = panel, t.b_row = width;
+      keep = false;
+    }
+  }
+}
+
+/// One product on its way through the chunks of B.
+template <class T>
+struct Job {
+  const Problem<T>& problem;
+  const Blocking<T>& blocking;
+  int parts;
+  T* packed_b;
+  T* packed_a;  // block_a_elements for each part
+  // The chunk at hand: k [first, first + depth) and columns [left, left + columns).
+  Index first, depth, left, columns;
+
+  /// Packs this part's share of the chunk, panel by panel.
+  static void pack(void* context, int part) {
+    const Job& job = *static_cast<const Job*>(context);
+    const Index panels = quotient_up(job.columns, tile_width<T>);
+    const Index begin = panels * part / job.parts * tile_width<T>, end = smaller(panels * (part + 1) / job.parts * tile_width<T>, job.columns);
+    if (begin >= end) return;
+    for (Index p = 0; p < job.depth; p += job.blocking.depth) {
+      const Index depth = smaller(job.depth - p, job.blocking.depth);
+      pack_b(job.problem.b.from(job.first + p, job.left + begin), depth, end - begin, job.packed_b + p * panels * tile_width<T> + begin * depth);
+    }
+  }
+
+  /// Multiplies this part's rows of A by the chunk.
+  static void multiply(void* context, int part) {
+    const Job& job = *static_cast<const Job*>(context);
+    const Problem<T>& problem = job.problem;
+    const Index units = quotient_up(problem.m, tile_rows);
+    const Index begin = units * part / job.parts * tile_rows, end = smaller(units * (part + 1) / job.parts * tile_rows, problem.m);
+    const bool last = job.first + job.depth == problem.k && job.left + job.columns == problem.n;
+    for (Index i = begin; i < end; i += rows_most) {
+      const Index rows = smaller(end - i, rows_most);
+      job.multiply_rows(i, rows, job.packed_a + part * block_a_elements<T>(problem.m, problem.k));
+      if (last && !problem.turned) problem.finished(i, i + rows);
+    }
+  }
+
+  void multiply_rows(Index i, Index rows, T* block) const {
+    using Use = typename BlockB<T>::Use;
+    const Index panels = quotient_up(columns, tile_width<T>);
+    const Use first_use = blocking.one_block ? Use::passing : Use::packing;
+    const Use use = blocking.direct_b ? Use::direct : blocking.packs_on_the_way && i == 0 ? first_use : Use::packed;
+    T* c = problem.c + i * problem.c_row + left * problem.c_column;
+    for (Index p = 0; p < depth; p += blocking.depth) {
+      const Index here = smaller(depth - p, blocking.depth);
+      const bool add = problem.add || first + p > 0;
+      const Operand<T> a = problem.a.from(i, first + p);
+      const BlockB<T> b{problem.b.from(first + p, left), packed_b + p * panels * tile_width<T>, use};
+      if (blocking.direct_a) {
+        multiply_block<T, Reads::direct>(rows, columns, here, a, b, c, problem.c_row, problem.c_column, add);
+      } else {
+        pack_a(a, rows, here, block);
+        multiply_block<T, Reads::packed>(rows, columns, here, {block, 0, 0}, b, c, problem.c_row, problem.c_column, add);
+      }
+    }
+  }
+};
+
+void fan_out(const Workers& workers, int parts, void (*task)(void*, int), void* context) {
+  if (parts == 1) task(context, 0);
+  else workers.run(workers.pool, parts, task, context);
+}
+
+/// The product in chunks of B; each chunk is packed by all parts together and then multiplied by each part's rows of A.
+template <class T>
+void multiply_by_rows(const Problem<T>& problem, int parts, const Workers& workers, T* packed_a, T* packed_b, Index capacity) {
+  const Blocking<T> blocking(problem, parts, capacity);
+  Job<T> job{problem, blocking, parts, packed_b, packed_a, 0, 0, 0, 0};
+  for (job.first = 0; job.first < problem.k; job.first += job.depth) {
+    job.depth = smaller(problem.k - job.first, blocking.chunk_depth);
+    for (job.left = 0; job.left < problem.n; job.left += job.columns) {
+      job.columns = smaller(problem.n - job.left, blocking.chunk_columns);
+      if (!blocking.direct_b && !blocking.packs_on_the_way) fan_out(workers, parts, Job<T>::pack, &job);
+      fan_out(workers, parts, Job<T>::multiply, &job);
+      if (problem.turned && job.first + job.depth == problem.k) problem.finished(job.left, job.left + job.columns);
+    }
+  }
+}
+
+/// One row times a matrix, this thread's columns. `workspace` takes a row that is not contiguous.
+template <class T>
+void multiply_row(const Problem<T>& problem, T* workspace) {
+  const bool aside = problem.c_column != 1;
+  T* y = problem.c;
+  if (aside) {
+    y = workspace;
+    workspace += problem.n;
+    if (problem.add)
+      for (Index j = 0; j < problem.n; ++j) y[j] = problem.c[j * problem.c_column];
+  }
+  if (problem.b.row == 1) {
+    const T* x = problem.a.data;
+    if (problem.a.column != 1) {
+      for (Index p = 0; p < problem.k; ++p) workspace[p] = x[p * problem.a.column];
+      x = workspace;
+    }
+    row_times_columns(x, problem.b, problem.k, problem.n, y, problem.add);
+  } else {
+    row_times_rows(problem.a.data, problem.a.column, problem.b, problem.k, problem.n, y, problem.add);
+  }
+  if (aside)
+    for (Index j = 0; j < problem.n; ++j) problem.c[j * problem.c_column] = y[j];
+  if (problem.turned) problem.finished(0, problem.n);
+}
+
+/// The columns of a product, cut into one slice per part: for few rows. Each slice is a product of its own.
+template <class T>
+struct Slices {
+  const Problem<T>& problem;
+  int parts;
+  T* workspace;
+
+  static void multiply(void* context, int part) {
+    const Slices& slices = *static_cast<const Slices*>(context);
+    const Problem<T>& problem = slices.problem;
+    constexpr Index unit = column_unit<T>;
+    const Index units = quotient_up(problem.n, unit);
+    const Index begin = units * part / slices.parts * unit, end = smaller(units * (part + 1) / slices.parts * unit, problem.n);
+    if (begin >= end) return;
+    Problem<T> slice = problem.columns(begin, end);
+    if (!problem.turned) slice.rows_done = nullptr;
+    if (problem.m == 1) return multiply_row(slice, slices.workspace + begin + part * problem.k);
+    const Index a_elements = block_a_elements<T>(problem.m, problem.k), b_elements = chunk_b_elements<T>(problem.n, problem.k, slices.parts);
+    T* own = slices.workspace + part * (a_elements + b_elements);
+    multiply_by_rows(slice, 1, {}, own, own + a_elements, b_elements);
+  }
+
+  static void finish(void* context, int part) {
+    const Slices& slices = *static_cast<const Slices*>(context);
+    slices.problem.finished(slices.problem.m * part / slices.parts, slices.problem.m * (part + 1) / slices.parts);
+  }
+};
+
+template <class T>
+void multiply_by_columns(const Problem<T>& problem, int parts, const Workers& workers, T* workspace) {
+  Slices<T> slices{problem, parts, workspace};
+  fan_out(workers, parts, Slices<T>::multiply, &slices);
+  if (problem.turned || problem.rows_done == nullptr) return;
+  if (problem.m * problem.n < share_least) problem.finished(0, problem.m);
+  else fan_out(workers, parts, Slices<T>::finish, &slices);
+}
+
+/// Fewer columns than a tile is wide, and A that lies along them: Cᵀ = Bᵀ · Aᵀ wastes no lanes and packs nothing.
+template <class T>
+bool better_turned(const Problem<T>& problem) {
+  if (problem.n == 1) return true;
+  if (problem.m == 1 || problem.n > thin_columns<T>) return false;
+  return problem.n * round_up(problem.m, lanes<T>) < problem.m * round_up(problem.n, lanes<T>);
+}
+
+/// Without terms there is nothing to add: C is zero unless it is accumulated into.
+template <class T>
+void multiply_nothing(const Problem<T>& problem) {
+  for (Index i = 0; i < problem.m && !problem.add; ++i)
+    for (Index j = 0; j < problem.n; ++j) problem.c[i * problem.c_row + j] = T(0);
+  problem.finished(0, problem.m);
+}
+
+template <class T>
+void multiply(const GemmArguments<T>& g, const Workers& workers) {
+  const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
+  const Index lda = index(g.lda), ldb = index(g.ldb);
+  Problem<T> problem{index(g.m), index(g.n), index(g.k), {g.a, lda, 1}, {g.b, ldb, 1}, g.c, index(g.ldc), 1, g.accumulate, g.rows_done, g.context, false, 0};
+  if (g.transpose_a) problem.a = {g.a, 1, lda};
+  if (g.transpose_b) problem.b = {g.b, 1, ldb};
+  if (problem.m == 0 || problem.n == 0) return;
+  if (problem.k == 0) return multiply_nothing(problem);
+  if (better_turned(problem)) problem = problem.transposed();
+
+  const std::int64_t work = g.m * g.n * g.k;
+  const int parts = workers.count == 1 || work < parallel_least ? 1 : static_cast<int>(smaller(workers.count, index(work / share_least)));
+  if (problem.m == 1 && parts == 1) {
+    multiply_row(problem, g.workspace);
+    if (!problem.turned) problem.finished(0, 1);
+    return;
+  }
+  const bool tall = problem.m >= 4 * tile_rows * parts || problem.m >= problem.n;
+  if (parts > 1 && (!tall || problem.turned)) return multiply_by_columns(problem, parts, workers, g.workspace);
+  T* packed_b = g.workspace + parts * block_a_elements<T>(problem.m, problem.k);
+  multiply_by_rows(problem, parts, workers, g.workspace, packed_b, chunk_b_elements<T>(problem.n, problem.k, 1));
+}
+
+}  // namespace
+
+void gemm(const GemmArguments<float>& arguments, const Workers& workers) { multiply(arguments, workers); }
+void gemm(const GemmArguments<double>& arguments, const Workers& workers) { multiply(arguments, workers); }
+
+/// Enough for any split into up to `workers` slices, of which none is larger than its share and one unit of columns.
+template <class T>
+Index workspace_elements(Index m, Index n, Index k, Index workers) {
+  const Index columns = round_up(n, column_unit<T>) + workers * column_unit<T>;
+  const Index panels = workers * tile_width<T> * smaller(k, depth_most<T>);
+  return workers * (block_a_elements<T>(m, k) + 16) + smaller(columns * k, larger(packed_most, panels));
+}
+
+template <class T>
+std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int workers) {
+  const Index rows = static_cast<Index>(m), columns = static_cast<Index>(n), depth = static_cast<Index>(k);
+  if (rows == 1 || columns == 1) return rows * columns + workers * depth;
+  const Index straight = workspace_elements<T>(rows, columns, depth, workers);
+  return columns > thin_columns<T> ? straight : larger(straight, workspace_elements<T>(columns, rows, depth, workers));
+}
+
+template std::int64_t gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t, int);
+template std::int64_t gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t, int);
+
+}  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,28 @@
+#include "etude/kernels/cpu/kernels.hpp"
+
+#define ETUDE_STRING_(name) #name
+#define ETUDE_STRING(name) ETUDE_STRING_(name)
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+template <class T> void fill(FloatKernels<T>& kernels) {
+  kernels.gemm = [](const GemmArguments<T>& arguments, const Workers& workers) { gemm(arguments, workers); };
+  kernels.gemm_workspace = &gemm_workspace<T>;
+  fill_reductions(kernels);
+  fill_rows(kernels);
+}
+
+}  // namespace
+
+/// The table of this instruction set.
+void fill_kernels(Kernels& kernels) {
+  kernels.isa = ETUDE_STRING(ETUDE_ISA);
+  fill(kernels.float32);
+#ifdef ETUDE_FLOAT64
+  fill(kernels.float64);
+#endif
+  fill_elementwise(kernels.elementwise);
+}
+
+}  // namespace etude::cpu::ETUDE_ISA

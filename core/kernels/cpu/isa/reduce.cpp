@@ -1,0 +1,83 @@
+#include <limits>
+
+#include "etude/kernels/cpu/kernels.hpp"
+#include "etude/kernels/cpu/simd.hpp"
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+struct Plus {
+  template <class V> static V apply(const V& a, const V& b) { return a + b; }
+  template <class T> static constexpr T start = T(0);
+};
+struct Larger {
+  template <class V> static V apply(const V& a, const V& b) { return xsimd::max(a, b); }
+  template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
+};
+
+template <class F, class T> void columns(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end, T* out) {
+  constexpr std::int64_t width = lanes<T>;
+  std::int64_t column = begin;
+  for (; column + 4 * width <= end; column += 4 * width) {
+    Vec<T> s0(F::template start<T>), s1 = s0, s2 = s0, s3 = s0;
+    for (std::int64_t row = 0; row < count; ++row) {
+      const T* x = in + row * inner + column;
+      s0 = F::apply(s0, load(x));
+      s1 = F::apply(s1, load(x + width));
+      s2 = F::apply(s2, load(x + 2 * width));
+      s3 = F::apply(s3, load(x + 3 * width));
+    }
+    store(out + column, s0);
+    store(out + column + width, s1);
+    store(out + column + 2 * width, s2);
+    store(out + column + 3 * width, s3);
+  }
+  for (; column < end; column += width) {
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(end - column) < lanes<T> ? static_cast<std::ptrdiff_t>(end - column) : lanes<T>;
+    Vec<T> s(F::template start<T>);
+    for (std::int64_t row = 0; row < count; ++row) s = F::apply(s, load_first(in + row * inner + column, left));
+    store_first(out + column, s, left);
+  }
+}
+
+/// Four running registers, folded at the end of each 4096 elements, so that errors grow with the blocks and not the elements.
+template <class F, class T> T neighbours(const T* in, std::int64_t count) {
+  constexpr std::int64_t width = lanes<T>, block = 4096;
+  T result = F::template start<T>;
+  for (std::int64_t begin = 0; begin < count; begin += block) {
+    const std::int64_t end = begin + block < count ? begin + block : count;
+    Vec<T> s0(F::template start<T>), s1 = s0, s2 = s0, s3 = s0;
+    std::int64_t i = begin;
+    for (; i + 4 * width <= end; i += 4 * width) {
+      s0 = F::apply(s0, load(in + i));
+      s1 = F::apply(s1, load(in + i + width));
+      s2 = F::apply(s2, load(in + i + 2 * width));
+      s3 = F::apply(s3, load(in + i + 3 * width));
+    }
+    for (; i + width <= end; i += width) s0 = F::apply(s0, load(in + i));
+    alignas(64) T parts[lanes<T>];
+    F::apply(F::apply(s0, s1), F::apply(s2, s3)).store_aligned(parts);
+    T total = F::template start<T>;
+    const auto fold = [](T a, T b) { return std::is_same_v<F, Plus> ? a + b : (a > b ? a : b); };
+    for (std::int64_t j = 0; j < width; ++j) total = fold(total, parts[j]);
+    for (; i < end; ++i) total = fold(total, in[i]);
+    result = fold(result, total);
+  }
+  return result;
+}
+
+}  // namespace
+
+template <class T> void fill_reductions(FloatKernels<T>& kernels) {
+  kernels.sum_columns = &columns<Plus, T>;
+  kernels.max_columns = &columns<Larger, T>;
+  kernels.sum = &neighbours<Plus, T>;
+  kernels.max = &neighbours<Larger, T>;
+}
+
+template void fill_reductions(FloatKernels<float>&);
+#ifdef ETUDE_FLOAT64
+template void fill_reductions(FloatKernels<double>&);
+#endif
+
+}  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,184 @@
+#include "etude/kernels/cpu/program_runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+
+namespace etude::cpu {
+
+using instruction::Access;
+using instruction::Lane;
+using instruction::Program;
+using instruction::Segment;
+
+namespace {
+
+constexpr std::size_t register_bytes = static_cast<std::size_t>(tile) * sizeof(double);
+
+/// A thread's tiles, and where each register's elements are just now: in its tile, or in memory.
+struct Registers {
+  Tensor tiles{Shape{0}, DType::uint8};
+  std::vector<std::byte*> own;
+  std::vector<std::byte*> at;
+
+  void prepare(std::size_t count) {
+    if (count <= own.size()) return;
+    tiles = Tensor({static_cast<std::int64_t>(count * register_bytes)}, DType::uint8);
+    own.resize(count);
+    at.resize(count);
+    for (std::size_t i = 0; i < count; ++i) own[i] = tiles.raw() + i * register_bytes;
+  }
+};
+
+std::size_t lane_bytes(Lane lane) { return lane == Lane::float64 ? 8 : 4; }
+
+/// Whether memory of `dtype` is laid out as `lane` is, so that kernels can work on it where it lies.
+bool same_layout(DType dtype, Lane lane) {
+  return instruction::lane_of(dtype) == lane && size_of(dtype) == lane_bytes(lane);
+}
+
+template <class Visitor> void visit_lane(Lane lane, Visitor&& visit) {
+  if (lane == Lane::float32) visit(float{});
+  else if (lane == Lane::float64) visit(double{});
+  else visit(std::int32_t{});
+}
+
+/// Calls visit with a value of the type in which memory of `dtype` is read into lanes.
+template <class Visitor> void visit_memory(DType dtype, Visitor&& visit) {
+  switch (dtype) {
+    case DType::float32: return visit(float{});
+    case DType::float64: return visit(double{});
+    case DType::int32: return visit(std::int32_t{});
+    case DType::uint8:
+    case DType::boolean: return visit(std::uint8_t{});
+  }
+}
+
+void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {
+  visit_lane(lane, [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(value)); });
+}
+
+void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, std::int64_t n) {
+  visit_memory(dtype, [&]<class M>(M) {
+    const M value = *reinterpret_cast<const M*>(memory);
+    visit_lane(lane, [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(value)); });
+  });
+}
+
+template <class T, class M> void convert(T* out, const M* in, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(in[i]);
+}
+
+/// Elements [begin, begin + n) of an operand that is read through strides, gathered into a register.
+template <class T, class M> void gather(T* out, const M* in, const Access& access, std::int64_t begin, std::int64_t n) {
+  const auto rank = static_cast<std::ptrdiff_t>(access.extents.rank());
+  const std::int64_t inner = access.extents[-1], step = access.strides[-1];
+  std::int64_t row = begin / inner, column = begin % inner;
+  while (n > 0) {
+    std::int64_t rest = row, offset = 0;
+    for (std::ptrdiff_t axis = rank - 2; axis >= 0; --axis) {
+      offset += rest % access.extents[axis] * access.strides[axis];
+      rest /= access.extents[axis];
+    }
+    const std::int64_t count = std::min(inner - column, n);
+    const M* from = in + offset + column * step;
+    if (step == 0) std::fill_n(out, count, static_cast<T>(*from));
+    else if (step == 1) convert(out, from, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i * step]);
+    out += count;
+    n -= count;
+    column = 0;
+    ++row;
+  }
+}
+
+void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin, std::int64_t n) {
+  visit_memory(access.operand.dtype, [&]<class M>(M) {
+    const M* in = reinterpret_cast<const M*>(memory);
+    visit_lane(lane, [&]<class T>(T) {
+      if (access.kind == Access::Kind::strided) gather(reinterpret_cast<T*>(reg), in, access, begin, n);
+      else convert(reinterpret_cast<T*>(reg), in + begin, n);
+    });
+  });
+}
+
+/// An output's element from a lane: conditions and bytes are kept in float lanes.
+void store(std::byte* memory, DType dtype, const std::byte* reg, Lane lane, std::int64_t begin, std::int64_t n) {
+  if (same_layout(dtype, lane)) {
+    std::memcpy(memory + static_cast<std::size_t>(begin) * size_of(dtype), reg, static_cast<std::size_t>(n) * size_of(dtype));
+    return;
+  }
+  visit_lane(lane, [&]<class T>(T) {
+    visit_memory(dtype, [&]<class M>(M) { convert(reinterpret_cast<M*>(memory) + begin, reinterpret_cast<const T*>(reg), n); });
+  });
+}
+
+void convert_lanes(std::byte* out, Lane to, const std::byte* in, Lane from, std::int64_t n) {
+  visit_lane(from, [&]<class F>(F) {
+    visit_lane(to, [&]<class T>(T) { convert(reinterpret_cast<T*>(out), reinterpret_cast<const F*>(in), n); });
+  });
+}
+
+Registers& registers_of_this_thread() {
+  thread_local Registers registers;
+  return registers;
+}
+
+}  // namespace
+
+void run_program(const Kernels& kernels, const Program& program, const Segment& segment, std::int64_t begin, std::int64_t end,
+                 Addresses addresses) {
+  const auto address = [&](const Operand& operand) { return addresses[static_cast<std::size_t>(operand.space)] + operand.offset; };
+  Registers& registers = registers_of_this_thread();
+  registers.prepare(program.registers);
+  auto& own = registers.own;
+  auto& at = registers.at;
+
+  const std::int64_t widest = std::min(tile, end - begin);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i)
+    if (segment.inputs[i].kind == Access::Kind::scalar) {
+      at[i] = own[i];
+      fill_from(own[i], program.inputs[i], address(segment.inputs[i].operand), segment.inputs[i].operand.dtype, widest);
+    }
+  for (std::size_t i = 0; i < program.immediates.size(); ++i) {
+    const std::size_t reg = program.inputs.size() + i;
+    at[reg] = own[reg];
+    fill(own[reg], program.immediates[i].lane, program.immediates[i].value, widest);
+  }
+
+  for (std::int64_t first = begin; first < end; first += tile) {
+    const std::int64_t n = std::min(tile, end - first);
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      const Access& access = segment.inputs[i];
+      if (access.kind == Access::Kind::scalar) continue;
+      if (access.kind == Access::Kind::contiguous && same_layout(access.operand.dtype, program.inputs[i])) {
+        at[i] = address(access.operand) + static_cast<std::size_t>(first) * lane_bytes(program.inputs[i]);
+      } else {
+        at[i] = own[i];
+        load(own[i], program.inputs[i], address(access.operand), access, first, n);
+      }
+    }
+    for (const Program::Step& step : program.steps) {
+      std::byte* out = own[step.result];
+      if (step.direct >= 0) {
+        const auto size = static_cast<std::int64_t>(lane_bytes(step.to));
+        out = address(segment.outputs[static_cast<std::size_t>(step.direct)]) + first * size;
+      }
+      if (step.code == instruction::convert_code) convert_lanes(out, step.to, at[step.a], step.lane, n);
+      else kernels.elementwise[static_cast<std::size_t>(step.lane)][step.code](out, at[step.a], at[step.b], at[step.c], n);
+      at[step.result] = out;
+    }
+    for (std::size_t o = 0; o < program.outputs.size(); ++o) {
+      const Operand& operand = segment.outputs[o];
+      const std::byte* reg = at[program.outputs[o]];
+      const bool there = reg == address(operand) + static_cast<std::size_t>(first) * size_of(operand.dtype);
+      if (!there) store(address(operand), operand.dtype, reg, instruction::lane_of(operand.dtype), first, n);
+    }
+  }
+}
+
+}  // namespace etude::cpu

@@ -1,0 +1,32 @@
+#include "etude/layers/dense.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/matmul.hpp"
+
+namespace etude {
+
+Dense::Dense(DenseOptions options) : Layer("Dense", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+  check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units, " - expected a positive number - set units.");
+  if (!options_.activation.name().empty()) activations::get(options_.activation.name());
+}
+
+void Dense::build(const Shape& input_shape) {
+  check(input_shape.rank() >= 2, ErrorKind::shape, where(), "input of shape ", input_shape,
+        " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature.");
+  kernel_ = add_weight({"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer});
+  if (options_.use_bias) bias_ = add_weight({"bias", {options_.units}, options_.bias_initializer});
+}
+
+Value Dense::call(Value x, bool) {
+  const std::int64_t features = kernel_.shape()[0];
+  check(x.shape().rank() >= 2 && x.shape()[-1] == features, ErrorKind::shape, where(), "expected input of shape [batch, .., ", features,
+        "], received ", x.shape(), ". The layer was built for ", features, " inputs; build a new one or check the data.");
+  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ", compute_dtype(),
+        " - put a Rescaling layer before it, or pass floats.");
+  Value y = ops::matmul(x, value_of(kernel_));
+  if (bias_) y = y + value_of(bias_);
+  return options_.activation(y);
+}
+
+}  // namespace etude

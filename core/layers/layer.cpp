@@ -1,0 +1,146 @@
+#include "etude/layers/layer.hpp"
+
+#include <cctype>
+#include <map>
+#include <mutex>
+
+#include "etude/base/error.hpp"
+#include "etude/ops/elementwise.hpp"
+
+namespace etude {
+namespace {
+
+std::string snake_case(std::string_view name) {
+  std::string result;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    // A capital begins a word unless it follows another one: MyLayer2D is my_layer2d.
+    if (std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(name[i - 1]))) result += '_';
+    result += static_cast<char>(std::tolower(c));
+  }
+  return result;
+}
+
+std::mutex names_mutex;
+std::map<std::string, int, std::less<>> names_given;
+
+}  // namespace
+
+std::string unique_name(std::string_view class_name) {
+  const std::string name = snake_case(class_name);
+  const std::lock_guard lock(names_mutex);
+  const int number = names_given[name]++;
+  return number ? name + '_' + std::to_string(number) : name;
+}
+
+void reset_names() {
+  const std::lock_guard lock(names_mutex);
+  names_given.clear();
+}
+
+Layer::Layer(std::string_view class_name, const LayerOptions& options)
+    : class_name_(class_name),
+      name_(options.name.empty() ? unique_name(class_name) : options.name),
+      dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)),
+      trainable_(options.trainable) {
+  check(is_floating(dtype_), ErrorKind::dtype, where(), "dtype ", dtype_, " - expected float32 or float64 - choose one.");
+}
+
+std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
+
+void Layer::build_once(const Shape& input_shape) {
+  if (built_) return;
+  build(input_shape);
+  built_ = true;
+}
+
+Value Layer::operator()(Value x, bool training) {
+  if (is_floating(x.dtype())) x = ops::cast(x, compute_dtype());
+  build_once(x.shape());
+  const Value y = call(x, training);
+  input_shape_ = x.shape();
+  output_shape_ = y.shape();
+  return y.mask() || y.shape().rank() < 2 ? y : y.with_mask(x.mask());
+}
+
+void Layer::set_trainable(bool trainable) {
+  trainable_ = trainable;
+  for (const LayerPtr& layer : layers()) layer->set_trainable(trainable);
+}
+
+template <class Keep> std::vector<Variable> Layer::collect(Keep keep) const {
+  std::vector<Variable> result;
+  const auto add = [&](const Variable& variable) {
+    // A layer that is used twice has its variables once.
+    for (const Variable& known : result)
+      if (known == variable) return;
+    result.push_back(variable);
+  };
+  keep(*this, add);
+  for (const LayerPtr& layer : layers())
+    for (const Variable& variable : layer->collect(keep)) add(variable);
+  return result;
+}
+
+std::vector<Variable> Layer::weights() const {
+  return collect([](const Layer& layer, auto add) {
+    for (const Variable& weight : layer.weights_) add(weight);
+  });
+}
+
+std::vector<Variable> Layer::variables() const {
+  return collect([](const Layer& layer, auto add) {
+    for (const Variable& weight : layer.weights_) add(weight);
+    for (const Variable& state : layer.states_) add(state);
+  });
+}
+
+std::vector<Variable> Layer::trainable_variables() const {
+  return collect([](const Layer& layer, auto add) {
+    for (const Variable& weight : layer.weights_)
+      if (layer.trainable_ && weight.trainable()) add(weight);
+  });
+}
+
+std::vector<Variable> Layer::non_trainable_variables() const {
+  return collect([](const Layer& layer, auto add) {
+    for (const Variable& weight : layer.weights_)
+      if (!layer.trainable_ || !weight.trainable()) add(weight);
+    for (const Variable& state : layer.states_) add(state);
+  });
+}
+
+std::int64_t Layer::count_params() const {
+  std::int64_t count = 0;
+  for (const Variable& weight : weights()) count += weight.size();
+  return count;
+}
+
+std::vector<Tensor> Layer::get_weights() const {
+  std::vector<Tensor> result;
+  for (const Variable& weight : weights()) result.push_back(weight.value());
+  return result;
+}
+
+void Layer::set_weights(const std::vector<Tensor>& values) {
+  std::vector<Variable> own = weights();
+  check(values.size() == own.size(), ErrorKind::value, where(), "set_weights of ", values.size(), " tensors - expected ", own.size(),
+        own.empty() && !built_ ? " (the layer is not built yet)" : "", " - pass them in the order of get_weights().");
+  for (std::size_t i = 0; i < own.size(); ++i)
+    check(values[i].shape() == own[i].shape(), ErrorKind::shape, where(), "set_weights with shape ", values[i].shape(), " for \"", own[i].name(),
+          "\" - expected ", own[i].shape(), " - pass them in the order of get_weights().");
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].assign(values[i]);
+}
+
+Variable Layer::add_weight(const Weight& weight) {
+  const Tensor value = (*initializers::get(weight.initializer))(weight.shape, variable_dtype());
+  return weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable);
+}
+
+Variable Layer::add_state(std::string name, const Tensor& value) {
+  return states_.emplace_back(name_ + '/' + std::move(name), value, false);
+}
+
+Value Layer::value_of(const Variable& variable) const { return ops::cast(Graph::current().read(variable), compute_dtype()); }
+
+}  // namespace etude

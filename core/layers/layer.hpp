@@ -1,0 +1,103 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etude/base/choice.hpp"
+#include "etude/graph/graph.hpp"
+#include "etude/initializers/initializer.hpp"
+
+namespace etude {
+
+class Layer;
+using LayerPtr = std::shared_ptr<Layer>;
+
+/// What every layer can be given.
+struct LayerOptions {
+  std::string name;   ///< Default: the class's name in snake_case, numbered.
+  std::string dtype;  ///< Default: floatx(). What it computes in and what its variables are.
+  bool trainable = true;
+};
+
+/// A piece of a model: variables, and what it makes of a Value. Subclasses override `call`, and `build` if they have
+/// variables. Source: keras/src/layers/layer.py.
+class Layer {
+ public:
+  explicit Layer(std::string_view class_name, const LayerOptions& options = {});
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::string_view class_name() const { return class_name_; }
+  DType compute_dtype() const { return dtype_; }
+  DType variable_dtype() const { return dtype_; }
+
+  /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype, and
+  /// calls it. The mask of x goes with the result unless the layer gives it one of its own.
+  Value operator()(Value x, bool training = false);
+  /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
+  Tensor operator()(const Tensor& x, bool training = false);
+
+  /// Makes the variables for inputs of `input_shape`, batch axis included.
+  virtual void build(const Shape& input_shape) { static_cast<void>(input_shape); }
+  /// What the layer makes of x. `training` is false in evaluate and predict.
+  virtual Value call(Value x, bool training) = 0;
+  /// Layers inside this one, in order.
+  virtual std::vector<LayerPtr> layers() const { return {}; }
+
+  bool built() const { return built_; }
+  /// The shapes of the last input and output, batch axis included; empty before the first call.
+  const std::optional<Shape>& input_shape() const { return input_shape_; }
+  const std::optional<Shape>& output_shape() const { return output_shape_; }
+
+  /// Whether its variables are trained. What compile() saw is what counts (L-28).
+  bool trainable() const { return trainable_; }
+  virtual void set_trainable(bool trainable);
+
+  /// All variables, its own and those of the layers inside, in build order.
+  std::vector<Variable> variables() const;
+  std::vector<Variable> trainable_variables() const;
+  std::vector<Variable> non_trainable_variables() const;
+  /// Parameters: elements of all variables.
+  std::int64_t count_params() const;
+  /// The variables that are saved and loaded: all but the state of random draws.
+  std::vector<Variable> weights() const;
+  std::vector<Tensor> get_weights() const;
+  /// Throws Error(value) unless `weights` has as many tensors, of the same shapes, as the layer; then nothing is set.
+  void set_weights(const std::vector<Tensor>& weights);
+
+ protected:
+  struct Weight {
+    std::string name;
+    Shape shape;
+    Choice<Initializer> initializer = "glorot_uniform";
+    bool trainable = true;
+  };
+  Variable add_weight(const Weight& weight);
+  /// State that is not a weight, such as the counter of a layer that draws.
+  Variable add_state(std::string name, const Tensor& value);
+  /// A variable's value within the trace, in the compute dtype.
+  Value value_of(const Variable& variable) const;
+  /// How errors name it: Dense "dense_1".
+  std::string where() const;
+
+ private:
+  void build_once(const Shape& input_shape);
+  template <class Keep> std::vector<Variable> collect(Keep keep) const;
+
+  std::string class_name_, name_;
+  DType dtype_;
+  bool trainable_, built_ = false;
+  std::vector<Variable> weights_, states_;
+  std::optional<Shape> input_shape_, output_shape_;
+};
+
+/// "dense", "dense_1", …: the next name of that kind since the process, or the last reset_names(), began.
+std::string unique_name(std::string_view class_name);
+void reset_names();
+
+}  // namespace etude

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "etude/layers/dense.hpp"
+#include "etude/layers/pointwise.hpp"
+#include "etude/layers/shaping.hpp"
+
+/// The layers by the names Keras users write: layers::dense({.units = 10}).
+namespace etude::layers {
+
+inline LayerPtr dense(DenseOptions options) { return std::make_shared<Dense>(std::move(options)); }
+inline LayerPtr activation(ActivationOptions options) { return std::make_shared<ActivationLayer>(std::move(options)); }
+inline LayerPtr activation(const char* name) { return activation(ActivationOptions{.activation = name}); }
+inline LayerPtr flatten(FlattenOptions options = {}) { return std::make_shared<Flatten>(std::move(options)); }
+inline LayerPtr dropout(DropoutOptions options) { return std::make_shared<Dropout>(std::move(options)); }
+inline LayerPtr dropout(double rate) { return dropout(DropoutOptions{.rate = rate}); }
+inline LayerPtr rescaling(RescalingOptions options) { return std::make_shared<Rescaling>(std::move(options)); }
+
+}  // namespace etude::layers

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "etude/base/choice.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// How a batch of per-sample losses becomes one number.
+enum class Reduction : std::uint8_t {
+  sum_over_batch_size,      ///< sum / number of elements, weighted or not (R-2)
+  sum,
+  mean,                     ///< as sum_over_batch_size
+  mean_with_sample_weight,  ///< sum / sum of weights
+  none
+};
+Reduction reduction_from_name(std::string_view name);
+
+/// A loss: what is to be made small. Source: keras/src/losses/loss.py.
+class Loss {
+ public:
+  Loss(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
+  virtual ~Loss() = default;
+  const std::string& name() const { return name_; }
+  Reduction reduction() const { return reduction_; }
+
+  /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis.
+  virtual Value call(Value y_true, Value y_pred) = 0;
+  /// The reduced loss. `sample_weight` [batch] or [batch, ..] weighs samples; where y_pred carries a mask, entries that it
+  /// leaves out count neither in the sum nor in the divisor.
+  Value operator()(Value y_true, Value y_pred, Value sample_weight = {});
+  /// What one loss wants left out besides y_pred's mask (ignore_class), of the shape of `call`'s result; or empty.
+  virtual Value own_mask(Value y_true) const { static_cast<void>(y_true); return {}; }
+
+  /// Whether a softmax or sigmoid before this loss is taken back, and the loss computed from logits.
+  bool fuse_logits = true;
+
+ private:
+  std::string name_;
+  Reduction reduction_;
+};
+using LossPtr = std::shared_ptr<Loss>;
+
+namespace losses {
+
+struct MeanSquaredErrorOptions {
+  std::string reduction = "sum_over_batch_size";
+  std::string name = "mean_squared_error";
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("reduction", self.reduction);
+    visit("name", self.name);
+  }
+};
+struct BinaryCrossentropyOptions {
+  bool from_logits = false;
+  double label_smoothing = 0;
+  std::string reduction = "sum_over_batch_size";
+  std::string name = "binary_crossentropy";
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("from_logits", self.from_logits);
+    visit("label_smoothing", self.label_smoothing);
+    visit("reduction", self.reduction);
+    visit("name", self.name);
+  }
+};
+struct CategoricalCrossentropyOptions {
+  bool from_logits = false;
+  double label_smoothing = 0;
+  std::string reduction = "sum_over_batch_size";
+  std::string name = "categorical_crossentropy";
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("from_logits", self.from_logits);
+    visit("label_smoothing", self.label_smoothing);
+    visit("reduction", self.reduction);
+    visit("name", self.name);
+  }
+};
+struct SparseCategoricalCrossentropyOptions {
+  bool from_logits = false;
+  std::optional<std::int64_t> ignore_class = {};
+  std::string reduction = "sum_over_batch_size";
+  std::string name = "sparse_categorical_crossentropy";
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("from_logits", self.from_logits);
+    visit("ignore_class", self.ignore_class);
+    visit("reduction", self.reduction);
+    visit("name", self.name);
+  }
+};
+
+/// mean((t - p)²) over the last axis.
+LossPtr mean_squared_error(MeanSquaredErrorOptions options = {});
+/// -(t log p + (1 - t) log(1 - p)), mean over the last axis; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7, R-8).
+LossPtr binary_crossentropy(BinaryCrossentropyOptions options = {});
+/// -sum(t log p) over the last axis; p divided by its sum, then clipped, unless from logits.
+LossPtr categorical_crossentropy(CategoricalCrossentropyOptions options = {});
+/// The same for integer targets [batch, ..] or [batch, .., 1].
+LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions options = {});
+/// A function of (y_true, y_pred) as a loss.
+LossPtr from_function(std::function<Value(Value, Value)> function, std::string name = "loss");
+
+/// By name or object; throws Error(value) listing the names there are.
+LossPtr get(const Choice<Loss>& choice);
+
+}  // namespace losses
+
+/// Makes the ranks of targets and predictions agree: where they differ by one and the larger's last extent is 1, the
+/// target gets or loses that axis (R-5, L-34).
+Value match_rank(Value y_true, Value y_pred);
+
+}  // namespace etude

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etude/base/choice.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// A running figure: variables that a step updates, and what is read off them. Source: keras/src/metrics/metric.py.
+class Metric {
+ public:
+  explicit Metric(std::string name) : name_(std::move(name)) {}
+  virtual ~Metric() = default;
+  const std::string& name() const { return name_; }
+
+  /// Within a trace: takes a batch into account. sample_weight may be empty.
+  virtual void update_state(Value y_true, Value y_pred, Value sample_weight = {}) = 0;
+  /// Within a trace: the figure so far, a scalar.
+  virtual Value result() const = 0;
+  /// Sets the variables to what they were at first: each epoch begins so.
+  virtual void reset_state();
+  const std::vector<Variable>& variables() const { return variables_; }
+
+ protected:
+  Variable add_variable(const std::string& name);
+
+ private:
+  std::string name_;
+  std::vector<Variable> variables_;
+};
+using MetricPtr = std::shared_ptr<Metric>;
+
+/// Weighted mean of all values: sum(value · weight) / sum(weight), 0 when there are none (R-4, M-9).
+class Mean : public Metric {
+ public:
+  explicit Mean(std::string name = "mean");
+  /// Adds `values`, of any shape; `weight` broadcasts to them.
+  void update(Value values, Value weight = {});
+  void update_state(Value, Value values, Value sample_weight = {}) override { update(values, sample_weight); }
+  Value result() const override;
+
+ private:
+  Variable total_, count_;
+};
+
+/// The mean of a function of targets and predictions, which gives one value a sample.
+class MeanOf : public Mean {
+ public:
+  using Function = std::function<Value(Value y_true, Value y_pred)>;
+  MeanOf(Function function, std::string name) : Mean(std::move(name)), function_(std::move(function)) {}
+  void update_state(Value y_true, Value y_pred, Value sample_weight = {}) override;
+
+ private:
+  Function function_;
+};
+
+namespace metrics {
+
+struct MetricOptions {
+  std::string name = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("name", self.name); }
+};
+struct BinaryAccuracyOptions {
+  std::string name = "binary_accuracy";
+  double threshold = 0.5;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("name", self.name);
+    visit("threshold", self.threshold);
+  }
+};
+
+std::shared_ptr<Mean> mean(MetricOptions options = {});
+/// How often y_true equals y_pred.
+MetricPtr accuracy(MetricOptions options = {});
+/// How often (y_pred > threshold) equals y_true (M-2).
+MetricPtr binary_accuracy(BinaryAccuracyOptions options = {});
+/// How often the largest of y_pred is the largest of y_true (M-3).
+MetricPtr categorical_accuracy(MetricOptions options = {});
+/// How often the largest of y_pred is at the index y_true.
+MetricPtr sparse_categorical_accuracy(MetricOptions options = {});
+/// Losses as metrics.
+MetricPtr mean_squared_error(MetricOptions options = {});
+MetricPtr binary_crossentropy(MetricOptions options = {});
+MetricPtr categorical_crossentropy(MetricOptions options = {});
+MetricPtr sparse_categorical_crossentropy(MetricOptions options = {});
+/// A function of (y_true, y_pred) as a metric.
+MetricPtr from_function(MeanOf::Function function, std::string name);
+
+/// By name or object. "accuracy" and "acc" are resolved by the shapes of what they compare (M-1), and keep their names.
+/// Throws Error(value) listing the names there are.
+MetricPtr get(const Choice<Metric>& choice, const Shape& y_true, const Shape& y_pred);
+/// Throws as `get` does, if the name is not known: before any shape is.
+void check_name(const Choice<Metric>& choice);
+
+}  // namespace metrics
+}  // namespace etude

@@ -1,0 +1,166 @@
+#include "etude/ops/elementwise.hpp"
+
+#include <numbers>
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude {
+
+Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects, std::span<const Value> inputs) {
+  const Value& last = inputs.back();
+  for (std::size_t i = selects ? 1 : 0; i + 1 < inputs.size(); ++i)
+    check(inputs[i].dtype() == last.dtype(), ErrorKind::dtype, name, "operands of dtype ", inputs[i].dtype(), " and ", last.dtype(),
+          " - expected equal dtypes - cast one of them.");
+  check(!floating || is_floating(last.dtype()), ErrorKind::dtype, name, "an operand of dtype ", last.dtype(),
+        " - expected a float - cast it to float32.");
+  check(!selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, name, "a condition of dtype ", inputs[0].dtype(),
+        " - expected bool - compare it with something.");
+  return {last.shape(), condition ? DType::boolean : last.dtype()};
+}
+
+namespace ops {
+namespace {
+
+template <class F> Value unary(Value x) { return x.graph().append(F{}, {x}); }
+
+template <class F> Value binary(Value a, Value b) {
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), op_name<F>());
+  return a.graph().append(F{}, {broadcast_to(a, shape), broadcast_to(b, shape)});
+}
+
+bool is_constant(Value x, double value) {
+  const Op* op = &x.op();
+  if (std::holds_alternative<op::Broadcast>(*op)) op = &x.graph().node(x.graph().node(x.id()).inputs[0]).op;
+  const auto* constant = std::get_if<op::Constant>(op);
+  return constant && constant->value == value;
+}
+
+/// x in the shape it would have been given by broadcasting with `other`.
+Value like_broadcast(Value x, Value other) {
+  return broadcast_to(x, broadcast_shapes(x.shape(), other.shape(), "broadcast"));
+}
+
+}  // namespace
+
+Value negate(Value x) { return unary<op::Negate>(x); }
+Value absolute(Value x) { return unary<op::Absolute>(x); }
+Value sign(Value x) { return unary<op::Sign>(x); }
+Value square(Value x) { return unary<op::Square>(x); }
+Value sqrt(Value x) { return unary<op::Sqrt>(x); }
+Value exp(Value x) { return unary<op::Exp>(x); }
+Value log(Value x) { return unary<op::Log>(x); }
+Value log1p(Value x) { return unary<op::Log1p>(x); }
+Value sin(Value x) { return unary<op::Sin>(x); }
+Value cos(Value x) { return unary<op::Cos>(x); }
+Value tanh(Value x) { return unary<op::Tanh>(x); }
+Value sigmoid(Value x) { return unary<op::Sigmoid>(x); }
+Value relu(Value x) { return unary<op::Relu>(x); }
+Value softplus(Value x) { return unary<op::Softplus>(x); }
+Value erf(Value x) { return unary<op::Erf>(x); }
+Value floor(Value x) { return unary<op::Floor>(x); }
+Value logical_not(Value x) { return unary<op::LogicalNot>(x); }
+Value is_finite(Value x) { return unary<op::IsFinite>(x); }
+
+// x + 0, x * 1 and their like are x: gradients make many of them.
+Value add(Value a, Value b) {
+  if (is_constant(b, 0) && a.dtype() == b.dtype()) return like_broadcast(a, b);
+  if (is_constant(a, 0) && a.dtype() == b.dtype()) return like_broadcast(b, a);
+  return binary<op::Add>(a, b);
+}
+Value subtract(Value a, Value b) {
+  if (is_constant(b, 0) && a.dtype() == b.dtype()) return like_broadcast(a, b);
+  return binary<op::Subtract>(a, b);
+}
+Value multiply(Value a, Value b) {
+  if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
+  if (is_constant(a, 1) && a.dtype() == b.dtype()) return like_broadcast(b, a);
+  return binary<op::Multiply>(a, b);
+}
+Value divide(Value a, Value b) {
+  if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
+  return binary<op::Divide>(a, b);
+}
+Value power(Value a, Value b) { return binary<op::Power>(a, b); }
+Value maximum(Value a, Value b) { return binary<op::Maximum>(a, b); }
+Value minimum(Value a, Value b) { return binary<op::Minimum>(a, b); }
+Value equal(Value a, Value b) { return binary<op::Equal>(a, b); }
+Value less(Value a, Value b) { return binary<op::Less>(a, b); }
+Value less_equal(Value a, Value b) { return binary<op::LessEqual>(a, b); }
+Value greater(Value a, Value b) { return less(b, a); }
+Value greater_equal(Value a, Value b) { return less_equal(b, a); }
+Value logical_and(Value a, Value b) { return binary<op::LogicalAnd>(a, b); }
+Value logical_or(Value a, Value b) { return binary<op::LogicalOr>(a, b); }
+
+Value where(Value condition, Value a, Value b) {
+  Shape shape = broadcast_shapes(a.shape(), b.shape(), "Select");
+  shape = broadcast_shapes(condition.shape(), shape, "Select");
+  return a.graph().append(op::Select{}, {broadcast_to(condition, shape), broadcast_to(a, shape), broadcast_to(b, shape)});
+}
+
+Value clip(Value x, double low, double high) { return minimum(maximum(x, scalar(low, x)), scalar(high, x)); }
+
+Value divide_no_nan(Value a, Value b) {
+  const Value zero = scalar(0, b);
+  const Value is_zero = equal(b, zero);
+  return where(is_zero, zero, a / where(is_zero, scalar(1, b), b));
+}
+
+Value cast(Value x, DType dtype) { return x.dtype() == dtype ? x : x.graph().append(op::Cast{dtype}, {x}).with_mask(x.mask()); }
+Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
+Value scalar(double value, Value like) { return like.graph().constant(value, like.dtype()); }
+
+}  // namespace ops
+
+Meta infer(const op::Cast& op, std::span<const Value> x) { return {x[0].shape(), op.dtype}; }
+Meta infer(const op::StopGradient&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+
+using D = const Differential&;
+
+OperandGradients gradient(const op::Cast&, D d) {
+  return {is_floating(d.x[0].dtype()) ? ops::cast(d.dy, d.x[0].dtype()) : Value{}};
+}
+OperandGradients gradient(const op::Negate&, D d) { return {-d.dy}; }
+OperandGradients gradient(const op::Absolute&, D d) { return {d.dy * ops::sign(d.x[0])}; }
+OperandGradients gradient(const op::Square&, D d) { return {d.dy * (2 * d.x[0])}; }
+OperandGradients gradient(const op::Sqrt&, D d) { return {d.dy * 0.5 / d.y}; }
+OperandGradients gradient(const op::Exp&, D d) { return {d.dy * d.y}; }
+OperandGradients gradient(const op::Log&, D d) { return {d.dy / d.x[0]}; }
+OperandGradients gradient(const op::Log1p&, D d) { return {d.dy / (1 + d.x[0])}; }
+OperandGradients gradient(const op::Sin&, D d) { return {d.dy * ops::cos(d.x[0])}; }
+OperandGradients gradient(const op::Cos&, D d) { return {-d.dy * ops::sin(d.x[0])}; }
+OperandGradients gradient(const op::Tanh&, D d) { return {d.dy * (1 - ops::square(d.y))}; }
+OperandGradients gradient(const op::Sigmoid&, D d) { return {d.dy * d.y * (1 - d.y)}; }
+OperandGradients gradient(const op::Relu&, D d) {
+  const Value zero = ops::scalar(0, d.y);
+  return {ops::where(ops::less(zero, d.y), d.dy, zero)};
+}
+OperandGradients gradient(const op::Softplus&, D d) { return {d.dy * ops::sigmoid(d.x[0])}; }
+OperandGradients gradient(const op::Erf&, D d) {
+  return {d.dy * (2 * std::numbers::inv_sqrtpi) * ops::exp(-ops::square(d.x[0]))};
+}
+OperandGradients gradient(const op::Add&, D d) { return {d.dy, d.dy}; }
+OperandGradients gradient(const op::Subtract&, D d) { return {d.dy, -d.dy}; }
+OperandGradients gradient(const op::Multiply&, D d) { return {d.dy * d.x[1], d.dy * d.x[0]}; }
+OperandGradients gradient(const op::Divide&, D d) { return {d.dy / d.x[1], -d.dy * d.y / d.x[1]}; }
+OperandGradients gradient(const op::Power&, D d) {
+  // At a = 0 the logarithm is infinite while y is 0: the product is 0 for every exponent above 0.
+  const Value zero = ops::scalar(0, d.y), one = ops::scalar(1, d.y);
+  const Value safe = ops::where(ops::equal(d.x[0], zero), one, d.x[0]);
+  return {d.dy * d.x[1] * ops::power(d.x[0], d.x[1] - 1), d.dy * d.y * ops::log(safe)};
+}
+OperandGradients gradient(const op::Maximum&, D d) {
+  const Value first = ops::less(d.x[1], d.x[0]), zero = ops::scalar(0, d.dy);
+  return {ops::where(first, d.dy, zero), ops::where(first, zero, d.dy)};
+}
+OperandGradients gradient(const op::Minimum&, D d) {
+  const Value first = ops::less(d.x[0], d.x[1]), zero = ops::scalar(0, d.dy);
+  return {ops::where(first, d.dy, zero), ops::where(first, zero, d.dy)};
+}
+OperandGradients gradient(const op::Select&, D d) {
+  const Value zero = ops::scalar(0, d.dy);
+  return {Value{}, ops::where(d.x[0], d.dy, zero), ops::where(d.x[0], zero, d.dy)};
+}
+
+}  // namespace etude

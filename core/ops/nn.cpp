@@ -1,0 +1,103 @@
+#include "etude/ops/nn.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude {
+namespace {
+
+void check_logits(const Value& logits, const char* where) {
+  check(logits.shape().rank() > 0 && is_floating(logits.dtype()), ErrorKind::shape, where, "logits of shape ", logits.shape(),
+        ", ", logits.dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
+}
+
+}  // namespace
+
+Meta infer(const op::Softmax&, std::span<const Value> x) {
+  check_logits(x[0], "Softmax");
+  return {x[0].shape(), x[0].dtype()};
+}
+
+Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value> x) {
+  check_logits(x[0], "SoftmaxCrossentropy");
+  check(x[0].shape() == x[1].shape() && x[0].dtype() == x[1].dtype(), ErrorKind::shape, "SoftmaxCrossentropy", "logits of shape ",
+        x[0].shape(), " and targets of shape ", x[1].shape(), ", ", x[1].dtype(),
+        " - expected equal shapes and dtypes - one-hot the targets, or use the sparse loss.");
+  return {x[0].shape().without(-1), x[0].dtype()};
+}
+
+Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value> x) {
+  check_logits(x[0], "SparseSoftmaxCrossentropy");
+  check(x[0].shape().without(-1) == x[1].shape() && x[1].dtype() == DType::int32, ErrorKind::shape, "SparseSoftmaxCrossentropy",
+        "logits of shape ", x[0].shape(), " and labels of shape ", x[1].shape(), ", ", x[1].dtype(), " - expected int32 labels of shape ",
+        x[0].shape().without(-1), " - check the targets.");
+  return {x[1].shape(), x[0].dtype()};
+}
+
+Meta infer(const op::Uniform& op, std::span<const Value> counter) {
+  check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform", "a counter of shape ",
+        counter[0].shape(), ", ", counter[0].dtype(), " - expected an int32 scalar - read it from a variable.");
+  return {op.shape, op.dtype};
+}
+
+Meta infer(const op::AllReduce&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+
+OperandGradients gradient(const op::Softmax&, const Differential& d) {
+  return {d.y * (d.dy - ops::sum(d.dy * d.y, {-1}, true))};
+}
+
+OperandGradients gradient(const op::SoftmaxCrossentropy&, const Differential& d) {
+  const Value &logits = d.x[0], &targets = d.x[1], dy = ops::expand_dims(d.dy, -1);
+  const Value dlogits = ops::softmax(logits) * ops::sum(targets, {-1}, true) - targets;
+  return {dlogits * dy, -ops::log_softmax(logits) * dy};
+}
+
+OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differential& d) {
+  const Value hot = ops::one_hot(d.x[1], d.x[0].shape()[-1], d.x[0].dtype());
+  return {(ops::softmax(d.x[0]) - hot) * ops::expand_dims(d.dy, -1)};
+}
+
+// A sum over replicas passes the sum of what the replicas ask for.
+OperandGradients gradient(const op::AllReduce&, const Differential& d) { return {ops::all_reduce(d.dy)}; }
+
+namespace ops {
+
+Value softmax(Value x) { return x.graph().append(op::Softmax{}, {x}); }
+
+Value log_softmax(Value x) {
+  const Value shifted = x - stop_gradient(max(x, {-1}, true));
+  return shifted - log(sum(exp(shifted), {-1}, true));
+}
+
+Value softmax_crossentropy(Value logits, Value targets) {
+  return logits.graph().append(op::SoftmaxCrossentropy{}, {logits, targets});
+}
+
+Value sparse_softmax_crossentropy(Value logits, Value labels) {
+  return logits.graph().append(op::SparseSoftmaxCrossentropy{}, {logits, cast(labels, DType::int32)});
+}
+
+Value sigmoid_crossentropy(Value logits, Value targets) {
+  // softplus(x) = max(x, 0) + log1p(exp(-|x|))
+  return softplus(logits) - logits * targets;
+}
+
+Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
+  return counter.graph().append(op::Uniform{seed, stream, shape, dtype}, {counter});
+}
+
+Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Value counter) {
+  if (rate == 0) return x;
+  const Value zero = scalar(0, x);
+  if (rate == 1) return x * zero;
+  const Value kept = less_equal(scalar(rate, x), uniform(x.shape(), x.dtype(), seed, stream, counter));
+  return where(kept, x * (1 / (1 - rate)), zero);
+}
+
+Value all_reduce(Value x) { return x.graph().append(op::AllReduce{}, {x}); }
+
+}  // namespace ops
+}  // namespace etude

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "etude/graph/graph.hpp"
+
+namespace etude::ops {
+
+/// Softmax over the last axis.
+Value softmax(Value x);
+/// x - log(sum(exp(x))) over the last axis, in ops.
+Value log_softmax(Value x);
+/// logits and targets [.., k] -> [..].
+Value softmax_crossentropy(Value logits, Value targets);
+/// logits [.., k], labels [..] of any integer or float dtype -> [..].
+Value sparse_softmax_crossentropy(Value logits, Value labels);
+/// max(x, 0) - x·t + log1p(exp(-|x|)), elementwise.
+Value sigmoid_crossentropy(Value logits, Value targets);
+/// x in training: each element zeroed with probability `rate`, the rest scaled by 1 / (1 - rate). `counter` is an int32
+/// scalar that differs from step to step; `stream` sets layers apart.
+Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Value counter);
+/// Draws in [0, 1).
+Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
+/// The sum over all replicas; x itself where there is one.
+Value all_reduce(Value x);
+
+}  // namespace etude::ops

@@ -1,0 +1,102 @@
+#include "etude/ops/reduction.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude {
+namespace {
+
+Meta reduced(std::size_t first, std::size_t count, const Value& x) {
+  Shape shape;
+  for (std::size_t i = 0; i < x.shape().rank(); ++i)
+    if (i < first || i >= first + count) shape.append(x.shape()[static_cast<std::ptrdiff_t>(i)]);
+  return {shape, x.dtype()};
+}
+
+/// The reduced Value with its axes back, as extents of 1, repeated to `like`'s shape.
+Value spread(Value reduced, std::size_t first, std::size_t count, const Shape& like) {
+  Shape shape = like;
+  for (std::size_t i = first; i < first + count; ++i) shape[static_cast<std::ptrdiff_t>(i)] = 1;
+  return ops::broadcast_to(ops::reshape(reduced, shape), like);
+}
+
+/// Reduces each run of neighbouring axes by one op, from the last run to the first so that earlier axes keep their place.
+template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims, const char* where) {
+  const std::size_t rank = x.shape().rank();
+  std::vector<bool> gone(rank, axes.empty());
+  for (std::ptrdiff_t axis : axes) gone[x.shape().axis(axis, where)] = true;
+  Shape kept = x.shape();
+  Value result = x;
+  for (std::size_t end = rank; end > 0;) {
+    if (!gone[end - 1]) {
+      --end;
+      continue;
+    }
+    std::size_t first = end - 1;
+    while (first > 0 && gone[first - 1]) --first;
+    result = result.graph().append(O{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)}, {result});
+    for (std::size_t i = first; i < end; ++i) kept[static_cast<std::ptrdiff_t>(i)] = 1;
+    end = first;
+  }
+  return keepdims ? ops::reshape(result, kept) : result;
+}
+
+}  // namespace
+
+Meta infer(const op::Sum& op, std::span<const Value> x) {
+  check(x[0].dtype() != DType::boolean && x[0].dtype() != DType::uint8, ErrorKind::dtype, "Sum", "dtype ", x[0].dtype(),
+        " - expected float32, float64 or int32 - cast it.");
+  return reduced(op.first, op.count, x[0]);
+}
+Meta infer(const op::Max& op, std::span<const Value> x) {
+  check(is_floating(x[0].dtype()), ErrorKind::dtype, "Max", "dtype ", x[0].dtype(), " - expected a float - cast it.");
+  const Meta meta = reduced(op.first, op.count, x[0]);
+  check(x[0].shape().size() > 0 || meta.shape.size() == 0, ErrorKind::shape, "Max", "shape ", x[0].shape(),
+        " - expected at least one element - check the data.");
+  return meta;
+}
+Meta infer(const op::ArgMax&, std::span<const Value> x) {
+  check(x[0].shape().rank() > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "ArgMax", "shape ", x[0].shape(), ", ",
+        x[0].dtype(), " - expected a float tensor of rank 1 or more - reshape or cast it.");
+  return {x[0].shape().without(-1), DType::int32};
+}
+Meta infer(const op::OneHot& op, std::span<const Value> x) {
+  check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(), " - expected int32 - cast them.");
+  Shape shape = x[0].shape();
+  shape.append(op.depth);
+  return {shape, op.dtype};
+}
+
+OperandGradients gradient(const op::Sum& op, const Differential& d) {
+  return {spread(d.dy, op.first, op.count, d.x[0].shape())};
+}
+OperandGradients gradient(const op::Max& op, const Differential& d) {
+  // Equal maxima share the gradient evenly.
+  const Value is_max = ops::cast(ops::equal(d.x[0], spread(d.y, op.first, op.count, d.x[0].shape())), d.dy.dtype());
+  const Value count = d.y.graph().append(op::Sum{op.first, op.count}, {is_max});
+  return {spread(d.dy / count, op.first, op.count, d.x[0].shape()) * is_max};
+}
+
+namespace ops {
+
+Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) { return reduce<op::Sum>(x, axes, keepdims, "sum"); }
+
+Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
+  const Value total = sum(x, axes, keepdims);
+  const auto count = static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));
+  return total / count;
+}
+
+Value max(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) { return reduce<op::Max>(x, axes, keepdims, "max"); }
+
+Value argmax(Value x) { return x.graph().append(op::ArgMax{}, {x}); }
+
+Value one_hot(Value labels, std::int64_t depth, DType dtype) { return labels.graph().append(op::OneHot{depth, dtype}, {labels}); }
+
+}  // namespace ops
+}  // namespace etude

@@ -1,0 +1,98 @@
+#include "etude/ops/shape.hpp"
+
+#include <algorithm>
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+#include "etude/ops/reduction.hpp"
+
+namespace etude {
+
+Meta infer(const op::Broadcast& op, std::span<const Value> x) {
+  check(broadcast_shapes(x[0].shape(), op.shape, "Broadcast") == op.shape, ErrorKind::shape, "Broadcast", "shape ",
+        x[0].shape(), " to ", op.shape, " - expected a shape that repeats axes of extent 1 - reshape x first.");
+  return {op.shape, x[0].dtype()};
+}
+
+Meta infer(const op::Reshape& op, std::span<const Value> x) {
+  check(op.shape.size() == x[0].shape().size(), ErrorKind::shape, "Reshape", "shape ", x[0].shape(), " to ", op.shape,
+        " - expected as many elements - check the target shape.");
+  return {op.shape, x[0].dtype()};
+}
+
+Meta infer(const op::Transpose& op, std::span<const Value> x) {
+  Shape shape = x[0].shape();
+  for (std::size_t i = 0; i < shape.rank(); ++i)
+    shape[static_cast<std::ptrdiff_t>(i)] = x[0].shape()[op.order[i]];
+  return {shape, x[0].dtype()};
+}
+
+OperandGradients gradient(const op::Broadcast&, const Differential& d) { return {ops::sum_to(d.dy, d.x[0].shape())}; }
+OperandGradients gradient(const op::Reshape&, const Differential& d) { return {ops::reshape(d.dy, d.x[0].shape())}; }
+OperandGradients gradient(const op::Transpose& op, const Differential& d) {
+  const std::size_t rank = d.x[0].shape().rank();
+  std::vector<std::uint8_t> inverse(rank);
+  for (std::size_t i = 0; i < rank; ++i) inverse[op.order[i]] = static_cast<std::uint8_t>(i);
+  return {ops::transpose(d.dy, inverse)};
+}
+
+namespace ops {
+
+Value broadcast_to(Value x, const Shape& shape) {
+  return x.shape() == shape ? x : x.graph().append(op::Broadcast{shape}, {x});
+}
+
+Value sum_to(Value x, const Shape& shape) {
+  const auto extra = static_cast<std::ptrdiff_t>(x.shape().rank() - shape.rank());
+  std::vector<std::ptrdiff_t> axes;
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(x.shape().rank()); ++i)
+    if (i < extra || (shape[i - extra] == 1 && x.shape()[i] != 1)) axes.push_back(i);
+  return axes.empty() ? x : reshape(sum(x, axes), shape);
+}
+
+Value reshape(Value x, const Shape& target) {
+  Shape shape = target;
+  std::int64_t known = 1, *unknown = nullptr;
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    std::int64_t& extent = shape[static_cast<std::ptrdiff_t>(i)];
+    if (extent == -1) unknown = &extent;
+    else known *= extent;
+  }
+  if (unknown && known > 0) *unknown = x.shape().size() / known;
+  if (x.shape() == shape) return x;
+  // A reshape of a reshape is one reshape.
+  if (std::holds_alternative<op::Reshape>(x.op())) return reshape(Value(x.graph(), x.graph().node(x.id()).inputs[0]), shape);
+  return x.graph().append(op::Reshape{shape}, {x});
+}
+
+Value expand_dims(Value x, std::ptrdiff_t axis) {
+  const auto rank = static_cast<std::ptrdiff_t>(x.shape().rank());
+  check(axis >= -rank - 1 && axis <= rank, ErrorKind::shape, "expand_dims", "axis ", axis, " of shape ", x.shape(),
+        " - expected an axis from ", -rank - 1, " to ", rank, " - choose one of them.");
+  return reshape(x, x.shape().with(static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis), 1));
+}
+
+Value squeeze(Value x, std::ptrdiff_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(x.shape().axis(axis, "squeeze"));
+  check(x.shape()[at] == 1, ErrorKind::shape, "squeeze", "axis ", axis, " of shape ", x.shape(),
+        " - expected an extent of 1 - choose another axis.");
+  return reshape(x, x.shape().without(at));
+}
+
+Value transpose(Value x, const std::vector<std::uint8_t>& order) {
+  const std::size_t rank = x.shape().rank();
+  op::Transpose op{};
+  std::vector<bool> seen(rank);
+  check(order.empty() || order.size() == rank, ErrorKind::shape, "transpose", order.size(), " axes for shape ", x.shape(),
+        " - expected ", rank, " - name every axis once.");
+  for (std::size_t i = 0; i < rank; ++i) {
+    op.order[i] = order.empty() ? static_cast<std::uint8_t>(rank - 1 - i) : order[i];
+    check(op.order[i] < rank && !seen[op.order[i]], ErrorKind::shape, "transpose", "axis ", int{op.order[i]}, " of shape ",
+          x.shape(), " - expected every axis once - check the order.");
+    seen[op.order[i]] = true;
+  }
+  return x.graph().append(op, {x});
+}
+
+}  // namespace ops
+}  // namespace etude

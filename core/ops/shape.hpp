@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude::ops {
+
+/// x repeated to `shape` by NumPy's rule; x itself when it has that shape.
+Value broadcast_to(Value x, const Shape& shape);
+/// x summed over the axes along which broadcasting to its shape would have repeated `shape`: broadcast_to's transpose.
+Value sum_to(Value x, const Shape& shape);
+/// The same elements in another shape; one extent may be -1 and is then worked out.
+Value reshape(Value x, const Shape& shape);
+/// A new axis of extent 1 before `axis` (-1: after the last).
+Value expand_dims(Value x, std::ptrdiff_t axis);
+/// Takes out `axis`, whose extent must be 1.
+Value squeeze(Value x, std::ptrdiff_t axis);
+/// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
+Value transpose(Value x, const std::vector<std::uint8_t>& order = {});
+
+}  // namespace etude::ops

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "etude/base/logs.hpp"
+#include "etude/base/task.hpp"
+
+namespace etude {
+
+class Model;
+
+/// What fit tells its callbacks about itself.
+struct CallbackParams {
+  int epochs = 1;
+  /// Steps per epoch, if known.
+  std::optional<std::int64_t> steps;
+  int verbose = 1;
+};
+
+/// Hooks into fit, evaluate and predict. Logs are valid during their hook; what a hook sets in the logs of an epoch, later
+/// callbacks and History see. A hook that throws ends the loop and leaves the model as it is. Source: keras/src/callbacks/callback.py.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  virtual void on_train_begin(Logs&) {}
+  virtual void on_train_end(Logs&) {}
+  virtual void on_epoch_begin(int, Logs&) {}
+  /// Logs include val_* where there was a validation.
+  virtual void on_epoch_end(int, Logs&) {}
+  /// The index of the first step of an execution.
+  virtual void on_train_batch_begin(std::int64_t, Logs&) {}
+  /// The index of its last step (L-12).
+  virtual void on_train_batch_end(std::int64_t, Logs&) {}
+  virtual void on_test_begin(Logs&) {}
+  virtual void on_test_end(Logs&) {}
+  virtual void on_test_batch_begin(std::int64_t, Logs&) {}
+  virtual void on_test_batch_end(std::int64_t, Logs&) {}
+  virtual void on_predict_begin(Logs&) {}
+  virtual void on_predict_end(Logs&) {}
+  virtual void on_predict_batch_begin(std::int64_t, Logs&) {}
+  virtual void on_predict_batch_end(std::int64_t, Logs&) {}
+
+  /// What the hook that just ran still waits for; the loop awaits it before it goes on. Null: nothing.
+  virtual PendingPtr take_pending() { return nullptr; }
+
+  virtual void set_model(Model* model) { model_ = model; }
+  virtual void set_params(const CallbackParams& params) { params_ = params; }
+  Model& model() const { return *model_; }
+  const CallbackParams& params() const { return params_; }
+
+ private:
+  Model* model_ = nullptr;
+  CallbackParams params_;
+};
+using CallbackPtr = std::shared_ptr<Callback>;
+
+}  // namespace etude

@@ -1,0 +1,17 @@
+#include "etude/training/callback_list.hpp"
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+CallbackList::CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params)
+    : callbacks_(std::move(callbacks)) {
+  for (const CallbackPtr& callback : callbacks_) {
+    check(callback != nullptr, ErrorKind::value, "callbacks", "an empty callback - expected objects of Callback's subclasses - "
+          "take it out of the list.");
+    callback->set_model(&model);
+    callback->set_params(params);
+  }
+}
+
+}  // namespace etude

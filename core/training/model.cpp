@@ -1,0 +1,280 @@
+#include "etude/training/model.hpp"
+
+#include <algorithm>
+
+#include "etude/base/error.hpp"
+#include "etude/execution/plan.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/training/trainer.hpp"
+
+namespace etude {
+namespace {
+
+void for_each_layer(const Layer& layer, const std::function<void(const LayerPtr&)>& visit) {
+  for (const LayerPtr& inner : layer.layers()) {
+    visit(inner);
+    for_each_layer(*inner, visit);
+  }
+}
+
+/// Sets layers' trainable flags to what compile() saw, while it lives (L-28). Outer layers come before inner ones, whose
+/// flags they set as well.
+class CompiledTrainable {
+ public:
+  explicit CompiledTrainable(const std::vector<std::pair<LayerPtr, bool>>& compiled) {
+    for (const auto& [layer, trainable] : compiled) now_.emplace_back(layer, layer->trainable());
+    for (const auto& [layer, trainable] : compiled) layer->set_trainable(trainable);
+  }
+  ~CompiledTrainable() {
+    for (const auto& [layer, trainable] : now_) layer->set_trainable(trainable);
+  }
+
+ private:
+  std::vector<std::pair<LayerPtr, bool>> now_;
+};
+
+Batch prepared(Batch batch, std::string_view where) {
+  check_cardinality(batch, where);
+  cast_to_floatx(batch);
+  return batch;
+}
+
+Logs with_values(const Logs& logs) {
+  Logs result;
+  for (const auto& [name, value] : logs.values()) result.set(name, value);
+  return result;
+}
+
+}  // namespace
+
+Model::Model(const LayerOptions& options, std::string_view class_name)
+    : Layer(class_name, options), strategy_(get_strategy()), arena_(std::make_shared<Arena>(strategy_->device())) {}
+
+Model::~Model() = default;
+
+void Model::compile(CompileOptions options) {
+  check(!looping_, ErrorKind::state, where(), "compile() while a loop runs - expected it between loops - await fit() first.");
+  check(options.steps_per_execution >= 1, ErrorKind::value, "compile", "steps_per_execution = ", options.steps_per_execution,
+        " - expected 1 or more - choose a positive number.");
+  OptimizerPtr optimizer = optimizers::get(options.optimizer);
+  LossPtr loss = options.loss.empty() ? nullptr : losses::get(options.loss);
+  for (const auto* list : {&options.metrics, &options.weighted_metrics})
+    for (const Choice<Metric>& metric : *list) metrics::check_name(metric);
+
+  options_ = std::move(options);
+  optimizer_ = std::move(optimizer);
+  loss_ = std::move(loss);
+  if (loss_) loss_->fuse_logits = options_.fuse_logits;
+  loss_tracker_ = metrics::mean({.name = "loss"});
+  metrics_.clear();
+  weighted_metrics_.clear();
+  metrics_built_ = false;
+  compiled_trainable_.clear();
+  for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
+  train_function_ = test_function_ = predict_function_ = nullptr;
+  compiled_ = true;
+}
+
+Optimizer& Model::optimizer() const {
+  check(optimizer_ != nullptr, ErrorKind::state, where(), "no optimizer - expected compile() first - call model.compile({.optimizer = …}).");
+  return *optimizer_;
+}
+
+HistoryPtr Model::fit(const Data& data, const FitOptions& options) { return fit_task(data, options).get(); }
+Logs Model::evaluate(const Data& data, const EvaluateOptions& options) { return evaluate_task(data, options).get(); }
+Tensor Model::predict(const Data& x, const PredictOptions& options) { return predict_task(x, options).get(); }
+
+Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
+  Trainer trainer(*this, "fit");
+  co_return co_await trainer.fit(std::move(data), std::move(options));
+}
+Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
+  Trainer trainer(*this, "evaluate");
+  co_return co_await trainer.evaluate(std::move(data), std::move(options));
+}
+Task<Tensor> Model::predict_task(Data x, PredictOptions options) {
+  Trainer trainer(*this, "predict");
+  co_return co_await trainer.predict(std::move(x), std::move(options));
+}
+
+Logs Model::train_on_batch(const Batch& batch, bool reset) {
+  const Trainer trainer(*this, "train_on_batch");
+  check(compiled_, ErrorKind::state, "train_on_batch", "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  const auto function = make_train_function();
+  if (reset) reset_metrics();
+  (*function)(prepared(batch, "train_on_batch"));
+  return with_values(function->logs());
+}
+
+Logs Model::test_on_batch(const Batch& batch, bool reset) {
+  const Trainer trainer(*this, "test_on_batch");
+  check(compiled_, ErrorKind::state, "test_on_batch", "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  const auto function = make_test_function();
+  if (reset) reset_metrics();
+  (*function)(prepared(batch, "test_on_batch"));
+  return with_values(function->logs());
+}
+
+Tensor Model::predict_on_batch(const Tensor& x) {
+  const Trainer trainer(*this, "predict_on_batch");
+  const auto function = make_predict_function();
+  (*function)(prepared({{x}, {}, {}}, "predict_on_batch"));
+  Tensor result(function->output_shape(0), function->output_dtype(0));
+  function->read_output(0, result.raw());
+  return result;
+}
+
+Value Model::forward(const StepData& data, bool training) {
+  check(data.x.size() == 1, ErrorKind::data, where(), data.x.size(), " inputs - expected one - pass a single x.");
+  return (*this)(data.x[0], training);
+}
+
+StepLogs Model::train_step(const StepData& data) {
+  const Value y_pred = forward(data, true);
+  const Value loss = compute_loss(data, y_pred);
+  const std::vector<Variable> variables = trainable_variables();
+  optimizer().apply(gradients(loss, variables), variables);
+  return compute_metrics(data, y_pred, loss);
+}
+
+StepLogs Model::test_step(const StepData& data) {
+  const Value y_pred = forward(data, false);
+  return compute_metrics(data, y_pred, compute_loss(data, y_pred));
+}
+
+Value Model::predict_step(const StepData& data) { return forward(data, false); }
+
+Value Model::compute_loss(const StepData& data, Value y_pred) {
+  check(loss_ != nullptr, ErrorKind::state, "compile", "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
+  check(!data.y.empty(), ErrorKind::data, where(), "Target data is missing. Your model was compiled with loss=", loss_->name(),
+        ", and therefore expects target data to be provided in `fit()` - pass y.");
+  return (*loss_)(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
+}
+
+/// Metrics are chosen by what they are to compare, so they come into being with the first batch.
+void Model::build_metrics(const StepData& data, Value y_pred) {
+  if (metrics_built_) return;
+  const Shape y_true = data.y.empty() ? y_pred.shape() : data.y[0].shape();
+  for (const Choice<Metric>& choice : options_.metrics) metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
+  for (const Choice<Metric>& choice : options_.weighted_metrics) weighted_metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
+  metrics_built_ = true;
+}
+
+StepLogs Model::compute_metrics(const StepData& data, Value y_pred, Value loss) {
+  build_metrics(data, y_pred);
+  // The epoch's loss weighs batches by their samples (L-21).
+  const double samples = data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
+  if (loss) loss_tracker_->update(loss, ops::scalar(samples, loss));
+  if (!data.y.empty()) {
+    for (const MetricPtr& metric : metrics_) metric->update_state(data.y[0], y_pred);
+    for (const MetricPtr& metric : weighted_metrics_)
+      metric->update_state(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
+  }
+  StepLogs logs;
+  for (const MetricPtr& metric : metrics()) {
+    // The same metric, weighted and not, or twice: the later ones are numbered (M-11).
+    std::string name = metric->name();
+    const auto taken = [&] { return std::ranges::any_of(logs, [&](const auto& log) { return log.first == name; }); };
+    for (int number = 1; taken(); ++number) name = metric->name() + '_' + std::to_string(number);
+    logs.emplace_back(name, metric->result());
+  }
+  return logs;
+}
+
+std::vector<MetricPtr> Model::metrics() const {
+  std::vector<MetricPtr> result;
+  if (loss_tracker_) result.push_back(loss_tracker_);
+  result.insert(result.end(), metrics_.begin(), metrics_.end());
+  result.insert(result.end(), weighted_metrics_.begin(), weighted_metrics_.end());
+  return result;
+}
+
+std::vector<std::string> Model::metrics_names() const {
+  std::vector<std::string> names;
+  for (const MetricPtr& metric : metrics()) names.push_back(metric->name());
+  return names;
+}
+
+void Model::reset_metrics() {
+  for (const MetricPtr& metric : metrics()) metric->reset_state();
+}
+
+std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(const StepData&)> step) {
+  return std::make_shared<StepFunction>(
+      [this, step = std::move(step)](const StepData& data) {
+        const CompiledTrainable trainable(compiled_trainable_);
+        return step(data);
+      },
+      arena_, StepFunctionOptions{options_.run_eagerly, [this] { flatten_variables(); }});
+}
+
+std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
+  if (!train_function_ || force) train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; });
+  return train_function_;
+}
+std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
+  if (!test_function_ || force) test_function_ = make_function([this](const StepData& data) { return StepResult{test_step(data), {}}; });
+  return test_function_;
+}
+std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
+  if (!predict_function_ || force) predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, {predict_step(data)}}; });
+  return predict_function_;
+}
+
+/// Trainable variables, then each kind of slot in the same order, then the rest: one block, in which an update is one
+/// pass. Variables that came later, or that another model placed, lie in blocks of their own.
+void Model::flatten_variables() {
+  std::vector<Variable> all = trainable_variables();
+  const auto add = [&](const std::vector<Variable>& variables) { all.insert(all.end(), variables.begin(), variables.end()); };
+  if (optimizer_) {
+    for (const auto& kind : optimizer_->slots()) add(kind);
+    add(optimizer_->variables());
+  }
+  add(variables());
+  for (const MetricPtr& metric : metrics()) add(metric->variables());
+
+  std::vector<Variable> fresh;
+  for (const Variable& variable : all)
+    if (!variable.flat() && std::ranges::find(fresh, variable) == fresh.end()) fresh.push_back(variable);
+  if (!fresh.empty()) flatten(fresh, arena_->device().allocate(flat_bytes(fresh)));
+}
+
+LayerPtr Model::get_layer(std::string_view name) const {
+  std::string known;
+  for (const LayerPtr& layer : layers()) {
+    if (layer->name() == name) return layer;
+    known += (known.empty() ? "" : ", ") + layer->name();
+  }
+  fail(ErrorKind::value, where(), "get_layer(\"", name, "\") - expected one of: ", known, " - check the layer's name.");
+}
+
+LayerPtr Model::get_layer(std::size_t index) const {
+  const std::vector<LayerPtr> all = layers();
+  check(index < all.size(), ErrorKind::value, where(), "get_layer(", index, ") - expected an index below ", all.size(), " - check the index.");
+  return all[index];
+}
+
+void Model::build(const Shape& input_shape) {
+  if (Graph::tracing() || built()) return;  // within a trace, call itself builds the layers
+  Shape shape = input_shape;
+  if (shape.rank() && shape[0] < 0) shape[0] = 1;
+  build_from({{Tensor(shape, floatx())}, {}, {}});
+}
+
+void Model::build_from(const Batch& example) {
+  Graph graph;
+  const Trace trace(graph);
+  StepData data;
+  for (const Tensor& x : example.x) data.x.push_back(graph.input(x.shape(), x.dtype()));
+  forward(data, false);
+}
+
+/// Declared in layers/layer.hpp: layers know nothing of devices.
+Tensor Layer::operator()(const Tensor& x, bool training) {
+  const Tensor input = is_floating(x.dtype()) ? x.astype(compute_dtype()) : x;
+  return etude::evaluate(get_strategy()->device(), std::span(&input, 1), [&](std::span<const Value> values) {
+           return std::vector{(*this)(values[0], training)};
+         }).front();
+}
+
+}  // namespace etude

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etude/base/task.hpp"
+#include "etude/distribute/strategy.hpp"
+#include "etude/layers/layer.hpp"
+#include "etude/training/history.hpp"
+#include "etude/training/options.hpp"
+#include "etude/training/step.hpp"
+#include "etude/training/step_function.hpp"
+
+namespace etude {
+
+struct SummaryOptions {
+  /// Where the text goes; stdout if empty.
+  std::function<void(std::string_view)> print_fn = {};
+};
+
+/// A layer that can be trained. Subclasses override `call`, and if they like `train_step` and its kin:
+///
+///     StepLogs train_step(const StepData& data) override {
+///       Value y = (*this)(data.x[0], true);
+///       Value loss = compute_loss(data, y);
+///       optimizer().apply(gradients(loss, trainable_variables()), trainable_variables());
+///       return compute_metrics(data, y, loss);
+///     }
+///
+/// A step is traced once per batch shape and then replayed. Source: keras/src/models/model.py, keras/engine/training.py.
+class Model : public Layer {
+ public:
+  explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
+  ~Model() override;
+
+  /// Says how the model is trained. Keeps the weights, forgets metrics and compiled steps (L-29). Throws Error(value) for
+  /// unknown names, listing those that exist.
+  void compile(CompileOptions options);
+  bool compiled() const { return compiled_; }
+
+  /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop runs.
+  HistoryPtr fit(const Data& data, const FitOptions& options = {});
+  HistoryPtr fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) { return fit(Data(x, y), options); }
+  HistoryPtr fit(const Tensor& x, const Tensor& y, const Tensor& sample_weight, const FitOptions& options = {}) {
+    return fit(Data(x, y, sample_weight), options);
+  }
+  /// Loss and metrics over the data, by name.
+  Logs evaluate(const Data& data, const EvaluateOptions& options = {});
+  Logs evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {}) { return evaluate(Data(x, y), options); }
+  /// The outputs for all rows of x, joined along axis 0.
+  Tensor predict(const Data& x, const PredictOptions& options = {});
+
+  /// The same as coroutines, for callers whose callbacks or generators have to be waited for.
+  Task<HistoryPtr> fit_task(Data data, FitOptions options);
+  Task<Logs> evaluate_task(Data data, EvaluateOptions options);
+  Task<Tensor> predict_task(Data x, PredictOptions options);
+
+  /// One step on one batch. With reset_metrics = false metrics go on from the last call.
+  Logs train_on_batch(const Batch& batch, bool reset_metrics = true);
+  Logs train_on_batch(const Tensor& x, const Tensor& y) { return train_on_batch(Batch{{x}, {y}, {}}); }
+  Logs test_on_batch(const Batch& batch, bool reset_metrics = true);
+  Logs test_on_batch(const Tensor& x, const Tensor& y) { return test_on_batch(Batch{{x}, {y}, {}}); }
+  Tensor predict_on_batch(const Tensor& x);
+
+  /// What one batch means, within a trace.
+  virtual StepLogs train_step(const StepData& data);
+  virtual StepLogs test_step(const StepData& data);
+  virtual Value predict_step(const StepData& data);
+  /// The reduced loss of a batch. Throws Error(state) without a loss, Error(data) without targets.
+  virtual Value compute_loss(const StepData& data, Value y_pred);
+  /// Updates loss and metrics and says what they are so far: what train_step returns.
+  virtual StepLogs compute_metrics(const StepData& data, Value y_pred, Value loss);
+  /// The compiled steps. Overridable; kept until compile, or until force.
+  virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
+  virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
+  virtual std::shared_ptr<StepFunction> make_predict_function(bool force = false);
+
+  Optimizer& optimizer() const;
+  const std::shared_ptr<Loss>& loss() const { return loss_; }
+  /// The loss's Mean and the compiled metrics.
+  std::vector<MetricPtr> metrics() const;
+  std::vector<std::string> metrics_names() const;
+  void reset_metrics();
+  const CompileOptions& compile_options() const { return options_; }
+  const StrategyPtr& strategy() const { return strategy_; }
+
+  LayerPtr get_layer(std::string_view name) const;
+  LayerPtr get_layer(std::size_t index) const;
+  /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
+  void build(const Shape& input_shape) override;
+  /// Prints layers, output shapes and parameters as Keras does.
+  void summary(const SummaryOptions& options = {}) const;
+
+  /// Set by a callback: fit stops after this epoch.
+  bool stop_training = false;
+
+ private:
+  friend class Trainer;
+  std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
+  Value forward(const StepData& data, bool training);
+  void build_metrics(const StepData& data, Value y_pred);
+  void build_from(const Batch& example);
+  void flatten_variables();
+
+  StrategyPtr strategy_;
+  std::shared_ptr<Arena> arena_;
+  CompileOptions options_;
+  OptimizerPtr optimizer_;
+  LossPtr loss_;
+  std::shared_ptr<Mean> loss_tracker_;
+  std::vector<MetricPtr> metrics_, weighted_metrics_;
+  std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
+  std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
+  bool compiled_ = false, metrics_built_ = false, looping_ = false;
+};
+using ModelPtr = std::shared_ptr<Model>;
+
+}  // namespace etude

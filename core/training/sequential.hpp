@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "etude/training/model.hpp"
+
+namespace etude {
+
+/// Layers one after the other; built on the first batch. Source: keras/src/models/sequential.py.
+class Sequential : public Model {
+ public:
+  explicit Sequential(std::vector<LayerPtr> layers = {}, const LayerOptions& options = {});
+  /// Adds a layer at the end, or takes the last one away: both need a compile afterwards. Throws Error(value) for one without
+  /// a layer, or a name that is there already.
+  void add(LayerPtr layer);
+  void pop();
+
+  Value call(Value x, bool training) override;
+  std::vector<LayerPtr> layers() const override { return layers_; }
+
+ private:
+  std::vector<LayerPtr> layers_;
+};
+
+}  // namespace etude

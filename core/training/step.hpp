@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// A batch within a trace: one Value per input, per output, and none or one weight per output.
+struct StepData {
+  std::vector<Value> x, y, sample_weight;
+};
+
+/// What a step reports: names and scalars.
+using StepLogs = std::vector<std::pair<std::string, Value>>;
+
+}  // namespace etude

@@ -1,0 +1,161 @@
+#include "etude/training/step_function.hpp"
+
+#include <algorithm>
+
+#include "etude/base/error.hpp"
+#include "etude/execution/eager.hpp"
+
+namespace etude {
+namespace {
+
+constexpr std::size_t kept_plans = 8;
+
+template <class Visitor> void for_each_tensor(const Batch& batch, Visitor&& visit) {
+  for (const auto* group : {&batch.x, &batch.y, &batch.sample_weight})
+    for (const Tensor& tensor : *group) visit(tensor);
+}
+
+/// What sets plans apart: how many tensors of each kind, and each one's shape and dtype.
+struct Key {
+  std::array<std::size_t, 3> counts{};
+  std::vector<std::pair<Shape, DType>> tensors;
+
+  explicit Key(const Batch& batch) : counts{batch.x.size(), batch.y.size(), batch.sample_weight.size()} {
+    for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
+  }
+  /// Allocates nothing: asked at every step.
+  bool fits(const Batch& batch) const {
+    if (counts != std::array{batch.x.size(), batch.y.size(), batch.sample_weight.size()}) return false;
+    std::size_t i = 0;
+    bool same = true;
+    for_each_tensor(batch, [&](const Tensor& tensor) {
+      same &= tensors[i].first == tensor.shape() && tensors[i].second == tensor.dtype();
+      ++i;
+    });
+    return same;
+  }
+};
+
+StepData input_values(Graph& graph, const Batch& batch) {
+  StepData data;
+  const auto add = [&](const std::vector<Tensor>& tensors, std::vector<Value>& values) {
+    for (const Tensor& tensor : tensors) values.push_back(graph.input(tensor.shape(), tensor.dtype()));
+  };
+  add(batch.x, data.x);
+  add(batch.y, data.y);
+  add(batch.sample_weight, data.sample_weight);
+  return data;
+}
+
+/// The logs of a plan's last step.
+struct PlanLogs : LogSource {
+  std::unique_ptr<Plan> plan;
+  std::uint64_t ran = 0, computed = 0;
+
+  std::uint64_t generation() const override { return ran == plan->arena().generation ? ran : 0; }
+  double read(std::size_t index) override {
+    if (computed != ran) plan->run_logs();
+    computed = ran;
+    return plan->log(index);
+  }
+};
+
+}  // namespace
+
+struct StepFunction::Compiled {
+  Key key;
+  std::vector<std::string> names;
+  std::shared_ptr<PlanLogs> source;
+  std::vector<const std::byte*> addresses;
+  Logs logs;
+  std::vector<Tensor> outputs;  // of an eager step
+};
+
+StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena, StepFunctionOptions options)
+    : step_(std::move(step)), arena_(std::move(arena)), options_(std::move(options)) {}
+StepFunction::~StepFunction() = default;
+
+void StepFunction::operator()(const Batch& batch) {
+  if (options_.run_eagerly) return run_eagerly(batch);
+  Compiled& compiled = find(batch);
+  std::size_t i = 0;
+  for_each_tensor(batch, [&](const Tensor& tensor) { compiled.addresses[i++] = tensor.raw(); });
+  compiled.source->plan->run(compiled.addresses);
+  compiled.source->ran = arena_->generation;
+  compiled.logs.renew();
+}
+
+StepFunction::Compiled& StepFunction::find(const Batch& batch) {
+  const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
+  if (found != compiled_.end()) {
+    std::rotate(compiled_.begin(), found, found + 1);
+    return *compiled_.front();
+  }
+  auto fresh = trace(batch);
+  if (compiled_.size() == kept_plans) compiled_.pop_back();
+  compiled_.insert(compiled_.begin(), std::move(fresh));
+  return *compiled_.front();
+}
+
+std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
+  Graph graph;
+  StepResult result;
+  {
+    Trace trace(graph);
+    result = step_(input_values(graph, batch));
+  }
+  ++traces_;
+  if (options_.after_trace) options_.after_trace();
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
+  std::vector<Value> logs;
+  for (const auto& [name, value] : result.logs) {
+    compiled->names.push_back(name);
+    logs.push_back(value);
+  }
+  compiled->source->plan = std::make_unique<Plan>(graph, result.outputs, logs, arena_);
+  compiled->addresses.resize(compiled->key.tensors.size());
+  compiled->logs.attach(compiled->source, compiled->names);
+  return compiled;
+}
+
+void StepFunction::run_eagerly(const Batch& batch) {
+  std::vector<Tensor> inputs;
+  for_each_tensor(batch, [&](const Tensor& tensor) { inputs.push_back(tensor); });
+  Graph graph;
+  Eager eager(graph, arena_->device(), std::move(inputs));
+  Trace trace(graph);
+  const StepResult result = step_(input_values(graph, batch));
+  ++traces_;
+  eager.commit();
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
+  for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
+  for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));
+  compiled_.clear();
+  compiled_.push_back(std::move(compiled));
+}
+
+Logs& StepFunction::logs() {
+  check(!compiled_.empty(), ErrorKind::state, "StepFunction", "logs before the first step - expected a batch - run the step first.");
+  return compiled_.front()->logs;
+}
+
+const Plan* StepFunction::plan() const {
+  return compiled_.empty() || !compiled_.front()->source ? nullptr : compiled_.front()->source->plan.get();
+}
+
+std::size_t StepFunction::output_count() const {
+  return plan() ? plan()->result_count() : compiled_.empty() ? 0 : compiled_.front()->outputs.size();
+}
+Shape StepFunction::output_shape(std::size_t index) const {
+  return plan() ? plan()->result_shape(index) : compiled_.front()->outputs[index].shape();
+}
+DType StepFunction::output_dtype(std::size_t index) const {
+  return plan() ? plan()->result_dtype(index) : compiled_.front()->outputs[index].dtype();
+}
+void StepFunction::read_output(std::size_t index, std::byte* out) const {
+  if (plan()) return plan()->read_result(index, out);
+  const Tensor& output = compiled_.front()->outputs[index];
+  std::copy_n(output.raw(), output.bytes(), out);
+}
+
+}  // namespace etude

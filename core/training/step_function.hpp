@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etude/base/logs.hpp"
+#include "etude/data/batch.hpp"
+#include "etude/execution/plan.hpp"
+#include "etude/training/step.hpp"
+
+namespace etude {
+
+/// What a step makes of a batch: logs, and for predict its outputs.
+struct StepResult {
+  StepLogs logs;
+  std::vector<Value> outputs;
+};
+
+struct StepFunctionOptions {
+  /// Runs each op as it is traced, and traces anew at each batch, so that Values can be read and printed.
+  bool run_eagerly = false;
+  /// Called after each trace, before its plan is made: variables may still move here.
+  std::function<void()> after_trace = {};
+};
+
+/// Between a step and a loop: traces the step once per structure, shapes and dtypes of the batch, compiles a plan, and from
+/// then on replays it. Keeps the eight plans used last.
+class StepFunction {
+ public:
+  StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena, StepFunctionOptions options = {});
+  ~StepFunction();
+
+  /// Runs the step on a batch.
+  void operator()(const Batch& batch);
+  /// What the last step reported: handles, read when somebody looks.
+  Logs& logs();
+  /// Output `index` of the last step: its shape and dtype, and a copy of it to `out`.
+  std::size_t output_count() const;
+  Shape output_shape(std::size_t index) const;
+  DType output_dtype(std::size_t index) const;
+  void read_output(std::size_t index, std::byte* out) const;
+
+  /// The plan that ran last; null when eager, and before the first step.
+  const Plan* plan() const;
+  /// How often the step was traced.
+  int traces() const { return traces_; }
+
+ private:
+  struct Compiled;
+  Compiled& find(const Batch& batch);
+  std::unique_ptr<Compiled> trace(const Batch& batch);
+  void run_eagerly(const Batch& batch);
+
+  std::function<StepResult(const StepData&)> step_;
+  std::shared_ptr<Arena> arena_;
+  StepFunctionOptions options_;
+  std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
+  int traces_ = 0;
+};
+
+}  // namespace etude

@@ -1,0 +1,43 @@
+#include "allocation_counter.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> count{0};
+
+void* allocate(std::size_t bytes) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;
+  throw std::bad_alloc();
+}
+
+void* allocate(std::size_t bytes, std::align_val_t alignment) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  const auto align = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
+  // aligned_alloc wants a multiple of the alignment.
+  if (void* memory = std::aligned_alloc(align, (std::max<std::size_t>(bytes, 1) + align - 1) / align * align))
+    return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+std::size_t etude::allocations() { return count.load(std::memory_order_relaxed); }
+
+// The nothrow and array forms of the standard library come through these.
+void* operator new(std::size_t bytes) { return allocate(bytes); }
+void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+
+namespace etude {
+
+/// How often any thread of this process has asked operator new for memory. A test takes the difference around the code
+/// that must not.
+std::size_t allocations();
+
+}  // namespace etude
