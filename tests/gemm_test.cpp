@@ -1,80 +1,36 @@
-#include "etude/kernels/cpu/gemm.hpp"
-
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-// The build defines ETUDE_ISA_<NAME> = 1 for each instruction set that it compiled the kernels for.
-#define ETUDE_DECLARE_GEMM(isa)                                                  \
-  namespace etude::cpu::isa {                                                    \
-  void gemm(const GemmArguments<float>&, const Workers&);                        \
-  void gemm(const GemmArguments<double>&, const Workers&);                       \
-  template <class T>                                                             \
-  std::int64_t gemm_workspace(std::int64_t, std::int64_t, std::int64_t, int);    \
-  }
-#if ETUDE_ISA_SSE2
-ETUDE_DECLARE_GEMM(sse2)
-#endif
-#if ETUDE_ISA_AVX2
-ETUDE_DECLARE_GEMM(avx2)
-#endif
-#if ETUDE_ISA_AVX512
-ETUDE_DECLARE_GEMM(avx512)
-#endif
-#if ETUDE_ISA_NEON64
-ETUDE_DECLARE_GEMM(neon64)
-#endif
-#if ETUDE_ISA_WASM
-ETUDE_DECLARE_GEMM(wasm)
-#endif
-#if ETUDE_ISA_WASM_RELAXED
-ETUDE_DECLARE_GEMM(wasm_relaxed)
-#endif
+#include "etude/kernels/cpu/kernels.hpp"
 
 namespace {
 
 using etude::cpu::GemmArguments;
 using etude::cpu::Workers;
 
-template <class T>
-struct Gemm {
+/// The products of type T of every instruction set that this build has and this machine can run.
+template <class T> struct Gemm {
   std::string isa;
   void (*run)(const GemmArguments<T>&, const Workers&);
   std::int64_t (*workspace)(std::int64_t, std::int64_t, std::int64_t, int);
 };
 
-/// The products of every instruction set that this build has and this machine can run.
-template <class T>
-std::vector<Gemm<T>> gemms() {
+template <class T> std::vector<Gemm<T>> gemms() {
   std::vector<Gemm<T>> all;
-#if ETUDE_ISA_SSE2
-  all.push_back({"sse2", etude::cpu::sse2::gemm, etude::cpu::sse2::gemm_workspace<T>});
-#endif
-#if ETUDE_ISA_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    all.push_back({"avx2", etude::cpu::avx2::gemm, etude::cpu::avx2::gemm_workspace<T>});
-#endif
-#if ETUDE_ISA_AVX512
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    all.push_back({"avx512", etude::cpu::avx512::gemm, etude::cpu::avx512::gemm_workspace<T>});
-#endif
-#if ETUDE_ISA_NEON64
-  all.push_back({"neon64", etude::cpu::neon64::gemm, etude::cpu::neon64::gemm_workspace<T>});
-#endif
-#if ETUDE_ISA_WASM
-  all.push_back({"wasm", etude::cpu::wasm::gemm, etude::cpu::wasm::gemm_workspace<T>});
-#endif
-#if ETUDE_ISA_WASM_RELAXED
-  all.push_back({"wasm_relaxed", etude::cpu::wasm_relaxed::gemm, etude::cpu::wasm_relaxed::gemm_workspace<T>});
-#endif
+  for (const etude::cpu::Kernels& kernels : etude::cpu::available_kernels()) {
+    const auto& typed = etude::cpu::float_kernels<T>(kernels);
+    if (typed.gemm != nullptr) all.push_back({kernels.isa, typed.gemm, typed.gemm_workspace});
+  }
   return all;
 }
 
@@ -99,13 +55,13 @@ struct Case {
   std::int64_t padding;  // of every matrix's rows
 
   std::string name() const {
-    return std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " At" : " A") + (transpose_b ? " Bt" : " B") +
-           (accumulate ? " accumulate" : "") + " padding " + std::to_string(padding);
+    return std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " At" : " A") +
+           (transpose_b ? " Bt" : " B") + (accumulate ? " accumulate" : "") + " padding " + std::to_string(padding);
   }
 };
 
-/// One case's operands. Padding of A and B is NaN, so that it poisons whatever reads it; padding of C and what lies behind
-/// the workspace must stay as they are.
+/// One case's operands. Padding of A and B is NaN, so that it poisons whatever reads it; padding of C and what lies
+/// behind the workspace must stay as they are.
 template <class T>
 struct Fixture {
   static constexpr T untouched = T(12345);
@@ -129,13 +85,20 @@ struct Fixture {
     std::uniform_real_distribution<double> uniform(-1, 1);
     std::vector<T> values;
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < distance; ++j) values.push_back(j < distance - shape.padding ? static_cast<T>(uniform(random)) : padding);
-    if (rows > 0) values.resize(values.size() - static_cast<std::size_t>(shape.padding));  // the last row ends with its last element
+      for (std::int64_t j = 0; j < distance; ++j)
+        values.push_back(j < distance - shape.padding ? static_cast<T>(uniform(random)) : padding);
+    if (rows > 0)
+      values.resize(values.size() -
+                    static_cast<std::size_t>(shape.padding));  // the last row ends with its last element
     return values;
   }
 
-  double at_a(std::int64_t i, std::int64_t p) const { return static_cast<double>(a[static_cast<std::size_t>(shape.transpose_a ? p * lda + i : i * lda + p)]); }
-  double at_b(std::int64_t p, std::int64_t j) const { return static_cast<double>(b[static_cast<std::size_t>(shape.transpose_b ? j * ldb + p : p * ldb + j)]); }
+  double at_a(std::int64_t i, std::int64_t p) const {
+    return static_cast<double>(a[static_cast<std::size_t>(shape.transpose_a ? p * lda + i : i * lda + p)]);
+  }
+  double at_b(std::int64_t p, std::int64_t j) const {
+    return static_cast<double>(b[static_cast<std::size_t>(shape.transpose_b ? j * ldb + p : p * ldb + j)]);
+  }
 
   struct Result {
     std::vector<T> c;
@@ -160,14 +123,16 @@ struct Fixture {
     std::size_t space = memory.size() * sizeof(T);
     T* workspace = static_cast<T*>(std::align(64, size * sizeof(T), start, space));
     std::vector<T> result = c;
-    gemm.run({shape.m, shape.n, shape.k, a.data(), lda, shape.transpose_a, b.data(), ldb, shape.transpose_b, result.data(), ldc, shape.accumulate, workspace,
-              rows_done, &report},
+    gemm.run({shape.m, shape.n, shape.k, a.data(), lda, shape.transpose_a, b.data(), ldb, shape.transpose_b,
+              result.data(), ldc, shape.accumulate, workspace, rows_done, &report},
              workers(count));
-    const bool in_bounds = std::all_of(workspace + size, memory.data() + memory.size(), [](T value) { return value == untouched; });
+    const bool in_bounds =
+        std::all_of(workspace + size, memory.data() + memory.size(), [](T value) { return value == untouched; });
     return {result, report.finished, in_bounds};
   }
 
-  /// The largest error in units of what rounding may do, infinite if the padding of C was touched. Of large products every few rows.
+  /// The largest error in units of what rounding may do, infinite if the padding of C was touched. Of large products
+  /// every few rows.
   double error(const std::vector<T>& result) const {
     double worst = 0;
     const std::int64_t step = shape.m * shape.n * shape.k < 1'000'000 ? 1 : 7;
@@ -184,7 +149,9 @@ struct Fixture {
           sum += at_a(i, p) * at_b(p, j);
           magnitude += std::abs(at_a(i, p) * at_b(p, j));
         }
-        const double allowed = static_cast<double>(std::numeric_limits<T>::epsilon()) * static_cast<double>(shape.k + 1) * magnitude + 1e-300;
+        const double allowed =
+            static_cast<double>(std::numeric_limits<T>::epsilon()) * static_cast<double>(shape.k + 1) * magnitude +
+            1e-300;
         const double off = std::abs(static_cast<double>(result[at]) - sum) / allowed;
         worst = std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(worst, off);
       }
@@ -237,8 +204,9 @@ TEST_CASE("gemm: random shapes", "[gemm]") {
 }
 
 TEST_CASE("gemm: shapes of real layers", "[gemm]") {
-  const std::vector<std::array<std::int64_t, 3>> shapes = {{128, 512, 784}, {128, 10, 512}, {784, 512, 128}, {512, 10, 128}, {128, 512, 10}, {32, 16, 2},
-                                                           {1, 10, 512},    {1, 512, 784},  {32, 16, 16},    {32, 1, 16},    {2, 16, 32},     {16, 16, 32},   {16, 1, 32},    {32, 16, 1}};
+  const std::array<std::int64_t, 3> shapes[] = {
+      {128, 512, 784}, {128, 10, 512}, {784, 512, 128}, {512, 10, 128}, {128, 512, 10}, {32, 16, 2}, {1, 10, 512},
+      {1, 512, 784},   {32, 16, 16},   {32, 1, 16},     {2, 16, 32},    {16, 16, 32},   {16, 1, 32}, {32, 16, 1}};
   for (const auto& [m, n, k] : shapes) check_shape<float>(m, n, k, {1, 2, 3, 8});
 }
 
@@ -261,7 +229,7 @@ TEST_CASE("gemm: a row has the same bits in every batch", "[gemm]") {
       part.shape.m = rows;
       part.c.resize(static_cast<std::size_t>(rows * part.ldc));
       INFO(gemm.isa << ": " << rows << " rows");
-      CHECK(same_bits(part.run(gemm, 1).c, {all.begin(), all.begin() + rows * part.ldc}));
+      CHECK(same_bits(part.run(gemm, 1).c, {all.data(), all.data() + rows * part.ldc}));
     }
   }
 }

@@ -15,14 +15,14 @@ namespace activations {
 
 Activation::Function get(const std::string& name) {
   static const Catalogue<Value (*)(Value)> catalogue("activation", {
-      {"linear", [](Value x) { return x; }},
-      {"relu", ops::relu},
-      {"sigmoid", ops::sigmoid},
-      {"tanh", ops::tanh},
-      {"softmax", ops::softmax},
-      {"softplus", ops::softplus},
-      {"exponential", ops::exp},
-  });
+                                                                       {"linear", [](Value x) { return x; }},
+                                                                       {"relu", ops::relu},
+                                                                       {"sigmoid", ops::sigmoid},
+                                                                       {"tanh", ops::tanh},
+                                                                       {"softmax", ops::softmax},
+                                                                       {"softplus", ops::softplus},
+                                                                       {"exponential", ops::exp},
+                                                                   });
   return catalogue.find(name);
 }
 

@@ -12,8 +12,8 @@
 
 namespace etude {
 
-/// What can be chosen by name: one explicit table a kind. Names are matched as Keras does, by letters and digits only, so that
-/// "mse", "MSE", "mean_squared_error" and "MeanSquaredError" are found alike.
+/// What can be chosen by name: one explicit table a kind. Names are matched as Keras does, by letters and digits only,
+/// so that "mse", "MSE", "mean_squared_error" and "MeanSquaredError" are found alike.
 template <class Maker> class Catalogue {
  public:
   /// `kind` is what errors call it: "optimizer", "loss".
@@ -38,7 +38,8 @@ template <class Maker> class Catalogue {
   static std::string canonical(std::string_view name) {
     std::string result;
     for (const char c : name)
-      if (std::isalnum(static_cast<unsigned char>(c))) result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (std::isalnum(static_cast<unsigned char>(c)))
+        result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return result;
   }
 

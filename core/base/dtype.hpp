@@ -35,11 +35,21 @@ DType floatx();
 void set_floatx(DType dtype);
 
 template <class T> struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::float32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::float64; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::int32; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::uint8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
+template <> struct DTypeOf<float> {
+  static constexpr DType value = DType::float32;
+};
+template <> struct DTypeOf<double> {
+  static constexpr DType value = DType::float64;
+};
+template <> struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::int32;
+};
+template <> struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::uint8;
+};
+template <> struct DTypeOf<bool> {
+  static constexpr DType value = DType::boolean;
+};
 template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 /// Calls `visitor` with a value-initialised element of `dtype`'s C++ type.

@@ -33,7 +33,8 @@ template <class... Parts>
 /// Throws as `fail` does unless `ok`; nothing is formatted while all is well.
 template <class... Parts>
 void check(bool ok, ErrorKind kind, std::string_view where, const Parts&... parts) {
-  if (!ok) [[unlikely]] fail(kind, where, parts...);
+  if (!ok) [[unlikely]]
+    fail(kind, where, parts...);
 }
 
 }  // namespace etude

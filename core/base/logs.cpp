@@ -8,45 +8,43 @@ Logs::Logs(std::initializer_list<std::pair<std::string, double>> values) {
   for (const auto& [name, value] : values) set(name, value);
 }
 
-const Logs::Entry* Logs::find(std::string_view name) const {
-  for (const Entry& entry : entries_)
+Logs::Entry* Logs::find(std::string_view name) const {
+  for (Entry& entry : entries_)
     if (entry.name == name) return &entry;
   return nullptr;
 }
 
 double Logs::operator[](std::string_view name) const {
-  if (const Entry* entry = find(name)) return read(*entry);
+  if (Entry* entry = find(name)) return read(*entry);
   std::string known;
   for (const Entry& entry : entries_) known += (known.empty() ? "" : ", ") + entry.name;
   fail(ErrorKind::value, "Logs", '"', name, "\" - expected one of: ", known.empty() ? "(no logs)" : known,
        " - check the metric's name.");
 }
 
-double Logs::read(const Entry& entry) const {
+double Logs::read(Entry& entry) const {
   if (!entry.known) {
     check(source_ && source_->generation() == generation_, ErrorKind::state, "Logs", '"', entry.name,
           "\" read after its step - logs are valid during their hook, and keep only what was read there - "
           "read the value inside the callback.");
-    auto& kept = const_cast<Entry&>(entry);
-    kept.value = source_->read(entry.index);
-    kept.known = true;
+    entry.value = source_->read(entry.index);
+    entry.known = true;
   }
   return entry.value;
 }
 
 void Logs::set(std::string_view name, double value) {
-  for (Entry& entry : entries_)
-    if (entry.name == name) {
-      entry.value = value;
-      entry.known = true;
-      return;
-    }
-  entries_.push_back({std::string(name), value, true, 0});
+  if (Entry* entry = find(name)) {
+    entry->value = value;
+    entry->known = true;
+  } else {
+    entries_.push_back({std::string(name), value, true, 0});
+  }
 }
 
 std::vector<std::pair<std::string, double>> Logs::values() const {
   std::vector<std::pair<std::string, double>> result;
-  for (const Entry& entry : entries_) result.emplace_back(entry.name, read(entry));
+  for (Entry& entry : entries_) result.emplace_back(entry.name, read(entry));
   return result;
 }
 

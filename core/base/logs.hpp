@@ -51,9 +51,10 @@ class Logs {
   void renew();
 
  private:
-  const Entry* find(std::string_view name) const;
-  double read(const Entry& entry) const;
+  Entry* find(std::string_view name) const;
+  double read(Entry& entry) const;
 
+  /// Reading fetches: a value is kept where it was asked for.
   mutable std::vector<Entry> entries_;
   std::shared_ptr<LogSource> source_;
   std::uint64_t generation_ = 0;

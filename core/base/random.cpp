@@ -16,7 +16,8 @@ std::atomic<std::uint32_t> streams_{0};
 
 std::uint32_t Random::bits() {
   if (used_ == 4) {
-    drawn_ = philox(seed_, {static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32), substream_, stream_});
+    drawn_ = philox(
+        seed_, {static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32), substream_, stream_});
     ++block_;
     used_ = 0;
   }

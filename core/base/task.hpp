@@ -24,8 +24,8 @@ class Pending {
 
 using PendingPtr = std::unique_ptr<Pending>;
 
-/// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null, as at
-/// first everywhere: go on. Called often; it should look at its watch and mostly return null.
+/// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null,
+/// as at first everywhere: go on. Called often; it should look at its watch and mostly return null.
 using HostYield = PendingPtr (*)();
 inline HostYield& host_yield() {
   static HostYield hook = nullptr;
@@ -112,7 +112,8 @@ template <class T = void> class [[nodiscard]] Task {
   /// Runs it as a plain call. Throws Error(state) if it has to wait for something that only an event loop can bring.
   T get() {
     handle_.resume();
-    check(handle_.done(), ErrorKind::state, "Task", "a callback or generator is still pending - expected one that finishes at once - "
+    check(handle_.done(), ErrorKind::state, "Task",
+          "a callback or generator is still pending - expected one that finishes at once - "
           "await the promise instead of calling get().");
     return result();
   }

@@ -18,7 +18,8 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 
 Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
   for (std::int64_t extent : shape)
-    check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape, " - expected extents of 0 or more - check the sizes.");
+    check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape,
+          " - expected extents of 0 or more - check the sizes.");
   data_ = allocate(bytes());
   std::memset(data_.get(), 0, bytes());
 }
@@ -37,17 +38,16 @@ void Tensor::require(DType dtype) const {
 }
 
 void Tensor::fill_from(const void* values, std::size_t count) {
-  check(count == bytes(), ErrorKind::shape, "Tensor", count / size_of(dtype_), " values for shape ", shape_, " - expected ",
-        size(), " - check the shape.");
+  check(count == bytes(), ErrorKind::shape, "Tensor", count / size_of(dtype_), " values for shape ", shape_,
+        " - expected ", size(), " - check the shape.");
   if (count) std::memcpy(data_.get(), values, count);
 }
 
 double Tensor::at(std::int64_t index) const {
   check(index >= 0 && index < size(), ErrorKind::shape, "Tensor", "element ", index, " - the tensor has ", size(),
         " elements - choose one of them.");
-  return visit_dtype(dtype_, [&]<class T>(T) {
-    return static_cast<double>(reinterpret_cast<const T*>(data_.get())[index]);
-  });
+  return visit_dtype(dtype_,
+                     [&]<class T>(T) { return static_cast<double>(reinterpret_cast<const T*>(data_.get())[index]); });
 }
 
 double Tensor::item() const {
@@ -63,8 +63,8 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  check(shape.size() == size(), ErrorKind::shape, "Tensor", "reshape of ", shape_, " to ", shape, " - expected ", size(),
-        " elements - check the shape.");
+  check(shape.size() == size(), ErrorKind::shape, "Tensor", "reshape of ", shape_, " to ", shape, " - expected ",
+        size(), " elements - check the shape.");
   Tensor view = *this;
   view.shape_ = shape;
   return view;

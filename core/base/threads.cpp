@@ -24,7 +24,8 @@ struct ThreadPool::Threads {
 
 namespace {
 
-/// How often a waiting thread looks before it sleeps: some microseconds, the length of the gap between two instructions of a plan.
+/// How often a waiting thread looks before it sleeps: some microseconds, the length of the gap between two instructions
+/// of a plan.
 constexpr int spins = 2000;
 
 template <class T> void wait_while(const std::atomic<T>& value, T old) {
@@ -107,7 +108,8 @@ std::unique_ptr<ThreadPool>& pool() {
 }  // namespace
 
 void set_num_threads(int count) {
-  check(count >= 1, ErrorKind::value, "set_num_threads", count, " threads - expected 1 or more - choose at most the number of cores.");
+  check(count >= 1, ErrorKind::value, "set_num_threads", count,
+        " threads - expected 1 or more - choose at most the number of cores.");
   if (count != pool()->count()) pool() = std::make_unique<ThreadPool>(count);
 }
 

@@ -16,7 +16,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int count() const { return count_; }
-  /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates nothing. `task` must not throw.
+  /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates nothing. `task`
+  /// must not throw.
   void run(int parts, void (*task)(void* context, int part), void* context);
 
  private:
@@ -26,8 +27,8 @@ class ThreadPool {
   std::unique_ptr<Threads> threads_;
 };
 
-/// Threads that kernels use: at first as many as there are cores. Plans that run meanwhile are not disturbed, but do not change it
-/// while one runs on another thread.
+/// Threads that kernels use: at first as many as there are cores. Plans that run meanwhile are not disturbed, but do
+/// not change it while one runs on another thread.
 void set_num_threads(int count);
 int num_threads();
 ThreadPool& thread_pool();

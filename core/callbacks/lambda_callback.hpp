@@ -37,7 +37,8 @@ class LambdaCallback : public Callback {
   void on_predict_batch_end(std::int64_t step, Logs& logs) override { call(on_.on_predict_batch_end, step, logs); }
 
  private:
-  template <class... Arguments, class... Given> static void call(const std::function<void(Arguments...)>& function, Given&&... given) {
+  template <class... Arguments, class... Given> static void call(const std::function<void(Arguments...)>& function,
+                                                                 Given&&... given) {
     if (function) function(given...);
   }
   LambdaCallbackOptions on_;
@@ -45,7 +46,9 @@ class LambdaCallback : public Callback {
 
 namespace callbacks {
 
-inline CallbackPtr lambda(LambdaCallbackOptions options) { return std::make_shared<LambdaCallback>(std::move(options)); }
+inline CallbackPtr lambda(LambdaCallbackOptions options) {
+  return std::make_shared<LambdaCallback>(std::move(options));
+}
 
 }  // namespace callbacks
 }  // namespace etude

@@ -4,7 +4,8 @@
 
 namespace etude {
 
-Eager::Eager(Graph& graph, Device& device, std::vector<Tensor> inputs) : graph_(graph), device_(device), inputs_(std::move(inputs)) {
+Eager::Eager(Graph& graph, Device& device, std::vector<Tensor> inputs)
+    : graph_(graph), device_(device), inputs_(std::move(inputs)) {
   graph_.on_append([this](NodeId id) { compute(id); });
   graph_.on_inspect([this](NodeId id) { return value(id); });
 }

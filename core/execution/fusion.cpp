@@ -8,7 +8,9 @@ namespace {
 
 template <class O> bool is(const Node& node) { return std::holds_alternative<O>(node.op); }
 
-bool is_view(const Node& node) { return is<op::Reshape>(node) || is<op::StopGradient>(node) || is<op::AllReduce>(node); }
+bool is_view(const Node& node) {
+  return is<op::Reshape>(node) || is<op::StopGradient>(node) || is<op::AllReduce>(node);
+}
 bool is_leaf(const Node& node) { return is<op::Input>(node) || is<op::Read>(node); }
 /// Computed in registers by whoever reads it, unless it has to be in memory.
 bool is_implicit(const Node& node) { return is<op::Broadcast>(node) || is<op::Constant>(node); }
@@ -53,8 +55,8 @@ void Fusion::find_phases(std::span<const Value> results, std::span<const Value> 
                                      return assignment.variable == read->variable;
                                    }));
   };
-  // From the last node to the first: a node is needed when those that read it are. The logs come after the step, when the
-  // batch and the variables' old values are gone: who reads those belongs to the step.
+  // From the last node to the first: a node is needed when those that read it are. The logs come after the step, when
+  // the batch and the variables' old values are gone: who reads those belongs to the step.
   for (auto id = static_cast<NodeId>(count) - 1; id >= 0; --id) {
     Phase& phase = phase_[at(id)];
     if (phase == Phase::never) continue;
@@ -73,6 +75,7 @@ void Fusion::find_phases(std::span<const Value> results, std::span<const Value> 
 
 void Fusion::find_dependencies() {
   dependencies_.resize(graph_.nodes().size());
+  readers_.resize(graph_.nodes().size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     if (phase_[at(id)] == Phase::never || base(id) != id) continue;
@@ -84,13 +87,15 @@ void Fusion::find_dependencies() {
         if (is_implicit(producer)) in_memory_[at(source)] = true;
       } else if (is<op::Broadcast>(producer) && !is<op::Broadcast>(node)) {
         source = base(producer.inputs[0]);
-        // One broadcast is read through strides; of two in a row the first must have happened, unless it repeats a number.
+        // One broadcast is read through strides; of two in a row the first must have happened, unless it repeats a
+        // number.
         const Node& inner = graph_.node(source);
         if (is<op::Broadcast>(inner)) in_memory_[at(source)] = true;
       } else if (is<op::Broadcast>(producer)) {
         in_memory_[at(source)] = true;
       }
       dependencies_[at(id)].push_back(source);
+      readers_[at(source)].push_back(id);
     }
   }
 }
@@ -112,6 +117,7 @@ void Fusion::form_groups() {
       if (other < 0 || other == own || !(is_fusable(producer) || is<op::MatMul>(producer))) continue;
       const Group &a = group(other), &b = group(own);
       if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
+      if (anchor_reads(own, other) || anchor_reads(other, own)) continue;
       if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
     }
   }
@@ -122,10 +128,12 @@ void Fusion::form_groups() {
 
 int Fusion::new_group(NodeId id, bool anchor) {
   Group group;
-  if (anchor) group.anchor = id;
-  else group.members.push_back(id);
+  if (anchor)
+    group.anchor = id;
+  else
+    group.members.push_back(id);
   group.size = graph_.node(id).shape.size();
-  group.first = group.last = id;
+  group.last = id;
   group.phase = phase_[at(id)];
   const int index = static_cast<int>(groups_.size());
   groups_.push_back(std::move(group));
@@ -143,55 +151,68 @@ void Fusion::merge(int from, int into) {
   }
   target.members.insert(target.members.end(), source.members.begin(), source.members.end());
   std::ranges::sort(target.members);
-  target.first = std::min(target.first, source.first);
   target.last = std::max(target.last, source.last);
   source = Group{};
 }
 
-int Fusion::leader(int group) const {
-  return joined_to_.empty() ? group : joined_to_[static_cast<std::size_t>(group)];
+/// Whether the kernel at the head of a group reads what the other computes: what follows a kernel cannot feed it.
+bool Fusion::anchor_reads(int group, int other) const {
+  const NodeId anchor = this->group(group).anchor;
+  return anchor >= 0 &&
+         std::ranges::any_of(dependencies(anchor), [&](NodeId source) { return group_of(source) == other; });
 }
 
-template <class Visitor> void Fusion::for_each_input_group(int index, Visitor&& visit) const {
-  const auto visit_node = [&](NodeId id) {
-    for (NodeId source : dependencies(id))
-      if (const int other = group_of(source); other >= 0 && leader(other) != index) visit(leader(other));
-  };
+int Fusion::leader(int group) const { return joined_to_.empty() ? group : joined_to_[static_cast<std::size_t>(group)]; }
+
+/// Calls visit with each node that a group computes, those joined to it included.
+template <class Visitor> void Fusion::for_each_node(int index, Visitor&& visit) const {
   const auto visit_group = [&](const Group& group) {
-    for (NodeId member : group.members) visit_node(member);
-    if (group.anchor >= 0) visit_node(group.anchor);
+    for (NodeId member : group.members) visit(member);
+    if (group.anchor >= 0) visit(group.anchor);
   };
   visit_group(group(index));
   if (!followers_.empty())
     for (int follower : followers_[static_cast<std::size_t>(index)]) visit_group(group(follower));
 }
 
-/// Whether something outside both lies between them: `group` needs what needs `other`.
+template <class Visitor> void Fusion::for_each_input_group(int index, Visitor&& visit) const {
+  for_each_node(index, [&](NodeId id) {
+    for (NodeId source : dependencies(id))
+      if (const int other = group_of(source); other >= 0 && leader(other) != index) visit(leader(other));
+  });
+}
+
+template <class Visitor> void Fusion::for_each_reader_group(int index, Visitor&& visit) const {
+  for_each_node(index, [&](NodeId id) {
+    for (NodeId reader : readers_[at(id)])
+      if (const int other = group_of(reader); other >= 0 && leader(other) != index) visit(leader(other));
+  });
+}
+
+/// Whether something outside both lies between them: `group` needs what needs `other`. Looks from `other` on, for what
+/// was computed lately has few readers yet.
 bool Fusion::waits_for(int group, int other) const {
   seen_.resize(groups_.size());
   ++visit_;
   std::vector<int> open;
-  const NodeId earliest = this->group(other).first;
   const auto push = [&](int next) {
     int& seen = seen_[static_cast<std::size_t>(next)];
-    if (seen == visit_ || this->group(next).last < earliest) return;
+    if (seen != visit_) open.push_back(next);
     seen = visit_;
-    open.push_back(next);
   };
-  for_each_input_group(group, [&](int input) {
-    if (input != other) push(input);
+  for_each_reader_group(other, [&](int reader) {
+    if (reader != group) push(reader);
   });
-  while (!open.empty()) {
+  bool found = false;
+  while (!open.empty() && !found) {
     const int next = open.back();
     open.pop_back();
-    bool found = false;
-    for_each_input_group(next, [&](int input) {
-      found |= input == other;
-      push(input);
+    for_each_reader_group(next, [&](int reader) {
+      found |= reader == group;
+      push(reader);
     });
-    if (found) return true;
   }
-  return false;
+  return found;
 }
 
 void Fusion::find_escapes(std::span<const Value> results, std::span<const Value> logs) {
@@ -212,11 +233,11 @@ bool Fusion::join(int a, int b) {
     for_each_input_group(group, [&](int input) { found |= input == other; });
     return found;
   };
-  if (group(a).phase != group(b).phase || direct(a, b) || direct(b, a) || waits_for(a, b) || waits_for(b, a)) return false;
+  if (group(a).phase != group(b).phase || direct(a, b) || direct(b, a) || waits_for(a, b) || waits_for(b, a))
+    return false;
   joined_to_[static_cast<std::size_t>(b)] = a;
   followers_[static_cast<std::size_t>(a)].push_back(b);
   Group &target = groups_[static_cast<std::size_t>(a)], &source = groups_[static_cast<std::size_t>(b)];
-  target.first = std::min(target.first, source.first);
   target.last = std::max(target.last, source.last);
   return true;
 }
@@ -226,12 +247,16 @@ std::vector<int> Fusion::schedule() const {
     Phase phase;
     NodeId last;
     int group;
-    bool operator>(const Waiting& other) const { return phase != other.phase ? phase > other.phase : last > other.last; }
+    bool operator>(const Waiting& other) const {
+      return phase != other.phase ? phase > other.phase : last > other.last;
+    }
   };
   std::vector<int> inputs(groups_.size());
   std::vector<std::vector<int>> readers(groups_.size());
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready;
-  const auto exists = [&](int index) { return (!group(index).members.empty() || group(index).anchor >= 0) && leader(index) == index; };
+  const auto exists = [&](int index) {
+    return (!group(index).members.empty() || group(index).anchor >= 0) && leader(index) == index;
+  };
   for (int index = 0; index < static_cast<int>(groups_.size()); ++index) {
     if (!exists(index)) continue;
     std::vector<int> sources;
@@ -248,7 +273,8 @@ std::vector<int> Fusion::schedule() const {
     ready.pop();
     order.push_back(index);
     for (int reader : readers[static_cast<std::size_t>(index)])
-      if (--inputs[static_cast<std::size_t>(reader)] == 0) ready.push({group(reader).phase, group(reader).last, reader});
+      if (--inputs[static_cast<std::size_t>(reader)] == 0)
+        ready.push({group(reader).phase, group(reader).last, reader});
   }
   return order;
 }

@@ -17,7 +17,7 @@ struct Group {
   std::vector<NodeId> members;
   NodeId anchor = -1;
   std::int64_t size = 0;
-  NodeId first = 0, last = 0;  ///< the lowest and highest node in it
+  NodeId last = 0;  ///< the highest node in it
   Phase phase = Phase::step;
 };
 
@@ -55,16 +55,19 @@ class Fusion {
   void find_escapes(std::span<const Value> results, std::span<const Value> logs);
   int new_group(NodeId id, bool anchor);
   void merge(int from, int into);
+  bool anchor_reads(int group, int other) const;
   bool waits_for(int group, int other) const;
   /// The group that a joined group was joined to, or itself.
   int leader(int group) const;
+  template <class Visitor> void for_each_node(int group, Visitor&& visit) const;
   template <class Visitor> void for_each_input_group(int group, Visitor&& visit) const;
+  template <class Visitor> void for_each_reader_group(int group, Visitor&& visit) const;
 
   const Graph& graph_;
   std::vector<NodeId> base_;
   std::vector<Phase> phase_;
   std::vector<bool> in_memory_, escapes_;
-  std::vector<std::vector<NodeId>> dependencies_;
+  std::vector<std::vector<NodeId>> dependencies_, readers_;
   std::vector<int> group_of_;
   std::vector<Group> groups_;
   std::vector<int> joined_to_;

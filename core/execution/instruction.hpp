@@ -15,8 +15,8 @@
 /// Instructions are plain data: shapes are proven, memory is laid out, nothing is left to decide.
 namespace etude {
 
-/// Bytes in a plan's memory: `offset` behind the address of `space`. The plan has a table of addresses, one a space: the
-/// arena, each input of the batch, each storage in which variables lie.
+/// Bytes in a plan's memory: `offset` behind the address of `space`. The plan has a table of addresses, one a space:
+/// the arena, each input of the batch, each storage in which variables lie.
 struct Operand {
   std::int32_t space = -1;
   std::int64_t offset = 0;
@@ -66,7 +66,8 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-/// How a program reads an operand: element i of the domain, unravelled over `extents`, lies at the sum of index · stride.
+/// How a program reads an operand: element i of the domain, unravelled over `extents`, lies at the sum of index ·
+/// stride.
 struct Access {
   enum class Kind : std::uint8_t { contiguous, scalar, strided };
   Operand operand;
@@ -86,7 +87,8 @@ struct Elementwise {
   std::vector<Segment> segments;
 };
 
-/// c [m, n] = op(a) [m, k] · op(b) [k, n]. The epilogue, a program over c's m · n elements, runs on each block of rows as it is done.
+/// c [m, n] = op(a) [m, k] · op(b) [k, n]. The epilogue, a program over c's m · n elements, runs on each block of rows
+/// as it is done.
 struct Gemm {
   std::int64_t m, n, k;
   bool transpose_a, transpose_b;
@@ -141,8 +143,9 @@ struct Copy {
 
 }  // namespace instruction
 
-using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
-                                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose, instruction::Uniform, instruction::Copy>;
+using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Reduce, instruction::ArgMax,
+                                 instruction::OneHot, instruction::Softmax, instruction::Crossentropy,
+                                 instruction::Transpose, instruction::Uniform, instruction::Copy>;
 
 /// "Gemm", "Elementwise", …
 std::string_view name_of(const Instruction& instruction);

@@ -30,7 +30,8 @@ std::size_t index_of(int group) { return static_cast<std::size_t>(group); }
 
 /// [outer, count, inner] around axes [first, first + count) of a shape.
 std::array<std::int64_t, 3> around(const Shape& shape, std::size_t first, std::size_t count) {
-  return {shape.slice(0, first).size(), shape.slice(first, first + count).size(), shape.slice(first + count, shape.rank()).size()};
+  return {shape.slice(0, first).size(), shape.slice(first, first + count).size(),
+          shape.slice(first + count, shape.rank()).size()};
 }
 
 }  // namespace
@@ -38,19 +39,20 @@ std::array<std::int64_t, 3> around(const Shape& shape, std::size_t first, std::s
 Lowering::Lowering(Plan& plan, const Graph& graph, std::span<const Value> results, std::span<const Value> logs)
     : plan_(plan), graph_(graph), fusion_(graph, results, logs) {
   results_ = bases(fusion_, results);
+  for (const Value& result : results) result_shapes_.push_back(result.shape());
   logs_ = bases(fusion_, logs);
 }
 
 void Lowering::lower() {
   for (int group = 0; group < static_cast<int>(fusion_.group_count()); ++group)
-    programs_.push_back(fusion_.group(group).members.empty() ? std::nullopt
-                                                             : std::optional(build_program(fusion_, fusion_.group(group))));
+    programs_.push_back(fusion_.group(group).members.empty()
+                            ? std::nullopt
+                            : std::optional(build_program(fusion_, fusion_.group(group))));
   join_equal_updates();
   order_ = fusion_.schedule();
   end_ = static_cast<int>(order_.size());
   position_.assign(fusion_.group_count(), -1);
-  for (int i = 0; i < end_; ++i)
-    for_each_part(order_[index_of(i)], [&](int part) { position_[index_of(part)] = i; });
+  for (int i = 0; i < end_; ++i) for_each_part(order_[index_of(i)], [&](int part) { position_[index_of(part)] = i; });
 
   place_leaves();
   place_results_in_variables();
@@ -96,7 +98,8 @@ Operand Lowering::variable_operand(const Variable& variable) {
   const auto found = std::ranges::find(plan_.storages_, variable.storage());
   const auto index = static_cast<std::size_t>(found - plan_.storages_.begin());
   if (found == plan_.storages_.end()) plan_.storages_.push_back(variable.storage());
-  return {static_cast<std::int32_t>(1 + plan_.input_count_ + index), static_cast<std::int64_t>(variable.offset()), variable.dtype()};
+  return {static_cast<std::int32_t>(1 + plan_.input_count_ + index), static_cast<std::int64_t>(variable.offset()),
+          variable.dtype()};
 }
 
 /// A program writes a variable's new value where the old one lies, when nobody reads the old one later.
@@ -106,7 +109,8 @@ void Lowering::place_results_in_variables() {
     const auto& [variable, current] = graph_.assignments()[i];
     const NodeId node = fusion_.base(current);
     const int group = fusion_.group_of(node);
-    if (group < 0 || !programs_[index_of(group)] || places_.contains(node) || node == fusion_.group(group).anchor) continue;
+    if (group < 0 || !programs_[index_of(group)] || places_.contains(node) || node == fusion_.group(group).anchor)
+      continue;
     if (!may_write(variable, group)) continue;
     places_[node] = {-1, variable_operand(variable)};
     in_variable_[i] = true;
@@ -124,10 +128,6 @@ bool Lowering::may_write(const Variable& variable, int group) const {
     if (reader < 0 || reader == group || position_[index_of(reader)] < position_[index_of(group)]) continue;
     if (std::ranges::any_of(fusion_.dependencies(id), is_old_value)) return false;
   }
-  for (const auto* values : {&results_, &logs_})
-    if (std::ranges::any_of(*values, is_old_value)) return false;
-  for (const Graph::Assignment& other : graph_.assignments())
-    if (is_old_value(fusion_.base(other.current))) return false;
   // ... and this one element by element, as it writes it; a kernel at its head reads ahead.
   const NodeId anchor = fusion_.group(group).anchor;
   if (anchor >= 0 && std::ranges::any_of(fusion_.dependencies(anchor), is_old_value)) return false;
@@ -181,20 +181,41 @@ void Lowering::place_in_blocks() {
     for (NodeId node : *values) touch(node, end_);
 }
 
-/// Where the instruction does not write to the variable itself, a copy at the step's end does. A variable that takes the
-/// old value of another needs that value saved before the other is written.
+/// Where the instruction does not write to the variable itself, a copy at the step's end does. What is wanted as the
+/// step found it, while the step overwrites it, is saved before anything else happens: the old value of a variable, as
+/// a result or for another variable, and the batch.
 void Lowering::place_copies() {
   for (std::size_t i = 0; i < graph_.assignments().size(); ++i) {
-    const NodeId node = fusion_.base(graph_.assignments()[i].current);
+    const auto& [variable, current] = graph_.assignments()[i];
+    const NodeId node = fusion_.base(current);
     if (in_variable_[i]) continue;
     touch(node, end_);
     const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
-    if (read && !(read->variable == graph_.assignments()[i].variable)) {
-      const int block = new_block(bytes_of(node), 0);
-      blocks_[index_of(block)].last = end_;
-      kept_[i] = block;
-    }
+    if (read && !(read->variable == variable) && is_assigned(read->variable)) save(node);
   }
+  for (const auto* values : {&results_, &logs_})
+    for (NodeId node : *values) {
+      const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
+      if (std::holds_alternative<op::Input>(graph_.node(node).op) || (read && is_assigned(read->variable))) save(node);
+    }
+}
+
+bool Lowering::is_assigned(const Variable& variable) const {
+  return std::ranges::any_of(graph_.assignments(),
+                             [&](const auto& assignment) { return assignment.variable == variable; });
+}
+
+void Lowering::save(NodeId leaf) {
+  if (saved_.contains(leaf)) return;
+  const int block = new_block(bytes_of(leaf), 0);
+  blocks_[index_of(block)].last = end_;
+  saved_[leaf] = block;
+}
+
+/// Where a leaf lies that was saved, or any other node.
+Operand Lowering::kept_operand(NodeId node) const {
+  const auto saved = saved_.find(node);
+  return saved == saved_.end() ? operand(node) : block_operand(saved->second, graph_.node(node).dtype);
 }
 
 /// A program may write an output where an input lies that nobody reads afterwards.
@@ -202,7 +223,9 @@ void Lowering::take_over_inputs() {
   for (int position = 0; position < end_; ++position)
     for_each_part(order_[index_of(position)], [&](int part) {
       const auto& program = programs_[index_of(part)];
-      if (!program) return;
+      // Parts of one instruction run one after the other: a later one may still read what an earlier one would write
+      // to.
+      if (!program || !fusion_.followers(order_[index_of(position)]).empty()) return;
       const NodeId anchor = fusion_.group(part).anchor;
       const auto is_kernel_operand = [&](int block) {
         return anchor >= 0 && std::ranges::any_of(fusion_.dependencies(anchor), [&](NodeId source) {
@@ -235,7 +258,8 @@ void Lowering::lay_out_blocks() {
     lives.push_back({blocks_[i].bytes, blocks_[i].first, blocks_[i].last});
   }
   const Layout layout = lay_out(lives);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) offsets_.push_back(layout.offsets[index[index_of(root(static_cast<int>(i)))]]);
+  for (std::size_t i = 0; i < blocks_.size(); ++i)
+    offsets_.push_back(layout.offsets[index[index_of(root(static_cast<int>(i)))]]);
   plan_.arena_bytes_ = layout.bytes;
 }
 
@@ -249,17 +273,16 @@ Operand Lowering::operand(NodeId node) const {
 }
 
 void Lowering::emit_all() {
-  for (const auto& [assignment, block] : kept_) {
-    const NodeId node = fusion_.base(graph_.assignments()[assignment].current);
-    plan_.instructions_.push_back(Copy{static_cast<std::int64_t>(bytes_of(node)), operand(node), block_operand(block, graph_.node(node).dtype)});
-  }
+  for (const auto& [node, block] : saved_)
+    plan_.instructions_.push_back(Copy{static_cast<std::int64_t>(bytes_of(node)), operand(node), kept_operand(node)});
   for (int group : order_)
     if (fusion_.group(group).phase == Phase::step) plan_.instructions_.push_back(emit(group));
   emit_copies();
   for (int group : order_)
     if (fusion_.group(group).phase == Phase::logs) plan_.log_instructions_.push_back(emit(group));
-  for (NodeId node : results_) plan_.results_.push_back({operand(node), graph_.node(node).shape});
-  for (NodeId node : logs_) plan_.logs_.push_back({operand(node), graph_.node(node).shape});
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    plan_.results_.push_back({kept_operand(results_[i]), result_shapes_[i]});
+  for (NodeId node : logs_) plan_.logs_.push_back({kept_operand(node), graph_.node(node).shape});
 }
 
 void Lowering::emit_copies() {
@@ -268,8 +291,8 @@ void Lowering::emit_copies() {
     const NodeId node = fusion_.base(current);
     const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
     if (in_variable_[i] || (read && read->variable == variable)) continue;
-    const Operand from = kept_.contains(i) ? block_operand(kept_.at(i), variable.dtype()) : operand(node);
-    plan_.instructions_.push_back(Copy{static_cast<std::int64_t>(variable.bytes()), from, variable_operand(variable)});
+    plan_.instructions_.push_back(
+        Copy{static_cast<std::int64_t>(variable.bytes()), kept_operand(node), variable_operand(variable)});
   }
 }
 
@@ -293,7 +316,16 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   const auto rows = [&](std::size_t i) { return shape(i).size() / std::max<std::int64_t>(shape(i)[-1], 1); };
 
   if (const auto* o = std::get_if<op::MatMul>(&node.op))
-    return Gemm{node.shape[0], node.shape[1], shape(0)[o->transpose_a ? 0 : 1], o->transpose_a, o->transpose_b, in(0), in(1), out, {}, {}};
+    return Gemm{node.shape[0],
+                node.shape[1],
+                shape(0)[o->transpose_a ? 0 : 1],
+                o->transpose_a,
+                o->transpose_b,
+                in(0),
+                in(1),
+                out,
+                {},
+                {}};
   if (const auto* o = std::get_if<op::Sum>(&node.op)) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);
     return Reduce{Reduce::Kind::sum, outer, count, inner, in(0), out, {}};
@@ -305,9 +337,12 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   if (std::holds_alternative<op::ArgMax>(node.op)) return ArgMax{rows(0), shape(0)[-1], in(0), out};
   if (const auto* o = std::get_if<op::OneHot>(&node.op)) return OneHot{shape(0).size(), o->depth, in(0), out};
   if (std::holds_alternative<op::Softmax>(node.op)) return instruction::Softmax{rows(0), shape(0)[-1], in(0), out};
-  if (std::holds_alternative<op::SoftmaxCrossentropy>(node.op)) return Crossentropy{rows(0), shape(0)[-1], false, in(0), in(1), out};
-  if (std::holds_alternative<op::SparseSoftmaxCrossentropy>(node.op)) return Crossentropy{rows(0), shape(0)[-1], true, in(0), in(1), out};
-  if (const auto* o = std::get_if<op::Uniform>(&node.op)) return instruction::Uniform{o->seed, o->stream, node.shape.size(), in(0), out};
+  if (std::holds_alternative<op::SoftmaxCrossentropy>(node.op))
+    return Crossentropy{rows(0), shape(0)[-1], false, in(0), in(1), out};
+  if (std::holds_alternative<op::SparseSoftmaxCrossentropy>(node.op))
+    return Crossentropy{rows(0), shape(0)[-1], true, in(0), in(1), out};
+  if (const auto* o = std::get_if<op::Uniform>(&node.op))
+    return instruction::Uniform{o->seed, o->stream, node.shape.size(), in(0), out};
   if (const auto* o = std::get_if<op::Transpose>(&node.op)) {
     Shape strides = node.shape, from = shape(0);
     std::array<std::int64_t, Shape::max_rank> step{};
@@ -319,7 +354,8 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
     for (std::size_t i = 0; i < from.rank(); ++i) strides[static_cast<std::ptrdiff_t>(i)] = step[o->order[i]];
     return instruction::Transpose{node.shape, strides, in(0), out};
   }
-  fail(ErrorKind::internal, "Lowering", name_of(node.op), " has no instruction - expected one for every op that is not elementwise - "
+  fail(ErrorKind::internal, "Lowering", name_of(node.op),
+       " has no instruction - expected one for every op that is not elementwise - "
        "this is a defect of the library.");
 }
 

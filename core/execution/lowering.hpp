@@ -35,6 +35,8 @@ class Lowering {
   bool may_write(const Variable& variable, int group) const;
   void place_in_blocks();
   void place_copies();
+  bool is_assigned(const Variable& variable) const;
+  void save(NodeId leaf);
   void take_over_inputs();
   void lay_out_blocks();
   void emit_all();
@@ -49,6 +51,7 @@ class Lowering {
   int root(int block) const;
   void touch(NodeId node, int position);
   Operand operand(NodeId node) const;
+  Operand kept_operand(NodeId node) const;
   Operand block_operand(int block, DType dtype) const;
   Operand variable_operand(const Variable& variable);
   std::size_t bytes_of(NodeId node) const;
@@ -56,6 +59,7 @@ class Lowering {
   Plan& plan_;
   const Graph& graph_;
   std::vector<NodeId> results_, logs_;  // base nodes
+  std::vector<Shape> result_shapes_;    // of the results themselves: a base may be shaped otherwise
   Fusion fusion_;
   std::vector<std::optional<VirtualProgram>> programs_;  // by group
   std::vector<int> order_;                               // groups that lead, by position
@@ -64,9 +68,9 @@ class Lowering {
   std::map<NodeId, Place> places_;                       // by base node
   std::vector<Block> blocks_;
   std::vector<std::size_t> offsets_;
-  std::map<int, int> workspaces_;   // by group, a block
-  std::vector<bool> in_variable_;   // by assignment: the instruction itself writes to the variable
-  std::map<std::size_t, int> kept_; // by assignment: a block that saves another variable's old value for it
+  std::map<int, int> workspaces_;  // by group, a block
+  std::vector<bool> in_variable_;  // by assignment: the instruction itself writes to the variable
+  std::map<NodeId, int> saved_;    // by leaf: a block that keeps what it was when the step began
 };
 
 }  // namespace etude

@@ -24,7 +24,8 @@ Layout lay_out(const std::vector<Lifetime>& blocks) {
     }
     layout.offsets[block] = offset;
     layout.bytes = std::max(layout.bytes, offset + bytes);
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return layout.offsets[p]; }), block);
+    placed.insert(std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return layout.offsets[p]; }),
+                  block);
   }
   return layout;
 }

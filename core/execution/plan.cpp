@@ -6,7 +6,8 @@
 namespace etude {
 
 std::string_view name_of(const Instruction& instruction) {
-  constexpr std::string_view names[] = {"Elementwise", "Gemm", "Reduce", "ArgMax", "OneHot", "Softmax", "Crossentropy", "Transpose", "Uniform", "Copy"};
+  constexpr std::string_view names[] = {"Elementwise", "Gemm",         "Reduce",    "ArgMax",  "OneHot",
+                                        "Softmax",     "Crossentropy", "Transpose", "Uniform", "Copy"};
   static_assert(std::size(names) == std::variant_size_v<Instruction>);
   return names[instruction.index()];
 }
@@ -15,10 +16,12 @@ void Arena::reserve(std::size_t bytes) {
   if (bytes > this->bytes()) storage_ = device_.allocate(bytes);
 }
 
-Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena)
+Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs,
+           std::shared_ptr<Arena> arena)
     : arena_(std::move(arena)) {
   for (const Value& log : logs)
-    check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(), " - expected a scalar - take its mean.");
+    check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(),
+          " - expected a scalar - take its mean.");
   Lowering(*this, graph, results, logs).lower();
   arena_->reserve(arena_bytes_);
   addresses_.resize(1 + input_count_ + storages_.size());
@@ -51,9 +54,10 @@ void Plan::read_result(std::size_t index, std::byte* out) const {
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
   const auto space = static_cast<std::size_t>(operand.space);
   const auto offset = static_cast<std::size_t>(operand.offset);
-  if (space == 0) arena_->storage()->read(offset, out, bytes);
-  else if (space <= input_count_) std::memcpy(out, addresses_[space] + offset, bytes);
-  else storages_[space - 1 - input_count_]->read(offset, out, bytes);
+  if (space == 0)
+    arena_->storage()->read(offset, out, bytes);
+  else
+    storages_[space - 1 - input_count_]->read(offset, out, bytes);
 }
 
 Tensor Plan::result(std::size_t index) const {

@@ -28,11 +28,13 @@ class Arena {
   std::shared_ptr<Storage> storage_;
 };
 
-/// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into nothing.
+/// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into
+/// nothing.
 class Plan {
  public:
-  /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are scalars that
-  /// are computed when run_logs() asks for them, after a step, as far as they do not depend on what the step overwrites.
+  /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are
+  /// scalars that are computed when run_logs() asks for them, after a step, as far as they do not depend on what the
+  /// step overwrites.
   Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena);
 
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.

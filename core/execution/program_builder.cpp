@@ -18,15 +18,19 @@ namespace {
 
 /// Index of an elementwise op among op::Elementwise.
 template <class F, std::size_t I = 0> constexpr Opcode opcode_of() {
-  if constexpr (std::is_same_v<std::tuple_element_t<I, op::Elementwise>, F>) return static_cast<Opcode>(I);
-  else return opcode_of<F, I + 1>();
+  if constexpr (std::is_same_v<std::tuple_element_t<I, op::Elementwise>, F>)
+    return static_cast<Opcode>(I);
+  else
+    return opcode_of<F, I + 1>();
 }
 
 std::optional<Opcode> opcode_of(const Op& op) {
   return std::visit(
       []<class O>(const O&) -> std::optional<Opcode> {
-        if constexpr (is_elementwise<O>) return opcode_of<O>();
-        else return std::nullopt;
+        if constexpr (is_elementwise<O>)
+          return opcode_of<O>();
+        else
+          return std::nullopt;
       },
       op);
 }
@@ -58,11 +62,10 @@ class Builder {
     Lane lane;
   };
 
-  bool inside(NodeId id) const {
-    return std::ranges::binary_search(group_.members, id);
-  }
+  bool inside(NodeId id) const { return std::ranges::binary_search(group_.members, id); }
 
-  /// What a member's operand is, seen through views: a node in memory or in the group, and the access to it; or a number.
+  /// What a member's operand is, seen through views: a node in memory or in the group, and the access to it; or a
+  /// number.
   struct Source {
     NodeId node;
     Access access;
@@ -143,10 +146,12 @@ class Builder {
 
   void translate_cast(NodeId member, Register x, DType from, DType to) {
     const Lane lane = lane_of(to);
-    if (to == DType::boolean) emit(member, instruction::truth_code, x.lane, lane, {x});
-    else if (to == DType::uint8 && x.lane == Lane::float32 && is_floating(from)) emit(member, instruction::truncate_code, x.lane, lane, {x});
-    else if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
-    else values_[member] = x;
+    if (to == DType::boolean) return emit(member, instruction::truth_code, x.lane, lane, {x});
+    values_[member] = x;
+    if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
+    // Bytes stand in float lanes, which would keep a fraction.
+    if (to == DType::uint8 && is_floating(from))
+      emit(member, instruction::truncate_code, lane, lane, {values_[member]});
   }
 
   void emit(NodeId member, Opcode code, Lane lane, Lane to, const std::vector<Register>& operands) {
@@ -154,6 +159,8 @@ class Builder {
     if (operands.size() > 1) step.b = operands[1].reg;
     if (operands.size() > 2) step.c = operands[2].reg;
     result_.program.steps.push_back(step);
+    lanes_.resize(std::size_t{next_} + 1);
+    lanes_[next_] = to;
     values_[member] = {next_++, to};
   }
 
@@ -163,29 +170,37 @@ class Builder {
     auto& steps = result_.program.steps;
     std::vector<int> last_use(next_, -1);
     for (int i = 0; i < static_cast<int>(steps.size()); ++i)
-      for (const std::uint16_t reg : {steps[static_cast<std::size_t>(i)].a, steps[static_cast<std::size_t>(i)].b, steps[static_cast<std::size_t>(i)].c})
+      for (const std::uint16_t reg : {steps[static_cast<std::size_t>(i)].a, steps[static_cast<std::size_t>(i)].b,
+                                      steps[static_cast<std::size_t>(i)].c})
         last_use[reg] = i;
     for (const std::uint16_t reg : result_.program.outputs) last_use[reg] = static_cast<int>(steps.size());
 
     std::vector<std::uint16_t> renamed(next_), free;
     for (std::uint16_t i = 0; i < fixed; ++i) renamed[i] = i;
     std::uint16_t count = fixed;
+    const auto take = [&] {
+      if (free.empty()) return count++;
+      const std::uint16_t reg = free.back();
+      free.pop_back();
+      return reg;
+    };
     for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
       Program::Step& step = steps[static_cast<std::size_t>(i)];
       const std::uint16_t result = step.result;
       const std::array<std::uint16_t, 3> operands{step.a, step.b, step.c};
       step.a = renamed[step.a], step.b = renamed[step.b], step.c = renamed[step.c];
+      // A result may lie where an operand does that nobody reads again, if its elements are as wide: a step reads and
+      // writes element by element. A Select's condition stands in float lanes, whatever it selects from.
+      std::vector<std::uint16_t> free_later;
       for (std::size_t j = 0; j < operands.size(); ++j) {
-        const bool again = std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(j), operands[j]) !=
-                           operands.begin() + static_cast<std::ptrdiff_t>(j);
-        if (operands[j] >= fixed && last_use[operands[j]] == i && !again) free.push_back(renamed[operands[j]]);
+        const bool again = std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(j),
+                                     operands[j]) != operands.begin() + static_cast<std::ptrdiff_t>(j);
+        if (operands[j] < fixed || last_use[operands[j]] != i || again) continue;
+        const bool wide = lanes_[operands[j]] == Lane::float64;
+        (wide == (step.to == Lane::float64) ? free : free_later).push_back(renamed[operands[j]]);
       }
-      if (free.empty()) {
-        step.result = count++;
-      } else {
-        step.result = free.back();
-        free.pop_back();
-      }
+      step.result = take();
+      free.insert(free.end(), free_later.begin(), free_later.end());
       renamed[result] = step.result;
       if (last_use[result] < 0) free.push_back(step.result);
     }
@@ -200,6 +215,7 @@ class Builder {
   std::vector<VirtualProgram::Input> inputs_;
   std::vector<Program::Immediate> immediates_;
   std::map<NodeId, Register> values_;
+  std::vector<Lane> lanes_;  // of the temporaries, by number
   std::uint16_t next_ = 0;
 };
 
@@ -224,7 +240,8 @@ Access broadcast_access(const Shape& from, const Shape& to) {
     if (extent == 1) continue;
     if (!axes.empty() && (step == 0 ? axes.back().second == 0 : axes.back().second * axes.back().first == step))
       axes.back().first *= extent;
-    else axes.emplace_back(extent, step);
+    else
+      axes.emplace_back(extent, step);
   }
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     extents.append(axis->first);

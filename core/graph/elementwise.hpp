@@ -22,9 +22,7 @@ constexpr T select(bool condition, T a, T b) {
 }
 
 /// 1 where the condition holds, else 0.
-template <class V, class Condition> V truth(const Condition& condition) {
-  return select(condition, V(1), V(0));
-}
+template <class V, class Condition> V truth(const Condition& condition) { return select(condition, V(1), V(0)); }
 
 }  // namespace math
 
@@ -326,7 +324,9 @@ struct Select {
 };
 
 /// The elementwise functions, in the order of their opcodes.
-using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, Log1p, Sin, Cos, Tanh, Sigmoid, Relu, Softplus, Erf, Floor, LogicalNot, IsFinite, Add, Subtract, Multiply, Divide, Power, Maximum, Minimum, Equal, Less, LessEqual, LogicalAnd, LogicalOr, Select>;
+using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, Log1p, Sin, Cos, Tanh, Sigmoid, Relu,
+                               Softplus, Erf, Floor, LogicalNot, IsFinite, Add, Subtract, Multiply, Divide, Power,
+                               Maximum, Minimum, Equal, Less, LessEqual, LogicalAnd, LogicalOr, Select>;
 
 template <class F>
 concept ElementwiseOp = requires {
@@ -338,8 +338,9 @@ template <class F> inline constexpr bool floating_only = requires { F::floating;
 
 /// Whether F answers with a condition: its result is boolean whatever its operands are.
 template <class F>
-inline constexpr bool is_condition = std::is_same_v<F, LogicalNot> || std::is_same_v<F, IsFinite> || std::is_same_v<F, Equal> ||
-                                     std::is_same_v<F, Less> || std::is_same_v<F, LessEqual> ||
-                                     std::is_same_v<F, LogicalAnd> || std::is_same_v<F, LogicalOr>;
+inline constexpr bool is_condition =
+    std::is_same_v<F, LogicalNot> || std::is_same_v<F, IsFinite> || std::is_same_v<F, Equal> ||
+    std::is_same_v<F, Less> || std::is_same_v<F, LessEqual> || std::is_same_v<F, LogicalAnd> ||
+    std::is_same_v<F, LogicalOr>;
 
 }  // namespace etude::op

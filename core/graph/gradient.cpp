@@ -15,7 +15,8 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources,
   for (NodeId id = 0; id <= last; ++id) {
     const Node& node = graph.node(id);
     const bool passes = std::visit([]<class O>(const O&) { return !Constantlike<O>; }, node.op);
-    if (passes && std::ranges::any_of(node.inputs, [&](NodeId input) { return depends[static_cast<std::size_t>(input)]; }))
+    if (passes &&
+        std::ranges::any_of(node.inputs, [&](NodeId input) { return depends[static_cast<std::size_t>(input)]; }))
       depends[static_cast<std::size_t>(id)] = true;
   }
   return depends;
@@ -39,10 +40,11 @@ std::vector<Value> gradients(Value target, std::span<const Value> sources) {
   for (NodeId id = last; id >= 0; --id) {
     const Value dy = d[static_cast<std::size_t>(id)];
     if (!dy) continue;
-    const Node node = graph.node(id);  // a copy: rules append, and appending moves nodes
+    const Node& node = graph.node(id);
     std::vector<Value> x;
     for (NodeId input : node.inputs) x.emplace_back(graph, input);
-    if (std::ranges::none_of(node.inputs, [&](NodeId input) { return needed[static_cast<std::size_t>(input)]; })) continue;
+    if (std::ranges::none_of(node.inputs, [&](NodeId input) { return needed[static_cast<std::size_t>(input)]; }))
+      continue;
     const Differential differential{x, Value(graph, id), dy};
     const OperandGradients dx = std::visit([&](const auto& op) { return gradient(op, differential); }, node.op);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -52,7 +54,8 @@ std::vector<Value> gradients(Value target, std::span<const Value> sources) {
     }
   }
   std::vector<Value> result;
-  for (const Value& source : sources) result.push_back(source.id() <= last ? d[static_cast<std::size_t>(source.id())] : Value{});
+  for (const Value& source : sources)
+    result.push_back(source.id() <= last ? d[static_cast<std::size_t>(source.id())] : Value{});
   return result;
 }
 

@@ -53,7 +53,8 @@ Value Value::with_mask(Value mask) const {
 }
 
 Graph& Graph::current() {
-  check(current_graph != nullptr, ErrorKind::state, "Graph", "an op was called on Values outside a trace - expected a step "
+  check(current_graph != nullptr, ErrorKind::state, "Graph",
+        "an op was called on Values outside a trace - expected a step "
         "(train_step, call, a loss) to be running - call it inside a step, or use evaluate() on Tensors.");
   return *current_graph;
 }
@@ -63,11 +64,13 @@ bool Graph::tracing() { return current_graph != nullptr; }
 Value Graph::append(Op op, std::span<const Value> inputs) {
   for (const Value& input : inputs)
     check(input && &input.graph() == this, ErrorKind::state, name_of(op),
-          "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values from one "
+          "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
+          "from one "
           "step to the next.");
   const std::size_t hash = hash_of(op, inputs);
   for (auto [it, end] = known_.equal_range(hash); it != end; ++it)
-    if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs)) return {*this, it->second};
+    if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs))
+      return {*this, it->second};
 
   Meta meta = std::visit([&](const auto& o) { return infer(o, inputs); }, op);
   Node node{std::move(op), {}, meta.shape, meta.dtype};
@@ -98,8 +101,8 @@ Value Graph::read(const Variable& variable) {
 
 void Graph::assign(const Variable& variable, Value value) {
   check(value.shape() == variable.shape() && value.dtype() == variable.dtype(), ErrorKind::shape,
-        "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(), " - expected ",
-        variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
+        "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(),
+        " - expected ", variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
   read(variable);  // so that a plan knows the variable even if nothing read it
   for (Assignment& assignment : assignments_)
     if (assignment.variable == variable) {
@@ -110,7 +113,8 @@ void Graph::assign(const Variable& variable, Value value) {
 }
 
 Tensor Graph::inspect(NodeId id) const {
-  check(static_cast<bool>(on_inspect_), ErrorKind::state, "Value", "its data was asked for during a trace - a traced Value has none until the plan runs - "
+  check(static_cast<bool>(on_inspect_), ErrorKind::state, "Value",
+        "its data was asked for during a trace - a traced Value has none until the plan runs - "
         "compile with run_eagerly = true to look at Values.");
   return on_inspect_(id);
 }

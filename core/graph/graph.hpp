@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -60,7 +61,9 @@ class Graph {
 
   /// Infers shape and dtype, and appends.
   Value append(Op op, std::span<const Value> inputs);
-  Value append(Op op, std::initializer_list<Value> inputs) { return append(std::move(op), std::span(inputs.begin(), inputs.size())); }
+  Value append(Op op, std::initializer_list<Value> inputs) {
+    return append(std::move(op), std::span(inputs.begin(), inputs.size()));
+  }
   Value input(const Shape& shape, DType dtype);
   Value constant(double value, DType dtype, const Shape& shape = {});
 
@@ -72,7 +75,8 @@ class Graph {
     NodeId current;
   };
   const std::vector<Assignment>& assignments() const { return assignments_; }
-  const std::vector<Node>& nodes() const { return nodes_; }
+  /// They stay where they are: references to a node hold while others are appended.
+  const std::deque<Node>& nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   int input_count() const { return input_count_; }
 
@@ -87,7 +91,7 @@ class Graph {
   friend class Trace;
   NodeId push(Node node);
 
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;
   std::unordered_map<NodeId, NodeId> masks_;
@@ -108,8 +112,8 @@ class Trace {
   Graph* outer_;
 };
 
-/// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. An empty Value
-/// where target does not depend on the source. What it appends can be differentiated again.
+/// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. An empty
+/// Value where target does not depend on the source. What it appends can be differentiated again.
 std::vector<Value> gradients(Value target, std::span<const Value> sources);
 /// The same for variables: for each the Value that it had where the trace read it.
 std::vector<Value> gradients(Value target, const std::vector<Variable>& variables);

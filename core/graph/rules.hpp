@@ -36,10 +36,12 @@ Meta infer(const op::AllReduce&, std::span<const Value>);
 Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects, std::span<const Value>);
 
 template <op::ElementwiseOp F> Meta infer(const F&, std::span<const Value> inputs) {
-  return infer_elementwise(op_name<F>(), op::floating_only<F>, op::is_condition<F>, std::is_same_v<F, op::Select>, inputs);
+  return infer_elementwise(op_name<F>(), op::floating_only<F>, op::is_condition<F>, std::is_same_v<F, op::Select>,
+                           inputs);
 }
 
-/// A node seen from its gradient rule: its operands `x`, its result `y`, and `dy`, what the target changes per change of y.
+/// A node seen from its gradient rule: its operands `x`, its result `y`, and `dy`, what the target changes per change
+/// of y.
 struct Differential {
   std::span<const Value> x;
   Value y;
@@ -85,11 +87,10 @@ OperandGradients gradient(const op::Select&, const Differential&);
 
 /// Ops that no gradient passes: leaves, draws, integers and step functions.
 template <class O>
-concept Constantlike =
-    std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
-    std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> || std::is_same_v<O, op::OneHot> ||
-    std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> || std::is_same_v<O, op::Floor> ||
-    (op::ElementwiseOp<O> && op::is_condition<O>);
+concept Constantlike = std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
+                       std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> ||
+                       std::is_same_v<O, op::OneHot> || std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> ||
+                       std::is_same_v<O, op::Floor> || (op::ElementwiseOp<O> && op::is_condition<O>);
 template <Constantlike O> OperandGradients gradient(const O&, const Differential&) { return {}; }
 
 }  // namespace etude

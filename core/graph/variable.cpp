@@ -24,8 +24,8 @@ Tensor Variable::value() const {
 }
 
 void Variable::assign(const Tensor& value) {
-  check(value.shape() == shape(), ErrorKind::shape, "Variable \"" + name() + '"', "assigned a value of shape ", value.shape(),
-        " - expected ", shape(), " - reshape the value.");
+  check(value.shape() == shape(), ErrorKind::shape, "Variable \"" + name() + '"', "assigned a value of shape ",
+        value.shape(), " - expected ", shape(), " - reshape the value.");
   state_->storage->write(state_->offset, value.astype(dtype()).raw(), bytes());
 }
 

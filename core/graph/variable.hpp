@@ -10,8 +10,9 @@
 
 namespace etude {
 
-/// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. A handle: copies mean the
-/// same variable. Its bytes lie in a Storage that it may share with others, so that many variables are one flat block.
+/// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. A handle: copies mean
+/// the same variable. Its bytes lie in a Storage that it may share with others, so that many variables are one flat
+/// block.
 class Variable {
  public:
   Variable() = default;
@@ -59,8 +60,8 @@ class Variable {
 
 /// Bytes that `flatten` needs: each variable begins at a multiple of 64.
 std::size_t flat_bytes(const std::vector<Variable>& variables);
-/// Moves the variables, values kept, into one block in the order given. A variable is moved once, and not after a plan has
-/// been made that uses it.
+/// Moves the variables, values kept, into one block in the order given. A variable is moved once, and not after a plan
+/// has been made that uses it.
 void flatten(const std::vector<Variable>& variables, const std::shared_ptr<Storage>& storage);
 
 }  // namespace etude

@@ -16,11 +16,13 @@ class Drawn : public Initializer {
   using Draw = std::function<double(Random&, double scale)>;
   using Scale = std::function<double(const Shape&)>;
 
-  Drawn(std::optional<std::int64_t> seed, Scale scale, Draw draw) : seed_(seed), scale_(std::move(scale)), draw_(std::move(draw)) {}
+  Drawn(std::optional<std::int64_t> seed, Scale scale, Draw draw)
+      : seed_(seed), scale_(std::move(scale)), draw_(std::move(draw)) {}
 
   Tensor operator()(const Shape& shape, DType dtype) override {
     // A seed of its own gives the same values at each call, as in Keras; the global one a new stream.
-    Random random(seed_ ? static_cast<std::uint64_t>(*seed_) : random_seed(), RandomStream::initializer, seed_ ? 0 : next_random_stream());
+    Random random(seed_ ? static_cast<std::uint64_t>(*seed_) : random_seed(), RandomStream::initializer,
+                  seed_ ? 0 : next_random_stream());
     const double scale = scale_(shape);
     Tensor tensor(shape, dtype);
     visit_dtype(dtype, [&]<class T>(T) {
@@ -69,13 +71,16 @@ double uniform_draw(Random& random, double limit) { return (2 * static_cast<doub
 double normal_draw(Random& random, double stddev) { return random.truncated_normal() * stddev; }
 
 InitializerPtr scaled_uniform(SeedOptions options, double scale, double (*fan)(const Shape&)) {
-  return std::make_shared<Drawn>(options.seed, [=](const Shape& shape) { return std::sqrt(3 * scale / std::max(fan(shape), 1.0)); }, uniform_draw);
+  return std::make_shared<Drawn>(
+      options.seed, [=](const Shape& shape) { return std::sqrt(3 * scale / std::max(fan(shape), 1.0)); }, uniform_draw);
 }
 
 InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(const Shape&)) {
   // Cutting at two sigma leaves 0.8796… of the standard deviation.
   constexpr double cut = 0.87962566103423978;
-  return std::make_shared<Drawn>(options.seed, [=](const Shape& shape) { return std::sqrt(scale / std::max(fan(shape), 1.0)) / cut; }, normal_draw);
+  return std::make_shared<Drawn>(
+      options.seed, [=](const Shape& shape) { return std::sqrt(scale / std::max(fan(shape), 1.0)) / cut; },
+      normal_draw);
 }
 
 }  // namespace
@@ -84,15 +89,18 @@ InitializerPtr zeros() { return constant({0}); }
 InitializerPtr ones() { return constant({1}); }
 InitializerPtr constant(ConstantOptions options) { return std::make_shared<Constant>(options.value); }
 InitializerPtr random_normal(RandomOptions o) {
-  return std::make_shared<Drawn>(o.seed, [](const Shape&) { return 1.0; }, [=](Random& r, double) { return o.mean + o.stddev * r.normal(); });
+  return std::make_shared<Drawn>(
+      o.seed, [](const Shape&) { return 1.0; }, [=](Random& r, double) { return o.mean + o.stddev * r.normal(); });
 }
 InitializerPtr truncated_normal(RandomOptions o) {
-  return std::make_shared<Drawn>(o.seed, [](const Shape&) { return 1.0; },
-                                 [=](Random& r, double) { return o.mean + o.stddev * r.truncated_normal(); });
+  return std::make_shared<Drawn>(
+      o.seed, [](const Shape&) { return 1.0; },
+      [=](Random& r, double) { return o.mean + o.stddev * r.truncated_normal(); });
 }
 InitializerPtr random_uniform(UniformOptions o) {
-  return std::make_shared<Drawn>(o.seed, [](const Shape&) { return 1.0; },
-                                 [=](Random& r, double) { return o.minval + (o.maxval - o.minval) * static_cast<double>(r.uniform()); });
+  return std::make_shared<Drawn>(
+      o.seed, [](const Shape&) { return 1.0; },
+      [=](Random& r, double) { return o.minval + (o.maxval - o.minval) * static_cast<double>(r.uniform()); });
 }
 InitializerPtr glorot_uniform(SeedOptions options) { return scaled_uniform(options, 1, fan_mean); }
 InitializerPtr glorot_normal(SeedOptions options) { return scaled_normal(options, 1, fan_mean); }
@@ -102,20 +110,21 @@ InitializerPtr lecun_uniform(SeedOptions options) { return scaled_uniform(option
 InitializerPtr lecun_normal(SeedOptions options) { return scaled_normal(options, 1, fan_in); }
 
 InitializerPtr get(const Choice<Initializer>& choice) {
-  static const Catalogue<InitializerPtr (*)()> catalogue("initializer", {
-      {"zeros", [] { return zeros(); }},
-      {"ones", [] { return ones(); }},
-      {"constant", [] { return constant(); }},
-      {"random_normal", [] { return random_normal(); }},
-      {"truncated_normal", [] { return truncated_normal(); }},
-      {"random_uniform", [] { return random_uniform(); }},
-      {"glorot_uniform", [] { return glorot_uniform(); }},
-      {"glorot_normal", [] { return glorot_normal(); }},
-      {"he_uniform", [] { return he_uniform(); }},
-      {"he_normal", [] { return he_normal(); }},
-      {"lecun_uniform", [] { return lecun_uniform(); }},
-      {"lecun_normal", [] { return lecun_normal(); }},
-  });
+  static const Catalogue<InitializerPtr (*)()> catalogue("initializer",
+                                                         {
+                                                             {"zeros", [] { return zeros(); }},
+                                                             {"ones", [] { return ones(); }},
+                                                             {"constant", [] { return constant(); }},
+                                                             {"random_normal", [] { return random_normal(); }},
+                                                             {"truncated_normal", [] { return truncated_normal(); }},
+                                                             {"random_uniform", [] { return random_uniform(); }},
+                                                             {"glorot_uniform", [] { return glorot_uniform(); }},
+                                                             {"glorot_normal", [] { return glorot_normal(); }},
+                                                             {"he_uniform", [] { return he_uniform(); }},
+                                                             {"he_normal", [] { return he_normal(); }},
+                                                             {"lecun_uniform", [] { return lecun_uniform(); }},
+                                                             {"lecun_normal", [] { return lecun_normal(); }},
+                                                         });
   return choice.object() ? choice.object() : catalogue.find(choice.name())();
 }
 

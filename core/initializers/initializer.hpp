@@ -28,7 +28,7 @@ struct ConstantOptions {
 };
 struct RandomOptions {
   double mean = 0, stddev = 0.05;
-  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> seed{};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("mean", self.mean);
     visit("stddev", self.stddev);
@@ -37,7 +37,7 @@ struct RandomOptions {
 };
 struct UniformOptions {
   double minval = -0.05, maxval = 0.05;
-  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> seed{};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("minval", self.minval);
     visit("maxval", self.maxval);
@@ -45,7 +45,7 @@ struct UniformOptions {
   }
 };
 struct SeedOptions {
-  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> seed{};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("seed", self.seed); }
 };
 
@@ -55,8 +55,9 @@ InitializerPtr constant(ConstantOptions options = {});
 InitializerPtr random_normal(RandomOptions options = {});
 InitializerPtr truncated_normal(RandomOptions options = {});
 InitializerPtr random_uniform(UniformOptions options = {});
-/// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal cut off at two sigma whose standard deviation
-/// is sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in; lecun: 1 / fan_in.
+/// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal cut off at two sigma whose standard
+/// deviation is sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in; lecun: 1 /
+/// fan_in.
 InitializerPtr glorot_uniform(SeedOptions options = {});
 InitializerPtr glorot_normal(SeedOptions options = {});
 InitializerPtr he_uniform(SeedOptions options = {});

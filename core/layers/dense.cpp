@@ -6,8 +6,10 @@
 
 namespace etude {
 
-Dense::Dense(DenseOptions options) : Layer("Dense", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
-  check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units, " - expected a positive number - set units.");
+Dense::Dense(DenseOptions options)
+    : Layer("Dense", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+  check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units,
+        " - expected a positive number - set units.");
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());
 }
 
@@ -20,10 +22,11 @@ void Dense::build(const Shape& input_shape) {
 
 Value Dense::call(Value x, bool) {
   const std::int64_t features = kernel_.shape()[0];
-  check(x.shape().rank() >= 2 && x.shape()[-1] == features, ErrorKind::shape, where(), "expected input of shape [batch, .., ", features,
-        "], received ", x.shape(), ". The layer was built for ", features, " inputs; build a new one or check the data.");
-  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ", compute_dtype(),
-        " - put a Rescaling layer before it, or pass floats.");
+  check(x.shape().rank() >= 2 && x.shape()[-1] == features, ErrorKind::shape, where(),
+        "expected input of shape [batch, .., ", features, "], received ", x.shape(), ". The layer was built for ",
+        features, " inputs; build a new one or check the data.");
+  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ",
+        compute_dtype(), " - put a Rescaling layer before it, or pass floats.");
   Value y = ops::matmul(x, value_of(kernel_));
   if (bias_) y = y + value_of(bias_);
   return options_.activation(y);

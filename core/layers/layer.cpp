@@ -43,7 +43,8 @@ Layer::Layer(std::string_view class_name, const LayerOptions& options)
       name_(options.name.empty() ? unique_name(class_name) : options.name),
       dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)),
       trainable_(options.trainable) {
-  check(is_floating(dtype_), ErrorKind::dtype, where(), "dtype ", dtype_, " - expected float32 or float64 - choose one.");
+  check(is_floating(dtype_), ErrorKind::dtype, where(), "dtype ", dtype_,
+        " - expected float32 or float64 - choose one.");
 }
 
 std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
@@ -124,11 +125,12 @@ std::vector<Tensor> Layer::get_weights() const {
 
 void Layer::set_weights(const std::vector<Tensor>& values) {
   std::vector<Variable> own = weights();
-  check(values.size() == own.size(), ErrorKind::value, where(), "set_weights of ", values.size(), " tensors - expected ", own.size(),
-        own.empty() && !built_ ? " (the layer is not built yet)" : "", " - pass them in the order of get_weights().");
+  check(values.size() == own.size(), ErrorKind::value, where(), "set_weights of ", values.size(),
+        " tensors - expected ", own.size(), own.empty() && !built_ ? " (the layer is not built yet)" : "",
+        " - pass them in the order of get_weights().");
   for (std::size_t i = 0; i < own.size(); ++i)
-    check(values[i].shape() == own[i].shape(), ErrorKind::shape, where(), "set_weights with shape ", values[i].shape(), " for \"", own[i].name(),
-          "\" - expected ", own[i].shape(), " - pass them in the order of get_weights().");
+    check(values[i].shape() == own[i].shape(), ErrorKind::shape, where(), "set_weights with shape ", values[i].shape(),
+          " for \"", own[i].name(), "\" - expected ", own[i].shape(), " - pass them in the order of get_weights().");
   for (std::size_t i = 0; i < own.size(); ++i) own[i].assign(values[i]);
 }
 
@@ -141,6 +143,8 @@ Variable Layer::add_state(std::string name, const Tensor& value) {
   return states_.emplace_back(name_ + '/' + std::move(name), value, false);
 }
 
-Value Layer::value_of(const Variable& variable) const { return ops::cast(Graph::current().read(variable), compute_dtype()); }
+Value Layer::value_of(const Variable& variable) const {
+  return ops::cast(Graph::current().read(variable), compute_dtype());
+}
 
 }  // namespace etude

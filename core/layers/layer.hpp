@@ -17,8 +17,8 @@ using LayerPtr = std::shared_ptr<Layer>;
 
 /// What every layer can be given.
 struct LayerOptions {
-  std::string name;   ///< Default: the class's name in snake_case, numbered.
-  std::string dtype;  ///< Default: floatx(). What it computes in and what its variables are.
+  std::string name{};   ///< Default: the class's name in snake_case, numbered.
+  std::string dtype{};  ///< Default: floatx(). What it computes in and what its variables are.
   bool trainable = true;
 };
 
@@ -36,8 +36,8 @@ class Layer {
   DType compute_dtype() const { return dtype_; }
   DType variable_dtype() const { return dtype_; }
 
-  /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype, and
-  /// calls it. The mask of x goes with the result unless the layer gives it one of its own.
+  /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
+  /// and calls it. The mask of x goes with the result unless the layer gives it one of its own.
   Value operator()(Value x, bool training = false);
   /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
   Tensor operator()(const Tensor& x, bool training = false);

@@ -19,7 +19,8 @@ Dropout::Dropout(DropoutOptions options)
       rate_(options.rate),
       seed_(options.seed ? static_cast<std::uint64_t>(*options.seed) : random_seed()),
       stream_(options.seed ? 0 : next_random_stream()) {
-  check(rate_ >= 0 && rate_ <= 1, ErrorKind::value, where(), "rate = ", rate_, " - expected a number from 0 to 1 - set the rate.");
+  check(rate_ >= 0 && rate_ <= 1, ErrorKind::value, where(), "rate = ", rate_,
+        " - expected a number from 0 to 1 - set the rate.");
   calls_ = add_state("calls", Tensor({}, DType::int32));
 }
 

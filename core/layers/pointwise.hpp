@@ -41,8 +41,8 @@ struct DropoutOptions {
   }
 };
 
-/// In training sets each element to 0 with probability `rate` and scales the rest by 1 / (1 - rate); otherwise x.
-/// Throws Error(value) unless 0 ≤ rate ≤ 1. Source: keras/src/layers/regularization/dropout.py.
+/// In training sets each element to 0 with probability `rate` and scales the rest by 1 / (1 - rate); otherwise x
+/// . Throws Error(value) unless 0 ≤ rate ≤ 1. Source: keras/src/layers/regularization/dropout.py.
 class Dropout : public Layer {
  public:
   explicit Dropout(DropoutOptions options);
@@ -67,7 +67,8 @@ struct RescalingOptions {
   }
 };
 
-/// x · scale + offset, of any dtype: how uint8 images become floats. Source: keras/src/layers/preprocessing/rescaling.py.
+/// x · scale + offset, of any dtype: how uint8 images become floats. Source:
+/// keras/src/layers/preprocessing/rescaling.py.
 class Rescaling : public Layer {
  public:
   explicit Rescaling(RescalingOptions options);

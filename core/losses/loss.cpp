@@ -9,11 +9,12 @@
 namespace etude {
 
 Reduction reduction_from_name(std::string_view name) {
-  static const Catalogue<Reduction> catalogue("reduction", {{"sum_over_batch_size", Reduction::sum_over_batch_size},
-                                                            {"sum", Reduction::sum},
-                                                            {"mean", Reduction::mean},
-                                                            {"mean_with_sample_weight", Reduction::mean_with_sample_weight},
-                                                            {"none", Reduction::none}});
+  static const Catalogue<Reduction> catalogue("reduction",
+                                              {{"sum_over_batch_size", Reduction::sum_over_batch_size},
+                                               {"sum", Reduction::sum},
+                                               {"mean", Reduction::mean},
+                                               {"mean_with_sample_weight", Reduction::mean_with_sample_weight},
+                                               {"none", Reduction::none}});
   return catalogue.find(name);
 }
 
@@ -32,8 +33,9 @@ Value fit_weight(Value weight, Value values, const char* what) {
   Value w = weight;
   if (w.shape().rank() == target.rank() + 1 && w.shape()[-1] == 1) w = ops::squeeze(w, -1);
   Shape shape = w.shape();
-  check(shape.rank() <= target.rank() && shape == target.slice(0, shape.rank()), ErrorKind::shape, "Loss", what, " of shape ", weight.shape(),
-        " for losses of shape ", target, " - expected the leading axes of the losses - check the ", what, '.');
+  check(shape.rank() <= target.rank() && shape == target.slice(0, shape.rank()), ErrorKind::shape, "Loss", what,
+        " of shape ", weight.shape(), " for losses of shape ", target,
+        " - expected the leading axes of the losses - check the ", what, '.');
   while (shape.rank() < target.rank()) shape.append(1);
   return ops::cast(ops::broadcast_to(ops::reshape(w, shape), target), values.dtype());
 }
@@ -76,13 +78,15 @@ constexpr double epsilon = 1e-7;
 
 /// The Value that a softmax or sigmoid was applied to, if y_pred is the result of one.
 template <class O> Value logits_of(Value y_pred) {
-  return std::holds_alternative<O>(y_pred.op()) ? Value(y_pred.graph(), y_pred.graph().node(y_pred.id()).inputs[0]) : Value{};
+  return std::holds_alternative<O>(y_pred.op()) ? Value(y_pred.graph(), y_pred.graph().node(y_pred.id()).inputs[0])
+                                                : Value{};
 }
 
 Value as_prediction_dtype(Value y_true, Value y_pred) { return ops::cast(y_true, y_pred.dtype()); }
 
 void check_shapes(const char* where, Value y_true, Value y_pred) {
-  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, where, "y_true of shape ", y_true.shape(), " and y_pred of shape ", y_pred.shape(),
+  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, where, "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", y_pred.shape(),
         " - expected equal shapes - check the targets and the last layer's units.");
 }
 
@@ -97,14 +101,16 @@ class MeanSquaredError : public Loss {
 
 class BinaryCrossentropy : public Loss {
  public:
-  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& o) : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
+  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& o)
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
   Value call(Value y_true, Value y_pred) override {
     check_shapes("BinaryCrossentropy", y_true, y_pred);
     Value t = as_prediction_dtype(y_true, y_pred);
     if (const double s = options_.label_smoothing; s > 0) t = t * (1 - s) + 0.5 * s;
     if (options_.from_logits) return ops::mean(ops::sigmoid_crossentropy(y_pred, t), {-1});
     if (fuse_logits)
-      if (const Value logits = logits_of<op::Sigmoid>(y_pred)) return ops::mean(ops::sigmoid_crossentropy(logits, t), {-1});
+      if (const Value logits = logits_of<op::Sigmoid>(y_pred))
+        return ops::mean(ops::sigmoid_crossentropy(logits, t), {-1});
     const Value p = ops::clip(y_pred, epsilon, 1 - epsilon);
     return ops::mean(-(t * ops::log(p) + (1 - t) * ops::log(1 - p)), {-1});
   }
@@ -115,7 +121,8 @@ class BinaryCrossentropy : public Loss {
 
 class CategoricalCrossentropy : public Loss {
  public:
-  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& o) : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
+  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& o)
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
   Value call(Value y_true, Value y_pred) override {
     check_shapes("CategoricalCrossentropy", y_true, y_pred);
     Value t = as_prediction_dtype(y_true, y_pred);
@@ -156,8 +163,9 @@ class SparseCategoricalCrossentropy : public Loss {
     const Shape expected = y_pred.shape().without(-1);
     Value t = y_true;
     if (t.shape() != expected && t.shape().rank() == expected.rank() + 1 && t.shape()[-1] == 1) t = ops::squeeze(t, -1);
-    check(t.shape() == expected, ErrorKind::shape, "SparseCategoricalCrossentropy", "y_true of shape ", y_true.shape(), " and y_pred of shape ",
-          y_pred.shape(), " - expected integer targets of shape ", expected, " - use categorical_crossentropy for one-hot targets.");
+    check(t.shape() == expected, ErrorKind::shape, "SparseCategoricalCrossentropy", "y_true of shape ", y_true.shape(),
+          " and y_pred of shape ", y_pred.shape(), " - expected integer targets of shape ", expected,
+          " - use categorical_crossentropy for one-hot targets.");
     t = ops::cast(t, DType::int32);
     if (!options_.ignore_class) return t;
     // An ignored id may be no class at all; any valid one will do, for its loss is masked.
@@ -181,20 +189,25 @@ class FunctionLoss : public Loss {
 
 LossPtr mean_squared_error(MeanSquaredErrorOptions o) { return std::make_shared<MeanSquaredError>(o); }
 LossPtr binary_crossentropy(BinaryCrossentropyOptions o) { return std::make_shared<BinaryCrossentropy>(o); }
-LossPtr categorical_crossentropy(CategoricalCrossentropyOptions o) { return std::make_shared<CategoricalCrossentropy>(o); }
-LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions o) { return std::make_shared<SparseCategoricalCrossentropy>(o); }
+LossPtr categorical_crossentropy(CategoricalCrossentropyOptions o) {
+  return std::make_shared<CategoricalCrossentropy>(o);
+}
+LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions o) {
+  return std::make_shared<SparseCategoricalCrossentropy>(o);
+}
 LossPtr from_function(std::function<Value(Value, Value)> function, std::string name) {
   return std::make_shared<FunctionLoss>(std::move(function), std::move(name));
 }
 
 LossPtr get(const Choice<Loss>& choice) {
-  static const Catalogue<LossPtr (*)()> catalogue("loss", {
-      {"mean_squared_error", [] { return mean_squared_error(); }},
-      {"mse", [] { return mean_squared_error(); }},
-      {"binary_crossentropy", [] { return binary_crossentropy(); }},
-      {"categorical_crossentropy", [] { return categorical_crossentropy(); }},
-      {"sparse_categorical_crossentropy", [] { return sparse_categorical_crossentropy(); }},
-  });
+  static const Catalogue<LossPtr (*)()> catalogue(
+      "loss", {
+                  {"mean_squared_error", [] { return mean_squared_error(); }},
+                  {"mse", [] { return mean_squared_error(); }},
+                  {"binary_crossentropy", [] { return binary_crossentropy(); }},
+                  {"categorical_crossentropy", [] { return categorical_crossentropy(); }},
+                  {"sparse_categorical_crossentropy", [] { return sparse_categorical_crossentropy(); }},
+              });
   return choice.object() ? choice.object() : catalogue.find(choice.name())();
 }
 

@@ -13,7 +13,7 @@ namespace etude {
 
 /// How a batch of per-sample losses becomes one number.
 enum class Reduction : std::uint8_t {
-  sum_over_batch_size,      ///< sum / number of elements, weighted or not (R-2)
+  sum_over_batch_size,  ///< sum / number of elements, weighted or not (R-2)
   sum,
   mean,                     ///< as sum_over_batch_size
   mean_with_sample_weight,  ///< sum / sum of weights
@@ -31,11 +31,14 @@ class Loss {
 
   /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis.
   virtual Value call(Value y_true, Value y_pred) = 0;
-  /// The reduced loss. `sample_weight` [batch] or [batch, ..] weighs samples; where y_pred carries a mask, entries that it
-  /// leaves out count neither in the sum nor in the divisor.
+  /// The reduced loss. `sample_weight` [batch] or [batch, ..] weighs samples; where y_pred carries a mask, entries that
+  /// it leaves out count neither in the sum nor in the divisor.
   Value operator()(Value y_true, Value y_pred, Value sample_weight = {});
   /// What one loss wants left out besides y_pred's mask (ignore_class), of the shape of `call`'s result; or empty.
-  virtual Value own_mask(Value y_true) const { static_cast<void>(y_true); return {}; }
+  virtual Value own_mask(Value y_true) const {
+    static_cast<void>(y_true);
+    return {};
+  }
 
   /// Whether a softmax or sigmoid before this loss is taken back, and the loss computed from logits.
   bool fuse_logits = true;
@@ -95,7 +98,8 @@ struct SparseCategoricalCrossentropyOptions {
 
 /// mean((t - p)²) over the last axis.
 LossPtr mean_squared_error(MeanSquaredErrorOptions options = {});
-/// -(t log p + (1 - t) log(1 - p)), mean over the last axis; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7, R-8).
+/// -(t log p + (1 - t) log(1 - p)), mean over the last axis; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7,
+///
 LossPtr binary_crossentropy(BinaryCrossentropyOptions options = {});
 /// -sum(t log p) over the last axis; p divided by its sum, then clipped, unless from logits.
 LossPtr categorical_crossentropy(CategoricalCrossentropyOptions options = {});

@@ -44,7 +44,8 @@ void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
   Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (Value mask = y_pred.mask()) {
     mask = ops::cast(mask, values.dtype());
-    if (mask.shape().rank() <= values.shape().rank()) sample_weight = sample_weight ? ops::cast(sample_weight, mask.dtype()) * mask : mask;
+    if (mask.shape().rank() <= values.shape().rank())
+      sample_weight = sample_weight ? ops::cast(sample_weight, mask.dtype()) * mask : mask;
   }
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);
@@ -58,54 +59,62 @@ namespace {
 Value matches(Value a, Value b) { return ops::cast(ops::equal(a, b), floatx()); }
 
 Value accuracy_values(Value y_true, Value y_pred) {
-  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "Accuracy", "y_true of shape ", y_true.shape(), " and y_pred of shape ", y_pred.shape(),
-        " - expected equal shapes - check the targets.");
+  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "Accuracy", "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", y_pred.shape(), " - expected equal shapes - check the targets.");
   return matches(ops::cast(y_true, y_pred.dtype()), y_pred);
 }
 
 Value binary_values(Value y_true, Value y_pred, double threshold) {
-  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "BinaryAccuracy", "y_true of shape ", y_true.shape(), " and y_pred of shape ",
-        y_pred.shape(), " - expected equal shapes - check the targets.");
+  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "BinaryAccuracy", "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", y_pred.shape(), " - expected equal shapes - check the targets.");
   const Value positive = ops::cast(ops::greater(y_pred, ops::scalar(threshold, y_pred)), y_pred.dtype());
   const Value hits = matches(ops::cast(y_true, y_pred.dtype()), positive);
   return hits.shape().rank() ? ops::mean(hits, {-1}) : hits;
 }
 
 Value categorical_values(Value y_true, Value y_pred) {
-  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "CategoricalAccuracy", "y_true of shape ", y_true.shape(), " and y_pred of shape ",
-        y_pred.shape(), " - expected one-hot targets of equal shape - use sparse_categorical_accuracy for integer targets.");
+  check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "CategoricalAccuracy", "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", y_pred.shape(),
+        " - expected one-hot targets of equal shape - use sparse_categorical_accuracy for integer targets.");
   return matches(ops::argmax(ops::cast(y_true, y_pred.dtype())), ops::argmax(y_pred));
 }
 
 Value sparse_values(Value y_true, Value y_pred) {
   const Shape expected = y_pred.shape().without(-1);
-  if (y_true.shape() != expected && y_true.shape().rank() == expected.rank() + 1 && y_true.shape()[-1] == 1) y_true = ops::squeeze(y_true, -1);
-  check(y_true.shape() == expected, ErrorKind::shape, "SparseCategoricalAccuracy", "y_true of shape ", y_true.shape(), " and y_pred of shape ",
-        y_pred.shape(), " - expected integer targets of shape ", expected, " - use categorical_accuracy for one-hot targets.");
+  if (y_true.shape() != expected && y_true.shape().rank() == expected.rank() + 1 && y_true.shape()[-1] == 1)
+    y_true = ops::squeeze(y_true, -1);
+  check(y_true.shape() == expected, ErrorKind::shape, "SparseCategoricalAccuracy", "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", y_pred.shape(), " - expected integer targets of shape ", expected,
+        " - use categorical_accuracy for one-hot targets.");
   return matches(ops::cast(y_true, DType::int32), ops::argmax(y_pred));
 }
 
-std::string named(const MetricOptions& options, const char* fallback) { return options.name.empty() ? fallback : options.name; }
+std::string named(const MetricOptions& options, const char* fallback) {
+  return options.name.empty() ? fallback : options.name;
+}
 
 MetricPtr loss_metric(const LossPtr& loss, const MetricOptions& options) {
-  return std::make_shared<MeanOf>([loss](Value t, Value p) { return loss->call(t, p); }, named(options, loss->name().c_str()));
+  return std::make_shared<MeanOf>([loss](Value t, Value p) { return loss->call(t, p); },
+                                  named(options, loss->name().c_str()));
 }
 
 using Maker = MetricPtr (*)(MetricOptions);
 
 const Catalogue<Maker>& catalogue() {
-  static const Catalogue<Maker> instance("metric", {
-      {"accuracy", accuracy},
-      {"acc", accuracy},
-      {"binary_accuracy", [](MetricOptions o) { return binary_accuracy({named(o, "binary_accuracy"), 0.5}); }},
-      {"categorical_accuracy", categorical_accuracy},
-      {"sparse_categorical_accuracy", sparse_categorical_accuracy},
-      {"mean_squared_error", mean_squared_error},
-      {"mse", mean_squared_error},
-      {"binary_crossentropy", binary_crossentropy},
-      {"categorical_crossentropy", categorical_crossentropy},
-      {"sparse_categorical_crossentropy", sparse_categorical_crossentropy},
-  });
+  static const Catalogue<Maker> instance(
+      "metric",
+      {
+          {"accuracy", accuracy},
+          {"acc", accuracy},
+          {"binary_accuracy", [](MetricOptions o) { return binary_accuracy({named(o, "binary_accuracy"), 0.5}); }},
+          {"categorical_accuracy", categorical_accuracy},
+          {"sparse_categorical_accuracy", sparse_categorical_accuracy},
+          {"mean_squared_error", mean_squared_error},
+          {"mse", mean_squared_error},
+          {"binary_crossentropy", binary_crossentropy},
+          {"categorical_crossentropy", categorical_crossentropy},
+          {"sparse_categorical_crossentropy", sparse_categorical_crossentropy},
+      });
   return instance;
 }
 
@@ -114,17 +123,26 @@ const Catalogue<Maker>& catalogue() {
 std::shared_ptr<Mean> mean(MetricOptions options) { return std::make_shared<Mean>(named(options, "mean")); }
 MetricPtr accuracy(MetricOptions options) { return from_function(accuracy_values, named(options, "accuracy")); }
 MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
-  return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); }, options.name);
+  return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); },
+                       options.name);
 }
-MetricPtr categorical_accuracy(MetricOptions options) { return from_function(categorical_values, named(options, "categorical_accuracy")); }
+MetricPtr categorical_accuracy(MetricOptions options) {
+  return from_function(categorical_values, named(options, "categorical_accuracy"));
+}
 MetricPtr sparse_categorical_accuracy(MetricOptions options) {
   return from_function(sparse_values, named(options, "sparse_categorical_accuracy"));
 }
 MetricPtr mean_squared_error(MetricOptions options) { return loss_metric(losses::mean_squared_error(), options); }
 MetricPtr binary_crossentropy(MetricOptions options) { return loss_metric(losses::binary_crossentropy(), options); }
-MetricPtr categorical_crossentropy(MetricOptions options) { return loss_metric(losses::categorical_crossentropy(), options); }
-MetricPtr sparse_categorical_crossentropy(MetricOptions options) { return loss_metric(losses::sparse_categorical_crossentropy(), options); }
-MetricPtr from_function(MeanOf::Function function, std::string name) { return std::make_shared<MeanOf>(std::move(function), std::move(name)); }
+MetricPtr categorical_crossentropy(MetricOptions options) {
+  return loss_metric(losses::categorical_crossentropy(), options);
+}
+MetricPtr sparse_categorical_crossentropy(MetricOptions options) {
+  return loss_metric(losses::sparse_categorical_crossentropy(), options);
+}
+MetricPtr from_function(MeanOf::Function function, std::string name) {
+  return std::make_shared<MeanOf>(std::move(function), std::move(name));
+}
 
 void check_name(const Choice<Metric>& choice) {
   if (!choice.object()) catalogue().find(choice.name());

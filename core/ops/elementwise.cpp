@@ -8,15 +8,16 @@
 
 namespace etude {
 
-Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects, std::span<const Value> inputs) {
+Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects,
+                       std::span<const Value> inputs) {
   const Value& last = inputs.back();
   for (std::size_t i = selects ? 1 : 0; i + 1 < inputs.size(); ++i)
-    check(inputs[i].dtype() == last.dtype(), ErrorKind::dtype, name, "operands of dtype ", inputs[i].dtype(), " and ", last.dtype(),
-          " - expected equal dtypes - cast one of them.");
+    check(inputs[i].dtype() == last.dtype(), ErrorKind::dtype, name, "operands of dtype ", inputs[i].dtype(), " and ",
+          last.dtype(), " - expected equal dtypes - cast one of them.");
   check(!floating || is_floating(last.dtype()), ErrorKind::dtype, name, "an operand of dtype ", last.dtype(),
         " - expected a float - cast it to float32.");
-  check(!selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, name, "a condition of dtype ", inputs[0].dtype(),
-        " - expected bool - compare it with something.");
+  check(!selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, name, "a condition of dtype ",
+        inputs[0].dtype(), " - expected bool - compare it with something.");
   return {last.shape(), condition ? DType::boolean : last.dtype()};
 }
 
@@ -96,7 +97,8 @@ Value logical_or(Value a, Value b) { return binary<op::LogicalOr>(a, b); }
 Value where(Value condition, Value a, Value b) {
   Shape shape = broadcast_shapes(a.shape(), b.shape(), "Select");
   shape = broadcast_shapes(condition.shape(), shape, "Select");
-  return a.graph().append(op::Select{}, {broadcast_to(condition, shape), broadcast_to(a, shape), broadcast_to(b, shape)});
+  return a.graph().append(op::Select{},
+                          {broadcast_to(condition, shape), broadcast_to(a, shape), broadcast_to(b, shape)});
 }
 
 Value clip(Value x, double low, double high) { return minimum(maximum(x, scalar(low, x)), scalar(high, x)); }
@@ -107,7 +109,9 @@ Value divide_no_nan(Value a, Value b) {
   return where(is_zero, zero, a / where(is_zero, scalar(1, b), b));
 }
 
-Value cast(Value x, DType dtype) { return x.dtype() == dtype ? x : x.graph().append(op::Cast{dtype}, {x}).with_mask(x.mask()); }
+Value cast(Value x, DType dtype) {
+  return x.dtype() == dtype ? x : x.graph().append(op::Cast{dtype}, {x}).with_mask(x.mask());
+}
 Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
 Value scalar(double value, Value like) { return like.graph().constant(value, like.dtype()); }
 

@@ -8,11 +8,11 @@ namespace etude {
 
 Meta infer(const op::MatMul& op, std::span<const Value> x) {
   const Shape &a = x[0].shape(), &b = x[1].shape();
-  check(a.rank() == 2 && b.rank() == 2 && a[op.transpose_a ? 0 : 1] == b[op.transpose_b ? 1 : 0], ErrorKind::shape, "MatMul",
-        "shapes ", a, op.transpose_a ? " (transposed)" : "", " and ", b, op.transpose_b ? " (transposed)" : "",
-        " - expected [m, k] and [k, n] - check the order and the shapes.");
-  check(x[0].dtype() == x[1].dtype() && is_floating(x[0].dtype()), ErrorKind::dtype, "MatMul", "dtypes ", x[0].dtype(), " and ",
-        x[1].dtype(), " - expected two equal float dtypes - cast one of them.");
+  check(a.rank() == 2 && b.rank() == 2 && a[op.transpose_a ? 0 : 1] == b[op.transpose_b ? 1 : 0], ErrorKind::shape,
+        "MatMul", "shapes ", a, op.transpose_a ? " (transposed)" : "", " and ", b,
+        op.transpose_b ? " (transposed)" : "", " - expected [m, k] and [k, n] - check the order and the shapes.");
+  check(x[0].dtype() == x[1].dtype() && is_floating(x[0].dtype()), ErrorKind::dtype, "MatMul", "dtypes ", x[0].dtype(),
+        " and ", x[1].dtype(), " - expected two equal float dtypes - cast one of them.");
   return {{a[op.transpose_a ? 1 : 0], b[op.transpose_b ? 0 : 1]}, x[0].dtype()};
 }
 

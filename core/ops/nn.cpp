@@ -10,8 +10,8 @@ namespace etude {
 namespace {
 
 void check_logits(const Value& logits, const char* where) {
-  check(logits.shape().rank() > 0 && is_floating(logits.dtype()), ErrorKind::shape, where, "logits of shape ", logits.shape(),
-        ", ", logits.dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
+  check(logits.shape().rank() > 0 && is_floating(logits.dtype()), ErrorKind::shape, where, "logits of shape ",
+        logits.shape(), ", ", logits.dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
 }
 
 }  // namespace
@@ -23,23 +23,24 @@ Meta infer(const op::Softmax&, std::span<const Value> x) {
 
 Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value> x) {
   check_logits(x[0], "SoftmaxCrossentropy");
-  check(x[0].shape() == x[1].shape() && x[0].dtype() == x[1].dtype(), ErrorKind::shape, "SoftmaxCrossentropy", "logits of shape ",
-        x[0].shape(), " and targets of shape ", x[1].shape(), ", ", x[1].dtype(),
+  check(x[0].shape() == x[1].shape() && x[0].dtype() == x[1].dtype(), ErrorKind::shape, "SoftmaxCrossentropy",
+        "logits of shape ", x[0].shape(), " and targets of shape ", x[1].shape(), ", ", x[1].dtype(),
         " - expected equal shapes and dtypes - one-hot the targets, or use the sparse loss.");
   return {x[0].shape().without(-1), x[0].dtype()};
 }
 
 Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value> x) {
   check_logits(x[0], "SparseSoftmaxCrossentropy");
-  check(x[0].shape().without(-1) == x[1].shape() && x[1].dtype() == DType::int32, ErrorKind::shape, "SparseSoftmaxCrossentropy",
-        "logits of shape ", x[0].shape(), " and labels of shape ", x[1].shape(), ", ", x[1].dtype(), " - expected int32 labels of shape ",
-        x[0].shape().without(-1), " - check the targets.");
+  check(x[0].shape().without(-1) == x[1].shape() && x[1].dtype() == DType::int32, ErrorKind::shape,
+        "SparseSoftmaxCrossentropy", "logits of shape ", x[0].shape(), " and labels of shape ", x[1].shape(), ", ",
+        x[1].dtype(), " - expected int32 labels of shape ", x[0].shape().without(-1), " - check the targets.");
   return {x[1].shape(), x[0].dtype()};
 }
 
 Meta infer(const op::Uniform& op, std::span<const Value> counter) {
-  check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform", "a counter of shape ",
-        counter[0].shape(), ", ", counter[0].dtype(), " - expected an int32 scalar - read it from a variable.");
+  check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform",
+        "a counter of shape ", counter[0].shape(), ", ", counter[0].dtype(),
+        " - expected an int32 scalar - read it from a variable.");
   return {op.shape, op.dtype};
 }
 

@@ -25,7 +25,8 @@ Value spread(Value reduced, std::size_t first, std::size_t count, const Shape& l
   return ops::broadcast_to(ops::reshape(reduced, shape), like);
 }
 
-/// Reduces each run of neighbouring axes by one op, from the last run to the first so that earlier axes keep their place.
+/// Reduces each run of neighbouring axes by one op, from the last run to the first so that earlier axes keep their
+/// place.
 template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims, const char* where) {
   const std::size_t rank = x.shape().rank();
   std::vector<bool> gone(rank, axes.empty());
@@ -39,7 +40,8 @@ template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes
     }
     std::size_t first = end - 1;
     while (first > 0 && gone[first - 1]) --first;
-    result = result.graph().append(O{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)}, {result});
+    result =
+        result.graph().append(O{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)}, {result});
     for (std::size_t i = first; i < end; ++i) kept[static_cast<std::ptrdiff_t>(i)] = 1;
     end = first;
   }
@@ -66,7 +68,8 @@ Meta infer(const op::ArgMax&, std::span<const Value> x) {
   return {x[0].shape().without(-1), DType::int32};
 }
 Meta infer(const op::OneHot& op, std::span<const Value> x) {
-  check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(), " - expected int32 - cast them.");
+  check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(),
+        " - expected int32 - cast them.");
   Shape shape = x[0].shape();
   shape.append(op.depth);
   return {shape, op.dtype};
@@ -84,19 +87,26 @@ OperandGradients gradient(const op::Max& op, const Differential& d) {
 
 namespace ops {
 
-Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) { return reduce<op::Sum>(x, axes, keepdims, "sum"); }
+Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
+  return reduce<op::Sum>(x, axes, keepdims, "sum");
+}
 
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   const Value total = sum(x, axes, keepdims);
-  const auto count = static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));
+  const auto count =
+      static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));
   return total / count;
 }
 
-Value max(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) { return reduce<op::Max>(x, axes, keepdims, "max"); }
+Value max(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
+  return reduce<op::Max>(x, axes, keepdims, "max");
+}
 
 Value argmax(Value x) { return x.graph().append(op::ArgMax{}, {x}); }
 
-Value one_hot(Value labels, std::int64_t depth, DType dtype) { return labels.graph().append(op::OneHot{depth, dtype}, {labels}); }
+Value one_hot(Value labels, std::int64_t depth, DType dtype) {
+  return labels.graph().append(op::OneHot{depth, dtype}, {labels});
+}
 
 }  // namespace ops
 }  // namespace etude

@@ -22,8 +22,7 @@ Meta infer(const op::Reshape& op, std::span<const Value> x) {
 
 Meta infer(const op::Transpose& op, std::span<const Value> x) {
   Shape shape = x[0].shape();
-  for (std::size_t i = 0; i < shape.rank(); ++i)
-    shape[static_cast<std::ptrdiff_t>(i)] = x[0].shape()[op.order[i]];
+  for (std::size_t i = 0; i < shape.rank(); ++i) shape[static_cast<std::ptrdiff_t>(i)] = x[0].shape()[op.order[i]];
   return {shape, x[0].dtype()};
 }
 
@@ -55,13 +54,16 @@ Value reshape(Value x, const Shape& target) {
   std::int64_t known = 1, *unknown = nullptr;
   for (std::size_t i = 0; i < shape.rank(); ++i) {
     std::int64_t& extent = shape[static_cast<std::ptrdiff_t>(i)];
-    if (extent == -1) unknown = &extent;
-    else known *= extent;
+    if (extent == -1)
+      unknown = &extent;
+    else
+      known *= extent;
   }
   if (unknown && known > 0) *unknown = x.shape().size() / known;
   if (x.shape() == shape) return x;
   // A reshape of a reshape is one reshape.
-  if (std::holds_alternative<op::Reshape>(x.op())) return reshape(Value(x.graph(), x.graph().node(x.id()).inputs[0]), shape);
+  if (std::holds_alternative<op::Reshape>(x.op()))
+    return reshape(Value(x.graph(), x.graph().node(x.id()).inputs[0]), shape);
   return x.graph().append(op::Reshape{shape}, {x});
 }
 
@@ -83,12 +85,12 @@ Value transpose(Value x, const std::vector<std::uint8_t>& order) {
   const std::size_t rank = x.shape().rank();
   op::Transpose op{};
   std::vector<bool> seen(rank);
-  check(order.empty() || order.size() == rank, ErrorKind::shape, "transpose", order.size(), " axes for shape ", x.shape(),
-        " - expected ", rank, " - name every axis once.");
+  check(order.empty() || order.size() == rank, ErrorKind::shape, "transpose", order.size(), " axes for shape ",
+        x.shape(), " - expected ", rank, " - name every axis once.");
   for (std::size_t i = 0; i < rank; ++i) {
     op.order[i] = order.empty() ? static_cast<std::uint8_t>(rank - 1 - i) : order[i];
-    check(op.order[i] < rank && !seen[op.order[i]], ErrorKind::shape, "transpose", "axis ", int{op.order[i]}, " of shape ",
-          x.shape(), " - expected every axis once - check the order.");
+    check(op.order[i] < rank && !seen[op.order[i]], ErrorKind::shape, "transpose", "axis ", int{op.order[i]},
+          " of shape ", x.shape(), " - expected every axis once - check the order.");
     seen[op.order[i]] = true;
   }
   return x.graph().append(op, {x});

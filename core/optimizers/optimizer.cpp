@@ -32,26 +32,31 @@ void Optimizer::build(const std::vector<Variable>& variables) {
     if (known) continue;
     Slots slots{variable, {}};
     for (const std::string& name : slot_names())
-      slots.slots.emplace_back(name_ + '/' + variable.name() + '_' + name, Tensor(variable.shape(), variable.dtype()), false);
+      slots.slots.emplace_back(name_ + '/' + variable.name() + '_' + name, Tensor(variable.shape(), variable.dtype()),
+                               false);
     slots_.push_back(std::move(slots));
   }
 }
 
 void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
-  check(gradients.size() == variables.size(), ErrorKind::value, name_, gradients.size(), " gradients for ", variables.size(),
+  check(gradients.size() == variables.size(), ErrorKind::value, name_, gradients.size(), " gradients for ",
+        variables.size(),
         " variables - expected one for each - pass gradients(loss, variables) and the same variables.");
   check(std::ranges::any_of(gradients, [](const Value& g) { return static_cast<bool>(g); }), ErrorKind::value, name_,
-        "No gradients provided for any variable - expected a loss that depends on at least one of them - check that layers are trainable and that the loss uses y_pred.");
+        "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
+        "layers are trainable and that the loss uses y_pred.");
   build(variables);
   Graph& graph = Graph::current();
   for (std::size_t i = 0; i < variables.size(); ++i)
-    if (gradients[i]) update_step(gradients[i], variables[i], ops::cast(graph.read(learning_rate_), variables[i].dtype()));
+    if (gradients[i])
+      update_step(gradients[i], variables[i], ops::cast(graph.read(learning_rate_), variables[i].dtype()));
   graph.assign(iterations_, graph.read(iterations_) + 1);
 }
 
 const Variable& Optimizer::slot(std::size_t kind, const Variable& variable) const {
   const auto found = std::ranges::find_if(slots_, [&](const Slots& slots) { return slots.variable == variable; });
-  check(found != slots_.end(), ErrorKind::state, name_, "no slots for \"", variable.name(), "\" - expected a variable that it was built for - call build() first.");
+  check(found != slots_.end(), ErrorKind::state, name_, "no slots for \"", variable.name(),
+        "\" - expected a variable that it was built for - call build() first.");
   return found->slots[kind];
 }
 
@@ -76,8 +81,8 @@ namespace {
 class SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check(options.momentum >= 0 && options.momentum <= 1, ErrorKind::value, options.name, "momentum = ", options.momentum,
-          " - expected a number from 0 to 1 - set the momentum.");
+    check(options.momentum >= 0 && options.momentum <= 1, ErrorKind::value, options.name,
+          "momentum = ", options.momentum, " - expected a number from 0 to 1 - set the momentum.");
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
@@ -173,10 +178,10 @@ OptimizerPtr adam(AdamOptions options) { return std::make_shared<Adam>(options);
 
 OptimizerPtr get(const Choice<Optimizer>& choice) {
   static const Catalogue<OptimizerPtr (*)()> catalogue("optimizer", {
-      {"sgd", [] { return sgd(); }},
-      {"rmsprop", [] { return rmsprop(); }},
-      {"adam", [] { return adam(); }},
-  });
+                                                                        {"sgd", [] { return sgd(); }},
+                                                                        {"rmsprop", [] { return rmsprop(); }},
+                                                                        {"adam", [] { return adam(); }},
+                                                                    });
   return choice.object() ? choice.object() : catalogue.find(choice.name())();
 }
 

@@ -9,8 +9,8 @@
 
 namespace etude {
 
-/// Makes variables smaller in loss. Subclasses state `update_step` for one variable; the plan joins the updates of all of
-/// them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
+/// Makes variables smaller in loss. Subclasses state `update_step` for one variable; the plan joins the updates of all
+/// of them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
 class Optimizer {
  public:
   /// Throws Error(value) unless the learning rate is finite and not negative.
@@ -20,8 +20,8 @@ class Optimizer {
 
   /// Makes the slots for these variables; later calls make those of variables not seen before.
   void build(const std::vector<Variable>& variables);
-  /// Within a trace: one step for each variable that has a gradient, and iterations + 1. Throws Error(value) when none has
-  /// one, or when there are not as many gradients as variables.
+  /// Within a trace: one step for each variable that has a gradient, and iterations + 1. Throws Error(value) when none
+  /// has one, or when there are not as many gradients as variables.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
 
   /// The next value of `variable`, assigned within the trace. `learning_rate` is a scalar of the variable's dtype.

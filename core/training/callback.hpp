@@ -20,8 +20,9 @@ struct CallbackParams {
   int verbose = 1;
 };
 
-/// Hooks into fit, evaluate and predict. Logs are valid during their hook; what a hook sets in the logs of an epoch, later
-/// callbacks and History see. A hook that throws ends the loop and leaves the model as it is. Source: keras/src/callbacks/callback.py.
+/// Hooks into fit, evaluate and predict. Logs are valid during their hook; what a hook sets in the logs of an epoch,
+/// later callbacks and History see. A hook that throws ends the loop and leaves the model as it is. Source:
+/// keras/src/callbacks/callback.py.
 class Callback {
  public:
   virtual ~Callback() = default;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "etude/training/callback.hpp"
@@ -14,16 +16,18 @@ namespace etude {
 /// costs a plain call, and no coroutine, unless a callback has to be waited for.
 class CallbackList {
  public:
-  CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params);
+  /// `in_hook` is true while callbacks are at work.
+  CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook);
 
   /// One hook of all callbacks, awaitable.
   template <class... Arguments> class Hook {
    public:
     using Method = void (Callback::*)(Arguments...);
-    Hook(std::vector<CallbackPtr>& callbacks, Method method, Arguments... arguments)
-        : callbacks_(callbacks), method_(method), arguments_(arguments...) {}
+    Hook(CallbackList& list, Method method, Arguments... arguments)
+        : callbacks_(list.callbacks_), in_hook_(list.in_hook_), method_(method), arguments_(arguments...) {}
 
     bool await_ready() {
+      in_hook_ = true;
       for (std::size_t i = 0; i < callbacks_.size(); ++i)
         if (PendingPtr pending = call(i)) {
           rest_.emplace(rest(std::move(pending), i + 1));
@@ -33,6 +37,7 @@ class CallbackList {
     }
     void await_suspend(std::coroutine_handle<> parent) { rest_->await_suspend(parent); }
     void await_resume() {
+      in_hook_ = false;
       if (rest_) rest_->await_resume();
     }
 
@@ -47,19 +52,21 @@ class CallbackList {
     }
 
     std::vector<CallbackPtr>& callbacks_;
+    bool& in_hook_;
     Method method_;
     std::tuple<Arguments...> arguments_;
     std::optional<Task<>> rest_;
   };
 
-  Hook<Logs&> run(void (Callback::*hook)(Logs&), Logs& logs) { return {callbacks_, hook, logs}; }
-  Hook<int, Logs&> run(void (Callback::*hook)(int, Logs&), int epoch, Logs& logs) { return {callbacks_, hook, epoch, logs}; }
+  Hook<Logs&> run(void (Callback::*hook)(Logs&), Logs& logs) { return {*this, hook, logs}; }
+  Hook<int, Logs&> run(void (Callback::*hook)(int, Logs&), int epoch, Logs& logs) { return {*this, hook, epoch, logs}; }
   Hook<std::int64_t, Logs&> run(void (Callback::*hook)(std::int64_t, Logs&), std::int64_t step, Logs& logs) {
-    return {callbacks_, hook, step, logs};
+    return {*this, hook, step, logs};
   }
 
  private:
   std::vector<CallbackPtr> callbacks_;
+  bool& in_hook_;
 };
 
 }  // namespace etude

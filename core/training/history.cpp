@@ -19,7 +19,8 @@ const std::vector<double>& History::operator[](std::string_view name) const {
   const auto entry = find(history_, name);
   std::string known;
   for (const auto& [key, values] : history_) known += (known.empty() ? "" : ", ") + key;
-  check(entry != history_.end(), ErrorKind::value, "History", '"', name, "\" - expected one of: ", known, " - check the metric's name.");
+  check(entry != history_.end(), ErrorKind::value, "History", '"', name, "\" - expected one of: ", known,
+        " - check the metric's name.");
   return entry->second;
 }
 

@@ -17,8 +17,8 @@ void for_each_layer(const Layer& layer, const std::function<void(const LayerPtr&
   }
 }
 
-/// Sets layers' trainable flags to what compile() saw, while it lives (L-28). Outer layers come before inner ones, whose
-/// flags they set as well.
+/// Sets layers' trainable flags to what compile() saw, while it lives (L-28). Outer layers come before inner ones,
+/// whose flags they set as well.
 class CompiledTrainable {
  public:
   explicit CompiledTrainable(const std::vector<std::pair<LayerPtr, bool>>& compiled) {
@@ -39,10 +39,16 @@ Batch prepared(Batch batch, std::string_view where) {
   return batch;
 }
 
-Logs with_values(const Logs& logs) {
-  Logs result;
-  for (const auto& [name, value] : logs.values()) result.set(name, value);
-  return result;
+/// Names, where the later ones of those that are equal are numbered (M-11).
+std::vector<std::string> numbered(const std::vector<MetricPtr>& metrics) {
+  std::vector<std::string> names;
+  for (const MetricPtr& metric : metrics) {
+    std::string name = metric->name();
+    for (int number = 1; std::ranges::find(names, name) != names.end(); ++number)
+      name = metric->name() + '_' + std::to_string(number);
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 }  // namespace
@@ -53,14 +59,14 @@ Model::Model(const LayerOptions& options, std::string_view class_name)
 Model::~Model() = default;
 
 void Model::compile(CompileOptions options) {
-  check(!looping_, ErrorKind::state, where(), "compile() while a loop runs - expected it between loops - await fit() first.");
-  check(options.steps_per_execution >= 1, ErrorKind::value, "compile", "steps_per_execution = ", options.steps_per_execution,
-        " - expected 1 or more - choose a positive number.");
+  check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
+        "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
   OptimizerPtr optimizer = optimizers::get(options.optimizer);
   LossPtr loss = options.loss.empty() ? nullptr : losses::get(options.loss);
   for (const auto* list : {&options.metrics, &options.weighted_metrics})
     for (const Choice<Metric>& metric : *list) metrics::check_name(metric);
 
+  forget_functions("compile()");
   options_ = std::move(options);
   optimizer_ = std::move(optimizer);
   loss_ = std::move(loss);
@@ -70,13 +76,20 @@ void Model::compile(CompileOptions options) {
   weighted_metrics_.clear();
   metrics_built_ = false;
   compiled_trainable_.clear();
+  compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
   for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
-  train_function_ = test_function_ = predict_function_ = nullptr;
   compiled_ = true;
 }
 
+void Model::forget_functions(std::string_view what) {
+  check(!trainer_, ErrorKind::state, where(), what,
+        " while a loop runs - expected it between loops - await fit() first.");
+  train_function_ = test_function_ = predict_function_ = nullptr;
+}
+
 Optimizer& Model::optimizer() const {
-  check(optimizer_ != nullptr, ErrorKind::state, where(), "no optimizer - expected compile() first - call model.compile({.optimizer = …}).");
+  check(optimizer_ != nullptr, ErrorKind::state, where(),
+        "no optimizer - expected compile() first - call model.compile({.optimizer = …}).");
   return *optimizer_;
 }
 
@@ -85,38 +98,40 @@ Logs Model::evaluate(const Data& data, const EvaluateOptions& options) { return 
 Tensor Model::predict(const Data& x, const PredictOptions& options) { return predict_task(x, options).get(); }
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
-  Trainer trainer(*this, "fit");
+  Trainer trainer(*this, "fit", Trainer::Claim::weights);
   co_return co_await trainer.fit(std::move(data), std::move(options));
 }
 Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
-  Trainer trainer(*this, "evaluate");
+  Trainer trainer(*this, "evaluate", Trainer::Claim::metrics);
   co_return co_await trainer.evaluate(std::move(data), std::move(options));
 }
 Task<Tensor> Model::predict_task(Data x, PredictOptions options) {
-  Trainer trainer(*this, "predict");
+  Trainer trainer(*this, "predict", Trainer::Claim::nothing);
   co_return co_await trainer.predict(std::move(x), std::move(options));
 }
 
 Logs Model::train_on_batch(const Batch& batch, bool reset) {
-  const Trainer trainer(*this, "train_on_batch");
-  check(compiled_, ErrorKind::state, "train_on_batch", "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  const Trainer trainer(*this, "train_on_batch", Trainer::Claim::weights);
+  check(compiled_, ErrorKind::state, "train_on_batch",
+        "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
   const auto function = make_train_function();
   if (reset) reset_metrics();
   (*function)(prepared(batch, "train_on_batch"));
-  return with_values(function->logs());
+  return fetched(function->logs());
 }
 
 Logs Model::test_on_batch(const Batch& batch, bool reset) {
-  const Trainer trainer(*this, "test_on_batch");
-  check(compiled_, ErrorKind::state, "test_on_batch", "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  const Trainer trainer(*this, "test_on_batch", Trainer::Claim::metrics);
+  check(compiled_, ErrorKind::state, "test_on_batch",
+        "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
   const auto function = make_test_function();
   if (reset) reset_metrics();
   (*function)(prepared(batch, "test_on_batch"));
-  return with_values(function->logs());
+  return fetched(function->logs());
 }
 
 Tensor Model::predict_on_batch(const Tensor& x) {
-  const Trainer trainer(*this, "predict_on_batch");
+  const Trainer trainer(*this, "predict_on_batch", Trainer::Claim::nothing);
   const auto function = make_predict_function();
   (*function)(prepared({{x}, {}, {}}, "predict_on_batch"));
   Tensor result(function->output_shape(0), function->output_dtype(0));
@@ -145,8 +160,10 @@ StepLogs Model::test_step(const StepData& data) {
 Value Model::predict_step(const StepData& data) { return forward(data, false); }
 
 Value Model::compute_loss(const StepData& data, Value y_pred) {
-  check(loss_ != nullptr, ErrorKind::state, "compile", "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
-  check(!data.y.empty(), ErrorKind::data, where(), "Target data is missing. Your model was compiled with loss=", loss_->name(),
+  check(loss_ != nullptr, ErrorKind::state, "compile",
+        "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
+  check(!data.y.empty(), ErrorKind::data, where(),
+        "Target data is missing. Your model was compiled with loss=", loss_->name(),
         ", and therefore expects target data to be provided in `fit()` - pass y.");
   return (*loss_)(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
 }
@@ -155,29 +172,28 @@ Value Model::compute_loss(const StepData& data, Value y_pred) {
 void Model::build_metrics(const StepData& data, Value y_pred) {
   if (metrics_built_) return;
   const Shape y_true = data.y.empty() ? y_pred.shape() : data.y[0].shape();
-  for (const Choice<Metric>& choice : options_.metrics) metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
-  for (const Choice<Metric>& choice : options_.weighted_metrics) weighted_metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
+  for (const Choice<Metric>& choice : options_.metrics)
+    metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
+  for (const Choice<Metric>& choice : options_.weighted_metrics)
+    weighted_metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
   metrics_built_ = true;
 }
 
 StepLogs Model::compute_metrics(const StepData& data, Value y_pred, Value loss) {
   build_metrics(data, y_pred);
   // The epoch's loss weighs batches by their samples (L-21).
-  const double samples = data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
+  const double samples =
+      data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
   if (loss) loss_tracker_->update(loss, ops::scalar(samples, loss));
   if (!data.y.empty()) {
     for (const MetricPtr& metric : metrics_) metric->update_state(data.y[0], y_pred);
     for (const MetricPtr& metric : weighted_metrics_)
       metric->update_state(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
   }
+  const std::vector<std::string> names = metrics_names();
+  const std::vector<MetricPtr> all = metrics();
   StepLogs logs;
-  for (const MetricPtr& metric : metrics()) {
-    // The same metric, weighted and not, or twice: the later ones are numbered (M-11).
-    std::string name = metric->name();
-    const auto taken = [&] { return std::ranges::any_of(logs, [&](const auto& log) { return log.first == name; }); };
-    for (int number = 1; taken(); ++number) name = metric->name() + '_' + std::to_string(number);
-    logs.emplace_back(name, metric->result());
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) logs.emplace_back(names[i], all[i]->result());
   return logs;
 }
 
@@ -189,11 +205,7 @@ std::vector<MetricPtr> Model::metrics() const {
   return result;
 }
 
-std::vector<std::string> Model::metrics_names() const {
-  std::vector<std::string> names;
-  for (const MetricPtr& metric : metrics()) names.push_back(metric->name());
-  return names;
-}
+std::vector<std::string> Model::metrics_names() const { return numbered(metrics()); }
 
 void Model::reset_metrics() {
   for (const MetricPtr& metric : metrics()) metric->reset_state();
@@ -205,33 +217,41 @@ std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(cons
         const CompiledTrainable trainable(compiled_trainable_);
         return step(data);
       },
-      arena_, StepFunctionOptions{options_.run_eagerly, [this] { flatten_variables(); }});
+      arena_, StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { flatten_variables(graph); }});
 }
 
 std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
-  if (!train_function_ || force) train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; });
+  if (!train_function_ || force)
+    train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; });
   return train_function_;
 }
 std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
-  if (!test_function_ || force) test_function_ = make_function([this](const StepData& data) { return StepResult{test_step(data), {}}; });
+  if (!test_function_ || force)
+    test_function_ = make_function([this](const StepData& data) { return StepResult{test_step(data), {}}; });
   return test_function_;
 }
 std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
-  if (!predict_function_ || force) predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, {predict_step(data)}}; });
+  if (!predict_function_ || force)
+    predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, {predict_step(data)}}; });
   return predict_function_;
 }
 
 /// Trainable variables, then each kind of slot in the same order, then the rest: one block, in which an update is one
-/// pass. Variables that came later, or that another model placed, lie in blocks of their own.
-void Model::flatten_variables() {
+/// pass. Variables that came later, or that another model placed, lie in blocks of their own. All that the graph knows
+/// are placed now, a second optimizer's and other models' too: none may move once a plan has their addresses.
+void Model::flatten_variables(const Graph& graph) {
   std::vector<Variable> all = trainable_variables();
-  const auto add = [&](const std::vector<Variable>& variables) { all.insert(all.end(), variables.begin(), variables.end()); };
+  const auto add = [&](const std::vector<Variable>& variables) {
+    all.insert(all.end(), variables.begin(), variables.end());
+  };
   if (optimizer_) {
     for (const auto& kind : optimizer_->slots()) add(kind);
     add(optimizer_->variables());
   }
   add(variables());
   for (const MetricPtr& metric : metrics()) add(metric->variables());
+  for (const Node& node : graph.nodes())
+    if (const auto* read = std::get_if<op::Read>(&node.op)) all.push_back(read->variable);
 
   std::vector<Variable> fresh;
   for (const Variable& variable : all)
@@ -250,7 +270,8 @@ LayerPtr Model::get_layer(std::string_view name) const {
 
 LayerPtr Model::get_layer(std::size_t index) const {
   const std::vector<LayerPtr> all = layers();
-  check(index < all.size(), ErrorKind::value, where(), "get_layer(", index, ") - expected an index below ", all.size(), " - check the index.");
+  check(index < all.size(), ErrorKind::value, where(), "get_layer(", index, ") - expected an index below ", all.size(),
+        " - check the index.");
   return all[index];
 }
 
@@ -272,9 +293,9 @@ void Model::build_from(const Batch& example) {
 /// Declared in layers/layer.hpp: layers know nothing of devices.
 Tensor Layer::operator()(const Tensor& x, bool training) {
   const Tensor input = is_floating(x.dtype()) ? x.astype(compute_dtype()) : x;
-  return etude::evaluate(get_strategy()->device(), std::span(&input, 1), [&](std::span<const Value> values) {
-           return std::vector{(*this)(values[0], training)};
-         }).front();
+  return etude::evaluate(get_strategy()->device(), std::span(&input, 1),
+                         [&](std::span<const Value> values) { return std::vector{(*this)(values[0], training)}; })
+      .front();
 }
 
 }  // namespace etude

@@ -14,6 +14,8 @@
 
 namespace etude {
 
+class Trainer;
+
 struct SummaryOptions {
   /// Where the text goes; stdout if empty.
   std::function<void(std::string_view)> print_fn = {};
@@ -28,18 +30,20 @@ struct SummaryOptions {
 ///       return compute_metrics(data, y, loss);
 ///     }
 ///
-/// A step is traced once per batch shape and then replayed. Source: keras/src/models/model.py, keras/engine/training.py.
+/// A step is traced once per batch shape and then replayed. Source: keras/src/models/model.py,
+/// keras/engine/training.py.
 class Model : public Layer {
  public:
   explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
   ~Model() override;
 
-  /// Says how the model is trained. Keeps the weights, forgets metrics and compiled steps (L-29). Throws Error(value) for
-  /// unknown names, listing those that exist.
+  /// Says how the model is trained. Keeps the weights, forgets metrics and compiled steps (L-29). Throws Error(value)
+  /// for unknown names, listing those that exist.
   void compile(CompileOptions options);
   bool compiled() const { return compiled_; }
 
-  /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop runs.
+  /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop
+  /// of this model runs. Callbacks may evaluate and predict; predict may be called at any time between steps.
   HistoryPtr fit(const Data& data, const FitOptions& options = {});
   HistoryPtr fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) { return fit(Data(x, y), options); }
   HistoryPtr fit(const Tensor& x, const Tensor& y, const Tensor& sample_weight, const FitOptions& options = {}) {
@@ -47,7 +51,9 @@ class Model : public Layer {
   }
   /// Loss and metrics over the data, by name.
   Logs evaluate(const Data& data, const EvaluateOptions& options = {});
-  Logs evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {}) { return evaluate(Data(x, y), options); }
+  Logs evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {}) {
+    return evaluate(Data(x, y), options);
+  }
   /// The outputs for all rows of x, joined along axis 0.
   Tensor predict(const Data& x, const PredictOptions& options = {});
 
@@ -92,8 +98,13 @@ class Model : public Layer {
   /// Prints layers, output shapes and parameters as Keras does.
   void summary(const SummaryOptions& options = {}) const;
 
-  /// Set by a callback: fit stops after this epoch.
-  bool stop_training = false;
+  /// Set by a callback: fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
+  /// stop after this execution.
+  bool stop_training = false, stop_evaluating = false, stop_predicting = false;
+
+ protected:
+  /// Drops the compiled steps: to be called when what they traced has changed. Throws Error(state) while a loop runs.
+  void forget_functions(std::string_view what);
 
  private:
   friend class Trainer;
@@ -101,7 +112,7 @@ class Model : public Layer {
   Value forward(const StepData& data, bool training);
   void build_metrics(const StepData& data, Value y_pred);
   void build_from(const Batch& example);
-  void flatten_variables();
+  void flatten_variables(const Graph& graph);
 
   StrategyPtr strategy_;
   std::shared_ptr<Arena> arena_;
@@ -112,7 +123,8 @@ class Model : public Layer {
   std::vector<MetricPtr> metrics_, weighted_metrics_;
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
-  bool compiled_ = false, metrics_built_ = false, looping_ = false;
+  bool compiled_ = false, metrics_built_ = false;
+  Trainer* trainer_ = nullptr;  // the loop that has the metrics, if one runs
 };
 using ModelPtr = std::shared_ptr<Model>;
 

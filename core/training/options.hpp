@@ -25,7 +25,8 @@ class Data {
   Data(Batch arrays) : arrays_(std::make_shared<Batch>(std::move(arrays))) {}
   Data(Tensor x) : Data(Batch{{std::move(x)}, {}, {}}) {}
   Data(Tensor x, Tensor y) : Data(Batch{{std::move(x)}, {std::move(y)}, {}}) {}
-  Data(Tensor x, Tensor y, Tensor sample_weight) : Data(Batch{{std::move(x)}, {std::move(y)}, {std::move(sample_weight)}}) {}
+  Data(Tensor x, Tensor y, Tensor sample_weight)
+      : Data(Batch{{std::move(x)}, {std::move(y)}, {std::move(sample_weight)}}) {}
   Data(Generator generator, GeneratorOptions options = {});
   /// A source of another language, used up by the first loop that reads it.
   Data(std::unique_ptr<BatchSource> source);
@@ -55,7 +56,8 @@ class ShuffleChoice {
 /// Every how many epochs, or after which ones (counted from 1), there is a validation (L-10).
 class ValidationFrequency {
  public:
-  ValidationFrequency(int every) : every_(every) {}
+  /// Throws Error(value) for less than 1.
+  ValidationFrequency(int every);
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}
   bool due(int epoch) const;
   int every() const { return every_; }

@@ -29,7 +29,8 @@ void ProgbarLogger::finish(const Logs& logs) {
 }
 
 void ProgbarLogger::on_epoch_begin(int epoch, Logs&) {
-  if (params().verbose && params().epochs > 1) write("Epoch " + std::to_string(epoch + 1) + '/' + std::to_string(params().epochs) + '\n');
+  if (params().verbose && params().epochs > 1)
+    write("Epoch " + std::to_string(epoch + 1) + '/' + std::to_string(params().epochs) + '\n');
   start(params().steps ? params().steps : seen_steps_);
 }
 

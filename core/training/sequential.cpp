@@ -9,15 +9,19 @@ Sequential::Sequential(std::vector<LayerPtr> layers, const LayerOptions& options
 }
 
 void Sequential::add(LayerPtr layer) {
-  check(layer != nullptr, ErrorKind::value, where(), "an empty layer - expected a layer - pass layers::dense({…}) or another one.");
+  check(layer != nullptr, ErrorKind::value, where(),
+        "an empty layer - expected a layer - pass layers::dense({…}) or another one.");
   for (const LayerPtr& known : layers_)
     check(known->name() != layer->name(), ErrorKind::value, where(), "two layers named \"", layer->name(),
           "\" - expected unique names - give one of them another name.");
+  forget_functions("add()");
   layers_.push_back(std::move(layer));
 }
 
 void Sequential::pop() {
-  check(!layers_.empty(), ErrorKind::state, where(), "pop() of a model without layers - expected at least one - add layers first.");
+  check(!layers_.empty(), ErrorKind::state, where(),
+        "pop() of a model without layers - expected at least one - add layers first.");
+  forget_functions("pop()");
   layers_.pop_back();
 }
 

@@ -10,8 +10,8 @@ namespace etude {
 class Sequential : public Model {
  public:
   explicit Sequential(std::vector<LayerPtr> layers = {}, const LayerOptions& options = {});
-  /// Adds a layer at the end, or takes the last one away: both need a compile afterwards. Throws Error(value) for one without
-  /// a layer, or a name that is there already.
+  /// Adds a layer at the end, or takes the last one away. Throws Error(value) for no layer or a name that is there
+  /// already, Error(state) while a loop runs.
   void add(LayerPtr layer);
   void pop();
 

@@ -62,6 +62,12 @@ struct PlanLogs : LogSource {
 
 }  // namespace
 
+Logs fetched(const Logs& logs) {
+  Logs result;
+  for (const auto& [name, value] : logs.values()) result.set(name, value);
+  return result;
+}
+
 struct StepFunction::Compiled {
   Key key;
   std::vector<std::string> names;
@@ -71,7 +77,8 @@ struct StepFunction::Compiled {
   std::vector<Tensor> outputs;  // of an eager step
 };
 
-StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena, StepFunctionOptions options)
+StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena,
+                           StepFunctionOptions options)
     : step_(std::move(step)), arena_(std::move(arena)), options_(std::move(options)) {}
 StepFunction::~StepFunction() = default;
 
@@ -105,7 +112,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
     result = step_(input_values(graph, batch));
   }
   ++traces_;
-  if (options_.after_trace) options_.after_trace();
+  if (options_.after_trace) options_.after_trace(graph);
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
   std::vector<Value> logs;
   for (const auto& [name, value] : result.logs) {
@@ -135,8 +142,15 @@ void StepFunction::run_eagerly(const Batch& batch) {
 }
 
 Logs& StepFunction::logs() {
-  check(!compiled_.empty(), ErrorKind::state, "StepFunction", "logs before the first step - expected a batch - run the step first.");
+  check(!compiled_.empty(), ErrorKind::state, "StepFunction",
+        "logs before the first step - expected a batch - run the step first.");
   return compiled_.front()->logs;
+}
+
+void StepFunction::keep_logs() {
+  if (compiled_.empty()) return;
+  const Compiled& last = *compiled_.front();
+  if (last.source && last.source->ran == arena_->generation) last.logs.values();
 }
 
 const Plan* StepFunction::plan() const {

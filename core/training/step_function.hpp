@@ -22,20 +22,26 @@ struct StepFunctionOptions {
   /// Runs each op as it is traced, and traces anew at each batch, so that Values can be read and printed.
   bool run_eagerly = false;
   /// Called after each trace, before its plan is made: variables may still move here.
-  std::function<void()> after_trace = {};
+  std::function<void(const Graph&)> after_trace = {};
 };
 
-/// Between a step and a loop: traces the step once per structure, shapes and dtypes of the batch, compiles a plan, and from
-/// then on replays it. Keeps the eight plans used last.
+/// Logs whose values are known already: they outlive their step.
+Logs fetched(const Logs& logs);
+
+/// Between a step and a loop: traces the step once per structure, shapes and dtypes of the batch, compiles a plan, and
+/// from then on replays it. Keeps the eight plans used last.
 class StepFunction {
  public:
-  StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena, StepFunctionOptions options = {});
+  StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena,
+               StepFunctionOptions options = {});
   ~StepFunction();
 
   /// Runs the step on a batch.
   void operator()(const Batch& batch);
   /// What the last step reported: handles, read when somebody looks.
   Logs& logs();
+  /// Fetches what the last step reported, if it is there still: another step of the model is about to overwrite it.
+  void keep_logs();
   /// Output `index` of the last step: its shape and dtype, and a copy of it to `out`.
   std::size_t output_count() const;
   Shape output_shape(std::size_t index) const;

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "etude/base/task.hpp"
 #include "etude/data/data_handler.hpp"
@@ -13,8 +18,12 @@ namespace etude {
 /// nothing has to be waited for. Source: Model.fit in keras/engine/training.py (2.9).
 class Trainer {
  public:
-  /// Takes the model for one loop; throws Error(state) within a trace or while another loop has it.
-  Trainer(Model& model, const char* method);
+  /// What of the model a loop changes, and so cannot share.
+  enum class Claim : std::uint8_t { nothing, metrics, weights };
+
+  /// Takes the model for one loop. Throws Error(state) within a trace, or while another loop has what is claimed:
+  /// callbacks may lend the metrics to an evaluate, for their loop waits until they are done.
+  Trainer(Model& model, const char* method, Claim claim);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -25,14 +34,28 @@ class Trainer {
 
  private:
   using BatchHook = void (Callback::*)(std::int64_t, Logs&);
-  /// One epoch's executions: the inner loop of all three.
-  Task<> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin, BatchHook end,
-                   std::function<void()> after_step = {});
+  /// One epoch's executions, until `stop`: the inner loop of all three. False: there was no batch left.
+  Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
+                       BatchHook end, const bool& stop, std::function<void()> after_step = {});
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
-  DataHandler make_handler(const Data& data, const TensorLikeOptions& arrays, DataHandlerOptions options);
+  /// Builds the model too, from the first batch, if it is not built yet.
+  Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
+  Task<DataHandler> make_handler(const Data& data, std::optional<std::int64_t> batch_size,
+                                 std::optional<std::int64_t> steps);
+  /// Fetches the logs of a loop that waits for this one, or takes turns with it, before this one's steps overwrite
+  /// them.
+  void keep_logs() const;
+
+  /// For hooks that have none; what a callback writes there is gone afterwards.
+  Logs& no_logs() { return none_ = {}; }
 
   Model& model_;
+  Claim claim_;
+  Trainer* outer_ = nullptr;
+  /// The outer loop's sums: what a callback evaluates does not count for the epoch.
+  std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
+  bool in_hook_ = false;
 };
 
 }  // namespace etude

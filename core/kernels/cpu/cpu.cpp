@@ -29,7 +29,10 @@ template <class T> T* at(Addresses addresses, const Operand& operand) {
 Workers workers() {
   ThreadPool& pool = thread_pool();
   return {pool.count(),
-          [](void* p, int parts, void (*task)(void*, int), void* context) { static_cast<ThreadPool*>(p)->run(parts, task, context); }, &pool};
+          [](void* p, int parts, void (*task)(void*, int), void* context) {
+            static_cast<ThreadPool*>(p)->run(parts, task, context);
+          },
+          &pool};
 }
 
 /// Calls body(begin, end) on stretches of [0, count), on all threads if there are at least two stretches of `grain`.
@@ -42,13 +45,14 @@ template <class Body> void split(std::int64_t count, std::int64_t grain, Body bo
     std::int64_t count, each;
   } context{body, count, ((count + stretches - 1) / stretches + grain - 1) / grain * grain};
   const auto parts = static_cast<int>((count + context.each - 1) / context.each);
-  pool.run(parts,
-           [](void* c, int part) {
-             const Context& work = *static_cast<Context*>(c);
-             const std::int64_t begin = part * work.each;
-             work.body(begin, std::min(begin + work.each, work.count));
-           },
-           &context);
+  pool.run(
+      parts,
+      [](void* c, int part) {
+        const Context& work = *static_cast<Context*>(c);
+        const std::int64_t begin = part * work.each;
+        work.body(begin, std::min(begin + work.each, work.count));
+      },
+      &context);
 }
 
 /// Calls body with a float or a double, as the dtype says.
@@ -61,7 +65,9 @@ template <class Body> void with_float(DType dtype, Body body) {
 }
 
 /// Rows of work that are worth a thread: some ten microseconds of exponentials.
-std::int64_t row_grain(std::int64_t count) { return std::max<std::int64_t>(16384 / std::max<std::int64_t>(count, 1), 1); }
+std::int64_t row_grain(std::int64_t count) {
+  return std::max<std::int64_t>(16384 / std::max<std::int64_t>(count, 1), 1);
+}
 
 }  // namespace
 
@@ -79,7 +85,8 @@ void Cpu::run(const Elementwise& instruction, Addresses addresses) {
 
 std::size_t Cpu::workspace(const Gemm& gemm) const {
   const bool wide = gemm.c.dtype == DType::float64;
-  const std::int64_t elements = (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(gemm.m, gemm.n, gemm.k, thread_pool().count());
+  const std::int64_t elements = (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(
+      gemm.m, gemm.n, gemm.k, thread_pool().count());
   return static_cast<std::size_t>(elements) * size_of(gemm.c.dtype);
 }
 
@@ -107,7 +114,8 @@ template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
     arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
       const Epilogue& e = *static_cast<Epilogue*>(context);
       const Elementwise& program = *e.gemm.epilogue;
-      cpu::run_program(e.kernels, program.program, program.segments.front(), begin * e.gemm.n, end * e.gemm.n, e.addresses);
+      cpu::run_program(e.kernels, program.program, program.segments.front(), begin * e.gemm.n, end * e.gemm.n,
+                       e.addresses);
     };
   }
   cpu::float_kernels<T>(kernels_).gemm(arguments, workers());
@@ -130,7 +138,8 @@ template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
   }
   for (std::int64_t i = 0; i < r.outer; ++i)
     split(r.inner, std::max<std::int64_t>(row_grain(r.count) / 64 * 64, 64), [&](std::int64_t begin, std::int64_t end) {
-      (sum ? kernels.sum_columns : kernels.max_columns)(in + i * r.count * r.inner, r.count, r.inner, begin, end, out + i * r.inner);
+      (sum ? kernels.sum_columns : kernels.max_columns)(in + i * r.count * r.inner, r.count, r.inner, begin, end,
+                                                        out + i * r.inner);
     });
 }
 
@@ -171,8 +180,8 @@ void Cpu::run(const instruction::Softmax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t offset = begin * instruction.count;
-      cpu::float_kernels<T>(kernels_).softmax(at<const T>(addresses, instruction.in) + offset, end - begin, instruction.count,
-                                              at<T>(addresses, instruction.out) + offset);
+      cpu::float_kernels<T>(kernels_).softmax(at<const T>(addresses, instruction.in) + offset, end - begin,
+                                              instruction.count, at<T>(addresses, instruction.out) + offset);
     });
   });
 }
@@ -185,8 +194,11 @@ void Cpu::run(const Crossentropy& instruction, Addresses addresses) {
       const T* logits = at<const T>(addresses, instruction.logits) + offset;
       T* losses = at<T>(addresses, instruction.losses) + begin;
       if (instruction.sparse)
-        kernels.sparse_crossentropy(logits, at<const std::int32_t>(addresses, instruction.targets) + begin, end - begin, instruction.count, losses);
-      else kernels.crossentropy(logits, at<const T>(addresses, instruction.targets) + offset, end - begin, instruction.count, losses);
+        kernels.sparse_crossentropy(logits, at<const std::int32_t>(addresses, instruction.targets) + begin, end - begin,
+                                    instruction.count, losses);
+      else
+        kernels.crossentropy(logits, at<const T>(addresses, instruction.targets) + offset, end - begin,
+                             instruction.count, losses);
     });
   });
 }
@@ -219,7 +231,8 @@ void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
       for (std::int64_t i = begin; i < end; i += 4) {
         const auto bits = philox(instruction.seed, {static_cast<std::uint32_t>(i / 4), counter, instruction.stream,
                                                     static_cast<std::uint32_t>(RandomStream::step)});
-        for (std::int64_t j = i; j < std::min(i + 4, end); ++j) out[j] = static_cast<T>(uniform_from_bits(bits[static_cast<std::size_t>(j - i)]));
+        for (std::int64_t j = i; j < std::min(i + 4, end); ++j)
+          out[j] = static_cast<T>(uniform_from_bits(bits[static_cast<std::size_t>(j - i)]));
       }
     });
   });

@@ -5,7 +5,8 @@
 namespace etude::cpu {
 
 /// How a kernel fans out: `run(pool, parts, task, context)` calls `task(context, part)` for every part in [0, parts),
-/// on any threads, and returns when all of them are done. `count = 1` means: the caller's thread only, `run` is not used.
+/// on any threads, and returns when all of them are done. `count = 1` means: the caller's thread only, `run` is not
+/// used.
 struct Workers {
   int count;
   void (*run)(void* pool, int parts, void (*task)(void* context, int part), void* context);
@@ -16,8 +17,8 @@ struct Workers {
 ///
 ///     C[m, n] = op(A)[m, k] · op(B)[k, n]      (+ C, if `accumulate`)
 ///
-/// A is stored [m, k], or [k, m] if `transpose_a`; B is stored [k, n], or [n, k] if `transpose_b`; `lda`, `ldb` and `ldc`
-/// are the distances between stored rows, in elements. C overlaps neither A nor B.
+/// A is stored [m, k], or [k, m] if `transpose_a`; B is stored [k, n], or [n, k] if `transpose_b`; `lda`, `ldb` and
+/// `ldc` are the distances between stored rows, in elements. C overlaps neither A nor B.
 template <class T>
 struct GemmArguments {
   std::int64_t m, n, k;
@@ -32,8 +33,9 @@ struct GemmArguments {
   bool accumulate;
   /// gemm_workspace<T>(m, n, k, workers.count) elements, 64-byte aligned. Its contents mean nothing between calls.
   T* workspace;
-  /// The epilogue (bias, activation): called exactly once for every row of C, in blocks of finished rows [begin, end) (all n
-  /// columns, all k), on the thread that finished them and while they are in cache. May be called from several threads. May be null.
+  /// The epilogue (bias, activation): called exactly once for every row of C, in blocks of finished rows [begin, end)
+  /// (all n columns, all k), on the thread that finished them and while they are in cache. May be called from several
+  /// threads. May be null.
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
 };
@@ -43,7 +45,8 @@ struct GemmArguments {
 #ifdef ETUDE_ISA
 namespace etude::cpu::ETUDE_ISA {
 
-/// Every element of C is a sum over k in an order that depends on the shape alone: the bits are the same for any number of workers.
+/// Every element of C is a sum over k in an order that depends on the shape alone: the bits are the same for any number
+/// of workers.
 void gemm(const GemmArguments<float>& arguments, const Workers& workers);
 void gemm(const GemmArguments<double>& arguments, const Workers& workers);
 

@@ -15,15 +15,19 @@ using ElementwiseKernel = void (*)(void* out, const void* a, const void* b, cons
 template <class T> struct FloatKernels {
   void (*gemm)(const GemmArguments<T>&, const Workers&);
   std::int64_t (*gemm_workspace)(std::int64_t m, std::int64_t n, std::int64_t k, int workers);
-  /// in [count, inner] -> out columns [begin, end): each the sum, or largest, of its column, from the first row to the last.
-  void (*sum_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end, T* out);
-  void (*max_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end, T* out);
+  /// in [count, inner] -> out columns [begin, end): each the sum, or largest, of its column, from the first row to the
+  /// last.
+  void (*sum_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,
+                      T* out);
+  void (*max_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,
+                      T* out);
   /// The sum, or the largest, of count neighbours, in an order that depends on count only.
   T (*sum)(const T* in, std::int64_t count);
   T (*max)(const T* in, std::int64_t count);
   void (*softmax)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   void (*crossentropy)(const T* logits, const T* targets, std::int64_t rows, std::int64_t count, T* losses);
-  void (*sparse_crossentropy)(const T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t count, T* losses);
+  void (*sparse_crossentropy)(const T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t count,
+                              T* losses);
 };
 
 /// The kernels of type T in a table.
@@ -37,7 +41,6 @@ struct Kernels {
   /// By lane and opcode; null where a function is not defined for a type.
   ElementwiseKernel elementwise[3][instruction::opcode_count];
 };
-
 
 template <> inline const FloatKernels<float>& float_kernels(const Kernels& kernels) { return kernels.float32; }
 template <> inline const FloatKernels<double>& float_kernels(const Kernels& kernels) { return kernels.float64; }

@@ -41,9 +41,12 @@ bool same_layout(DType dtype, Lane lane) {
 }
 
 template <class Visitor> void visit_lane(Lane lane, Visitor&& visit) {
-  if (lane == Lane::float32) visit(float{});
-  else if (lane == Lane::float64) visit(double{});
-  else visit(std::int32_t{});
+  if (lane == Lane::float32)
+    visit(float{});
+  else if (lane == Lane::float64)
+    visit(double{});
+  else
+    visit(std::int32_t{});
 }
 
 /// Calls visit with a value of the type in which memory of `dtype` is read into lanes.
@@ -85,8 +88,10 @@ template <class T, class M> void gather(T* out, const M* in, const Access& acces
     }
     const std::int64_t count = std::min(inner - column, n);
     const M* from = in + offset + column * step;
-    if (step == 0) std::fill_n(out, count, static_cast<T>(*from));
-    else if (step == 1) convert(out, from, count);
+    if (step == 0)
+      std::fill_n(out, count, static_cast<T>(*from));
+    else if (step == 1)
+      convert(out, from, count);
     else
       for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i * step]);
     out += count;
@@ -96,12 +101,15 @@ template <class T, class M> void gather(T* out, const M* in, const Access& acces
   }
 }
 
-void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin, std::int64_t n) {
+void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin,
+          std::int64_t n) {
   visit_memory(access.operand.dtype, [&]<class M>(M) {
     const M* in = reinterpret_cast<const M*>(memory);
     visit_lane(lane, [&]<class T>(T) {
-      if (access.kind == Access::Kind::strided) gather(reinterpret_cast<T*>(reg), in, access, begin, n);
-      else convert(reinterpret_cast<T*>(reg), in + begin, n);
+      if (access.kind == Access::Kind::strided)
+        gather(reinterpret_cast<T*>(reg), in, access, begin, n);
+      else
+        convert(reinterpret_cast<T*>(reg), in + begin, n);
     });
   });
 }
@@ -109,11 +117,13 @@ void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& acce
 /// An output's element from a lane: conditions and bytes are kept in float lanes.
 void store(std::byte* memory, DType dtype, const std::byte* reg, Lane lane, std::int64_t begin, std::int64_t n) {
   if (same_layout(dtype, lane)) {
-    std::memcpy(memory + static_cast<std::size_t>(begin) * size_of(dtype), reg, static_cast<std::size_t>(n) * size_of(dtype));
+    std::memcpy(memory + static_cast<std::size_t>(begin) * size_of(dtype), reg,
+                static_cast<std::size_t>(n) * size_of(dtype));
     return;
   }
   visit_lane(lane, [&]<class T>(T) {
-    visit_memory(dtype, [&]<class M>(M) { convert(reinterpret_cast<M*>(memory) + begin, reinterpret_cast<const T*>(reg), n); });
+    visit_memory(
+        dtype, [&]<class M>(M) { convert(reinterpret_cast<M*>(memory) + begin, reinterpret_cast<const T*>(reg), n); });
   });
 }
 
@@ -130,9 +140,11 @@ Registers& registers_of_this_thread() {
 
 }  // namespace
 
-void run_program(const Kernels& kernels, const Program& program, const Segment& segment, std::int64_t begin, std::int64_t end,
-                 Addresses addresses) {
-  const auto address = [&](const Operand& operand) { return addresses[static_cast<std::size_t>(operand.space)] + operand.offset; };
+void run_program(const Kernels& kernels, const Program& program, const Segment& segment, std::int64_t begin,
+                 std::int64_t end, Addresses addresses) {
+  const auto address = [&](const Operand& operand) {
+    return addresses[static_cast<std::size_t>(operand.space)] + operand.offset;
+  };
   Registers& registers = registers_of_this_thread();
   registers.prepare(program.registers);
   auto& own = registers.own;
@@ -168,8 +180,10 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
         const auto size = static_cast<std::int64_t>(lane_bytes(step.to));
         out = address(segment.outputs[static_cast<std::size_t>(step.direct)]) + first * size;
       }
-      if (step.code == instruction::convert_code) convert_lanes(out, step.to, at[step.a], step.lane, n);
-      else kernels.elementwise[static_cast<std::size_t>(step.lane)][step.code](out, at[step.a], at[step.b], at[step.c], n);
+      if (step.code == instruction::convert_code)
+        convert_lanes(out, step.to, at[step.a], step.lane, n);
+      else
+        kernels.elementwise[static_cast<std::size_t>(step.lane)][step.code](out, at[step.a], at[step.b], at[step.c], n);
       at[step.result] = out;
     }
     for (std::size_t o = 0; o < program.outputs.size(); ++o) {

@@ -10,7 +10,7 @@ inline constexpr std::int64_t tile = 512;
 
 /// Runs a program over elements [begin, end) of a segment, tile by tile. Its registers belong to the calling thread and
 /// are kept, so that from a thread's second run on nothing is allocated.
-void run_program(const Kernels& kernels, const instruction::Program& program, const instruction::Segment& segment, std::int64_t begin,
-                 std::int64_t end, Addresses addresses);
+void run_program(const Kernels& kernels, const instruction::Program& program, const instruction::Segment& segment,
+                 std::int64_t begin, std::int64_t end, Addresses addresses);
 
 }  // namespace etude::cpu

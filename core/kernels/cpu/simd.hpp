@@ -1,8 +1,9 @@
 #pragma once
 
-// The only file that includes xsimd. It is included by the files of isa/, which are compiled once per instruction set with
-// -DETUDE_ISA=<one of the names below> and that set's compiler flags. Everything in them lives in etude::cpu::ETUDE_ISA:
-// an inline function outside that namespace could be compiled with AVX-512 here and picked by the linker for everybody.
+// The only file that includes xsimd. It is included by the files of isa/, which are compiled once per instruction set
+// with -DETUDE_ISA=<one of the names below> and that set's compiler flags. Everything in them lives in
+// etude::cpu::ETUDE_ISA: an inline function outside that namespace could be compiled with AVX-512 here and picked by
+// the linker for everybody.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +32,8 @@ using Vec = xsimd::batch<T, Arch>;
 template <class T>
 inline constexpr std::ptrdiff_t lanes = static_cast<std::ptrdiff_t>(Vec<T>::size);
 
-/// Bytes of one register, and how many registers there are for a kernel to plan with. V8 keeps one for itself, and unfused a
-/// product needs another while it is on its way to its sum.
+/// Bytes of one register, and how many registers there are for a kernel to plan with. V8 keeps one for itself, and
+/// unfused a product needs another while it is on its way to its sum.
 inline constexpr std::size_t register_bytes = sizeof(Vec<float>);
 #if defined(__wasm_relaxed_simd__)
 inline constexpr int registers = 15;
@@ -59,12 +60,15 @@ template <class T>
   return Vec<T>(value);
 }
 
-/// a · b + c: rounded once on avx2, avx512 and neon64, rounded twice on sse2 and wasm, as the machine likes it on wasm_relaxed.
+/// a · b + c: rounded once on avx2, avx512 and neon64, rounded twice on sse2 and wasm, as the machine likes it on
+/// wasm_relaxed.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> madd(Vec<T> a, Vec<T> b, Vec<T> c) {
 #if defined(__wasm_relaxed_simd__)
-  if constexpr (sizeof(T) == 4) return wasm_f32x4_relaxed_madd(a, b, c);
-  else return wasm_f64x2_relaxed_madd(a, b, c);
+  if constexpr (sizeof(T) == 4)
+    return wasm_f32x4_relaxed_madd(a, b, c);
+  else
+    return wasm_f64x2_relaxed_madd(a, b, c);
 #else
   return xsimd::fma(a, b, c);
 #endif
@@ -75,14 +79,18 @@ template <class T>
 [[gnu::always_inline]] inline Vec<T> load_first(const T* source, std::ptrdiff_t count) {
 #if defined(__AVX512F__)
   const auto mask = (1u << count) - 1u;
-  if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), source);
-  else return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), source);
+  if constexpr (sizeof(T) == 4)
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), source);
+  else
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), source);
 #elif defined(__AVX2__)
   static constexpr std::int32_t ones_then_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
   constexpr std::ptrdiff_t words = sizeof(T) / 4;
   const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ones_then_zeros + 8 - count * words));
-  if constexpr (sizeof(T) == 4) return _mm256_maskload_ps(source, mask);
-  else return _mm256_maskload_pd(source, mask);
+  if constexpr (sizeof(T) == 4)
+    return _mm256_maskload_ps(source, mask);
+  else
+    return _mm256_maskload_pd(source, mask);
 #else
   // Sixteen bytes: what is there, element by element. A copy through memory would stall the load that follows it.
   if constexpr (lanes<T> == 2) {
@@ -101,8 +109,10 @@ template <class T>
 [[gnu::always_inline]] inline void store_first(T* target, Vec<T> value, std::ptrdiff_t count) {
 #if defined(__AVX512F__)
   const auto mask = (1u << count) - 1u;
-  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(target, static_cast<__mmask16>(mask), value);
-  else _mm512_mask_storeu_pd(target, static_cast<__mmask8>(mask), value);
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(target, static_cast<__mmask16>(mask), value);
+  else
+    _mm512_mask_storeu_pd(target, static_cast<__mmask8>(mask), value);
 #elif defined(__AVX2__)
   // By halves: masked stores are slow on many machines.
   if constexpr (sizeof(T) == 4) {
@@ -144,20 +154,25 @@ template <class T>
   xsimd::transpose(square, square + lanes<T>);
 }
 
-/// Reads `lanes` elements of each of `lanes` lines and transposes that square. Lines from `count` on repeat the last one.
+/// Reads `lanes` elements of each of `lanes` lines and transposes that square. Lines from `count` on repeat the last
+/// one.
 template <class T>
 [[gnu::always_inline]] inline void load_transposed(const T* lines, std::ptrdiff_t distance, std::ptrdiff_t count,
                                                    Vec<T> (&square)[static_cast<std::size_t>(lanes<T>)]) {
-  const auto line = [=](std::ptrdiff_t i) __attribute__((always_inline)) { return lines + (i < count ? i : count - 1) * distance; };
+  const auto line = [=](std::ptrdiff_t i)
+                        __attribute__((always_inline)) { return lines + (i < count ? i : count - 1) * distance; };
 #if defined(__AVX2__) && !defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
     // Lines 4 to 7 enter the upper halves as they are loaded, which saves a third of the shuffles.
     for (int half = 0; half < 2; ++half) {
       __m256 pair[4];
       for (int i = 0; i < 4; ++i)
-        pair[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(line(i) + 4 * half)), _mm_loadu_ps(line(i + 4) + 4 * half), 1);
-      const __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(pair[0], pair[1])), high01 = _mm256_castps_pd(_mm256_unpackhi_ps(pair[0], pair[1]));
-      const __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(pair[2], pair[3])), high23 = _mm256_castps_pd(_mm256_unpackhi_ps(pair[2], pair[3]));
+        pair[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(line(i) + 4 * half)),
+                                       _mm_loadu_ps(line(i + 4) + 4 * half), 1);
+      const __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(pair[0], pair[1])),
+                    high01 = _mm256_castps_pd(_mm256_unpackhi_ps(pair[0], pair[1]));
+      const __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(pair[2], pair[3])),
+                    high23 = _mm256_castps_pd(_mm256_unpackhi_ps(pair[2], pair[3]));
       square[4 * half] = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
       square[4 * half + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
       square[4 * half + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));

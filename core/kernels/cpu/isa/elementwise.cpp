@@ -8,12 +8,13 @@ namespace {
 
 using instruction::Lane;
 
-/// out[i] = f(a[i], b[i], c[i]), whole registers at a time. The last, short one goes through a copy, so that every element
-/// of a tensor is computed by the same code and has the same bits wherever a tile ends.
+/// out[i] = f(a[i], b[i], c[i]), whole registers at a time. The last, short one goes through a copy, so that every
+/// element of a tensor is computed by the same code and has the same bits wherever a tile ends.
 template <class Out, class A, class T, class F>
-[[gnu::always_inline]] inline void for_each(void* out, const void* a, const void* b, const void* c, std::int64_t n, F f) {
+[[gnu::always_inline]] inline void for_each(void* out, const void* a, const void* b, const void* c, std::int64_t n,
+                                            F f) {
   auto* o = static_cast<Out*>(out);
-  const auto *x = static_cast<const A*>(a);
+  const auto* x = static_cast<const A*>(a);
   const auto *y = static_cast<const T*>(b), *z = static_cast<const T*>(c);
   constexpr std::int64_t width = lanes<T>;
   std::int64_t i = 0;
@@ -56,13 +57,17 @@ template <class F, class T> void apply(void* out, const void* a, const void* b, 
     });
   } else if constexpr (op::is_condition<F>) {
     for_each<float, T, T>(out, a, b, c, n, [](float* o, const T* x, const T* y, const T*) {
-      if constexpr (F::arity == 1) store_truth<T>(o, F::apply(load(x)));
-      else store_truth<T>(o, F::apply(load(x), load(y)));
+      if constexpr (F::arity == 1)
+        store_truth<T>(o, F::apply(load(x)));
+      else
+        store_truth<T>(o, F::apply(load(x), load(y)));
     });
   } else {
     for_each<T, T, T>(out, a, b, c, n, [](T* o, const T* x, const T* y, const T*) {
-      if constexpr (F::arity == 1) store(o, F::apply(load(x)));
-      else store(o, F::apply(load(x), load(y)));
+      if constexpr (F::arity == 1)
+        store(o, F::apply(load(x)));
+      else
+        store(o, F::apply(load(x), load(y)));
     });
   }
 }
@@ -74,14 +79,15 @@ template <class T> void truth(void* out, const void* a, const void* b, const voi
 }
 
 void truncate(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
-  for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* x, const float*, const float*) {
-    store(o, xsimd::trunc(load(x)));
-  });
+  for_each<float, float, float>(
+      out, a, b, c, n, [](float* o, const float* x, const float*, const float*) { store(o, xsimd::trunc(load(x))); });
 }
 
 template <class F, class T> constexpr ElementwiseKernel kernel() {
-  if constexpr (op::floating_only<F> && !std::is_floating_point_v<T>) return nullptr;
-  else return &apply<F, T>;
+  if constexpr (op::floating_only<F> && !std::is_floating_point_v<T>)
+    return nullptr;
+  else
+    return &apply<F, T>;
 }
 
 template <class T, std::size_t... I> void fill_row(ElementwiseKernel* row, std::index_sequence<I...>) {

@@ -1,11 +1,12 @@
 #include "etude/kernels/cpu/gemm.hpp"
 
-#include "etude/kernels/cpu/isa/gemm_pack.hpp"
+#include "etude/kernels/cpu/isa/gemm_block.hpp"
 #include "etude/kernels/cpu/isa/gemm_vector.hpp"
 
-// The matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel of B stays in the
-// first-level cache, a block of A in the second, and the tile of C in registers. Around it: thin products, which are read where they lie
-// or computed as Cᵀ = Bᵀ · Aᵀ, products with one row or column, and the split over workers.
+// The matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel
+// of B stays in the first-level cache, a block of A in the second, and the tile of C in registers. Around it: thin
+// products, which are read where they lie or computed as Cᵀ = Bᵀ · Aᵀ, products with one row or column, and the split
+// over workers.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 /// Depth of a packed panel: tile_width · depth_most elements of B take half of a first-level cache of 32 KB.
 template <class T>
 constexpr Index depth_most = 1024 / static_cast<Index>(sizeof(T));
-/// Rows of A packed at a time: rows_most · depth_most elements take a quarter to a third of a second-level cache of 512 KB.
+/// Rows of A packed at a time: rows_most · depth_most elements take a third of a second-level cache of 512 KB.
 constexpr Index rows_most = 144;
 /// Rows of C that a transposed product finishes at a time.
 constexpr Index rows_at_once = 768;
@@ -49,7 +50,15 @@ struct Problem {
 
   /// The same product as Cᵀ = Bᵀ · Aᵀ.
   Problem transposed() const {
-    return {n, m, k, {b.data, b.column, b.row}, {a.data, a.column, a.row}, c, c_column, c_row, add, rows_done, context, !turned, origin};
+    Problem other = *this;
+    other.m = n;
+    other.n = m;
+    other.a = {b.data, b.column, b.row};
+    other.b = {a.data, a.column, a.row};
+    other.c_row = c_column;
+    other.c_column = c_row;
+    other.turned = !turned;
+    return other;
   }
 
   /// The columns [begin, end) alone.
@@ -69,9 +78,9 @@ struct Blocking {
   bool direct_a, direct_b;
   bool packs_on_the_way;  // one thread packs each panel of B when its turn comes
   bool one_block;         // and all rows of A are one block
-  Index depth;          // of a panel
-  Index chunk_depth;    // of what is packed of B at a time, a multiple of depth
-  Index chunk_columns;  // likewise, a multiple of the tile's width
+  Index depth;            // of a panel
+  Index chunk_depth;      // of what is packed of B at a time, a multiple of depth
+  Index chunk_columns;    // likewise, a multiple of the tile's width
 
   /// `capacity`: elements of B that the workspace holds packed.
   Blocking(const Problem<T>& problem, int parts, Index capacity) {
@@ -86,8 +95,10 @@ struct Blocking {
     depth = k <= depth_most<T> ? k : quotient_up(k, quotient_up(k, depth_most<T>));
     one_block = parts == 1 && m <= rows_most;
     chunk_columns = round_up(n, width);
-    if (!one_block) chunk_columns = smaller(chunk_columns, capacity / (depth * width) * width);
-    else if (problem.turned) chunk_columns = smaller(chunk_columns, rows_at_once);
+    if (!one_block)
+      chunk_columns = smaller(chunk_columns, capacity / (depth * width) * width);
+    else if (problem.turned)
+      chunk_columns = smaller(chunk_columns, rows_at_once);
     chunk_depth = depth;
     if (parts > 1) chunk_depth *= capacity / (chunk_columns * depth);  // few, long fan-outs
   }
@@ -111,78 +122,6 @@ Index chunk_b_elements(Index n, Index k, Index slices) {
   return round_up(smaller(columns * k, larger(packed_most / slices, panel)), 16);
 }
 
-/// A tile at the right edge of C, or of a C that is not contiguous along its rows: computed aside at full width.
-template <class T>
-[[gnu::noinline]] void edge_tile(Tile<T> tile, TileArguments<T> t, Index rows, Index columns, Index c_column) {
-  constexpr Index width = tile_width<T>;
-  alignas(64) T aside[tile_rows * width];
-  T* c = t.c;
-  const Index c_row = t.c_row;
-  t.c = aside;
-  t.c_row = width;
-  if (t.add) {
-    for (Index r = 0; r < rows; ++r)
-      for (Index x = 0; x < width; ++x) aside[r * width + x] = x < columns ? c[r * c_row + x * c_column] : T(0);
-  }
-  tile(t);
-  if (c_column == 1) {
-    for (Index r = 0; r < rows; ++r)
-      for (Index x = 0; x < columns; x += lanes<T>) store_first(c + r * c_row + x, load(aside + r * width + x), smaller(columns - x, lanes<T>));
-  } else if (c_row == 1) {
-    for (Index r = 0; r < rows; r += lanes<T>)
-      for (Index x = 0; x < columns; x += lanes<T>) {
-        Vec<T> square[lanes<T>];
-        load_transposed(aside + r * width + x, width, rows - r, square);
-        for (Index i = 0; i < smaller(columns - x, lanes<T>); ++i) store_first(c + r + (x + i) * c_column, square[i], smaller(rows - r, lanes<T>));
-      }
-  } else {
-    for (Index r = 0; r < rows; ++r)
-      for (Index x = 0; x < columns; ++x) c[r * c_row + x * c_column] = aside[r * width + x];
-  }
-}
-
-/// A block of B: [depth, columns] where it lies, and the panels [depth][tile_width] for it.
-template <class T>
-struct BlockB {
-  enum class Use {
-    packed,   // the panels are there
-    packing,  // each is packed when its turn comes: if B's rows are contiguous, by the first tile that reads them
-    passing,  // likewise, but all in the place of the first: nobody will read them again, and that place stays in cache
-    direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
-  };
-  Operand<T> source;
-  T* panels;
-  Use use;
-};
-
-/// C[rows, columns] (+)= A[rows, depth] · B[depth, columns], tile by tile. Packed, A is the address of its tiles [depth][height].
-template <class T, Reads A>
-void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const BlockB<T>& b, T* c, Index c_row, Index c_column, bool add) {
-  using Use = typename BlockB<T>::Use;
-  constexpr Index width = tile_width<T>;
-  for (Index j = 0; j < columns; j += width) {
-    const Index here = smaller(columns - j, width), vectors = quotient_up(here, lanes<T>);
-    const bool whole = here == vectors * lanes<T>;
-    T* panel = b.panels + (b.use == Use::packed || b.use == Use::packing ? j * depth : 0);
-    TileArguments<T> t{depth, nullptr, a.row, a.column, panel, width, nullptr, c_row, add, panel};
-    if (b.use != Use::packed) {
-      if (!whole || b.source.column != 1) pack_b(b.source.from(0, j), depth, here, panel);
-      else t.b = b.source.data + j, t.b_row = b.source.row;
-    }
-    bool keep = b.use != Use::direct && t.b != panel;
-    for (Index i = 0, height = 0; i < rows; i += height) {
-      height = tile_height(rows - i);
-      t.a = a.data + i * (A == Reads::packed ? depth : a.row);
-      t.c = c + i * c_row + j * c_column;
-      const Tile<T> tile = (keep ? tiles<T, A, Keeps::panel>.of : tiles<T, A, Keeps::nothing>.of)[height - 1][vectors - 1];
-      if (whole && c_column == 1) tile(t);
-      else edge_tile<T>(tile, t, height, here, c_column);
-      if (keep) t.b = panel, t.b_row = width;
-      keep = false;
-    }
-  }
-}
-
 /// One product on its way through the chunks of B.
 template <class T>
 struct Job {
@@ -198,11 +137,13 @@ struct Job {
   static void pack(void* context, int part) {
     const Job& job = *static_cast<const Job*>(context);
     const Index panels = quotient_up(job.columns, tile_width<T>);
-    const Index begin = panels * part / job.parts * tile_width<T>, end = smaller(panels * (part + 1) / job.parts * tile_width<T>, job.columns);
+    const Index begin = panels * part / job.parts * tile_width<T>,
+                end = smaller(panels * (part + 1) / job.parts * tile_width<T>, job.columns);
     if (begin >= end) return;
     for (Index p = 0; p < job.depth; p += job.blocking.depth) {
       const Index depth = smaller(job.depth - p, job.blocking.depth);
-      pack_b(job.problem.b.from(job.first + p, job.left + begin), depth, end - begin, job.packed_b + p * panels * tile_width<T> + begin * depth);
+      pack_b(job.problem.b.from(job.first + p, job.left + begin), depth, end - begin,
+             job.packed_b + p * panels * tile_width<T> + begin * depth);
     }
   }
 
@@ -211,7 +152,8 @@ struct Job {
     const Job& job = *static_cast<const Job*>(context);
     const Problem<T>& problem = job.problem;
     const Index units = quotient_up(problem.m, tile_rows);
-    const Index begin = units * part / job.parts * tile_rows, end = smaller(units * (part + 1) / job.parts * tile_rows, problem.m);
+    const Index begin = units * part / job.parts * tile_rows,
+                end = smaller(units * (part + 1) / job.parts * tile_rows, problem.m);
     const bool last = job.first + job.depth == problem.k && job.left + job.columns == problem.n;
     for (Index i = begin; i < end; i += rows_most) {
       const Index rows = smaller(end - i, rows_most);
@@ -235,20 +177,24 @@ struct Job {
         multiply_block<T, Reads::direct>(rows, columns, here, a, b, c, problem.c_row, problem.c_column, add);
       } else {
         pack_a(a, rows, here, block);
-        multiply_block<T, Reads::packed>(rows, columns, here, {block, 0, 0}, b, c, problem.c_row, problem.c_column, add);
+        multiply_block<T, Reads::packed>(rows, columns, here, {block, 0, 0}, b, c, problem.c_row, problem.c_column,
+                                         add);
       }
     }
   }
 };
 
 void fan_out(const Workers& workers, int parts, void (*task)(void*, int), void* context) {
-  if (parts == 1) task(context, 0);
-  else workers.run(workers.pool, parts, task, context);
+  if (parts == 1)
+    task(context, 0);
+  else
+    workers.run(workers.pool, parts, task, context);
 }
 
 /// The product in chunks of B; each chunk is packed by all parts together and then multiplied by each part's rows of A.
 template <class T>
-void multiply_by_rows(const Problem<T>& problem, int parts, const Workers& workers, T* packed_a, T* packed_b, Index capacity) {
+void multiply_by_rows(const Problem<T>& problem, int parts, const Workers& workers, T* packed_a, T* packed_b,
+                      Index capacity) {
   const Blocking<T> blocking(problem, parts, capacity);
   Job<T> job{problem, blocking, parts, packed_b, packed_a, 0, 0, 0, 0};
   for (job.first = 0; job.first < problem.k; job.first += job.depth) {
@@ -300,12 +246,14 @@ struct Slices {
     const Problem<T>& problem = slices.problem;
     constexpr Index unit = column_unit<T>;
     const Index units = quotient_up(problem.n, unit);
-    const Index begin = units * part / slices.parts * unit, end = smaller(units * (part + 1) / slices.parts * unit, problem.n);
+    const Index begin = units * part / slices.parts * unit,
+                end = smaller(units * (part + 1) / slices.parts * unit, problem.n);
     if (begin >= end) return;
     Problem<T> slice = problem.columns(begin, end);
     if (!problem.turned) slice.rows_done = nullptr;
     if (problem.m == 1) return multiply_row(slice, slices.workspace + begin + part * problem.k);
-    const Index a_elements = block_a_elements<T>(problem.m, problem.k), b_elements = chunk_b_elements<T>(problem.n, problem.k, slices.parts);
+    const Index a_elements = block_a_elements<T>(problem.m, problem.k),
+                b_elements = chunk_b_elements<T>(problem.n, problem.k, slices.parts);
     T* own = slices.workspace + part * (a_elements + b_elements);
     multiply_by_rows(slice, 1, {}, own, own + a_elements, b_elements);
   }
@@ -321,11 +269,13 @@ void multiply_by_columns(const Problem<T>& problem, int parts, const Workers& wo
   Slices<T> slices{problem, parts, workspace};
   fan_out(workers, parts, Slices<T>::multiply, &slices);
   if (problem.turned || problem.rows_done == nullptr) return;
-  if (problem.m * problem.n < share_least) problem.finished(0, problem.m);
-  else fan_out(workers, parts, Slices<T>::finish, &slices);
+  if (problem.m * problem.n < share_least)
+    problem.finished(0, problem.m);
+  else
+    fan_out(workers, parts, Slices<T>::finish, &slices);
 }
 
-/// Fewer columns than a tile is wide, and A that lies along them: Cᵀ = Bᵀ · Aᵀ wastes no lanes and packs nothing.
+/// One column, or so few that more lanes would idle across them than across the rows: Cᵀ = Bᵀ · Aᵀ.
 template <class T>
 bool better_turned(const Problem<T>& problem) {
   if (problem.n == 1) return true;
@@ -344,16 +294,26 @@ void multiply_nothing(const Problem<T>& problem) {
 template <class T>
 void multiply(const GemmArguments<T>& g, const Workers& workers) {
   const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
-  const Index lda = index(g.lda), ldb = index(g.ldb);
-  Problem<T> problem{index(g.m), index(g.n), index(g.k), {g.a, lda, 1}, {g.b, ldb, 1}, g.c, index(g.ldc), 1, g.accumulate, g.rows_done, g.context, false, 0};
-  if (g.transpose_a) problem.a = {g.a, 1, lda};
-  if (g.transpose_b) problem.b = {g.b, 1, ldb};
+  Problem<T> problem{};
+  problem.m = index(g.m);
+  problem.n = index(g.n);
+  problem.k = index(g.k);
+  problem.a = g.transpose_a ? Operand<T>{g.a, 1, index(g.lda)} : Operand<T>{g.a, index(g.lda), 1};
+  problem.b = g.transpose_b ? Operand<T>{g.b, 1, index(g.ldb)} : Operand<T>{g.b, index(g.ldb), 1};
+  problem.c = g.c;
+  problem.c_row = index(g.ldc);
+  problem.c_column = 1;
+  problem.add = g.accumulate;
+  problem.rows_done = g.rows_done;
+  problem.context = g.context;
   if (problem.m == 0 || problem.n == 0) return;
   if (problem.k == 0) return multiply_nothing(problem);
   if (better_turned(problem)) problem = problem.transposed();
 
   const std::int64_t work = g.m * g.n * g.k;
-  const int parts = workers.count == 1 || work < parallel_least ? 1 : static_cast<int>(smaller(workers.count, index(work / share_least)));
+  int parts = 1;
+  if (workers.count > 1 && work >= parallel_least)
+    parts = static_cast<int>(smaller(workers.count, index(work / share_least)));
   if (problem.m == 1 && parts == 1) {
     multiply_row(problem, g.workspace);
     if (!problem.turned) problem.finished(0, 1);

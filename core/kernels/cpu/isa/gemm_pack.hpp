@@ -2,8 +2,9 @@
 
 #include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
-// Packing: A and B are copied, block by block, into the order in which the tiles read them, so that a tile walks through two
-// contiguous panels whatever was transposed and whatever the row distance is (one of 4096 bytes maps all rows to one cache set).
+// Packing: A and B are copied, block by block, into the order in which the tiles read them, so that a tile walks
+// through two contiguous panels whatever was transposed and whatever the row distance is (one of 4096 bytes maps all
+// rows to one cache set).
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -42,7 +43,8 @@ template <class T>
       }
     } else if (i + pack_overrun<T> <= rows) {
       for (; p < depth; ++p)
-        for (int g = 0; g < groups; ++g) store(target + p * h + g * lanes<T>, load(source + p * a.column + g * lanes<T>));
+        for (int g = 0; g < groups; ++g)
+          store(target + p * h + g * lanes<T>, load(source + p * a.column + g * lanes<T>));
     }
     for (; p < depth; ++p)
       for (Index r = 0; r < h; ++r) target[p * h + r] = source[r * a.row + p * a.column];
@@ -50,8 +52,8 @@ template <class T>
   }
 }
 
-/// Packs `depth` rows and `columns` columns of `b` into panels one behind another, each [depth][tile_width]; columns that the
-/// last panel lacks are filled with something that nobody stores.
+/// Packs `depth` rows and `columns` columns of `b` into panels one behind another, each [depth][tile_width]; columns
+/// that the last panel lacks are filled with something that nobody stores.
 template <class T>
 [[gnu::noinline]] void pack_b(Operand<T> b, Index depth, Index columns, T* target) {
   constexpr Index width = tile_width<T>;

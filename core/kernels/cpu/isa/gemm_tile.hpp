@@ -4,9 +4,9 @@
 
 #include "etude/kernels/cpu/simd.hpp"
 
-// The register tile: a few rows of A times a few registers' width of B, summed in registers. Every path of the product, full tiles
-// and edges, packed and direct, goes through `tile`, and `tile` adds k terms one after another to what C holds. So an
-// element of C has the same bits whatever tile, block or thread it fell to.
+// The register tile: a few rows of A times a few registers' width of B, summed in registers. Every path of the product,
+// full tiles and edges, packed and direct, goes through `tile`, and `tile` adds k terms one after another to what C
+// holds. So an element of C has the same bits whatever tile, block or thread it fell to.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -17,8 +17,8 @@ using Index = std::ptrdiff_t;
 [[gnu::always_inline]] constexpr Index quotient_up(Index a, Index b) { return (a + b - 1) / b; }
 [[gnu::always_inline]] constexpr Index round_up(Index a, Index b) { return quotient_up(a, b) * b; }
 
-/// Tile shape in rows × registers. A tile keeps rows · vectors sums, `vectors` pieces of B and one element of A in registers,
-/// and each piece of B or A it loads should serve as many multiplications as possible.
+/// Tile shape in rows × registers. A tile keeps rows · vectors sums, `vectors` pieces of B and one element of A in
+/// registers, and each piece of B or A it loads should serve as many multiplications as possible.
 inline constexpr int tile_vectors = 2;
 inline constexpr int tile_rows = registers == 32 ? 12 : registers == 16 ? 6 : 4;
 
@@ -26,14 +26,15 @@ inline constexpr int tile_rows = registers == 32 ? 12 : registers == 16 ? 6 : 4;
 template <class T>
 inline constexpr Index tile_width = tile_vectors * lanes<T>;
 
-/// The height of the next tile when `remaining` rows are left. The last two share their rows evenly: a tile of one or two
-/// rows would wait for its own additions.
+/// The height of the next tile when `remaining` rows are left. The last two share their rows evenly: a tile of one or
+/// two rows would wait for its own additions.
 [[gnu::always_inline]] constexpr Index tile_height(Index remaining) {
   if (remaining <= tile_rows) return remaining;
   return remaining - tile_rows < tile_rows / 2 ? quotient_up(remaining, 2) : tile_rows;
 }
 
-/// Calls body(0), …, body(Count - 1) with compile-time numbers: arrays indexed by them stay in registers in every compiler.
+/// Calls body(0), …, body(Count - 1) with compile-time numbers: arrays indexed by them stay in registers in every
+/// compiler.
 template <int Count, class Body>
 [[gnu::always_inline]] inline void unroll(Body&& body) {
   [&]<int... Number>(std::integer_sequence<int, Number...>) __attribute__((always_inline)) {
@@ -41,8 +42,8 @@ template <int Count, class Body>
   }(std::make_integer_sequence<int, Count>());
 }
 
-/// What a tile reads and writes: element (r, p) of A is a[r · a_row + p · a_column] (from a packed A: a[p · rows + r]), element (p, x)
-/// of B is b[p · b_row + x], element (r, x) of C is c[r · c_row + x].
+/// What a tile reads and writes: element (r, p) of A is a[r · a_row + p · a_column] (from a packed A: a[p · rows + r]),
+/// element (p, x) of B is b[p · b_row + x], element (r, x) of C is c[r · c_row + x].
 template <class T>
 struct TileArguments {
   Index depth;
@@ -57,7 +58,10 @@ struct TileArguments {
 };
 
 enum class Reads { direct, packed };  // how a tile finds A
-enum class Keeps { nothing, panel };  // whether it packs B on the way: the stores cost nothing beside the multiplications
+enum class Keeps {
+  nothing,
+  panel
+};  // whether it packs B on the way: the stores cost nothing beside the multiplications
 
 /// c[r, x] (+)= sum over p < depth of a[r, p] · b[p, x], r < Rows, x < Vectors · lanes.
 template <class T, int Rows, int Vectors, Reads A, Keeps B>

@@ -2,8 +2,8 @@
 
 #include "etude/kernels/cpu/isa/gemm_pack.hpp"
 
-// One row times a matrix. Nothing but the row is used twice here, so nothing is packed: B is read once, in the order in which it
-// lies in memory.
+// One row times a matrix. Nothing but the row is used twice here, so nothing is packed: B is read once, in the order in
+// which it lies in memory.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -27,7 +27,8 @@ template <class T, int Rows>
 
 /// y[0 … columns) (+)= x · B for the few columns that fit in Pieces registers, where the sums stay.
 template <class T, int Pieces>
-[[gnu::always_inline]] inline void row_times_few(const T* x, Index x_step, Operand<T> b, Index depth, Index columns, T* y, bool add) {
+[[gnu::always_inline]] inline void row_times_few(const T* x, Index x_step, Operand<T> b, Index depth, Index columns,
+                                                 T* y, bool add) {
   const Index rest = columns - (Pieces - 1) * lanes<T>;
   Vec<T> sum[Pieces];
   unroll<Pieces>([&](auto i) {
@@ -42,15 +43,19 @@ template <class T, int Pieces>
     });
   }
   unroll<Pieces>([&](auto i) {
-    if constexpr (i + 1 < Pieces) store(y + i * lanes<T>, sum[i]);
-    else store_first(y + i * lanes<T>, sum[i], rest);
+    if constexpr (i + 1 < Pieces)
+      store(y + i * lanes<T>, sum[i]);
+    else
+      store_first(y + i * lanes<T>, sum[i], rest);
   });
 }
 
-/// y[j] (+)= sum over p < depth of x[p · x_step] · b[p, j], j < columns, for B with contiguous rows. Four rows of B are read side
-/// by side while a piece of y stays in cache; each element of y is the sequence of madds that a tile would do.
+/// y[j] (+)= sum over p < depth of x[p · x_step] · b[p, j], j < columns, for B with contiguous rows. Four rows of B are
+/// read side by side while a piece of y stays in cache; each element of y is the sequence of madds that a tile would
+/// do.
 template <class T>
-[[gnu::noinline]] void row_times_rows(const T* x, Index x_step, Operand<T> b, Index depth, Index columns, T* y, bool add) {
+[[gnu::noinline]] void row_times_rows(const T* x, Index x_step, Operand<T> b, Index depth, Index columns, T* y,
+                                      bool add) {
   if (columns <= lanes<T>) return row_times_few<T, 1>(x, x_step, b, depth, columns, y, add);
   if (columns <= 2 * lanes<T>) return row_times_few<T, 2>(x, x_step, b, depth, columns, y, add);
   if (columns <= 3 * lanes<T>) return row_times_few<T, 3>(x, x_step, b, depth, columns, y, add);
@@ -70,8 +75,8 @@ template <class T>
 template <class T>
 inline constexpr Index column_group = larger(8, lanes<T>);
 
-/// y[j] (+)= sum over p < depth of x[p] · b[p, j], j < columns, for B with contiguous columns: a dot product for each j. Lane i of a
-/// sum takes every p ≡ i (mod lanes); the lanes are added at the end, always in the same order.
+/// y[j] (+)= sum over p < depth of x[p] · b[p, j], j < columns, for B with contiguous columns: a dot product for each
+/// j. Lane i of a sum takes every p ≡ i (mod lanes); the lanes are added at the end, always in the same order.
 template <class T>
 [[gnu::noinline]] void row_times_columns(const T* x, Operand<T> b, Index depth, Index columns, T* y, bool add) {
   constexpr Index group = column_group<T>;
@@ -98,8 +103,10 @@ template <class T>
         for (Index i = 0; i < half; ++i) square[i] += square[i + half];
       const Index stored = smaller(count - c, lanes<T>);
       T* target = y + j + c;
-      if (stored == lanes<T>) store(target, add ? square[0] + load(target) : square[0]);
-      else store_first(target, add ? square[0] + load_first(target, stored) : square[0], stored);
+      if (stored == lanes<T>)
+        store(target, add ? square[0] + load(target) : square[0]);
+      else
+        store_first(target, add ? square[0] + load_first(target, stored) : square[0], stored);
     }
   }
 }

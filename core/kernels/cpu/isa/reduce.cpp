@@ -15,7 +15,8 @@ struct Larger {
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
 };
 
-template <class F, class T> void columns(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end, T* out) {
+template <class F, class T> void columns(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin,
+                                         std::int64_t end, T* out) {
   constexpr std::int64_t width = lanes<T>;
   std::int64_t column = begin;
   for (; column + 4 * width <= end; column += 4 * width) {
@@ -33,14 +34,16 @@ template <class F, class T> void columns(const T* in, std::int64_t count, std::i
     store(out + column + 3 * width, s3);
   }
   for (; column < end; column += width) {
-    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(end - column) < lanes<T> ? static_cast<std::ptrdiff_t>(end - column) : lanes<T>;
+    const std::ptrdiff_t left =
+        static_cast<std::ptrdiff_t>(end - column) < lanes<T> ? static_cast<std::ptrdiff_t>(end - column) : lanes<T>;
     Vec<T> s(F::template start<T>);
     for (std::int64_t row = 0; row < count; ++row) s = F::apply(s, load_first(in + row * inner + column, left));
     store_first(out + column, s, left);
   }
 }
 
-/// Four running registers, folded at the end of each 4096 elements, so that errors grow with the blocks and not the elements.
+/// Four running registers, folded at the end of each 4096 elements, so that errors grow with the blocks and not the
+/// elements.
 template <class F, class T> T neighbours(const T* in, std::int64_t count) {
   constexpr std::int64_t width = lanes<T>, block = 4096;
   T result = F::template start<T>;

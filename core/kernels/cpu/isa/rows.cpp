@@ -7,7 +7,8 @@ namespace etude::cpu::ETUDE_ISA {
 namespace {
 
 /// Calls visit(register, offset, live elements) along a row of `count`; the last register is filled up with `rest`.
-template <class T, class Visitor> [[gnu::always_inline]] inline void along(const T* row, std::int64_t count, T rest, Visitor visit) {
+template <class T, class Visitor> [[gnu::always_inline]] inline void along(const T* row, std::int64_t count, T rest,
+                                                                           Visitor visit) {
   constexpr std::int64_t width = lanes<T>;
   std::int64_t i = 0;
   for (; i + width <= count; i += width) visit(load(row + i), i, lanes<T>);
@@ -19,14 +20,16 @@ template <class T, class Visitor> [[gnu::always_inline]] inline void along(const
 
 template <class T> T largest(const T* row, std::int64_t count) {
   Vec<T> high(-std::numeric_limits<T>::infinity());
-  along(row, count, -std::numeric_limits<T>::infinity(), [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { high = xsimd::max(high, x); });
+  along(row, count, -std::numeric_limits<T>::infinity(),
+        [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { high = xsimd::max(high, x); });
   return xsimd::reduce_max(high);
 }
 
 /// The sum of exp(x - high) along a row.
 template <class T> T sum_of_exp(const T* row, std::int64_t count, T high) {
   Vec<T> total(T(0));
-  along(row, count, -std::numeric_limits<T>::infinity(), [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { total += xsimd::exp(x - Vec<T>(high)); });
+  along(row, count, -std::numeric_limits<T>::infinity(),
+        [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { total += xsimd::exp(x - Vec<T>(high)); });
   return xsimd::reduce_add(total);
 }
 
@@ -40,18 +43,23 @@ template <class T> void softmax(const T* in, std::int64_t rows, std::int64_t cou
     along(in, count, -std::numeric_limits<T>::infinity(), [&](Vec<T> x, std::int64_t i, std::ptrdiff_t live) {
       const Vec<T> e = xsimd::exp(x - Vec<T>(high));
       total += e;
-      if (live == lanes<T>) store(out + i, e);
-      else store_first(out + i, e, live);
+      if (live == lanes<T>)
+        store(out + i, e);
+      else
+        store_first(out + i, e, live);
     });
     const T scale = T(1) / xsimd::reduce_add(total);
     along(out, count, T(0), [&](Vec<T> e, std::int64_t i, std::ptrdiff_t live) {
-      if (live == lanes<T>) store(out + i, e * Vec<T>(scale));
-      else store_first(out + i, e * Vec<T>(scale), live);
+      if (live == lanes<T>)
+        store(out + i, e * Vec<T>(scale));
+      else
+        store_first(out + i, e * Vec<T>(scale), live);
     });
   }
 }
 
-template <class T> void crossentropy(const T* logits, const T* targets, std::int64_t rows, std::int64_t count, T* losses) {
+template <class T> void crossentropy(const T* logits, const T* targets, std::int64_t rows, std::int64_t count,
+                                     T* losses) {
   for (std::int64_t row = 0; row < rows; ++row, logits += count, targets += count) {
     const T high = largest(logits, count);
     const T normaliser = high + log_of(sum_of_exp(logits, count, high));
@@ -63,7 +71,8 @@ template <class T> void crossentropy(const T* logits, const T* targets, std::int
 }
 
 template <class T>
-void sparse_crossentropy(const T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t count, T* losses) {
+void sparse_crossentropy(const T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t count,
+                         T* losses) {
   for (std::int64_t row = 0; row < rows; ++row, logits += count) {
     const std::int32_t label = labels[row];
     const T high = largest(logits, count);

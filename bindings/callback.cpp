@@ -1,0 +1,142 @@
+/// Callbacks written in JavaScript: objects with hooks, onEpochEnd(epoch, logs) and its kin, some of them asynchronous.
+#include <array>
+
+#include "options.hpp"
+
+namespace etude::js {
+namespace {
+
+/// Logs that a hook may read while this lives. JavaScript knows them by a number.
+class OpenLogs {
+ public:
+  explicit OpenLogs(Logs& logs) : id_(++last_), logs_(&logs) { open_.emplace(id_, logs_); }
+  OpenLogs(OpenLogs&& other) : id_(std::exchange(other.id_, 0)), logs_(other.logs_) {}
+  OpenLogs& operator=(OpenLogs&&) = delete;
+  ~OpenLogs() { open_.erase(id_); }
+
+  double id() const { return id_; }
+  Logs& logs() const { return *logs_; }
+
+  static double read(double id, unsigned index) {
+    const auto found = open_.find(id);
+    check(found != open_.end(), ErrorKind::state, "Logs",
+          "read after their hook - expected within it, for they are fetched from the device only when "
+          "somebody looks - copy what you need in the hook: {...logs}.");
+    return found->second->value(index);
+  }
+
+ private:
+  static inline std::map<double, Logs*> open_;
+  static inline double last_ = 0;
+  double id_;
+  Logs* logs_;
+};
+
+/// Takes what a hook set in its logs back to core.
+void take_changes(const val& view, Logs& logs) {
+  const val changes = host("changedLogs")(view);
+  const auto count = changes["length"].as<unsigned>();
+  for (unsigned i = 0; i < count; ++i)
+    logs.set(changes[i][0].as<std::string>(),
+             from_js<double>(changes[i][1], {"Logs", changes[i][0].as<std::string>()}));
+}
+
+/// An asynchronous hook: its logs stay open until it is done.
+class HookPending : public PromisePending {
+ public:
+  HookPending(val promise, val view, OpenLogs open)
+      : PromisePending(std::move(promise)), view_(std::move(view)), open_(std::move(open)) {}
+  void rethrow() override {
+    PromisePending::rethrow();
+    take_changes(view_, open_.logs());
+  }
+
+ private:
+  val view_;
+  OpenLogs open_;
+};
+
+class JavaScriptCallback : public Callback {
+ public:
+  explicit JavaScriptCallback(val object) : object_(std::move(object)) {
+    for (std::size_t i = 0; i < hooks_.size(); ++i) hooks_[i] = object_[camel_case(names[i])];
+  }
+
+  void on_train_begin(Logs& logs) override { run(0, logs); }
+  void on_train_end(Logs& logs) override { run(1, logs); }
+  void on_epoch_begin(int epoch, Logs& logs) override { run(2, logs, epoch); }
+  void on_epoch_end(int epoch, Logs& logs) override { run(3, logs, epoch); }
+  void on_train_batch_begin(std::int64_t step, Logs& logs) override { run(4, logs, step); }
+  void on_train_batch_end(std::int64_t step, Logs& logs) override { run(5, logs, step); }
+  void on_test_begin(Logs& logs) override { run(6, logs); }
+  void on_test_end(Logs& logs) override { run(7, logs); }
+  void on_test_batch_begin(std::int64_t step, Logs& logs) override { run(8, logs, step); }
+  void on_test_batch_end(std::int64_t step, Logs& logs) override { run(9, logs, step); }
+  void on_predict_begin(Logs& logs) override { run(10, logs); }
+  void on_predict_end(Logs& logs) override { run(11, logs); }
+  void on_predict_batch_begin(std::int64_t step, Logs& logs) override { run(12, logs, step); }
+  void on_predict_batch_end(std::int64_t step, Logs& logs) override { run(13, logs, step); }
+
+  PendingPtr take_pending() override { return std::move(pending_); }
+
+  void set_params(const CallbackParams& params) override {
+    Callback::set_params(params);
+    val object = val::object();
+    object.set("epochs", params.epochs);
+    object.set("steps", to_js(params.steps));
+    object.set("verbose", params.verbose);
+    call_host("assign", object_, std::string("params"), object);
+  }
+
+ private:
+  static constexpr std::array<const char*, 14> names{
+      "on_train_begin",         "on_train_end",        "on_epoch_begin",   "on_epoch_end",
+      "on_train_batch_begin",   "on_train_batch_end",  "on_test_begin",    "on_test_end",
+      "on_test_batch_begin",    "on_test_batch_end",   "on_predict_begin", "on_predict_end",
+      "on_predict_batch_begin", "on_predict_batch_end"};
+
+  template <class... Index> void run(std::size_t hook, Logs& logs, Index... index) {
+    if (hooks_[hook].isUndefined()) return;
+    OpenLogs open(logs);
+    const val view = host("makeLogs")(names_of(logs), open.id());
+    const val result = call_host("callHook", object_, hooks_[hook], view, static_cast<double>(index)...);
+    if (is_promise(result))
+      pending_ = std::make_unique<HookPending>(result, view, std::move(open));
+    else
+      take_changes(view, logs);
+  }
+
+  /// The names in these logs; the same array as long as they are the same.
+  const val& names_of(const Logs& logs) {
+    bool same = known_.size() == logs.size();
+    for (std::size_t i = 0; same && i < known_.size(); ++i) same = known_[i] == logs.name(i);
+    if (!same || known_names_.isUndefined()) {
+      known_.clear();
+      for (std::size_t i = 0; i < logs.size(); ++i) known_.push_back(logs.name(i));
+      known_names_ = to_js(known_);
+    }
+    return known_names_;
+  }
+
+  val object_;
+  std::array<val, names.size()> hooks_;
+  std::vector<std::string> known_;
+  val known_names_ = val::undefined();
+  PendingPtr pending_;
+};
+
+}  // namespace
+
+CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
+  if (type_of(value) != "object" || value.isNull())
+    where.wrong(value, "an object with hooks", "pass one such as {onEpochEnd(epoch, logs) {…}}");
+  return std::make_shared<JavaScriptCallback>(value);
+}
+
+EMSCRIPTEN_BINDINGS(callback) {
+  emscripten::function(
+      "readLog(id, index)",
+      +[](double id, unsigned index) { return guarded([&] { return OpenLogs::read(id, index); }); });
+}
+
+}  // namespace etude::js

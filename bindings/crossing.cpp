@@ -1,0 +1,202 @@
+#include "crossing.hpp"
+
+namespace etude::js {
+namespace {
+
+val bytes_of(const std::byte* data, std::size_t size) {
+  return val(emscripten::typed_memory_view(size, reinterpret_cast<const unsigned char*>(data)));
+}
+
+std::vector<std::string> keys(const val& object) {
+  return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
+}
+
+/// Batches that a JavaScript iterator gives, now or later.
+class JavaScriptSource : public BatchSource {
+ public:
+  explicit JavaScriptSource(val iterator) : iterator_(std::move(iterator)) {}
+  ~JavaScriptSource() override { host("attempt")(iterator_["close"]); }
+
+  PendingPtr fetch() override {
+    next_ = std::make_shared<Settlement>();
+    const val result = call(iterator_["next"]);
+    if (is_promise(result)) return std::make_unique<PromisePending>(result, next_);
+    next_->value = result;
+    return nullptr;
+  }
+
+  std::optional<Batch> take() override {
+    if (!next_)
+      check(fetch() == nullptr, ErrorKind::state, "generator",
+            "a batch that is not there yet - expected fetch() to be awaited - this is a fault in Étude.");
+    const val batch = std::exchange(next_, nullptr)->value;
+    if (batch.isNull()) return std::nullopt;
+    return from_js<Batch>(batch, {"generator", "a batch"});
+  }
+
+ private:
+  val iterator_;
+  std::shared_ptr<Settlement> next_;
+};
+
+/// The Values that JavaScript has numbers of; the first one has the number first_id.
+std::vector<Value> traced;
+double first_id = 0;
+int scopes = 0;
+
+val values_to_js(const std::vector<Value>& values) {
+  return values.empty() ? val::undefined() : values.size() == 1 ? to_js(values.front()) : to_js(values);
+}
+std::vector<Value> values_from_js(const val& value, const Where& where) {
+  if (value.isUndefined() || value.isNull()) return {};
+  return value.isArray() ? from_js<std::vector<Value>>(value, where) : std::vector{from_js<Value>(value, where)};
+}
+
+}  // namespace
+
+void Where::wrong(const val& came, std::string_view expected, std::string_view advice) const {
+  fail(ErrorKind::value, function, what, what.empty() ? "" : " = ", describe(came), " - expected ", expected, " - ",
+       advice, '.');
+}
+
+std::string camel_case(std::string_view name) {
+  std::string result;
+  bool capital = false;
+  for (const char c : name) {
+    if (c == '_')
+      capital = true;
+    else
+      result += static_cast<char>(std::exchange(capital, false) ? std::toupper(c) : c);
+  }
+  return result;
+}
+
+template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where) {
+  // A model is a layer too: web's Model holds the handle.
+  if (value.instanceof(host("Model"))) return value["handle"].as<ModelPtr>();
+  if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
+  return value.as<LayerPtr>();
+}
+
+Variable Crossing<Variable>::from(const val& value, const Where& where) {
+  if (!value.instanceof(val::module_property("Variable")))
+    where.wrong(value, "a Variable", "take one of model.trainableVariables");
+  return *value.as<std::shared_ptr<Variable>>();
+}
+
+Tensor Crossing<Tensor>::from(const val& value, const Where& where) {
+  const val tensor = call_host("tensor", value);
+  Tensor result(from_js<Shape>(tensor["shape"], where), from_js<DType>(tensor["dtype"], where));
+  bytes_of(result.raw(), result.bytes()).call<void>("set", tensor["bytes"]);
+  return result;
+}
+val Crossing<Tensor>::to(const Tensor& tensor) {
+  const val bytes = bytes_of(tensor.raw(), tensor.bytes()).call<val>("slice");
+  return host("Tensor").call<val>("fromBytes", bytes, to_js(tensor.shape()), to_js(tensor.dtype()));
+}
+
+std::vector<std::byte> Crossing<std::vector<std::byte>>::from(const val& value, const Where& where) {
+  if (!value.instanceof(val::global("Uint8Array")))
+    where.wrong(value, "a Uint8Array", "wrap an ArrayBuffer by new Uint8Array(buffer)");
+  std::vector<std::byte> bytes(value["length"].as<unsigned>());
+  bytes_of(bytes.data(), bytes.size()).call<void>("set", value);
+  return bytes;
+}
+
+Batch Crossing<Batch>::from(const val& value, const Where& where) {
+  return {from_js<std::vector<Tensor>>(value["x"], where.of("x")),
+          from_js<std::vector<Tensor>>(value["y"], where.of("y")),
+          from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
+}
+Data Crossing<Data>::from(const val& value, const Where& where) {
+  const val data = call_host("asData", value);
+  if (type_of(data["next"]) == "function")
+    return std::unique_ptr<BatchSource>(std::make_unique<JavaScriptSource>(data));
+  return from_js<Batch>(data, where);
+}
+
+val Crossing<Logs>::to(const Logs& logs) {
+  val result = val::object();
+  for (const auto& [name, value] : logs.values()) result.set(name, value);
+  return result;
+}
+val Crossing<HistoryPtr>::to(const HistoryPtr& history) {
+  val series = val::object(), result = val::object();
+  for (const auto& [name, values] : history->history()) series.set(name, to_js(values));
+  result.set("epoch", to_js(history->epoch()));
+  result.set("history", series);
+  return result;
+}
+
+TraceScope::TraceScope() { ++scopes; }
+TraceScope::~TraceScope() {
+  if (--scopes > 0) return;
+  first_id += static_cast<double>(traced.size());
+  traced.clear();
+}
+
+Value Crossing<Value>::from(const val& value, const Where& where) {
+  if (value.isNumber() && where.like) return ops::scalar(from_js<double>(value, where), where.like);
+  if (!is(value))
+    where.wrong(value, where.like ? "a Value or a number" : "a Value",
+                "compute it from the inputs of the step by et.ops");
+  const double index = value["id"].as<double>() - first_id;
+  check(index >= 0 && index < static_cast<double>(traced.size()), ErrorKind::state, where.function, where.what, " = ",
+        describe(value),
+        " of another trace - expected a Value of this one - a step is traced anew for each shape of batch; keep no "
+        "Values from one to the next.");
+  return traced[static_cast<std::size_t>(index)];
+}
+val Crossing<Value>::to(Value value) {
+  if (!value) return val::null();
+  check(scopes > 0, ErrorKind::state, "Value",
+        "a Value outside a step - expected to be within one - write this inside call, trainStep or a loss.");
+  traced.push_back(value);
+  return host("Value").new_(first_id + static_cast<double>(traced.size() - 1), to_js(value.shape()),
+                            to_js(value.dtype()));
+}
+
+std::vector<Value> Crossing<std::vector<Value>>::from(const val& value, const Where& where) {
+  if (!value.isArray()) where.wrong(value, "an array of Values", "put it into [ ]");
+  std::vector<Value> result;
+  const auto length = value["length"].as<unsigned>();
+  for (unsigned i = 0; i < length; ++i)
+    result.push_back(
+        value[i].isNull() ? Value{} : from_js<Value>(value[i], where.of(where.what + '[' + std::to_string(i) + ']')));
+  return result;
+}
+val Crossing<std::vector<Value>>::to(const std::vector<Value>& values) {
+  val result = val::array();
+  for (const Value& value : values) result.call<void>("push", to_js(value));
+  return result;
+}
+
+StepData Crossing<StepData>::from(const val& value, const Where& where) {
+  if (type_of(value) != "object" || value.isNull())
+    where.wrong(value, "{x, y}, as the step was given it", "pass data on");
+  return {values_from_js(value["x"], where.of("x")), values_from_js(value["y"], where.of("y")),
+          values_from_js(value["sampleWeight"], where.of("sampleWeight"))};
+}
+val Crossing<StepData>::to(const StepData& data) {
+  val result = val::object();
+  result.set("x", values_to_js(data.x));
+  if (!data.y.empty()) result.set("y", values_to_js(data.y));
+  if (!data.sample_weight.empty()) result.set("sampleWeight", values_to_js(data.sample_weight));
+  return result;
+}
+
+StepLogs Crossing<StepLogs>::from(const val& value, const Where& where) {
+  if (type_of(value) != "object" || value.isNull())
+    where.wrong(value, "an object of scalars, such as {loss}", "return model.computeMetrics(data, yPred, loss)");
+  StepLogs logs;
+  for (const std::string& name : keys(value))
+    logs.emplace_back(name, from_js<Value>(value[name], where.of(where.what + '.' + name)));
+  return logs;
+}
+val Crossing<StepLogs>::to(const StepLogs& logs) {
+  val result = val::object();
+  for (const auto& [name, value] : logs) result.set(name, to_js(value));
+  return result;
+}
+
+}  // namespace etude::js

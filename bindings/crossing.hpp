@@ -1,0 +1,262 @@
+#pragma once
+
+/// How each type crosses between JavaScript and C++, and what TypeScript calls it: the only conversions there are.
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "javascript.hpp"
+
+namespace etude::js {
+
+/// What is being read, for errors, and the Value whose dtype a number beside it takes.
+struct Where {
+  std::string_view function;
+  std::string what;
+  Value like{};
+
+  Where of(std::string part) const { return {function, std::move(part), like}; }
+  [[noreturn]] void wrong(const val& came, std::string_view expected, std::string_view advice) const;
+};
+
+/// Crossing<T>::from(value, where) and ::to(object); ::given and ::made are TypeScript's names for T as an argument and
+/// as a result.
+template <class T> struct Crossing;
+
+template <class T> T from_js(const val& value, const Where& where) { return Crossing<T>::from(value, where); }
+template <class T> val to_js(const T& object) { return Crossing<T>::to(object); }
+
+/// "steps_per_epoch" -> "stepsPerEpoch", "beta_1" -> "beta1": the one rule for names.
+std::string camel_case(std::string_view name);
+/// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
+template <class T> std::string class_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(text.rfind(' ') + 1);
+  text = text.substr(0, text.size() - 1);
+  return std::string(text.substr(text.rfind(':') + 1));
+}
+
+// ---- Numbers, strings, lists ----
+
+template <> struct Crossing<val> {
+  static val from(const val& value, const Where&) { return value; }
+  static val to(const val& value) { return value; }
+  static std::string given() { return "unknown"; }
+  static std::string made() { return "unknown"; }
+};
+
+template <> struct Crossing<bool> {
+  static bool from(const val& value, const Where& where) {
+    if (!value.isTrue() && !value.isFalse()) where.wrong(value, "true or false", "pass one of them");
+    return value.isTrue();
+  }
+  static val to(bool value) { return val(value); }
+  static std::string given() { return "boolean"; }
+  static std::string made() { return "boolean"; }
+};
+
+template <> struct Crossing<double> {
+  static double from(const val& value, const Where& where) {
+    if (!value.isNumber()) where.wrong(value, "a number", "pass one");
+    const double number = value.as<double>();
+    if (std::isnan(number)) where.wrong(value, "a number", "look where it was computed");
+    return number;
+  }
+  static val to(double value) { return val(value); }
+  static std::string given() { return "number"; }
+  static std::string made() { return "number"; }
+};
+
+template <class T>
+  requires std::is_integral_v<T> && (!std::is_same_v<T, bool>)
+struct Crossing<T> {
+  static T from(const val& value, const Where& where) {
+    const double number = value.isNumber() ? value.as<double>() : std::nan("");
+    const bool fits = std::floor(number) == number && number >= static_cast<double>(std::numeric_limits<T>::min()) &&
+                      number <= std::min(0x1p53, static_cast<double>(std::numeric_limits<T>::max()));
+    if (!fits)
+      where.wrong(value, std::is_unsigned_v<T> ? "a whole number of 0 or more" : "a whole number",
+                  "pass one, such as 1");
+    return static_cast<T>(number);
+  }
+  static val to(T value) { return val(static_cast<double>(value)); }
+  static std::string given() { return "number"; }
+  static std::string made() { return "number"; }
+};
+
+template <> struct Crossing<std::string> {
+  static std::string from(const val& value, const Where& where) {
+    if (!value.isString()) where.wrong(value, "a string", "pass one");
+    return value.as<std::string>();
+  }
+  static val to(const std::string& value) { return val(value); }
+  static std::string given() { return "string"; }
+  static std::string made() { return "string"; }
+};
+
+template <class T> struct Crossing<std::optional<T>> {
+  static std::optional<T> from(const val& value, const Where& where) {
+    if (value.isUndefined() || value.isNull()) return std::nullopt;
+    return from_js<T>(value, where);
+  }
+  static val to(const std::optional<T>& value) { return value ? to_js(*value) : val::null(); }
+  static std::string given() { return Crossing<T>::given() + " | null"; }
+  static std::string made() { return Crossing<T>::made() + " | null"; }
+};
+
+template <class T> struct Crossing<std::vector<T>> {
+  static std::vector<T> from(const val& value, const Where& where) {
+    if (!value.isArray()) where.wrong(value, "an array", "put it into [ ]");
+    std::vector<T> result;
+    const auto length = value["length"].as<unsigned>();
+    for (unsigned i = 0; i < length; ++i)
+      result.push_back(from_js<T>(value[i], where.of(where.what + '[' + std::to_string(i) + ']')));
+    return result;
+  }
+  static val to(const std::vector<T>& values) {
+    val result = val::array();
+    for (const T& value : values) result.call<void>("push", to_js(value));
+    return result;
+  }
+  static std::string given() { return "(" + Crossing<T>::given() + ")[]"; }
+  static std::string made() { return "(" + Crossing<T>::made() + ")[]"; }
+};
+
+template <> struct Crossing<Shape> {
+  static Shape from(const val& value, const Where& where) {
+    return Shape(from_js<std::vector<std::int64_t>>(value, where));
+  }
+  static val to(const Shape& shape) { return to_js(std::vector<std::int64_t>(shape.begin(), shape.end())); }
+  static std::string given() { return "readonly number[]"; }
+  static std::string made() { return "number[]"; }
+};
+
+template <> struct Crossing<DType> {
+  static DType from(const val& value, const Where& where) {
+    return dtype_from_name(from_js<std::string>(value, where));
+  }
+  static val to(DType dtype) { return val(std::string(name_of(dtype))); }
+  static std::string given() { return "DType"; }
+  static std::string made() { return "DType"; }
+};
+
+// ---- Objects that JavaScript holds by a handle, freed when it lets go of them ----
+
+template <class T>
+concept Held = std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
+               std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T>;
+
+template <Held T> struct Crossing<std::shared_ptr<T>> {
+  static bool is(const val& value) { return value.instanceof(val::module_property(class_name<T>().c_str())); }
+  static std::shared_ptr<T> from(const val& value, const Where& where) {
+    if (!is(value)) where.wrong(value, "one of class " + class_name<T>(), "make one by et." + maker());
+    return value.as<std::shared_ptr<T>>();
+  }
+  static val to(const std::shared_ptr<T>& object) { return object ? val(object) : val::null(); }
+  static std::string given() { return class_name<T>(); }
+  static std::string made() { return class_name<T>(); }
+
+ private:
+  static std::string maker() {
+    const std::string name = class_name<T>();
+    return static_cast<char>(std::tolower(name[0])) + name.substr(1) + (name.ends_with('s') ? "es.…" : "s.…");
+  }
+};
+
+template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where);
+
+template <> struct Crossing<Variable> {
+  static Variable from(const val& value, const Where& where);
+  static val to(const Variable& variable) { return val(std::make_shared<Variable>(variable)); }
+  static std::string given() { return "Variable"; }
+  static std::string made() { return "Variable"; }
+};
+
+// ---- Data ----
+
+/// web's Tensor: a typed array and a shape. One copy of the bytes either way.
+template <> struct Crossing<Tensor> {
+  static Tensor from(const val& value, const Where& where);
+  static val to(const Tensor& tensor);
+  static std::string given() { return "TensorLike"; }
+  static std::string made() { return "Tensor"; }
+};
+template <> struct Crossing<std::vector<std::byte>> {
+  static std::vector<std::byte> from(const val& value, const Where& where);
+  static std::string given() { return "Uint8Array"; }
+};
+/// What web's asBatch made: lists of Tensors named x, y, sampleWeight.
+template <> struct Crossing<Batch> {
+  static Batch from(const val& value, const Where& where);
+  static std::string given() { return "Batch"; }
+};
+/// What web's asData made: a Batch, or a function that gives one after the other.
+template <> struct Crossing<Data> {
+  static Data from(const val& value, const Where& where);
+  static std::string given() { return "DataLike"; }
+};
+template <> struct Crossing<Logs> {
+  static val to(const Logs& logs);
+  static std::string made() { return "Record<string, number>"; }
+};
+template <> struct Crossing<HistoryPtr> {
+  static val to(const HistoryPtr& history);
+  static std::string made() { return "History"; }
+};
+
+// ---- What a step is written in ----
+
+/// While one lives, Values cross as numbers; when the outermost one ends, those numbers mean nothing any more.
+class TraceScope {
+ public:
+  TraceScope();
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+};
+
+template <> struct Crossing<Value> {
+  static bool is(const val& value) { return value.instanceof(host("Value")); }
+  static Value from(const val& value, const Where& where);
+  static val to(Value value);
+  static std::string given() { return "ValueLike"; }
+  static std::string made() { return "Value"; }
+};
+/// Gradients: null where the loss does not depend on a variable.
+template <> struct Crossing<std::vector<Value>> {
+  static std::vector<Value> from(const val& value, const Where& where);
+  static val to(const std::vector<Value>& values);
+  static std::string given() { return "(Value | null)[]"; }
+  static std::string made() { return "(Value | null)[]"; }
+};
+template <> struct Crossing<StepData> {
+  static StepData from(const val& value, const Where& where);
+  static val to(const StepData& data);
+  static std::string given() { return "StepData"; }
+  static std::string made() { return "StepData"; }
+};
+template <> struct Crossing<StepLogs> {
+  static StepLogs from(const val& value, const Where& where);
+  static val to(const StepLogs& logs);
+  static std::string given() { return "StepLogs"; }
+  static std::string made() { return "StepLogs"; }
+};
+
+/// A JavaScript function of Values.
+template <class... Values> struct Crossing<std::function<Value(Values...)>> {
+  static std::function<Value(Values...)> from(const val& function, const Where& where) {
+    return [function, name = std::string(where.function)](Values... values) {
+      const TraceScope scope;
+      const val result = call(function, to_js(values)...);
+      return from_js<Value>(result, {name, "the result of the function"});
+    };
+  }
+  static std::string given() {
+    return sizeof...(Values) == 1 ? "((x: Value) => Value)" : "((yTrue: Value, yPred: Value) => Value)";
+  }
+};
+
+}  // namespace etude::js

@@ -1,0 +1,91 @@
+#pragma once
+
+/// JavaScript as C++ sees it here: errors in both directions, promises, and the functions that web/ lends this module.
+#include <emscripten/bind.h>
+#include <emscripten/val.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "etude/etude.hpp"
+
+namespace etude::js {
+
+using emscripten::val;
+
+/// What JavaScript threw, on its way through core: web/ catches it on that side, C++ throws it again on this one, so
+/// that no JavaScript exception unwinds C++ frames. The user gets the same object back.
+struct Thrown {
+  val value;
+};
+
+/// The function or class called `name` that web/ gave the module when it was loaded: web/src/host.ts.
+const val& host(const char* name);
+
+/// Throws what a call through `attempt` brought back, if it threw.
+val or_throw(val result);
+
+/// Calls a JavaScript function, whoever wrote it; throws Thrown if it throws.
+template <class... Arguments> val call(const val& function, Arguments&&... arguments) {
+  return or_throw(host("attempt")(function, std::forward<Arguments>(arguments)...));
+}
+template <class... Arguments> val call_host(const char* name, Arguments&&... arguments) {
+  return call(host(name), std::forward<Arguments>(arguments)...);
+}
+
+/// The exception being handled, as what JavaScript shall see: a user's own object, or an EtudeError with text and kind.
+val current_error();
+
+/// Runs `work`; what it throws is thrown in JavaScript. The outermost frame of every call from there.
+template <class Work> auto guarded(Work&& work) -> decltype(work()) {
+  val error = val::undefined();
+  try {
+    return work();
+  } catch (...) {
+    error = current_error();
+  }
+  error.throw_();
+}
+
+bool is_promise(const val& value);
+std::string type_of(const val& value);
+/// A short text for errors: NaN, "abc", Float64Array, …
+std::string describe(const val& value);
+
+/// What became of a promise.
+struct Settlement {
+  val value = val::undefined();
+  bool rejected = false;
+  std::coroutine_handle<> waiter;
+};
+
+/// A promise that core awaits. What it was fulfilled with is then in the Settlement.
+class PromisePending : public Pending {
+ public:
+  explicit PromisePending(val promise, std::shared_ptr<Settlement> settlement = std::make_shared<Settlement>())
+      : promise_(std::move(promise)), settlement_(std::move(settlement)) {}
+  bool ready() const override { return false; }
+  void on_ready(std::coroutine_handle<> resume) override;
+  void rethrow() override {
+    if (settlement_->rejected) throw Thrown{settlement_->value};
+  }
+
+ private:
+  val promise_;
+  std::shared_ptr<Settlement> settlement_;
+};
+
+/// A Task as a promise. `convert` makes a JavaScript value of its result.
+template <class T, class Convert> val promise_of(Task<T> task, Convert convert) {
+  val error = val::undefined();
+  try {
+    co_return convert(co_await task);
+  } catch (...) {
+    error = current_error();
+  }
+  co_return val::global("Promise").call<val>("reject", error);
+}
+
+}  // namespace etude::js

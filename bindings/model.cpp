@@ -1,0 +1,202 @@
+/// The model's face, and models whose steps are written in JavaScript. web/src/model.ts holds the handles.
+#include "bind.hpp"
+
+namespace etude::js {
+namespace {
+
+/// A step that a user wrote in JavaScript, of the type that TypeScript knows. web/ keeps the function, so that it and a
+/// model which it mentions can be collected together; here is only whether there is one.
+template <FixedString Type> struct UserStep {
+  bool given = false;
+};
+
+struct SequentialOptions {
+  std::string name = {};
+  bool trainable = true;
+  UserStep<"(x: Value, training: boolean) => Value"> call = {};
+  UserStep<"(data: StepData) => StepLogs"> train_step = {};
+  UserStep<"(data: StepData) => StepLogs"> test_step = {};
+  UserStep<"(data: StepData) => Value"> predict_step = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("name", self.name);
+    visit("trainable", self.trainable);
+    visit("call", self.call);
+    visit("train_step", self.train_step);
+    visit("test_step", self.test_step);
+    visit("predict_step", self.predict_step);
+  }
+  LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }
+};
+struct ModelOptions : SequentialOptions {
+  std::vector<LayerPtr> layers = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("layers", self.layers);
+    SequentialOptions::fields(self, visit);
+  }
+};
+
+/// A model some of whose steps a user wrote.
+template <class Parent> class JavaScriptModel : public Parent {
+ public:
+  /// `link` calls the user's function of a name.
+  template <class... Arguments> JavaScriptModel(val link, SequentialOptions steps, Arguments&&... arguments)
+      : Parent(std::forward<Arguments>(arguments)...), link_(std::move(link)), steps_(std::move(steps)) {}
+
+  Value call(Value x, bool training) override {
+    return steps_.call.given ? run<Value>("call", x, training) : Parent::call(x, training);
+  }
+  StepLogs train_step(const StepData& data) override {
+    return steps_.train_step.given ? run<StepLogs>("trainStep", data) : Parent::train_step(data);
+  }
+  StepLogs test_step(const StepData& data) override {
+    return steps_.test_step.given ? run<StepLogs>("testStep", data) : Parent::test_step(data);
+  }
+  Value predict_step(const StepData& data) override {
+    return steps_.predict_step.given ? run<Value>("predictStep", data) : Parent::predict_step(data);
+  }
+
+ private:
+  template <class R, class... Arguments> R run(const char* name, const Arguments&... arguments) const {
+    const TraceScope scope;
+    const val result = js::call(link_, std::string(name), to_js(arguments)...);
+    check(!is_promise(result), ErrorKind::value, name,
+          "a promise was returned - expected the result itself, for a step is traced once and then "
+          "replayed without JavaScript - make the function synchronous.");
+    return from_js<R>(result, {name, "the result"});
+  }
+
+  val link_;
+  SequentialOptions steps_;
+};
+
+/// A model of layers whose `call` must come from JavaScript.
+class FreeModel : public Model {
+ public:
+  FreeModel(std::vector<LayerPtr> layers, const LayerOptions& options) : Model(options), layers_(std::move(layers)) {}
+  Value call(Value, bool) override { return {}; }
+  std::vector<LayerPtr> layers() const override { return layers_; }
+
+ private:
+  std::vector<LayerPtr> layers_;
+};
+
+/// What train_on_batch and test_on_batch are told besides the batch.
+struct BatchOptions {
+  bool reset_metrics = true, return_dict = false;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("reset_metrics", self.reset_metrics);
+    visit("return_dict", self.return_dict);
+  }
+};
+struct EvaluateOptions : etude::EvaluateOptions {
+  bool return_dict = false;
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    etude::EvaluateOptions::fields(self, visit);
+    visit("return_dict", self.return_dict);
+  }
+};
+
+/// One number, or a list of them, or if wanted an object (L-25).
+struct Figures {
+  Logs logs;
+  bool as_dict;
+};
+
+Task<Figures> evaluate(ModelPtr model, Data data, EvaluateOptions options) {
+  co_return Figures{co_await model->evaluate_task(std::move(data), options), options.return_dict};
+}
+Task<HistoryPtr> fit(ModelPtr model, Data data, FitOptions options) {
+  co_return co_await model->fit_task(std::move(data), std::move(options));
+}
+Task<Tensor> predict(ModelPtr model, Data data, PredictOptions options) {
+  co_return co_await model->predict_task(std::move(data), std::move(options));
+}
+
+}  // namespace
+
+template <FixedString Type> struct Crossing<UserStep<Type>> {
+  static UserStep<Type> from(const val& value, const Where& where) {
+    if (type_of(value) != "function") where.wrong(value, "a function", "pass one");
+    return {true};
+  }
+  static std::string given() { return "(" + std::string(Type.view()) + ")"; }
+};
+
+template <> struct Crossing<Figures> {
+  static val to(const Figures& figures) {
+    if (figures.as_dict) return to_js(figures.logs);
+    std::vector<double> values;
+    for (const auto& [name, value] : figures.logs.values()) values.push_back(value);
+    return values.size() == 1 ? val(values.front()) : to_js(values);
+  }
+  static std::string made() { return "number | number[] | Record<string, number>"; }
+};
+
+EMSCRIPTEN_BINDINGS(model) {
+  emscripten::class_<Model, emscripten::base<Layer>>("Model").smart_ptr<ModelPtr>("ModelPointer");
+
+  bind<"model.sequential(layers, options, link)",
+       [](std::vector<LayerPtr> layers, SequentialOptions options, val link) -> ModelPtr {
+         return std::make_shared<JavaScriptModel<Sequential>>(link, options, std::move(layers),
+                                                              options.layer_options());
+       }>();
+  bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
+    check(options.call.given, ErrorKind::value, "model",
+          "no function `call` - expected one that says what the model makes of x - write "
+          "et.model({layers, call(x, training) {…}}).");
+    return std::make_shared<JavaScriptModel<FreeModel>>(link, options, options.layers, options.layer_options());
+  }>();
+  bind<"model.add(model, layer)", [](ModelPtr model, LayerPtr layer) {
+    auto* sequential = dynamic_cast<Sequential*>(model.get());
+    check(sequential != nullptr, ErrorKind::state, "add",
+          "a model that is not sequential - expected one - make it by et.sequential().");
+    sequential->add(std::move(layer));
+  }>();
+  bind<"model.pop(model)", [](ModelPtr model) {
+    auto* sequential = dynamic_cast<Sequential*>(model.get());
+    check(sequential != nullptr, ErrorKind::state, "pop",
+          "a model that is not sequential - expected one - make it by et.sequential().");
+    sequential->pop();
+  }>();
+
+  bind<"compile(model, options)", [](ModelPtr model, CompileOptions options) {
+    options.optimizer = optimizers::get(options.optimizer);  // an object, of which JavaScript may have a handle
+    model->compile(std::move(options));
+  }>();
+  bind<"fit(model, data, options)", fit>();
+  bind<"evaluate(model, data, options)", evaluate>();
+  bind<"predict(model, data, options)", predict>();
+  bind<"train_on_batch(model, batch, options)", [](ModelPtr model, Batch batch, BatchOptions options) {
+    return Figures{model->train_on_batch(batch, options.reset_metrics), options.return_dict};
+  }>();
+  bind<"test_on_batch(model, batch, options)", [](ModelPtr model, Batch batch, BatchOptions options) {
+    return Figures{model->test_on_batch(batch, options.reset_metrics), options.return_dict};
+  }>();
+  bind<"predict_on_batch(model, x)", [](ModelPtr model, Tensor x) { return model->predict_on_batch(x); }>();
+
+  bind<"compute_loss(model, data, y_pred)",
+       [](ModelPtr model, StepData data, Value y_pred) { return model->compute_loss(data, y_pred); }>();
+  bind<"compute_metrics(model, data, y_pred, loss?)", [](ModelPtr model, StepData data, Value y_pred, Value loss) {
+    return model->compute_metrics(data, y_pred, loss);
+  }>();
+
+  bind<"model.compiled(model)", [](ModelPtr model) { return model->compiled(); }>();
+  bind<"model.optimizer(model)", [](ModelPtr model) {
+    static_cast<void>(model->optimizer());  // throws before compile
+    return model->compile_options().optimizer.object();
+  }>();
+  bind<"model.layers(model)", [](ModelPtr model) { return model->layers(); }>();
+  bind<"get_layer(model, name_or_index)", [](ModelPtr model, val which) {
+    return which.isString() ? model->get_layer(which.as<std::string>())
+                            : model->get_layer(from_js<unsigned>(which, {"getLayer", "index"}));
+  }>();
+  bind<"model.metrics_names(model)", [](ModelPtr model) { return model->metrics_names(); }>();
+  bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
+  bind<"summary(model, print_fn?)", [](ModelPtr model, std::optional<std::function<void(std::string_view)>> print_fn) {
+    model->summary({.print_fn = print_fn.value_or(nullptr)});
+  }>();
+  bind<"model.stop_training(model)", [](ModelPtr model) { return model->stop_training; }>();
+  bind<"model.set_stop_training(model, stop)", [](ModelPtr model, bool stop) { model->stop_training = stop; }>();
+}
+
+}  // namespace etude::js

@@ -1,0 +1,73 @@
+/// What belongs to the module as a whole: seeds, memory, frames, files.
+#include <emscripten.h>
+#include <emscripten/heap.h>
+#include <malloc.h>
+
+#include "bind.hpp"
+
+namespace etude::js {
+namespace {
+
+/// How long the loops may keep the thread, in milliseconds, and since when they have it.
+double yield_every = 16, turn_began = 0;
+
+/// Waits until the page, or Node.js, has had its turn.
+class Turn : public PromisePending {
+ public:
+  Turn() : PromisePending(host("nextTurn")()) {}
+  void rethrow() override {
+    turn_began = emscripten_get_now();
+    PromisePending::rethrow();
+  }
+};
+
+PendingPtr yield_in_time() {
+  if (emscripten_get_now() - turn_began < yield_every) return nullptr;
+  return std::make_unique<Turn>();
+}
+
+struct Memory {
+  double heap_bytes, used_bytes;
+};
+
+}  // namespace
+
+template <> struct Crossing<Memory> {
+  static val to(const Memory& memory) {
+    val result = val::object();
+    result.set("heapBytes", memory.heap_bytes);
+    result.set("usedBytes", memory.used_bytes);
+    return result;
+  }
+  static std::string made() { return "{heapBytes: number; usedBytes: number}"; }
+};
+
+EMSCRIPTEN_BINDINGS(module) {
+  host_yield() = yield_in_time;
+
+  bind<"set_random_seed(seed)", set_random_seed>();
+  bind<"set_yield_every(milliseconds)", [](double milliseconds) {
+    check(milliseconds >= 0, ErrorKind::value, "setYieldEvery", milliseconds,
+          " ms - expected 0 or more - Infinity never yields.");
+    yield_every = milliseconds;
+  }>();
+  /// The module's memory, which never shrinks, and how much of it is in use.
+  bind<"memory()", [] {
+    return Memory{static_cast<double>(emscripten_get_heap_size()), static_cast<double>(mallinfo().uordblks)};
+  }>();
+  bind<"parse_idx(bytes)", [](std::vector<std::byte> bytes) {
+    check(!is_gzip(bytes), ErrorKind::data, "parseIdx",
+          "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
+    return parse_idx(bytes);
+  }>();
+
+  // The TypeScript declarations of all options structs: what the build of web/ writes into options.d.mts.
+  emscripten::function(
+      "optionTypes()", +[] {
+        std::string text;
+        for (const auto& [name, declaration] : declarations()) text += declaration + '\n';
+        return text;
+      });
+}
+
+}  // namespace etude::js

@@ -1,0 +1,121 @@
+/// Layers, losses, metrics, optimizers, initializers: Keras's nouns.
+#include "bind.hpp"
+
+namespace etude::js {
+namespace {
+
+template <class T> emscripten::class_<T> held() {
+  const std::string name = class_name<T>();
+  emscripten::class_<T> bound(name.c_str());
+  bound.template smart_ptr<std::shared_ptr<T>>((name + "Pointer").c_str());
+  return bound;
+}
+
+/// A layer of a Value within a step, or of data outside.
+val call_layer(Layer& layer, val x, bool training) {
+  if (Crossing<Value>::is(x)) return to_js(layer(from_js<Value>(x, {"Layer.call", "x"}), training));
+  return to_js(layer(from_js<Tensor>(x, {"Layer.call", "x"}), training));
+}
+
+/// The value of a variable within a step; what it is after it.
+Value read(Variable& variable) { return Graph::current().read(variable); }
+void assign(Variable& variable, val value) {
+  if (!Crossing<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
+  Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(nouns) {
+  auto variable = held<Variable>();
+  property<"Variable.name", [](Variable& self) { return self.name(); }>(variable);
+  property<"Variable.shape", [](Variable& self) { return self.shape(); }>(variable);
+  property<"Variable.dtype", [](Variable& self) { return self.dtype(); }>(variable);
+  method<"Variable.value()", [](Variable& self) { return self.value(); }>(variable);
+  method<"Variable.assign(value)", assign>(variable);
+  method<"Variable.read()", read>(variable);
+
+  auto layer = held<Layer>();
+  property<"Layer.name", [](Layer& self) { return self.name(); }>(layer);
+  property<"Layer.class_name", [](Layer& self) { return std::string(self.class_name()); }>(layer);
+  property<"Layer.built", [](Layer& self) { return self.built(); }>(layer);
+  property<"Layer.output_shape", [](Layer& self) { return self.output_shape(); }>(layer);
+  property<"Layer.trainable", [](Layer& self) { return self.trainable(); },
+           [](Layer& self, bool trainable) { self.set_trainable(trainable); }>(layer);
+  property<"Layer.variables", [](Layer& self) { return self.variables(); }>(layer);
+  property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
+  property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);
+  method<"Layer.call(x, training?)", call_layer>(layer);
+  method<"Layer.count_params()", [](Layer& self) { return self.count_params(); }>(layer);
+  method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);
+  method<"Layer.set_weights(weights)", [](Layer& self, std::vector<Tensor> weights) { self.set_weights(weights); }>(
+      layer);
+
+  auto loss = held<Loss>();
+  property<"Loss.name", [](Loss& self) { return self.name(); }>(loss);
+  method<"Loss.call(y_true, y_pred, sample_weight?)",
+         [](Loss& self, Value y_true, Value y_pred, Value weight) { return self(y_true, y_pred, weight); }>(loss);
+
+  auto metric = held<Metric>();
+  property<"Metric.name", [](Metric& self) { return self.name(); }>(metric);
+  property<"Metric.variables", [](Metric& self) { return self.variables(); }>(metric);
+  method<"Metric.update_state(y_true, y_pred, sample_weight?)",
+         [](Metric& self, Value y_true, Value y_pred, Value weight) { self.update_state(y_true, y_pred, weight); }>(
+      metric);
+  method<"Metric.result()", [](Metric& self) { return self.result(); }>(metric);
+  method<"Metric.reset_state()", [](Metric& self) { self.reset_state(); }>(metric);
+
+  auto optimizer = held<Optimizer>();
+  property<"Optimizer.name", [](Optimizer& self) { return self.name(); }>(optimizer);
+  property<"Optimizer.iterations", [](Optimizer& self) { return self.iterations(); }>(optimizer);
+  property<"Optimizer.variables", [](Optimizer& self) { return self.variables(); }>(optimizer);
+  property<"Optimizer.learning_rate", [](Optimizer& self) { return self.learning_rate(); },
+           [](Optimizer& self, double rate) { self.set_learning_rate(rate); }>(optimizer);
+  method<"Optimizer.apply(gradients, variables)",
+         [](Optimizer& self, std::vector<Value> gradients, std::vector<Variable> variables) {
+           self.apply(gradients, variables);
+         }>(optimizer);
+
+  held<Initializer>();
+
+  bind<"layers.dense(options)", layers::dense>();
+  bind<"layers.activation(options)",
+       [](ActivationOptions options) { return layers::activation(std::move(options)); }>();
+  bind<"layers.flatten(options?)", layers::flatten>();
+  bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
+  bind<"layers.rescaling(options)", layers::rescaling>();
+
+  bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
+  bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();
+  bind<"losses.categorical_crossentropy(options?)", losses::categorical_crossentropy>();
+  bind<"losses.sparse_categorical_crossentropy(options?)", losses::sparse_categorical_crossentropy>();
+
+  bind<"metrics.mean(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::mean(options); }>();
+  bind<"metrics.accuracy(options?)", metrics::accuracy>();
+  bind<"metrics.binary_accuracy(options?)", metrics::binary_accuracy>();
+  bind<"metrics.categorical_accuracy(options?)", metrics::categorical_accuracy>();
+  bind<"metrics.sparse_categorical_accuracy(options?)", metrics::sparse_categorical_accuracy>();
+  bind<"metrics.mean_squared_error(options?)", metrics::mean_squared_error>();
+  bind<"metrics.binary_crossentropy(options?)", metrics::binary_crossentropy>();
+  bind<"metrics.categorical_crossentropy(options?)", metrics::categorical_crossentropy>();
+  bind<"metrics.sparse_categorical_crossentropy(options?)", metrics::sparse_categorical_crossentropy>();
+
+  bind<"optimizers.sgd(options?)", optimizers::sgd>();
+  bind<"optimizers.rmsprop(options?)", optimizers::rmsprop>();
+  bind<"optimizers.adam(options?)", optimizers::adam>();
+
+  bind<"initializers.zeros()", initializers::zeros>();
+  bind<"initializers.ones()", initializers::ones>();
+  bind<"initializers.constant(options?)", initializers::constant>();
+  bind<"initializers.random_normal(options?)", initializers::random_normal>();
+  bind<"initializers.truncated_normal(options?)", initializers::truncated_normal>();
+  bind<"initializers.random_uniform(options?)", initializers::random_uniform>();
+  bind<"initializers.glorot_uniform(options?)", initializers::glorot_uniform>();
+  bind<"initializers.glorot_normal(options?)", initializers::glorot_normal>();
+  bind<"initializers.he_uniform(options?)", initializers::he_uniform>();
+  bind<"initializers.he_normal(options?)", initializers::he_normal>();
+  bind<"initializers.lecun_uniform(options?)", initializers::lecun_uniform>();
+  bind<"initializers.lecun_normal(options?)", initializers::lecun_normal>();
+}
+
+}  // namespace etude::js

@@ -1,0 +1,95 @@
+#pragma once
+
+#include "etude/kernels/cpu/isa/gemm_pack.hpp"
+
+// A block of C: its tiles, row after row of them, for one panel of B after the other.
+
+namespace etude::cpu::ETUDE_ISA {
+
+/// A tile at the right edge of C, or of a C that is not contiguous along its rows: computed aside at full width.
+template <class T>
+[[gnu::noinline]] void edge_tile(Tile<T> tile, TileArguments<T> t, Index rows, Index columns, Index c_column) {
+  constexpr Index width = tile_width<T>;
+  alignas(64) T aside[pack_overrun<T> * width];  // whole squares of rows, though nothing reads the surplus
+  T* c = t.c;
+  const Index c_row = t.c_row;
+  t.c = aside;
+  t.c_row = width;
+  if (t.add) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < width; ++x) aside[r * width + x] = x < columns ? c[r * c_row + x * c_column] : T(0);
+  }
+  tile(t);
+  if (c_column == 1) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < columns; x += lanes<T>)
+        store_first(c + r * c_row + x, load(aside + r * width + x), smaller(columns - x, lanes<T>));
+  } else if (c_row == 1) {
+    for (Index r = 0; r < rows; r += lanes<T>)
+      for (Index x = 0; x < columns; x += lanes<T>) {
+        Vec<T> square[lanes<T>];
+        load_transposed(aside + r * width + x, width, rows - r, square);
+        for (Index i = 0; i < smaller(columns - x, lanes<T>); ++i)
+          store_first(c + r + (x + i) * c_column, square[i], smaller(rows - r, lanes<T>));
+      }
+  } else {
+    for (Index r = 0; r < rows; ++r)
+      for (Index x = 0; x < columns; ++x) c[r * c_row + x * c_column] = aside[r * width + x];
+  }
+}
+
+/// A block of B: [depth, columns] where it lies, and the panels [depth][tile_width] for it.
+template <class T>
+struct BlockB {
+  enum class Use {
+    packed,   // the panels are there
+    packing,  // each is packed when its turn comes: if B's rows are contiguous, by the first tile that reads them
+    passing,  // likewise, but all in the place of the first: nobody will read them again, and that place stays in cache
+    direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
+  };
+  Operand<T> source;
+  T* panels;
+  Use use;
+};
+
+/// C[rows, columns] (+)= A[rows, depth] · B[depth, columns], tile by tile. Packed, A is the address of its tiles
+/// [depth][height].
+template <class T, Reads A>
+void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const BlockB<T>& b, T* c, Index c_row,
+                    Index c_column, bool add) {
+  using Use = typename BlockB<T>::Use;
+  constexpr Index width = tile_width<T>;
+  for (Index j = 0; j < columns; j += width) {
+    const Index here = smaller(columns - j, width), vectors = quotient_up(here, lanes<T>);
+    const bool whole = here == vectors * lanes<T>;
+    T* panel = b.panels + (b.use == Use::packed || b.use == Use::packing ? j * depth : 0);
+    TileArguments<T> t{depth, nullptr, a.row, a.column, panel, width, nullptr, c_row, add, panel};
+    if (b.use != Use::packed) {
+      if (!whole || b.source.column != 1) {
+        pack_b(b.source.from(0, j), depth, here, panel);
+      } else {
+        t.b = b.source.data + j;
+        t.b_row = b.source.row;
+      }
+    }
+    bool keep = b.use != Use::direct && t.b != panel;
+    for (Index i = 0, height = 0; i < rows; i += height) {
+      height = tile_height(rows - i);
+      t.a = a.data + i * (A == Reads::packed ? depth : a.row);
+      t.c = c + i * c_row + j * c_column;
+      const Tile<T> tile =
+          (keep ? tiles<T, A, Keeps::panel>.of : tiles<T, A, Keeps::nothing>.of)[height - 1][vectors - 1];
+      if (whole && c_column == 1)
+        tile(t);
+      else
+        edge_tile<T>(tile, t, height, here, c_column);
+      if (keep) {
+        t.b = panel;
+        t.b_row = width;
+        keep = false;
+      }
+    }
+  }
+}
+
+}  // namespace etude::cpu::ETUDE_ISA

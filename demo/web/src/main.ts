@@ -1,0 +1,113 @@
+import './style.css';
+import { Curves } from './curves';
+import { load, type Samples } from './fashion';
+import { Gallery, guessOf } from './gallery';
+import { makeModel, train } from './model';
+import source from './model.ts?raw';
+import { Pauses } from './pauses';
+import { Progress } from './progress';
+
+// ?samples=6000&epochs=2 makes a shorter lesson.
+const asked = new URLSearchParams(location.search);
+const epochs = Number(asked.get('epochs') ?? 5);
+const samples = Number(asked.get('samples') ?? 60000);
+const batchSize = 128;
+
+const get = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
+const button = {
+  train: get<HTMLButtonElement>('train'),
+  stop: get<HTMLButtonElement>('stop'),
+  others: get<HTMLButtonElement>('others'),
+  mistakes: get<HTMLButtonElement>('mistakes'),
+};
+const say = (id: string, text: string) => (get(id).textContent = text);
+const percent = (share: number) => `${(100 * share).toFixed(1)}%`;
+const milliseconds = (time: number) => `${Math.round(time)} ms`;
+
+const curves = {
+  loss: new Curves(get('loss'), (value) => value.toFixed(2), (_lowest, highest) => [0, Math.ceil(5 * highest) / 5]),
+  accuracy: new Curves(get('acc'), (value) => `${Math.round(100 * value)}%`, (lowest) => [Math.floor(10 * lowest) / 10, 1]),
+};
+const pauses = new Pauses();
+say('code', source);
+
+function enter(state: 'loading' | 'ready' | 'training' | 'failed', status: string) {
+  document.body.dataset.state = state;
+  say('status', status);
+  button.train.disabled = state !== 'ready';
+  button.stop.disabled = state !== 'training';
+}
+
+function fail(error: unknown) {
+  console.error(error);
+  enter('failed', String(error));
+}
+
+/** Trains a fresh model, until its end or the Stop button's, and gives it back. */
+async function lesson(trainSet: Samples, testSet: Samples) {
+  const model = makeModel();
+  const steps = Math.ceil(samples / batchSize);
+  const progress = new Progress({ samples, batchSize, stepsPerPoint: Math.max(1, Math.round(steps / 40)) }, {
+    step(step, where) {
+      say('where', `epoch ${Math.ceil(where)} of ${epochs} · step ${step + 1} of ${steps}`);
+      get<HTMLProgressElement>('progress').value = where / epochs;
+      say('rate', Math.round(progress.rate).toLocaleString('en'));
+      say('seconds', `${progress.seconds.toFixed(1)} s`);
+      say('pause', milliseconds(pauses.longestGap));
+    },
+    point(where, loss, accuracy) {
+      curves.loss.add('training', where, loss);
+      curves.accuracy.add('training', where, accuracy);
+    },
+    epoch(where, logs) {
+      curves.loss.add('validation', where, logs.val_loss!);
+      curves.accuracy.add('validation', where, logs.val_accuracy!);
+      say('accuracy', percent(logs.val_accuracy!));
+    },
+  });
+
+  button.stop.onclick = () => {
+    model.stopTraining = true;
+    say('status', 'Stopping…');
+  };
+  for (const curve of Object.values(curves)) curve.clear(epochs);
+  pauses.start();
+  await train(model, trainSet, testSet, { batchSize, epochs, callbacks: [progress] });
+  pauses.stop();
+  say('pauses', `The training loop gave the page its turn every 16 ms. Longest gap between two frames: ${milliseconds(pauses.longestGap)}; ` +
+    `longest task: ${pauses.longestTask ? milliseconds(pauses.longestTask) : 'below 50 ms'}.`);
+  return model;
+}
+
+async function main() {
+  const [trainSet, testSet] = await Promise.all([load('train', samples), load('t10k')]);
+  const labels = testSet.y.data;
+  const gallery = new Gallery(get('gallery'), testSet.x.data, labels);
+  let probabilities: Float32Array | undefined;
+
+  const choose = () => {
+    const mistakes = button.mistakes.ariaPressed === 'true';
+    gallery.choose(probabilities, mistakes && probabilities ? (image) => guessOf(probabilities!, image) !== labels[image] : undefined);
+  };
+  button.others.onclick = choose;
+  button.mistakes.onclick = () => {
+    button.mistakes.ariaPressed = String(button.mistakes.ariaPressed !== 'true');
+    choose();
+  };
+  button.train.onclick = () => teach().catch(fail);
+
+  async function teach() {
+    enter('training', 'Training…');
+    const model = await lesson(trainSet, testSet);
+    probabilities = (await model.predict(testSet.x, { batchSize: 1000 })).data as Float32Array;
+    let right = 0;
+    for (let image = 0; image < labels.length; ++image) right += Number(guessOf(probabilities, image) === labels[image]);
+    say('verdict', `${right.toLocaleString('en')} of ${labels.length.toLocaleString('en')} held-out images named rightly.`);
+    button.others.disabled = button.mistakes.disabled = false;
+    choose();
+    enter('ready', model.stopTraining ? 'Stopped. The model is as good as it got.' : 'Trained.');
+  }
+  enter('ready', 'Ready: all images are here.');
+}
+
+main().catch(fail);

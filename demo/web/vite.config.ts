@@ -1,0 +1,7 @@
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  base: './', // the built page works from any folder of a server
+  build: { target: 'es2022', assetsInlineLimit: 0 },
+  server: { fs: { allow: ['../..'] } }, // the package is a neighbour, not a download
+});

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <etude/etude.hpp>
+
+/// What is timed: a model, its data, and how it is trained. The peers train the same.
+struct Workload {
+  std::string name;
+  std::shared_ptr<etude::Sequential> model;
+  etude::CompileOptions compile;
+  etude::Tensor x, y;
+  std::int64_t batch;
+  /// Steps of a run, of which the first tenth warms up.
+  std::int64_t steps;
+};
+
+std::vector<std::string> workload_names();
+/// Throws Error(value) for an unknown name.
+Workload make_workload(const std::string& name);

@@ -1,0 +1,36 @@
+// Debian's Chromium, and what the tests do with it.
+import { chromium } from 'playwright-core';
+
+const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
+  '--disable-sync', '--no-first-run'];
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+
+/** A new page that lists in `page.complaints` what the browser complains about, and in its `turns` when loops yield. */
+export async function newPage(browser, options) {
+  const page = await browser.newPage({ colorScheme: 'light', viewport: { width: 1280, height: 900 }, ...options });
+  page.complaints = [];
+  page.on('pageerror', (error) => page.complaints.push(String(error)));
+  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.complaints.push(message.text()));
+  page.on('requestfailed', (request) => page.complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
+  await page.addInitScript(watchTurns);
+  return page;
+}
+
+/** Notes when a loop got the thread and when it gave it up, as seen from outside: it yields by posting a message. */
+function watchTurns() {
+  const turns = (globalThis.turns = []);
+  const post = MessagePort.prototype.postMessage;
+  const ping = new MessageChannel();
+  let began = 0;
+  ping.port1.onmessage = () => (began = performance.now());
+  MessagePort.prototype.postMessage = function (...message) {
+    const ended = performance.now();
+    if (began) turns.push({ began, ended });
+    began = 0;
+    post.call(ping.port2, null); // arrives just before the message that wakes the loop
+    return post.apply(this, message);
+  };
+}
+
+export const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];

@@ -1,0 +1,99 @@
+// The page of demo/web as it was built.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch, median, newPage } from './browser.mjs';
+import { serve } from './serve.mjs';
+
+const folder = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const screenshots = folder('build/screenshots');
+const patience = { timeout: 120_000 };
+const budget = 16; // ms between two yields of the loop, which ends a step that it began
+
+let browser, site;
+before(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  site = await serve(folder('demo/web/dist'));
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  site?.close();
+});
+
+/** The page, with all its images. */
+async function open(query = '', options = {}) {
+  const page = await newPage(browser, options);
+  await page.goto(site.url + query);
+  await state(page, 'ready');
+  return page;
+}
+const state = (page, name) => page.waitForSelector(`body[data-state=${name}]`, patience);
+const text = (page, selector) => page.locator(selector).textContent();
+const number = async (page, selector) => parseFloat((await text(page, selector)).replaceAll(',', ''));
+
+test('trains, draws curves and names images', async (t) => {
+  const page = await open('?samples=12000&epochs=3');
+  await page.click('#train');
+  await state(page, 'training');
+  await state(page, 'ready');
+
+  assert.equal(await text(page, '#status'), 'Trained.');
+  assert.ok((await number(page, '#accuracy')) > 80, `held-out accuracy ${await text(page, '#accuracy')}`);
+  for (const curves of ['#loss', '#acc']) {
+    const points = Number(await page.getAttribute(curves, 'data-points'));
+    assert.ok(points >= 60, `${points} points in ${curves}`);
+  }
+  assert.equal(await page.locator('#gallery li').count(), 24);
+  assert.ok((await page.locator('#gallery li.right').count()) > 12);
+  const right = await number(page, '#verdict');
+  assert.equal((right / 100).toFixed(1), (await text(page, '#accuracy')).replace('%', ''), 'what it named rightly is its accuracy');
+
+  const turns = (await page.evaluate('turns')).map(({ began, ended }) => ended - began);
+  const step = (1000 * 128) / (await number(page, '#rate'));
+  t.diagnostic(`${await text(page, '#rate')} samples/s, ${step.toFixed(1)} ms per step`);
+  t.diagnostic(`${turns.length} turns: median ${median(turns).toFixed(1)} ms, longest ${Math.max(...turns).toFixed(1)} ms`);
+  t.diagnostic(await text(page, '#pauses'));
+  assert.ok(turns.length > 10);
+  assert.ok(median(turns) <= budget + 1.5 * step, `the loop keeps the thread for ${median(turns)} ms, at ${step} ms per step`);
+
+  await page.screenshot({ path: `${screenshots}/desktop.png`, fullPage: true });
+  await page.click('#mistakes');
+  assert.equal(await page.locator('#gallery li.wrong').count(), 24);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+test('stops within an epoch, with a model that works', async () => {
+  const page = await open('?epochs=50');
+  await page.click('#train');
+  await page.waitForFunction(() => Number(/step (\d+)/.exec(document.querySelector('#where').textContent)?.[1]) >= 30, null, patience);
+  await page.click('#stop');
+  await state(page, 'ready');
+  assert.match(await text(page, '#where'), /^epoch 1 of 50/);
+  assert.match(await text(page, '#status'), /^Stopped/);
+  assert.ok((await number(page, '#verdict')) > 5000, await text(page, '#verdict'));
+
+  await page.click('#train'); // and another one
+  await page.waitForFunction(() => /step [1-9]/.test(document.querySelector('#where').textContent), null, patience);
+  await page.click('#stop');
+  await state(page, 'ready');
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+for (const [name, options] of [
+  ['phone', { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 }],
+  ['dark', { colorScheme: 'dark' }],
+])
+  test(`looks right: ${name}`, async () => {
+    const page = await open('?samples=6000&epochs=2', options);
+    await page.click('#train');
+    await page.waitForFunction(() => document.querySelector('#verdict').textContent.includes('rightly'), null, patience);
+    const [content, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(content <= screen, `${content} pixels wide on a screen of ${screen}`);
+    await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+  });

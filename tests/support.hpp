@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "etude/base/random.hpp"
+#include "etude/base/threads.hpp"
+#include "etude/execution/plan.hpp"
+#include "etude/graph/graph.hpp"
+#include "etude/kernels/cpu/cpu.hpp"
+
+/// What the tests of the heart share: tensors to compute with, and two lines to compute and compare.
+namespace etude::testing {
+
+/// A sequence of draws that is the same on every target.
+inline Random draws(std::uint64_t seed) { return Random(seed, RandomStream::step); }
+
+/// Uniform in [low, high) of any dtype; whole numbers for integers.
+Tensor random_tensor(Random& random, const Shape& shape, DType dtype = DType::float64, double low = -1,
+                     double high = 1);
+/// Draws as above, of which none is nearer to 0 than `gap`: away from the kinks of abs and relu.
+Tensor random_tensor_off_zero(Random& random, const Shape& shape, DType dtype, double high, double gap = 0.1);
+Tensor tensor_of(const Shape& shape, DType dtype, const std::vector<double>& values);
+std::vector<double> numbers(const Tensor& tensor);
+bool same_bits(const Tensor& a, const Tensor& b);
+
+struct Tolerance {
+  double atol = 0, rtol = 0;
+};
+/// Empty if |got - want| <= atol + rtol |want| everywhere, shapes are equal, and NaN meets NaN; else where it is not.
+std::string difference(const Tensor& got, const Tensor& want, Tolerance tolerance = {});
+std::string difference(std::span<const double> got, std::span<const double> want, Tolerance tolerance = {});
+
+using Function = std::function<Value(std::span<const Value>)>;
+/// The one result of a function of Values, of tensors, on a device.
+Tensor run_on(Device& device, std::span<const Tensor> inputs, const Function& function);
+Tensor run(std::initializer_list<Tensor> inputs, const Function& function);
+
+/// A device of each instruction set that this build has and this machine can run.
+std::vector<Cpu> devices();
+
+/// The text of the Error that `action` throws; "no error" if it throws none.
+std::string error_of(const std::function<void()>& action);
+
+/// A graph traced and compiled by itself: what a step function does, without a model.
+class Compiled {
+ public:
+  struct Outcome {
+    std::vector<Value> results, logs;
+  };
+  using Step = std::function<Outcome(Graph&, std::span<const Value>)>;
+  /// Traces `step` on Values like `inputs`.
+  Compiled(std::span<const Tensor> inputs, const Step& step, Device& device = default_device());
+
+  void run(std::span<const Tensor> inputs);
+  void run(std::initializer_list<Tensor> inputs) { run(std::span(inputs.begin(), inputs.size())); }
+  Plan& plan() { return *plan_; }
+  Arena& arena() { return *arena_; }
+
+  /// How many instructions of that name the step has.
+  std::ptrdiff_t count(std::string_view name) const;
+
+ private:
+  std::shared_ptr<Arena> arena_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<const std::byte*> addresses_;
+};
+
+/// Sets floatx, or the number of threads, while it lives.
+class FloatX {
+ public:
+  explicit FloatX(DType dtype) : before_(floatx()) { set_floatx(dtype); }
+  ~FloatX() { set_floatx(before_); }
+  FloatX(const FloatX&) = delete;
+  FloatX& operator=(const FloatX&) = delete;
+
+ private:
+  DType before_;
+};
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(num_threads()) { set_num_threads(count); }
+  ~Threads() { set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace etude::testing

@@ -1,0 +1,120 @@
+import type { Model } from './model.js';
+
+/** What an epoch or a step reports: loss, metrics, val_*. Values are fetched when they are read, within the hook. */
+export type Logs = Record<string, number>;
+type Wait = void | Promise<void>;
+
+/** Hooks into fit, evaluate and predict, each of which may be asynchronous: the loop waits. One that throws ends the loop. */
+export interface Hooks {
+  onTrainBegin?(logs: Logs): Wait;
+  onTrainEnd?(logs: Logs): Wait;
+  onEpochBegin?(epoch: number, logs: Logs): Wait;
+  onEpochEnd?(epoch: number, logs: Logs): Wait;
+  onTrainBatchBegin?(step: number, logs: Logs): Wait;
+  onTrainBatchEnd?(step: number, logs: Logs): Wait;
+  onTestBegin?(logs: Logs): Wait;
+  onTestEnd?(logs: Logs): Wait;
+  onTestBatchBegin?(step: number, logs: Logs): Wait;
+  onTestBatchEnd?(step: number, logs: Logs): Wait;
+  onPredictBegin?(logs: Logs): Wait;
+  onPredictEnd?(logs: Logs): Wait;
+  onPredictBatchBegin?(step: number, logs: Logs): Wait;
+  onPredictBatchEnd?(step: number, logs: Logs): Wait;
+}
+export interface CallbackParams {
+  epochs: number;
+  /** Steps per epoch, if known. */
+  steps: number | null;
+  verbose: number;
+}
+/** Hooks; `this.model` and `this.params` are set while a loop runs. */
+export type CallbackLike = Hooks & { model?: Model; params?: CallbackParams };
+
+/** A callback to derive from: `class Stop extends et.Callback { onEpochEnd(epoch, logs) { … } }`. */
+export class Callback {
+  declare model: Model;
+  declare params: CallbackParams;
+}
+export interface Callback extends Hooks {}
+
+export const callbacks = {
+  /** Functions as a callback. */
+  lambda: (hooks: Hooks): Callback => Object.assign(new Callback(), hooks),
+};
+
+// ---- How the module calls hooks ----
+
+export function callHook(callback: object, hook: (...given: unknown[]) => unknown, logs: Logs, ...index: number[]): unknown {
+  return hook.call(callback, ...index, logs);
+}
+
+export function assign(callback: object, name: string, value: unknown): void {
+  if (Object.isExtensible(callback)) (callback as Record<string, unknown>)[name] = value;
+}
+
+type Read = (id: number, index: number) => number;
+
+/** Logs whose values are fetched when somebody looks, and kept. */
+class OpenLogs {
+  readonly #read: Read;
+  readonly #id: number;
+  readonly #names: readonly string[];
+  readonly #values: (number | undefined)[] = [];
+  #changed: Set<string> | undefined;
+
+  constructor(read: Read, id: number, names: readonly string[]) {
+    this.#read = read;
+    this.#id = id;
+    this.#names = names;
+    Object.defineProperties(this, propertiesOf(names));
+  }
+
+  static get(logs: OpenLogs, index: number): number {
+    return (logs.#values[index] ??= logs.#read(logs.#id, index));
+  }
+  static set(logs: OpenLogs, index: number, value: number): void {
+    logs.#values[index] = value;
+    (logs.#changed ??= new Set()).add(logs.#names[index] as string);
+  }
+  /** What the hook set: values of these names, or under new ones. */
+  static changes(logs: OpenLogs): [string, number][] {
+    const names = Object.keys(logs);
+    if (!logs.#changed && names.length === logs.#names.length) return [];
+    return names
+      .filter((name) => logs.#changed?.has(name) || !logs.#names.includes(name))
+      .map((name) => [name, (logs as unknown as Logs)[name] as number]);
+  }
+
+  /** So that console.log shows values instead of getters. */
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    return { ...this };
+  }
+}
+
+const properties = new WeakMap<readonly string[], PropertyDescriptorMap>();
+
+/** Getters for these names, made once: the module passes the same array while the names stay the same. */
+function propertiesOf(names: readonly string[]): PropertyDescriptorMap {
+  let result = properties.get(names);
+  if (!result) {
+    result = Object.fromEntries(
+      names.map((name, index) => [
+        name,
+        {
+          enumerable: true,
+          get(this: OpenLogs) {
+            return OpenLogs.get(this, index);
+          },
+          set(this: OpenLogs, value: number) {
+            OpenLogs.set(this, index, value);
+          },
+        },
+      ]),
+    );
+    properties.set(names, result);
+  }
+  return result;
+}
+
+export const makeLogs = (read: Read) => (names: readonly string[], id: number) => new OpenLogs(read, id, names);
+export const changedLogs = (logs: object) => OpenLogs.changes(logs as OpenLogs);

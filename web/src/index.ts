@@ -1,0 +1,49 @@
+/**
+ * Étude: Keras-style training, compiled from C++ to WebAssembly.
+ *
+ *     import * as et from 'etude';
+ *
+ * Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
+ */
+import { family, module, type Family } from './module.js';
+
+export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedData } from './batch.js';
+export { Callback, callbacks, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
+export * as data from './data.js';
+export { EtudeError, type ErrorKind } from './error.js';
+export type { Initializer, Layer, Loss, Metric, Optimizer, Variable } from './etude.mjs';
+export {
+  Model,
+  model,
+  sequential,
+  type BatchOptions,
+  type CompileOptions,
+  type EvaluateOptions,
+  type FitOptions,
+  type History,
+  type PredictOptions,
+} from './model.js';
+export type * from './options.mjs';
+export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
+export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
+
+export const layers: Family<'layers'> = family('layers');
+export const losses: Family<'losses'> = family('losses');
+export const metrics: Family<'metrics'> = family('metrics');
+export const optimizers: Family<'optimizers'> = family('optimizers');
+export const initializers: Family<'initializers'> = family('initializers');
+/** What steps are written in. */
+export const ops: Family<'ops'> = family('ops');
+
+export const {
+  /** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
+  gradients,
+  /** The data behind a Value, in a model compiled with runEagerly. */
+  inspect,
+  /** Makes initial weights, shuffles and dropout reproducible from here on. */
+  setRandomSeed,
+  /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. */
+  setYieldEvery,
+  /** The module's memory, which never shrinks, and how much of it is in use, in bytes. */
+  memory,
+} = module;

@@ -1,0 +1,225 @@
+import { Batch, isGenerator, isNamed, asData, type BatchGenerator, type BatchIterator, type NamedData } from './batch.js';
+import { assign, type CallbackLike } from './callback.js';
+import type * as native from './etude.mjs';
+import { host, module } from './module.js';
+import type * as options from './options.mjs';
+import { defaultVerbose } from './stdout.js';
+import type { Tensor, TensorLike } from './tensor.js';
+import type { StepData, StepLogs, Value } from './value.js';
+
+/** What every epoch reported: one number for each epoch in which the name occurred. */
+export interface History {
+  epoch: number[];
+  history: Record<string, number[]>;
+}
+
+/** x, or several inputs as a list of Tensors, and in the same way y. */
+type Inputs = TensorLike | Tensor[];
+export type FitOptions = options.FitOptions & { sampleWeight?: Inputs };
+export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: Inputs };
+export type BatchOptions = options.BatchOptions & { sampleWeight?: Inputs };
+export type PredictOptions = options.PredictOptions;
+export type CompileOptions = options.CompileOptions;
+type Source = NamedData | BatchGenerator | (() => BatchGenerator);
+
+/**
+ * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of Values.
+ *
+ * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
+ * replayed as compiled code.
+ *
+ *     const model = et.sequential(layers, {
+ *       trainStep(data) {
+ *         const yPred = this.call(data.x, true);
+ *         const loss = this.computeLoss(data, yPred);
+ *         this.optimizer.apply(et.gradients(loss, this.trainableVariables), this.trainableVariables);
+ *         return this.computeMetrics(data, yPred, loss);
+ *       },
+ *     });
+ */
+export class Model {
+  /** For the module. */
+  readonly handle: native.Model;
+  /** What the last fit reported. */
+  history: History | undefined;
+  readonly #steps: options.SequentialOptions;
+
+  /** Use `sequential` or `model`. */
+  constructor(make: (link: Link) => native.Model, steps: options.SequentialOptions) {
+    this.#steps = steps;
+    // The module knows this object only through a weak link: else neither could ever be collected.
+    const weak = new WeakRef(this);
+    this.handle = make((name, ...given) => {
+      const model = weak.deref() as Model;
+      return (model.#steps[name] as (...given: unknown[]) => unknown).call(model, ...given);
+    });
+  }
+
+  /** Says how the model is trained. Keeps the weights. */
+  compile(options: CompileOptions = {}): void {
+    module.compile(this.handle, options);
+  }
+
+  /** Trains, on arrays or on a generator of batches. One loop of a model at a time. */
+  fit(x: Inputs, y?: Inputs, options?: FitOptions): Promise<History>;
+  fit(data: Source, options?: FitOptions): Promise<History>;
+  async fit(...given: Given<FitOptions>): Promise<History> {
+    const [data, options] = this.#arguments(given);
+    this.history = await module.fit(this.handle, data, options);
+    return this.history;
+  }
+
+  /** Loss and metrics over the data: a number, or a list in the order of metricsNames, or with returnDict an object. */
+  evaluate(x: Inputs, y: Inputs | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
+  evaluate(data: Source, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
+  evaluate(x: Inputs, y?: Inputs, options?: EvaluateOptions): Promise<number | number[]>;
+  evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
+  async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
+    const [data, options] = this.#arguments(given);
+    const figures = await module.evaluate(this.handle, data, options);
+    return this.#alive(figures);
+  }
+
+  /** The outputs for all rows of x, joined along the first axis. */
+  async predict(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor> {
+    const [data, rest] = this.#arguments([x, undefined, options]);
+    const outputs = await module.predict(this.handle, data, rest);
+    return this.#alive(outputs);
+  }
+
+  /** One training step on one batch. */
+  trainOnBatch(x: Inputs, y: Inputs | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
+  trainOnBatch(x: Inputs, y?: Inputs, options?: BatchOptions): number | number[];
+  trainOnBatch(x: Inputs, y?: Inputs, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    return module.trainOnBatch(this.handle, new Batch({ x, y, sampleWeight }), options);
+  }
+  /** Loss and metrics of one batch. */
+  testOnBatch(x: Inputs, y: Inputs | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
+  testOnBatch(x: Inputs, y?: Inputs, options?: BatchOptions): number | number[];
+  testOnBatch(x: Inputs, y?: Inputs, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    return module.testOnBatch(this.handle, new Batch({ x, y, sampleWeight }), options);
+  }
+  predictOnBatch(x: TensorLike): Tensor {
+    return module.predictOnBatch(this.handle, x);
+  }
+
+  /** What the model makes of a Value within a step, or of data outside. */
+  call(x: Value, training?: boolean): Value;
+  call(x: TensorLike, training?: boolean): Tensor;
+  call(x: Value | TensorLike, training = false): Value | Tensor {
+    return this.handle.call(x, training) as Value | Tensor;
+  }
+  /** Within a step: the reduced loss of a batch. */
+  computeLoss(data: StepData, yPred: Value): Value {
+    return module.computeLoss(this.handle, data, yPred);
+  }
+  /** Within a step: updates loss and metrics and says what they are so far; what trainStep returns. */
+  computeMetrics(data: StepData, yPred: Value, loss?: Value): StepLogs {
+    return module.computeMetrics(this.handle, data, yPred, loss);
+  }
+
+  /** Adds a layer at the end of a sequential model, or takes the last one away; compile afterwards. */
+  add(layer: native.Layer | Model): void {
+    module.model_add(this.handle, layer as native.Layer);
+  }
+  pop(): void {
+    module.model_pop(this.handle);
+  }
+
+  get name(): string {
+    return this.handle.name;
+  }
+  get built(): boolean {
+    return this.handle.built;
+  }
+  get compiled(): boolean {
+    return module.model_compiled(this.handle);
+  }
+  get layers(): native.Layer[] {
+    return module.model_layers(this.handle);
+  }
+  get optimizer(): native.Optimizer {
+    return module.model_optimizer(this.handle);
+  }
+  get metricsNames(): string[] {
+    return module.model_metricsNames(this.handle);
+  }
+  get variables(): native.Variable[] {
+    return this.handle.variables;
+  }
+  get trainableVariables(): native.Variable[] {
+    return this.handle.trainableVariables;
+  }
+  get nonTrainableVariables(): native.Variable[] {
+    return this.handle.nonTrainableVariables;
+  }
+  get trainable(): boolean {
+    return this.handle.trainable;
+  }
+  set trainable(trainable: boolean) {
+    this.handle.trainable = trainable;
+  }
+  /** Set by a callback: fit stops after this epoch. */
+  get stopTraining(): boolean {
+    return module.model_stopTraining(this.handle);
+  }
+  set stopTraining(stop: boolean) {
+    module.model_setStopTraining(this.handle, stop);
+  }
+
+  getLayer(nameOrIndex: string | number): native.Layer {
+    return module.getLayer(this.handle, nameOrIndex);
+  }
+  getWeights(): Tensor[] {
+    return this.handle.getWeights();
+  }
+  setWeights(weights: TensorLike[]): void {
+    this.handle.setWeights(weights);
+  }
+  countParams(): number {
+    return this.handle.countParams();
+  }
+  /** Builds the layers for inputs of this shape, batch axis included (-1 for any). */
+  build(inputShape: readonly number[]): void {
+    module.build(this.handle, inputShape);
+  }
+  /** Prints layers, output shapes and parameters as Keras does: to stdout, or through printFn. */
+  summary({ printFn }: { printFn?: (text: string) => void } = {}): void {
+    module.summary(this.handle, printFn);
+  }
+
+  /** Data and options of a loop; callbacks get to know the model. */
+  #arguments<Options extends LoopOptions>(given: Given<Options>): [Batch | BatchIterator, Options] {
+    const [first, second, third] = given;
+    const isSource = typeof first === 'function' || isGenerator(first) || isNamed(first);
+    const { sampleWeight, ...rest } = ((isSource ? second : third) ?? third ?? {}) as LoopOptions;
+    const data = isSource ? asData(first as Source) : new Batch({ x: first, y: second as Inputs | undefined, sampleWeight });
+    for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
+    return [data, { verbose: defaultVerbose, ...rest } as Options];
+  }
+
+  /** Lets nobody collect this model before here. */
+  #alive<T>(result: T): T {
+    void this.handle;
+    return result;
+  }
+}
+host['Model'] = Model;
+
+interface LoopOptions {
+  callbacks?: CallbackLike[] | undefined;
+  sampleWeight?: Inputs | undefined;
+}
+type Given<Options> = [x: Inputs | Source, y?: Inputs | Options | undefined, options?: Options | undefined];
+type Figures = number | number[] | Record<string, number>;
+type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
+
+/** Layers one after the other, built on the first batch; with options also steps written in JavaScript. */
+export function sequential(layers: (native.Layer | Model)[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
+  return new Model((link) => module.model_sequential(layers as native.Layer[], options, link), options);
+}
+
+/** A model whose `call` is a function of Values. `layers` lists those that it uses: they are trained and saved with it. */
+export function model(options: options.ModelOptions & ThisType<Model>): Model {
+  return new Model((link) => module.model_free(options, link), options);
+}

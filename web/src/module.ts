@@ -1,0 +1,54 @@
+/** The WebAssembly module, loaded when the package is imported, and what it calls in JavaScript. */
+import { asData } from './batch.js';
+import { assign, callHook, changedLogs, makeLogs } from './callback.js';
+import { EtudeError, Thrown, attempt, describe } from './error.js';
+import createEtude, { type MainModule } from './etude.mjs';
+import { isTerminal, toLines, toTerminal } from './stdout.js';
+import { Tensor, tensor } from './tensor.js';
+import { nextTurn } from './turn.js';
+import { Value } from './value.js';
+
+/** What bindings/ finds by these names. */
+export const host: Record<string, unknown> = {
+  EtudeError,
+  Tensor,
+  Thrown,
+  Value,
+  asData,
+  assign,
+  attempt,
+  callHook,
+  changedLogs,
+  describe,
+  makeLogs: makeLogs((id, index) => module.readLog(id, index)),
+  nextTurn,
+  tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),
+  whenSettled(promise: Promise<unknown>, id: number) {
+    promise.then(
+      (value) => module.settle(id, true, value),
+      (error: unknown) => module.settle(id, false, error),
+    );
+  },
+};
+
+interface Terminal {
+  TTY: { default_tty_ops: { put_char: (tty: unknown, byte: number | null) => void } };
+}
+
+export const module: MainModule = await createEtude({
+  host,
+  ...(isTerminal
+    ? { preRun: [({ TTY }: Terminal) => void (TTY.default_tty_ops.put_char = (_, byte) => toTerminal(byte))] }
+    : { stdout: toLines }),
+});
+
+/** The functions of one family, et.ops or et.layers: all that the module has under that name. */
+export type Family<Name extends string> = {
+  readonly [Key in keyof MainModule as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
+};
+export function family<Name extends string>(name: Name): Family<Name> {
+  const members = Object.entries(module)
+    .filter(([key]) => key.startsWith(`${name}_`))
+    .map(([key, member]) => [key.slice(name.length + 1), member]);
+  return Object.freeze(Object.fromEntries(members)) as Family<Name>;
+}
