@@ -48,7 +48,7 @@ test('trains, draws curves and names images', async (t) => {
   assert.equal(await page.locator('#gallery li').count(), 24);
   assert.ok((await page.locator('#gallery li.right').count()) > 12);
   const right = await number(page, '#verdict');
-  assert.equal((right / 100).toFixed(1), (await text(page, '#accuracy')).replace('%', ''), 'what it named rightly is its accuracy');
+  assert.equal((right / 100).toFixed(1), (await text(page, '#accuracy')).replace('%', ''), 'what it named correctly is its accuracy');
 
   const turns = (await page.evaluate('turns')).map(({ began, ended }) => ended - began);
   const step = (1000 * 128) / (await number(page, '#rate'));
@@ -90,7 +90,7 @@ for (const [name, options] of [
   test(`looks right: ${name}`, async () => {
     const page = await open('?samples=6000&epochs=2', options);
     await page.click('#train');
-    await page.waitForFunction(() => document.querySelector('#verdict').textContent.includes('rightly'), null, patience);
+    await page.waitForFunction(() => document.querySelector('#verdict').textContent.includes('correctly'), null, patience);
     const [content, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(content <= screen, `${content} pixels wide on a screen of ${screen}`);
     await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });

@@ -102,7 +102,7 @@ async function main() {
     probabilities = (await model.predict(testSet.x, { batchSize: 1000 })).data as Float32Array;
     let right = 0;
     for (let image = 0; image < labels.length; ++image) right += Number(guessOf(probabilities, image) === labels[image]);
-    say('verdict', `${right.toLocaleString('en')} of ${labels.length.toLocaleString('en')} held-out images named rightly.`);
+    say('verdict', `${right.toLocaleString('en')} of ${labels.length.toLocaleString('en')} held-out images named correctly.`);
     button.others.disabled = button.mistakes.disabled = false;
     choose();
     enter('ready', model.stopTraining ? 'Stopped. The model is as good as it got.' : 'Trained.');
