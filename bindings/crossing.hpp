@@ -167,6 +167,7 @@ template <Held T> struct Crossing<std::shared_ptr<T>> {
 };
 
 template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where);
+template <> inline std::string Crossing<LayerPtr>::given() { return "LayerLike"; }
 
 template <> struct Crossing<Variable> {
   static Variable from(const val& value, const Where& where);

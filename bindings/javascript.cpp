@@ -13,7 +13,7 @@ std::string_view name_of(ErrorKind kind) {
 }
 
 val etude_error(const char* text, ErrorKind kind) {
-  return host("EtudeError").new_(std::string(text), std::string(name_of(kind)));
+  return host("nativeError")(std::string(text), std::string(name_of(kind)));
 }
 
 std::map<unsigned, std::shared_ptr<Settlement>> awaited;

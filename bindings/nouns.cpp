@@ -11,6 +11,9 @@ template <class T> emscripten::class_<T> held() {
   return bound;
 }
 
+/// A Value within a step; data outside.
+struct ValueOrData : val {};
+
 /// A layer of a Value within a step, or of data outside.
 val call_layer(Layer& layer, val x, bool training) {
   if (Crossing<Value>::is(x)) return to_js(layer(from_js<Value>(x, {"Layer.call", "x"}), training));
@@ -19,12 +22,17 @@ val call_layer(Layer& layer, val x, bool training) {
 
 /// The value of a variable within a step; what it is after it.
 Value read(Variable& variable) { return Graph::current().read(variable); }
-void assign(Variable& variable, val value) {
+void assign(Variable& variable, ValueOrData value) {
   if (!Crossing<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
   Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));
 }
 
 }  // namespace
+
+template <> struct Crossing<ValueOrData> {
+  static ValueOrData from(const val& value, const Where&) { return {value}; }
+  static std::string given() { return "Value | TensorLike"; }
+};
 
 EMSCRIPTEN_BINDINGS(nouns) {
   auto variable = held<Variable>();

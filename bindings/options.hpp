@@ -78,7 +78,7 @@ template <> struct Crossing<std::function<void(std::string_view)>> {
       where.wrong(function, "a function of a string", "pass one, such as console.log");
     return [function](std::string_view text) { call(function, std::string(text)); };
   }
-  static std::string given() { return "(text: string) => void"; }
+  static std::string given() { return "((text: string) => void)"; }
 };
 
 /// The declarations of all options structs that were bound, by name.

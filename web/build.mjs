@@ -1,7 +1,7 @@
 // Builds the package: the WebAssembly module from the folder $ETUDE_MODULE, the options' types that it prints, and the
 // TypeScript compiled to dist/.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,20 +19,26 @@ copyFileSync(join(from, 'etude.wasm'), 'wasm/etude.wasm');
 
 // Both declare types by names that are explained in web/src/types.ts.
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
-const { readFileSync } = await import('node:fs');
 const { default: createEtude } = await import(pathToFileURL(join(from, 'etude.mjs')).href);
 const options = (await createEtude()).optionTypes();
 const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
 const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer'];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, TensorLike, Value') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, LayerLike, StepData, StepLogs, TensorLike, Value') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, DType, DataLike, History, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
+  imports('Batch, DType, DataLike, History, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
-    readFileSync(join(from, 'etude.d.ts'), 'utf8').replaceAll(' | undefined)', ')'),
+    readFileSync(join(from, 'etude.d.ts'), 'utf8')
+      // Emscripten's own exports, and what frees a handle: neither is for users.
+      .replace(/declare namespace RuntimeExports \{[^]*?\n\}\n/, '')
+      .replace('typeof RuntimeExports & ', '')
+      .replaceAll('  delete(): void;\n', '')
+      // Embind has no overloads.
+      .replace('call(x: unknown, training?: boolean): unknown;', (call) =>
+        ['Value, Value', 'TensorLike, Tensor'].map((pair) => pair.split(', ').reduce((text, type) => text.replace('unknown', type), call)).join('\n  ')),
 );
 
 execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc')], { stdio: 'inherit' });

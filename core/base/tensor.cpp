@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace etude {
@@ -17,9 +18,13 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 }  // namespace
 
 Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
-  for (std::int64_t extent : shape)
+  double wanted = size_of(dtype);  // cannot wrap around
+  for (std::int64_t extent : shape) {
     check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape,
           " - expected extents of 0 or more - check the sizes.");
+    wanted *= static_cast<double>(extent);
+  }
+  if (wanted > static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
   data_ = allocate(bytes());
   std::memset(data_.get(), 0, bytes());
 }

@@ -1,6 +1,8 @@
 #include "etude/execution/lowering.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <new>
 
 #include "etude/base/error.hpp"
 #include "etude/execution/memory.hpp"
@@ -147,7 +149,10 @@ int Lowering::root(int block) const {
 }
 
 std::size_t Lowering::bytes_of(NodeId node) const {
-  return static_cast<std::size_t>(graph_.node(node).shape.size()) * size_of(graph_.node(node).dtype);
+  const auto elements = static_cast<std::uint64_t>(graph_.node(node).shape.size());
+  const std::size_t size = size_of(graph_.node(node).dtype);
+  if (elements > std::numeric_limits<std::ptrdiff_t>::max() / size) throw std::bad_alloc();
+  return static_cast<std::size_t>(elements) * size;
 }
 
 /// Keeps a node's block, if it lies in one, until `position`.

@@ -1,6 +1,7 @@
 #include "etude/execution/memory.hpp"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 
 namespace etude {
@@ -23,6 +24,7 @@ Layout lay_out(const std::vector<Lifetime>& blocks) {
       offset = std::max(offset, layout.offsets[other] + (blocks[other].bytes + 63) / 64 * 64);
     }
     layout.offsets[block] = offset;
+    if (offset + bytes < bytes) throw std::bad_alloc();  // more than can be addressed
     layout.bytes = std::max(layout.bytes, offset + bytes);
     placed.insert(std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return layout.offsets[p]; }),
                   block);

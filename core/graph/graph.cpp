@@ -11,7 +11,9 @@ namespace {
 
 thread_local Graph* current_graph = nullptr;
 
-std::size_t mixed(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15u + (seed >> 29); }
+std::size_t mixed(std::size_t seed, std::size_t value) {
+  return (seed ^ value) * static_cast<std::size_t>(0x9E3779B97F4A7C15u) + (seed >> 29);
+}
 
 /// Equal nodes hash alike. Leaves also mix in their payload, for there are many of them without operands.
 std::size_t hash_of(const Op& op, std::span<const Value> inputs) {

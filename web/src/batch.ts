@@ -12,8 +12,8 @@ export interface NamedData {
 export type BatchLike = NamedData | Tensor | readonly [TensorLike, TensorLike?, TensorLike?];
 /** Batches one after the other, now or later. */
 export type BatchGenerator = Iterable<BatchLike> | AsyncIterable<BatchLike>;
-/** What validationData may be. */
-export type DataLike = BatchLike | BatchGenerator;
+/** Data of a loop, and what validationData may be: arrays, a generator of batches, or a function that makes one. */
+export type DataLike = BatchLike | BatchGenerator | (() => BatchGenerator);
 
 /** What the module reads: lists of Tensors. */
 export class Batch {
@@ -77,7 +77,7 @@ export function asBatch(value: BatchLike): Batch {
   return new Batch({ x, y, sampleWeight });
 }
 
-export function asData(value: Batch | DataLike | (() => BatchGenerator)): Batch | BatchIterator {
+export function asData(value: DataLike): Batch | BatchIterator {
   if (typeof value === 'function') return asData(value());
   return isGenerator(value) ? new BatchIterator(value) : asBatch(value);
 }

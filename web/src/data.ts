@@ -1,4 +1,4 @@
-import { fail } from './error.js';
+import { describe, fail } from './error.js';
 import { module } from './module.js';
 import type { Tensor } from './tensor.js';
 
@@ -27,6 +27,8 @@ export async function readIdx(source: string | URL | Blob | Uint8Array): Promise
 async function read(source: string | URL | Blob | Uint8Array): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer());
+  if (typeof source !== 'string' && !(source instanceof URL))
+    fail('value', 'readIdx', `${describe(source)} - expected a URL, a path in Node.js, a Blob or a Uint8Array - pass one.`);
   const inNode = typeof process === 'object' && Boolean(process.versions?.node);
   if (inNode && !/^(https?|data|blob):/.test(String(source))) {
     const { readFile } = await import('node:fs/promises');

@@ -16,6 +16,27 @@ export function fail(kind: ErrorKind, where: string, text: string): never {
   throw new EtudeError(`[${where}] ${text}`, kind);
 }
 
+/** An error that C++ throws. What lies between it and the JavaScript that called is not shown. */
+export function nativeError(message: string, kind: ErrorKind): EtudeError {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 50;
+  const error = new EtudeError(message, kind);
+  Error.stackTraceLimit = limit;
+  if (error.stack) error.stack = error.stack.split('\n').filter((line) => !/wasm:\/\/|wasm-function|\/etude\.mjs:/.test(line)).join('\n');
+  return error;
+}
+
+/** Waits for a loop. An error of Étude that comes later, when nobody is on the stack any more, still leads to the caller. */
+export async function led<T>(loop: () => Promise<T>): Promise<T> {
+  const caller = new Error().stack?.split('\n').slice(1) ?? [];
+  try {
+    return await loop();
+  } catch (error) {
+    if (error instanceof EtudeError && error.stack && !error.stack.includes(caller.at(-1) ?? '')) error.stack += `\n${caller.join('\n')}`;
+    throw error;
+  }
+}
+
 /** What a function threw that C++ called: a JavaScript exception must not unwind C++ frames. */
 export class Thrown {
   constructor(readonly error: unknown) {}

@@ -21,6 +21,7 @@ export {
   type EvaluateOptions,
   type FitOptions,
   type History,
+  type LayerLike,
   type PredictOptions,
 } from './model.js';
 export type * from './options.mjs';

@@ -1,5 +1,6 @@
-import { Batch, isGenerator, isNamed, asData, type BatchGenerator, type BatchIterator, type NamedData } from './batch.js';
+import { Batch, isGenerator, isNamed, type BatchGenerator, type DataLike, type NamedData } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
+import { led } from './error.js';
 import type * as native from './etude.mjs';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
@@ -13,6 +14,8 @@ export interface History {
   history: Record<string, number[]>;
 }
 
+/** What a model can be made of: layers, and models among them. */
+export type LayerLike = native.Layer | Model;
 /** x, or several inputs as a list of Tensors, and in the same way y. */
 type Inputs = TensorLike | Tensor[];
 export type FitOptions = options.FitOptions & { sampleWeight?: Inputs };
@@ -65,7 +68,7 @@ export class Model {
   fit(data: Source, options?: FitOptions): Promise<History>;
   async fit(...given: Given<FitOptions>): Promise<History> {
     const [data, options] = this.#arguments(given);
-    this.history = await module.fit(this.handle, data, options);
+    this.history = await led(() => module.fit(this.handle, data, options));
     return this.history;
   }
 
@@ -76,14 +79,14 @@ export class Model {
   evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
   async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
     const [data, options] = this.#arguments(given);
-    const figures = await module.evaluate(this.handle, data, options);
+    const figures = await led(() => module.evaluate(this.handle, data, options));
     return this.#alive(figures);
   }
 
   /** The outputs for all rows of x, joined along the first axis. */
   async predict(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor> {
     const [data, rest] = this.#arguments([x, undefined, options]);
-    const outputs = await module.predict(this.handle, data, rest);
+    const outputs = await led(() => module.predict(this.handle, data, rest));
     return this.#alive(outputs);
   }
 
@@ -107,7 +110,7 @@ export class Model {
   call(x: Value, training?: boolean): Value;
   call(x: TensorLike, training?: boolean): Tensor;
   call(x: Value | TensorLike, training = false): Value | Tensor {
-    return this.handle.call(x, training) as Value | Tensor;
+    return this.handle.call(x as Value, training) as Value | Tensor;
   }
   /** Within a step: the reduced loss of a batch. */
   computeLoss(data: StepData, yPred: Value): Value {
@@ -119,8 +122,8 @@ export class Model {
   }
 
   /** Adds a layer at the end of a sequential model, or takes the last one away; compile afterwards. */
-  add(layer: native.Layer | Model): void {
-    module.model_add(this.handle, layer as native.Layer);
+  add(layer: LayerLike): void {
+    module.model_add(this.handle, layer);
   }
   pop(): void {
     module.model_pop(this.handle);
@@ -189,13 +192,13 @@ export class Model {
   }
 
   /** Data and options of a loop; callbacks get to know the model. */
-  #arguments<Options extends LoopOptions>(given: Given<Options>): [Batch | BatchIterator, Options] {
+  #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
     const [first, second, third] = given;
     const isSource = typeof first === 'function' || isGenerator(first) || isNamed(first);
     const { sampleWeight, ...rest } = ((isSource ? second : third) ?? third ?? {}) as LoopOptions;
-    const data = isSource ? asData(first as Source) : new Batch({ x: first, y: second as Inputs | undefined, sampleWeight });
+    const data = isSource ? (first as Source) : new Batch({ x: first, y: second as Inputs | undefined, sampleWeight });
     for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
-    return [data, { verbose: defaultVerbose, ...rest } as Options];
+    return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
 
   /** Lets nobody collect this model before here. */
@@ -209,14 +212,15 @@ host['Model'] = Model;
 interface LoopOptions {
   callbacks?: CallbackLike[] | undefined;
   sampleWeight?: Inputs | undefined;
+  verbose?: unknown;
 }
 type Given<Options> = [x: Inputs | Source, y?: Inputs | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
 type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
 
 /** Layers one after the other, built on the first batch; with options also steps written in JavaScript. */
-export function sequential(layers: (native.Layer | Model)[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
-  return new Model((link) => module.model_sequential(layers as native.Layer[], options, link), options);
+export function sequential(layers: LayerLike[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
+  return new Model((link) => module.model_sequential(layers, options, link), options);
 }
 
 /** A model whose `call` is a function of Values. `layers` lists those that it uses: they are trained and saved with it. */

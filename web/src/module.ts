@@ -1,16 +1,15 @@
 /** The WebAssembly module, loaded when the package is imported, and what it calls in JavaScript. */
 import { asData } from './batch.js';
 import { assign, callHook, changedLogs, makeLogs } from './callback.js';
-import { EtudeError, Thrown, attempt, describe } from './error.js';
+import { Thrown, attempt, describe, nativeError } from './error.js';
 import createEtude, { type MainModule } from './etude.mjs';
-import { isTerminal, toLines, toTerminal } from './stdout.js';
+import { isTerminal, write } from './stdout.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
 import { Value } from './value.js';
 
 /** What bindings/ finds by these names. */
 export const host: Record<string, unknown> = {
-  EtudeError,
   Tensor,
   Thrown,
   Value,
@@ -20,7 +19,9 @@ export const host: Record<string, unknown> = {
   callHook,
   changedLogs,
   describe,
+  isTerminal,
   makeLogs: makeLogs((id, index) => module.readLog(id, index)),
+  nativeError,
   nextTurn,
   tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),
   whenSettled(promise: Promise<unknown>, id: number) {
@@ -29,18 +30,10 @@ export const host: Record<string, unknown> = {
       (error: unknown) => module.settle(id, false, error),
     );
   },
+  write,
 };
 
-interface Terminal {
-  TTY: { default_tty_ops: { put_char: (tty: unknown, byte: number | null) => void } };
-}
-
-export const module: MainModule = await createEtude({
-  host,
-  ...(isTerminal
-    ? { preRun: [({ TTY }: Terminal) => void (TTY.default_tty_ops.put_char = (_, byte) => toTerminal(byte))] }
-    : { stdout: toLines }),
-});
+export const module: MainModule = await createEtude({ host });
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
 export type Family<Name extends string> = {

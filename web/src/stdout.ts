@@ -1,28 +1,20 @@
-/** Where the progress bar goes: the terminal at once, so that it moves; elsewhere line by line. */
+/** Where the progress bar and warnings go: in Node.js to its stdout and stderr, in a page to the console. */
 const inNode = typeof process === 'object' && typeof process.stdout?.write === 'function';
 export const isTerminal = inNode && process.stdout.isTTY === true;
 /** Keras's default is a bar; in a page nobody looks at one. */
 export const defaultVerbose = inNode ? 'auto' : 0;
 
-const decoder = new TextDecoder();
-let bytes: number[] = [];
+const lines = [1, 2].map(() => ({ decoder: new TextDecoder(), begun: '' }));
 
-function take(): string {
-  const text = decoder.decode(Uint8Array.from(bytes), { stream: true });
-  bytes = [];
-  return text;
-}
-
-/** Takes one byte of stdout that is no terminal. */
-export function toLines(byte: number | null): void {
-  if (byte !== null && byte !== 10) bytes.push(byte);
-  else if (inNode) process.stdout.write(`${take()}\n`);
-  else console.log(take());
-}
-
-/** Takes one byte for the terminal. */
-export function toTerminal(byte: number | null): void {
-  if (byte === null) return;
-  if (bytes.length === 0) queueMicrotask(() => process.stdout.write(take()));
-  bytes.push(byte);
+/** Takes what C++ wrote to stdout (1) or stderr (2). */
+export function write(fd: number, bytes: Uint8Array): void {
+  if (inNode) {
+    process[fd === 2 ? 'stderr' : 'stdout'].write(bytes);
+    return;
+  }
+  const line = lines[fd - 1];
+  if (!line) return;
+  const texts = (line.begun + line.decoder.decode(bytes, { stream: true })).split('\n');
+  line.begun = texts.pop() ?? '';
+  for (const text of texts) console[fd === 2 ? 'warn' : 'log'](text);
 }

@@ -1,0 +1,18 @@
+// The READMEs show exactly what the demos run: what stands between two lines `// README` of each is in them.
+import { readFileSync } from 'node:fs';
+
+const root = new URL('..', import.meta.url);
+const read = (file) => readFileSync(new URL(file, root), 'utf8');
+const shownIn = {
+  'demo/native/fashion_mnist.cpp': ['README.md'],
+  'demo/node/fashion_mnist.mjs': ['README.md', 'web/README.md'],
+};
+
+for (const [demo, readmes] of Object.entries(shownIn)) {
+  const [, shown, ...rest] = read(demo).split(/^ *\/\/ README\n/m);
+  for (const readme of readmes) {
+    if (rest.length === 1 && read(readme).includes(shown.trim())) continue;
+    console.error(`${readme} does not show what stands between the marks of ${demo} - copy it there`);
+    process.exitCode = 1;
+  }
+}

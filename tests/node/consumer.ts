@@ -1,0 +1,61 @@
+// What a user of TypeScript writes; it only has to compile, in strict mode.
+import * as et from 'etude';
+import type { FitOptions, History, Hooks, Logs } from 'etude';
+
+class Watch extends et.Callback {
+  best = Infinity;
+  override onEpochEnd(epoch: number, logs: Logs): void {
+    const loss = logs['loss'] ?? NaN;
+    if (loss < this.best) this.best = loss;
+    else this.model.stopTraining = epoch > 2;
+  }
+}
+
+function* batches(): Generator<[et.Tensor, et.Tensor]> {
+  yield [et.tensor([[1, 2]]), et.tensor([[3]])];
+}
+async function* later() {
+  yield { x: et.tensor(new Float32Array(2), [1, 2]), y: [[1]] };
+}
+
+const dense = et.layers.dense({ units: 8, activation: 'relu', kernelInitializer: et.initializers.heNormal({ seed: 1 }) });
+const model: et.Model = et.sequential([et.layers.flatten(), dense, et.sequential([et.layers.dropout({ rate: 0.5 })]), et.layers.dense({ units: 1 })], {
+  name: 'consumer',
+  trainStep(data) {
+    const yPred = this.call(data.x, true);
+    const loss = et.ops.mean(et.ops.square(et.ops.subtract(data.y, yPred)));
+    const gradients: (et.Value | null)[] = et.gradients(loss, this.trainableVariables);
+    this.optimizer.apply(gradients, this.trainableVariables);
+    return this.computeMetrics(data, yPred, loss);
+  },
+});
+const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });
+model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yTrue, yPred) => et.ops.mean(et.ops.subtract(yTrue, yPred)), metrics: ['mae', et.metrics.accuracy()] });
+
+const hooks: Hooks = { onTrainBatchEnd: async (step, logs) => console.log(step, logs['loss']) };
+const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks)], validationData: later, shuffle: 'batch' };
+export async function train(): Promise<number> {
+  const history: History = await model.fit(new Float32Array(8), [[1], [2]], options);
+  await model.fit(batches(), { stepsPerEpoch: 2 });
+  await model.fit(later, { validationData: [et.tensor([1]), et.tensor([1])] });
+  const figures: number | number[] = await model.evaluate([[1]], [[1]]);
+  const named: Record<string, number> = await model.evaluate([[1]], [[1]], { returnDict: true });
+  const outputs: et.Tensor = await model.predict(later());
+  const called: et.Tensor = dense.call(outputs);
+  model.trainableVariables[0]?.assign(called);
+  const x: et.Tensor = await et.data.readIdx(new URL('https://example.org/x.gz'));
+  residual.setWeights([...model.getWeights(), x, new Float32Array(3)]);
+  try {
+    model.summary({ printFn: (text) => console.log(text) });
+  } catch (error) {
+    if (error instanceof et.EtudeError && error.kind === 'state') console.log(error.message);
+  }
+  return history.history['loss']?.[0] ?? named['loss'] ?? (Array.isArray(figures) ? (figures[0] ?? 0) : figures);
+}
+
+// @ts-expect-error: no such option
+model.compile({ optimiser: 'adam' });
+// @ts-expect-error: not a number
+et.layers.dense({ units: 'eight' });
+// @ts-expect-error: no such op
+et.ops.frobnicate;

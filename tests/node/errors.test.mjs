@@ -1,0 +1,127 @@
+// Bad input: each is an EtudeError that says what came, what was expected and what to do; the module works on after it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as et from 'etude';
+import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
+
+const quiet = { verbose: 0 };
+const x = waves([8, 3]);
+const y = signsOf(x);
+
+const model = twoDense();
+model.compile(mse());
+await model.fit(x, y, quiet);
+const fit = (options) => model.fit(x, y, { ...quiet, ...options });
+const compiled = (options) => () => twoDense().compile(options);
+const classifier = (units, options) => {
+  const model = et.sequential([et.layers.dense({ units, activation: 'softmax' })]);
+  model.compile({ loss: 'sparse_categorical_crossentropy', ...options });
+  return model;
+};
+
+const table = {
+  'rows of another width': [() => model.predict(waves([8, 4]), quiet), 'shape', '[8, 4]', '3'],
+  'a vector where rows are expected': [() => summing().predict([], quiet), 'data'],
+  'no x at all': [() => model.fit(undefined, y, quiet), 'data', 'x = undefined'],
+  'text for data': [() => model.fit('text', y, quiet), 'data', '"text"'],
+  'no rows': [() => model.fit(new et.Tensor(new Float32Array(0), [0, 3]), new et.Tensor(new Float32Array(0), [0, 1]), quiet), 'data', 'at least one sample'],
+  'y longer than x': [() => model.fit(x, waves([9, 1]), quiet), 'data', 'x sizes: 8', 'y sizes: 9'],
+  'y of another shape': [() => model.fit(x, waves([8, 5]), quiet), 'shape', '5'],
+  'no y': [() => model.fit(x, undefined, quiet), 'data', 'Target data is missing'],
+  'options for y': [() => model.fit(x, { epochs: 2 }), 'data', 'epochs'],
+  'sample weights that are too few': [() => fit({ sampleWeight: [1] }), 'data', 'sample_weight sizes: 1'],
+  'a tensor of an unknown dtype': [() => model.fit(new et.Tensor(new Float32Array(24), [8, 3], 'float7'), y, quiet), 'dtype', 'float7'],
+  'bool where floats are needed': [() => model.fit(x, y, { ...quiet, validationData: [new BigInt64Array(3), y] }), 'dtype', 'BigInt64Array'],
+
+  'an unknown loss': [compiled({ loss: 'mean_square_error' }), 'value', '"mean_square_error"', 'mean_squared_error', 'sparse_categorical_crossentropy'],
+  'an unknown optimizer': [compiled({ optimizer: 'adagradient', loss: 'mse' }), 'value', '"adagradient"', 'sgd', 'rmsprop', 'adam'],
+  'an unknown metric': [compiled({ loss: 'mse', metrics: ['acuracy'] }), 'value', '"acuracy"', 'accuracy'],
+  'an unknown activation': [() => et.layers.dense({ units: 1, activation: 'rellu' }), 'value', '"rellu"', 'relu'],
+  'an unknown initializer': [() => et.layers.dense({ units: 1, kernelInitializer: 'gloro' }).call([[1]]), 'value', '"gloro"', 'glorot_uniform'],
+  'a loss for an optimizer': [compiled({ optimizer: et.losses.meanSquaredError() }), 'value', 'optimizer', 'Loss'],
+  'metrics that are no list': [compiled({ metrics: 'accuracy' }), 'value', 'metrics = "accuracy"', 'an array'],
+  'an unknown option of compile': [compiled({ optimiser: 'adam' }), 'value', '"optimiser"', 'optimizer, loss, metrics'],
+  'an unknown option of fit': [() => fit({ batch_size: 3 }), 'value', '[fit]', '"batch_size"', 'batchSize, epochs'],
+  'an unknown option of a layer': [() => et.layers.dense({ unit: 3 }), 'value', '[layers.dense]', '"unit"', 'units'],
+  'an unknown option of an optimizer': [() => et.optimizers.sgd({ lr: 3 }), 'value', '"lr"', 'learningRate'],
+  'an unknown option of a model': [() => et.sequential([], { train_step() {} }), 'value', '"train_step"', 'trainStep'],
+  'options that are no object': [() => et.layers.dense(3), 'value', '3', 'units'],
+  'no options where some are needed': [() => et.layers.dense(), 'value', 'units'],
+
+  'a batch size that is not a number': [() => fit({ batchSize: NaN }), 'value', 'batchSize = NaN', 'a whole number'],
+  'a batch size of 0': [() => fit({ batchSize: 0 }), 'value', '0'],
+  'a fraction for a batch size': [() => fit({ batchSize: 2.5 }), 'value', 'batchSize = 2.5'],
+  'text for a batch size': [() => fit({ batchSize: '32' }), 'value', 'batchSize = "32"'],
+  'fewer than no epochs': [() => fit({ epochs: -1 }), 'value', 'epochs'],
+  'endless epochs': [() => fit({ epochs: Infinity }), 'value', 'epochs = Infinity'],
+  'a split of everything': [() => fit({ validationSplit: 1 }), 'value', 'validation_split'],
+  'no steps per epoch': [() => fit({ stepsPerEpoch: 0 }), 'value', '0'],
+  'an unknown way to shuffle': [() => fit({ shuffle: 'rows' }), 'value', '"rows"', '"batch"'],
+  'an unknown verbosity': [() => fit({ verbose: 7 }), 'value', '7'],
+  'callbacks that are no list': [() => fit({ callbacks: {} }), 'value', 'callbacks', 'an array'],
+  'a callback that is no object': [() => fit({ callbacks: ['early'] }), 'value', 'callbacks[0] = "early"'],
+  'validation data that are none': [() => fit({ validationData: 3 }), 'data'],
+  'a learning rate that is not finite': [() => et.optimizers.adam({ learningRate: Infinity }), 'value', 'inf'],
+  'a learning rate that is not a number': [() => et.optimizers.adam({ learningRate: NaN }), 'value', 'learningRate = NaN'],
+  'a negative learning rate, later': [() => { model.optimizer.learningRate = -1; }, 'value', '-1'],
+  'a negative number of units': [() => et.layers.dense({ units: -3 }), 'value', '-3'],
+  'a layer without units': [() => et.layers.dense({}), 'value', 'units'],
+  'a dropout of everything': [() => et.layers.dropout({ rate: 1.5 }), 'value', '1.5'],
+  'no steps per execution': [compiled({ loss: 'mse', stepsPerExecution: 0 }), 'value', 'steps_per_execution'],
+
+  'fit before compile': [() => twoDense().fit(x, y, quiet), 'state', '[fit]', 'compile'],
+  'evaluate before compile': [() => twoDense().evaluate(x, y, quiet), 'state', '[evaluate]', 'compile'],
+  'an optimizer before compile': [() => twoDense().optimizer, 'state', 'compile'],
+  'no loss': [async () => { const model = twoDense(); model.compile(); await model.fit(x, y, quiet); }, 'state', 'No loss'],
+  'a label that is no class': [() => classifier(2).fit([[1], [2]], [0.5, 1, 1], quiet), 'data'],
+  'weights that are too few': [() => model.setWeights([[1]]), 'value', '4', '1'],
+  'weights of another shape': [() => model.setWeights(model.getWeights().reverse()), 'shape', '[1]', '[3, 4]'],
+  'a layer that is none': [() => et.sequential(['dense']), 'value', 'layers[0] = "dense"', 'a layer'],
+  'layers that are no list': [() => et.sequential(et.layers.flatten()), 'value', 'an array'],
+  'an unknown layer': [() => model.getLayer('nobody'), 'value', '"nobody"'],
+  'a layer out of range': [() => model.getLayer(7), 'value', '7'],
+  'a model without call': [() => et.model({ layers: [] }), 'value', 'call'],
+  'adding to a model that is no list': [() => et.model({ call: (x) => x }).add(et.layers.flatten()), 'state', 'sequential'],
+  'a seed that is none': [() => et.setRandomSeed('seed'), 'value', 'seed = "seed"'],
+  'a negative time': [() => et.setYieldEvery(-1), 'value', '-1'],
+  'an op outside a step': [() => et.ops.add(1, 2), 'value', 'ops.add'],
+};
+for (const [name, [action, kind, ...texts]] of Object.entries(table))
+  test(`refuses ${name}`, () => assertError(action, kind, ...texts));
+
+test('after all that the model is as it was, and trains', async () => {
+  const { history } = await fit({});
+  assert.ok(Number.isFinite(history.loss[0]));
+  assert.ok(weightsOf(model).every(Number.isFinite));
+});
+
+test('one loop of a model at a time; another model may train meanwhile', async () => {
+  const other = twoDense();
+  other.compile(mse());
+  et.setYieldEvery(0);
+  const first = fit({ epochs: 3, batchSize: 1 });
+  const second = fit({}).then(() => assert.fail('two fits at once'), (error) => error);
+  const third = other.fit(x, y, quiet);
+  const error = await second;
+  await assertError(() => { throw error; }, 'state', 'another fit()');
+  await assertError(() => model.compile(mse()), 'state', 'while a loop runs');
+  assert.equal((await model.predict(x, quiet)).size, 8, 'predict is welcome at any time');
+  assert.equal((await first).history.loss.length, 3);
+  await third;
+  et.setYieldEvery(16);
+  await fit({});
+});
+
+test('memory is not lost to errors', async () => {
+  const fail = () => fit({ batchSize: NaN }).catch(() => {});
+  for (let i = 0; i < 20; ++i) await fail();
+  const before = et.memory().usedBytes;
+  for (let i = 0; i < 500; ++i) await fail();
+  assert.ok(et.memory().usedBytes - before < 4096, `${et.memory().usedBytes - before} bytes after 500 errors`);
+});
+
+test('no memory is an error like any other, and memory stays usable after it', async () => {
+  const huge = et.sequential([et.layers.dense({ units: 2 ** 30 })]);
+  await assertError(() => huge.build([-1, 64]), 'internal', '[memory]', '4 GB');
+  await fit({});
+});

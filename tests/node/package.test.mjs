@@ -1,0 +1,93 @@
+// The package as npm delivers it.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import * as et from 'etude';
+
+const folder = new URL('./node_modules/etude/', import.meta.url).pathname;
+const description = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+const run = (script) => spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', cwd: import.meta.dirname });
+
+test('it says what it is, and holds what it needs', () => {
+  const { name, license, type, types, engines, exports, dependencies } = description;
+  assert.deepEqual({ name, license, type, engines, dependencies }, { name: 'etude', license: 'Apache-2.0', type: 'module', engines: { node: '>=20' }, dependencies: undefined });
+  const files = readdirSync(folder, { recursive: true });
+  for (const file of ['README.md', 'LICENSE', types, exports['.'].types, exports['.'].default, 'dist/etude.wasm']) assert.ok(files.includes(file.replace('./', '')), file);
+  assert.deepEqual(files.filter((file) => /node_modules|\.map$|\.ts$/.test(file) && !/\.d\.m?ts$/.test(file)), []);
+  assert.match(readFileSync(join(folder, 'README.md'), 'utf8'), /et\.sequential/);
+});
+
+test('what a page downloads', (t) => {
+  const sizes = (data) => [data, gzipSync(data, { level: 9 }), brotliCompressSync(data)].map(({ length }) => `${(length / 1000).toFixed(0)} kB`);
+  const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file));
+  const wasm = readFileSync(join(folder, 'dist/etude.wasm'));
+  t.diagnostic(`etude.wasm: ${sizes(wasm).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
+  t.diagnostic(`JavaScript: ${sizes(Buffer.concat(scripts.map((file) => readFileSync(join(folder, 'dist', file))))).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
+  assert.ok(wasm.length < 1.5e6, `${wasm.length} bytes`);
+});
+
+test('nothing is made from strings at run time: a content security policy may forbid it', () => {
+  for (const file of readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file)))
+    assert.doesNotMatch(readFileSync(join(folder, 'dist', file), 'utf8'), /new Function\(|\beval\(/, file);
+});
+
+test('its types hold a strict consumer', { skip: !process.env.ETUDE_ROOT }, () => {
+  const tsc = join(process.env.ETUDE_ROOT, 'web/node_modules/typescript/bin/tsc');
+  const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom'];
+  for (const resolution of [['--module', 'nodenext', '--moduleResolution', 'nodenext'], ['--module', 'esnext', '--moduleResolution', 'bundler']])
+    try {
+      execFileSync(process.execPath, [tsc, ...options, ...resolution, 'consumer.ts'], { cwd: import.meta.dirname, encoding: 'utf8' });
+    } catch (error) {
+      assert.fail(error.stdout);
+    }
+});
+
+test('names are the C++ names in camelCase', () => {
+  const families = ['layers', 'losses', 'metrics', 'optimizers', 'initializers', 'ops', 'callbacks', 'data'];
+  for (const family of families) {
+    assert.ok(Object.keys(et[family]).length > 0, family);
+    for (const name of Object.keys(et[family])) assert.match(name, /^[a-z][a-zA-Z0-9]*$/);
+  }
+  assert.throws(() => { et.layers.dense = null; }, TypeError);
+});
+
+const script = `
+  import * as et from 'etude';
+  const model = et.sequential([et.layers.dense({ units: 1 })]);
+  model.compile({ optimizer: 'sgd', loss: 'mse' });
+  await model.fit([[0], [1], [2]], [[0], [1], [2]], { batchSize: 1, epochs: 2 });
+  model.summary();`;
+
+test('in a pipe the progress bar is one line per epoch, without escapes', () => {
+  const { stdout, stderr, status } = run(script);
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.match(stdout, /^Epoch 1\/2\n3\/3 ━{20} \d+s \d+[mu]?s\/step - loss: \d\.\d{4}(e[+-]\d\d)?\nEpoch 2\/2\n3\/3 ━{20} .*\nModel: "sequential"\n┏/);
+  assert.doesNotMatch(stdout, /[\x1b\b\r]/);
+});
+
+test('in a terminal it is drawn in place', () => {
+  const { stdout } = run(`process.stdout.isTTY = true; ${script.replace("import * as et from 'etude'", "const et = await import('etude')")}`);
+  assert.match(stdout, /Epoch 1\/2\n[\b]*\r\x1b\[1m1\/3\x1b\[0m /);
+  assert.ok(stdout.split('\r').length >= 4);
+});
+
+test('a program that is done ends: nothing keeps it alive', () => {
+  const { status, stdout } = run(`import 'etude'; console.log('done');`);
+  assert.deepEqual([status, stdout], [0, 'done\n']);
+});
+
+test('it trains in a worker thread', async () => {
+  const worker = new Worker(`import('etude').then(async (et) => {
+    const model = et.sequential([et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
+    model.compile({ optimizer: 'sgd', loss: 'mse' });
+    const { history } = await model.fit([[1, 2]], [[0]], { verbose: 0 });
+    require('node:worker_threads').parentPort.postMessage(history.loss);
+  })`, { eval: true });
+  const [loss] = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+  assert.equal(loss, 9);
+  await worker.terminate();
+});

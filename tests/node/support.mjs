@@ -1,0 +1,54 @@
+// Small data, small models, and how errors of Étude read.
+import assert from 'node:assert/strict';
+import * as et from 'etude';
+
+/** Numbers between -1 and 1 that look random and need no generator. */
+export const waves = (shape, phase = 0) => {
+  const size = shape.reduce((product, extent) => product * extent, 1);
+  return et.tensor(Float32Array.from({ length: size }, (_, i) => Math.sin(phase + 1.7 * (i + 1))), shape);
+};
+
+/** [rows, 1] with 0 or 1: whether the row's sum is positive. */
+export const signsOf = (x) =>
+  et.tensor(x.array().map((row) => [Number(row.reduce((sum, value) => sum + value, 0) > 0)]));
+
+/** One unit without bias whose kernel is all ones: y = sum of x. */
+export const summing = (options) =>
+  et.sequential([et.layers.dense({ units: 1, useBias: false, kernelInitializer: 'ones' })], options);
+
+/** x -> tanh -> one unit, initialised alike each time. */
+export function twoDense(options) {
+  const seeded = (seed) => et.initializers.glorotUniform({ seed });
+  const layers = [
+    et.layers.dense({ units: 4, activation: 'tanh', kernelInitializer: seeded(1) }),
+    et.layers.dense({ units: 1, kernelInitializer: seeded(2) }),
+  ];
+  return et.sequential(layers, options);
+}
+
+export const mse = (learningRate = 0.1) => ({ optimizer: et.optimizers.sgd({ learningRate }), loss: 'mse' });
+
+/** All weights, one after the other. */
+export const weightsOf = (model) => model.getWeights().flatMap((weight) => [...weight.data]);
+
+export function assertClose(actual, expected, tolerance = 1e-6) {
+  assert.equal(actual.length, expected.length);
+  actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) <= tolerance, `[${actual}] is not [${expected}]`));
+}
+
+/** Runs what must fail: with an EtudeError of this kind, in the house's form, whose text says all of `texts`. */
+export async function assertError(action, kind, ...texts) {
+  let error;
+  try {
+    await action();
+  } catch (thrown) {
+    error = thrown;
+  }
+  assert.ok(error !== undefined, 'nothing was thrown');
+  assert.ok(error instanceof et.EtudeError && error instanceof Error, `${error?.stack ?? error}`);
+  assert.match(error.message, /^\[[^\]]+\] ([^]+ - [^]+ - |[^]*expect[^]+( - |\. ))[^]+\.$/i, 'the house form: [where] what came - what was expected - what to do.');
+  for (const text of texts) assert.ok(error.message.includes(text), `"${error.message}" does not say "${text}"`);
+  assert.equal(error.kind, kind, error.message);
+  assert.match(error.stack, /test\.mjs|support\.mjs/, `the stack does not lead to the caller: ${error.stack}`);
+  return error;
+}
