@@ -18,7 +18,7 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 }  // namespace
 
 Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
-  double wanted = size_of(dtype);  // cannot wrap around
+  auto wanted = static_cast<double>(size_of(dtype));  // cannot wrap around
   for (std::int64_t extent : shape) {
     check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape,
           " - expected extents of 0 or more - check the sizes.");
