@@ -20,7 +20,7 @@ copyFileSync(join(from, 'etude.wasm'), 'wasm/etude.wasm');
 // Both declare types by names that are explained in web/src/types.ts.
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const { default: createEtude } = await import(pathToFileURL(join(from, 'etude.mjs')).href);
-const options = (await createEtude()).optionTypes();
+const options = (await createEtude({ wasmBinary: readFileSync('wasm/etude.wasm') })).optionTypes();
 const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
 const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer'];
 writeFileSync(

@@ -1,5 +1,6 @@
 import { describe, fail } from './error.js';
 import { module } from './module.js';
+import { inNode, readFile } from './node.js';
 import type { Tensor } from './tensor.js';
 
 /** The tensor in an IDX file, the format of MNIST: uint8, int32 or float32. Gzipped bytes want `readIdx` or `gunzip`. */
@@ -29,9 +30,7 @@ async function read(source: string | URL | Blob | Uint8Array): Promise<Uint8Arra
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer());
   if (typeof source !== 'string' && !(source instanceof URL))
     fail('value', 'readIdx', `${describe(source)} - expected a URL, a path in Node.js, a Blob or a Uint8Array - pass one.`);
-  const inNode = typeof process === 'object' && Boolean(process.versions?.node);
   if (inNode && !/^(https?|data|blob):/.test(String(source))) {
-    const { readFile } = await import('node:fs/promises');
     try {
       return await readFile(String(source).startsWith('file:') ? new URL(source) : source);
     } catch (error) {

@@ -3,6 +3,7 @@ import { asData } from './batch.js';
 import { assign, callHook, changedLogs, makeLogs } from './callback.js';
 import { Thrown, attempt, describe, nativeError } from './error.js';
 import createEtude, { type MainModule } from './etude.mjs';
+import { inNode, readFile } from './node.js';
 import { isTerminal, write } from './stdout.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
@@ -33,7 +34,9 @@ export const host: Record<string, unknown> = {
   write,
 };
 
-export const module: MainModule = await createEtude({ host });
+// In Node.js, where fetch knows no files, it gets its bytes.
+const wasmBinary = inNode ? await readFile(new URL('./etude.wasm', import.meta.url)) : undefined;
+export const module: MainModule = await createEtude(wasmBinary ? { host, wasmBinary } : { host });
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
 export type Family<Name extends string> = {

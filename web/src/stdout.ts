@@ -1,5 +1,6 @@
+import { inNode } from './node.js';
+
 /** Where the progress bar and warnings go: in Node.js to its stdout and stderr, in a page to the console. */
-const inNode = typeof process === 'object' && typeof process.stdout?.write === 'function';
 export const isTerminal = inNode && process.stdout.isTTY === true;
 /** Keras's default is a bar; in a page nobody looks at one. */
 export const defaultVerbose = inNode ? 'auto' : 0;
