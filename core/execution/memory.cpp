@@ -9,7 +9,9 @@ namespace etude {
 Layout lay_out(const std::vector<Lifetime>& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return blocks[a].bytes != blocks[b].bytes ? blocks[a].bytes > blocks[b].bytes : a < b;
+  });
 
   Layout layout{std::vector<std::size_t>(blocks.size()), 0};
   std::vector<std::size_t> placed;  // by offset
