@@ -18,17 +18,24 @@ Variable Metric::add_variable(const std::string& name) {
 
 Mean::Mean(std::string name) : Metric(std::move(name)), total_(add_variable("total")), count_(add_variable("count")) {}
 
+// Each sample counts once, however many values it has. Source: reduce_to_samplewise_values in Keras 3.
 void Mean::update(Value values, Value weight) {
   Graph& graph = Graph::current();
+  const auto mean_from = [](Value x, std::size_t first_axis) {
+    std::vector<std::ptrdiff_t> axes;
+    for (std::size_t axis = first_axis; axis < x.shape().rank(); ++axis)
+      axes.push_back(static_cast<std::ptrdiff_t>(axis));
+    return axes.empty() ? x : ops::mean(x, axes);
+  };
   values = ops::cast(values, total_.dtype());
   Value count;
   if (weight) {
-    Shape shape = weight.shape();
-    while (shape.rank() < values.shape().rank()) shape.append(1);
-    weight = ops::broadcast_to(ops::reshape(ops::cast(weight, values.dtype()), shape), values.shape());
-    values = values * weight;
-    count = ops::sum(weight);
+    values = mean_from(values, weight.shape().rank());
+    weight = ops::broadcast_to(ops::cast(weight, values.dtype()), values.shape());
+    values = mean_from(values * weight, 1);
+    count = ops::sum(mean_from(weight, 1));
   } else {
+    values = mean_from(values, 1);
     count = ops::scalar(static_cast<double>(values.shape().size()), values);
   }
   graph.assign(total_, graph.read(total_) + ops::sum(values));
@@ -68,8 +75,7 @@ Value binary_values(Value y_true, Value y_pred, double threshold) {
   check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "BinaryAccuracy", "y_true of shape ", y_true.shape(),
         " and y_pred of shape ", y_pred.shape(), " - expected equal shapes - check the targets.");
   const Value positive = ops::cast(ops::greater(y_pred, ops::scalar(threshold, y_pred)), y_pred.dtype());
-  const Value hits = matches(ops::cast(y_true, y_pred.dtype()), positive);
-  return hits.shape().rank() ? ops::mean(hits, {-1}) : hits;
+  return matches(ops::cast(y_true, y_pred.dtype()), positive);
 }
 
 Value categorical_values(Value y_true, Value y_pred) {

@@ -146,8 +146,12 @@ class Adam : public Optimizer {
     Graph& graph = Graph::current();
     const auto& [rate, beta_1, beta_2, epsilon, amsgrad, name] = options_;
     const Value t = step_number(variable.dtype());
-    const auto power = [&](double base) { return ops::power(ops::scalar(base, t), t); };
-    const Value alpha = learning_rate * ops::sqrt(1 - power(beta_2)) / (1 - power(beta_1));
+    // 1 - beta^t as 2u / (1 + u) with u = tanh(-t ln(beta) / 2): in float32 the subtraction would lose five digits.
+    const auto one_minus_power = [&](double beta) {
+      const Value u = ops::tanh(t * (-std::log(beta) / 2));
+      return 2 * u / (1 + u);
+    };
+    const Value alpha = learning_rate * ops::sqrt(one_minus_power(beta_2)) / one_minus_power(beta_1);
     const Variable &momentum = slot(0, variable), &velocity = slot(1, variable);
     const Value m = graph.read(momentum) * beta_1 + gradient * (1 - beta_1);
     Value v = graph.read(velocity) * beta_2 + ops::square(gradient) * (1 - beta_2);
