@@ -1,5 +1,7 @@
 #include "etude/metrics/metric.hpp"
 
+#include <algorithm>
+
 #include "etude/base/catalogue.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -47,15 +49,30 @@ Value Mean::result() const {
   return ops::divide_no_nan(graph.read(total_), graph.read(count_));
 }
 
+namespace {
+
+/// The product, where the one with fewer axes holds for all that is behind its own.
+Value times_leading(Value a, Value b) {
+  const auto widened = [](Value x, std::size_t rank) {
+    Shape shape = x.shape();
+    while (shape.rank() < rank) shape.append(1);
+    return ops::reshape(x, shape);
+  };
+  const std::size_t rank = std::max(a.shape().rank(), b.shape().rank());
+  return widened(a, rank) * widened(b, rank);
+}
+
+}  // namespace
+
 void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
-  Value values = function_(match_rank(y_true, y_pred), y_pred);
-  if (Value mask = y_pred.mask()) {
-    mask = ops::cast(mask, values.dtype());
-    if (mask.shape().rank() <= values.shape().rank())
-      sample_weight = sample_weight ? ops::cast(sample_weight, mask.dtype()) * mask : mask;
-  }
+  const Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);
+  Value mask = y_pred.mask();
+  if (mask && mask.shape().rank() <= values.shape().rank()) {
+    mask = ops::cast(mask, values.dtype());
+    sample_weight = sample_weight ? times_leading(ops::cast(sample_weight, mask.dtype()), mask) : mask;
+  }
   update(values, sample_weight);
 }
 
@@ -129,6 +146,8 @@ const Catalogue<Maker>& catalogue() {
 std::shared_ptr<Mean> mean(MetricOptions options) { return std::make_shared<Mean>(named(options, "mean")); }
 MetricPtr accuracy(MetricOptions options) { return from_function(accuracy_values, named(options, "accuracy")); }
 MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
+  check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
+        "threshold = ", options.threshold, " - expected a number between 0 and 1 - set threshold.");
   return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); },
                        options.name);
 }

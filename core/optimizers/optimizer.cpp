@@ -15,6 +15,17 @@ double checked_rate(const std::string& name, double rate) {
   return rate;
 }
 
+/// A momentum, or how much of an average is kept from step to step.
+void check_share(const std::string& name, const char* what, double share) {
+  check(share >= 0 && share <= 1, ErrorKind::value, name, what, " = ", share, " - expected a number from 0 to 1 - set ",
+        what, '.');
+}
+
+void check_epsilon(const std::string& name, double epsilon) {
+  check(std::isfinite(epsilon) && epsilon >= 0, ErrorKind::value, name, "epsilon = ", epsilon,
+        " - expected a finite number of 0 or more - set epsilon.");
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::string name, double learning_rate)
@@ -81,8 +92,7 @@ namespace {
 class SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check(options.momentum >= 0 && options.momentum <= 1, ErrorKind::value, options.name,
-          "momentum = ", options.momentum, " - expected a number from 0 to 1 - set the momentum.");
+    check_share(options.name, "momentum", options.momentum);
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
@@ -104,7 +114,11 @@ class SGD : public Optimizer {
 
 class RMSprop : public Optimizer {
  public:
-  explicit RMSprop(const RMSpropOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {}
+  explicit RMSprop(const RMSpropOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
+    check_share(options.name, "rho", options.rho);
+    check_share(options.name, "momentum", options.momentum);
+    check_epsilon(options.name, options.epsilon);
+  }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
@@ -140,7 +154,11 @@ class RMSprop : public Optimizer {
 
 class Adam : public Optimizer {
  public:
-  explicit Adam(const AdamOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {}
+  explicit Adam(const AdamOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
+    check_share(options.name, "beta_1", options.beta_1);
+    check_share(options.name, "beta_2", options.beta_2);
+    check_epsilon(options.name, options.epsilon);
+  }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
