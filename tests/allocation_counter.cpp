@@ -7,7 +7,7 @@
 
 namespace {
 
-std::atomic<std::size_t> count{0};
+std::atomic<std::size_t> count{0}, freed{0};
 
 void* allocate(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
@@ -24,20 +24,27 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) {
   throw std::bad_alloc();
 }
 
+void release(void* memory) {
+  if (!memory) return;
+  freed.fetch_add(1, std::memory_order_relaxed);
+  std::free(memory);
+}
+
 }  // namespace
 
 std::size_t etude::allocations() { return count.load(std::memory_order_relaxed); }
+std::size_t etude::live_allocations() { return allocations() - freed.load(std::memory_order_relaxed); }
 
 // The nothrow and array forms of the standard library come through these.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }

@@ -3,6 +3,7 @@
 #include "etude/base/catalogue.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/reduction.hpp"
 
 namespace etude {
 
@@ -24,6 +25,17 @@ Activation::Function get(const std::string& name) {
                                                                        {"exponential", ops::exp},
                                                                    });
   return catalogue.find(name);
+}
+
+Value relu(Value x, const ReluOptions& options) {
+  const Value threshold = ops::scalar(options.threshold, x);
+  const Value y = ops::where(ops::less(threshold, x), x, (x - threshold) * options.negative_slope);
+  return options.max_value ? ops::minimum(y, ops::scalar(*options.max_value, y)) : y;
+}
+
+Value softmax(Value x, const std::vector<std::ptrdiff_t>& axes) {
+  const Value e = ops::exp(x - ops::stop_gradient(ops::max(x, axes, true)));
+  return e / ops::sum(e, axes, true);
 }
 
 }  // namespace activations

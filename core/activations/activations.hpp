@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "etude/graph/graph.hpp"
 
@@ -32,6 +35,16 @@ namespace activations {
 
 /// The function called `name`: linear, relu, sigmoid, tanh, softmax, softplus, exponential.
 Activation::Function get(const std::string& name);
+
+struct ReluOptions {
+  double negative_slope = 0;
+  std::optional<double> max_value = {};
+  double threshold = 0;
+};
+/// x above the threshold, at most max_value; negative_slope · (x - threshold) elsewhere.
+Value relu(Value x, const ReluOptions& options);
+/// Softmax over these axes together.
+Value softmax(Value x, const std::vector<std::ptrdiff_t>& axes);
 
 }  // namespace activations
 }  // namespace etude

@@ -21,6 +21,12 @@ std::string snake_case(std::string_view name) {
   return result;
 }
 
+/// Whether y still has the entries that a mask tells apart, with values of their own: [batch, steps, ..].
+bool masks(const Value& mask, const Value& y) {
+  const std::size_t rank = mask ? mask.shape().rank() : 0;
+  return mask && rank < y.shape().rank() && y.shape().slice(0, rank) == mask.shape();
+}
+
 std::mutex names_mutex;
 std::map<std::string, int, std::less<>> names_given;
 
@@ -61,7 +67,7 @@ Value Layer::operator()(Value x, bool training) {
   const Value y = call(x, training);
   input_shape_ = x.shape();
   output_shape_ = y.shape();
-  return y.mask() || y.shape().rank() < 2 ? y : y.with_mask(x.mask());
+  return y.mask() || !masks(x.mask(), y) ? y : y.with_mask(x.mask());
 }
 
 void Layer::set_trainable(bool trainable) {

@@ -37,7 +37,7 @@ class Layer {
   DType variable_dtype() const { return dtype_; }
 
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
-  /// and calls it. The mask of x goes with the result unless the layer gives it one of its own.
+  /// and calls it. The mask of x goes with a result that has its axes, and more, unless the layer gives one of its own.
   Value operator()(Value x, bool training = false);
   /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
   Tensor operator()(const Tensor& x, bool training = false);

@@ -1,12 +1,23 @@
 #include "etude/layers/shaping.hpp"
 
+#include "etude/base/error.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {
 
-Flatten::Flatten(FlattenOptions options) : Layer("Flatten", {options.name, options.dtype, true}) {}
+Flatten::Flatten(FlattenOptions options)
+    : Layer("Flatten", {options.name, options.dtype, true}), channels_first_(options.data_format == "channels_first") {
+  check(channels_first_ || options.data_format == "channels_last", ErrorKind::value, where(), "data_format = \"",
+        options.data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
+}
 
 Value Flatten::call(Value x, bool) {
+  if (channels_first_ && x.shape().rank() > 2) {
+    std::vector<std::uint8_t> order{0};
+    for (std::uint8_t axis = 2; axis < x.shape().rank(); ++axis) order.push_back(axis);
+    order.push_back(1);
+    x = ops::transpose(x, order);
+  }
   return ops::reshape(x, {x.shape()[0], x.shape()[0] ? x.shape().size() / x.shape()[0] : 1});
 }
 

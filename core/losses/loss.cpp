@@ -82,6 +82,11 @@ template <class O> Value logits_of(Value y_pred) {
                                                 : Value{};
 }
 
+void check_smoothing(const std::string& name, double smoothing) {
+  check(smoothing >= 0 && smoothing <= 1, ErrorKind::value, name, "label_smoothing = ", smoothing,
+        " - expected a number from 0 to 1 - set label_smoothing.");
+}
+
 Value as_prediction_dtype(Value y_true, Value y_pred) { return ops::cast(y_true, y_pred.dtype()); }
 
 void check_shapes(const char* where, Value y_true, Value y_pred) {
@@ -102,7 +107,9 @@ class MeanSquaredError : public Loss {
 class BinaryCrossentropy : public Loss {
  public:
   explicit BinaryCrossentropy(const BinaryCrossentropyOptions& o)
-      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
+    check_smoothing(o.name, o.label_smoothing);
+  }
   Value call(Value y_true, Value y_pred) override {
     check_shapes("BinaryCrossentropy", y_true, y_pred);
     Value t = as_prediction_dtype(y_true, y_pred);
@@ -122,7 +129,9 @@ class BinaryCrossentropy : public Loss {
 class CategoricalCrossentropy : public Loss {
  public:
   explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& o)
-      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
+    check_smoothing(o.name, o.label_smoothing);
+  }
   Value call(Value y_true, Value y_pred) override {
     check_shapes("CategoricalCrossentropy", y_true, y_pred);
     Value t = as_prediction_dtype(y_true, y_pred);

@@ -1,5 +1,7 @@
 #include "etude/metrics/metric.hpp"
 
+#include <algorithm>
+
 #include "etude/base/catalogue.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -18,17 +20,24 @@ Variable Metric::add_variable(const std::string& name) {
 
 Mean::Mean(std::string name) : Metric(std::move(name)), total_(add_variable("total")), count_(add_variable("count")) {}
 
+// Each sample counts once, however many values it has. Source: reduce_to_samplewise_values in Keras 3.
 void Mean::update(Value values, Value weight) {
   Graph& graph = Graph::current();
+  const auto mean_from = [](Value x, std::size_t first_axis) {
+    std::vector<std::ptrdiff_t> axes;
+    for (std::size_t axis = first_axis; axis < x.shape().rank(); ++axis)
+      axes.push_back(static_cast<std::ptrdiff_t>(axis));
+    return axes.empty() ? x : ops::mean(x, axes);
+  };
   values = ops::cast(values, total_.dtype());
   Value count;
   if (weight) {
-    Shape shape = weight.shape();
-    while (shape.rank() < values.shape().rank()) shape.append(1);
-    weight = ops::broadcast_to(ops::reshape(ops::cast(weight, values.dtype()), shape), values.shape());
-    values = values * weight;
-    count = ops::sum(weight);
+    values = mean_from(values, weight.shape().rank());
+    weight = ops::broadcast_to(ops::cast(weight, values.dtype()), values.shape());
+    values = mean_from(values * weight, 1);
+    count = ops::sum(mean_from(weight, 1));
   } else {
+    values = mean_from(values, 1);
     count = ops::scalar(static_cast<double>(values.shape().size()), values);
   }
   graph.assign(total_, graph.read(total_) + ops::sum(values));
@@ -40,15 +49,30 @@ Value Mean::result() const {
   return ops::divide_no_nan(graph.read(total_), graph.read(count_));
 }
 
+namespace {
+
+/// The product, where the one with fewer axes holds for all that is behind its own.
+Value times_leading(Value a, Value b) {
+  const auto widened = [](Value x, std::size_t rank) {
+    Shape shape = x.shape();
+    while (shape.rank() < rank) shape.append(1);
+    return ops::reshape(x, shape);
+  };
+  const std::size_t rank = std::max(a.shape().rank(), b.shape().rank());
+  return widened(a, rank) * widened(b, rank);
+}
+
+}  // namespace
+
 void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
-  Value values = function_(match_rank(y_true, y_pred), y_pred);
-  if (Value mask = y_pred.mask()) {
-    mask = ops::cast(mask, values.dtype());
-    if (mask.shape().rank() <= values.shape().rank())
-      sample_weight = sample_weight ? ops::cast(sample_weight, mask.dtype()) * mask : mask;
-  }
+  const Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);
+  Value mask = y_pred.mask();
+  if (mask && mask.shape().rank() <= values.shape().rank()) {
+    mask = ops::cast(mask, values.dtype());
+    sample_weight = sample_weight ? times_leading(ops::cast(sample_weight, mask.dtype()), mask) : mask;
+  }
   update(values, sample_weight);
 }
 
@@ -68,8 +92,7 @@ Value binary_values(Value y_true, Value y_pred, double threshold) {
   check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "BinaryAccuracy", "y_true of shape ", y_true.shape(),
         " and y_pred of shape ", y_pred.shape(), " - expected equal shapes - check the targets.");
   const Value positive = ops::cast(ops::greater(y_pred, ops::scalar(threshold, y_pred)), y_pred.dtype());
-  const Value hits = matches(ops::cast(y_true, y_pred.dtype()), positive);
-  return hits.shape().rank() ? ops::mean(hits, {-1}) : hits;
+  return matches(ops::cast(y_true, y_pred.dtype()), positive);
 }
 
 Value categorical_values(Value y_true, Value y_pred) {
@@ -123,6 +146,8 @@ const Catalogue<Maker>& catalogue() {
 std::shared_ptr<Mean> mean(MetricOptions options) { return std::make_shared<Mean>(named(options, "mean")); }
 MetricPtr accuracy(MetricOptions options) { return from_function(accuracy_values, named(options, "accuracy")); }
 MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
+  check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
+        "threshold = ", options.threshold, " - expected a number between 0 and 1 - set threshold.");
   return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); },
                        options.name);
 }

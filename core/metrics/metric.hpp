@@ -76,7 +76,7 @@ struct BinaryAccuracyOptions {
 std::shared_ptr<Mean> mean(MetricOptions options = {});
 /// How often y_true equals y_pred.
 MetricPtr accuracy(MetricOptions options = {});
-/// How often (y_pred > threshold) equals y_true (M-2).
+/// How often (y_pred > threshold) equals y_true (M-2). Throws Error(value) unless 0 < threshold < 1.
 MetricPtr binary_accuracy(BinaryAccuracyOptions options = {});
 /// How often the largest of y_pred is the largest of y_true (M-3).
 MetricPtr categorical_accuracy(MetricOptions options = {});

@@ -15,6 +15,17 @@ double checked_rate(const std::string& name, double rate) {
   return rate;
 }
 
+/// A momentum, or how much of an average is kept from step to step.
+void check_share(const std::string& name, const char* what, double share) {
+  check(share >= 0 && share <= 1, ErrorKind::value, name, what, " = ", share, " - expected a number from 0 to 1 - set ",
+        what, '.');
+}
+
+void check_epsilon(const std::string& name, double epsilon) {
+  check(std::isfinite(epsilon) && epsilon >= 0, ErrorKind::value, name, "epsilon = ", epsilon,
+        " - expected a finite number of 0 or more - set epsilon.");
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::string name, double learning_rate)
@@ -81,8 +92,7 @@ namespace {
 class SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check(options.momentum >= 0 && options.momentum <= 1, ErrorKind::value, options.name,
-          "momentum = ", options.momentum, " - expected a number from 0 to 1 - set the momentum.");
+    check_share(options.name, "momentum", options.momentum);
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
@@ -104,7 +114,11 @@ class SGD : public Optimizer {
 
 class RMSprop : public Optimizer {
  public:
-  explicit RMSprop(const RMSpropOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {}
+  explicit RMSprop(const RMSpropOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
+    check_share(options.name, "rho", options.rho);
+    check_share(options.name, "momentum", options.momentum);
+    check_epsilon(options.name, options.epsilon);
+  }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
@@ -140,14 +154,22 @@ class RMSprop : public Optimizer {
 
 class Adam : public Optimizer {
  public:
-  explicit Adam(const AdamOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {}
+  explicit Adam(const AdamOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
+    check_share(options.name, "beta_1", options.beta_1);
+    check_share(options.name, "beta_2", options.beta_2);
+    check_epsilon(options.name, options.epsilon);
+  }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
     const auto& [rate, beta_1, beta_2, epsilon, amsgrad, name] = options_;
     const Value t = step_number(variable.dtype());
-    const auto power = [&](double base) { return ops::power(ops::scalar(base, t), t); };
-    const Value alpha = learning_rate * ops::sqrt(1 - power(beta_2)) / (1 - power(beta_1));
+    // 1 - beta^t as 2u / (1 + u) with u = tanh(-t ln(beta) / 2): in float32 the subtraction would lose five digits.
+    const auto one_minus_power = [&](double beta) {
+      const Value u = ops::tanh(t * (-std::log(beta) / 2));
+      return 2 * u / (1 + u);
+    };
+    const Value alpha = learning_rate * ops::sqrt(one_minus_power(beta_2)) / one_minus_power(beta_1);
     const Variable &momentum = slot(0, variable), &velocity = slot(1, variable);
     const Value m = graph.read(momentum) * beta_1 + gradient * (1 - beta_1);
     Value v = graph.read(velocity) * beta_2 + ops::square(gradient) * (1 - beta_2);

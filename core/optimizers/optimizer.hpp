@@ -95,6 +95,8 @@ struct AdamOptions {
   }
 };
 
+// Each throws Error(value) for a momentum, rho or beta outside [0, 1] and for an epsilon below 0 or not finite.
+
 /// v = momentum v - lr g; w += v, or with Nesterov w += momentum v - lr g (O-1).
 OptimizerPtr sgd(SGDOptions options = {});
 /// s = rho s + (1 - rho) g²; w -= lr g / sqrt(s + epsilon), epsilon inside the root (O-2).

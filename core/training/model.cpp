@@ -163,7 +163,7 @@ Value Model::compute_loss(const StepData& data, Value y_pred) {
   check(loss_ != nullptr, ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
   check(!data.y.empty(), ErrorKind::data, where(),
-        "Target data is missing. Your model was compiled with loss=", loss_->name(),
+        "Target data is missing - Your model was compiled with loss=", loss_->name(),
         ", and therefore expects target data to be provided in `fit()` - pass y.");
   return (*loss_)(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
 }

@@ -1,30 +1,14 @@
 #include "workloads.hpp"
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <numbers>
+
+#include "../fashion_mnist.hpp"
 
 namespace {
 
 using etude::Tensor;
 namespace layers = etude::layers;
-
-/// A file of Fashion-MNIST: from ETUDE_FASHION_MNIST, or where Debian has it; unpacked if there is such a file.
-std::string dataset_file(const std::string& name) {
-  const char* given = std::getenv("ETUDE_FASHION_MNIST");
-  const std::string path = std::string(given ? given : "/usr/share/datasets/fashion-mnist") + '/' + name;
-  return std::filesystem::exists(path) ? path : path + ".gz";
-}
-
-Tensor images() {
-  const Tensor bytes = etude::read_idx(dataset_file("train-images-idx3-ubyte"));
-  Tensor x({bytes.shape()[0], 784});
-  for (std::int64_t i = 0; i < x.size(); ++i)
-    x.data<float>()[static_cast<std::size_t>(i)] =
-        static_cast<float>(bytes.data<std::uint8_t>()[static_cast<std::size_t>(i)]) / 255;
-  return x;
-}
 
 /// 784-512-10 on Fashion-MNIST, as in Keras's first example.
 Workload mlp() {
@@ -33,8 +17,8 @@ Workload mlp() {
   return {"mlp",
           model,
           {.optimizer = "rmsprop", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
-          images(),
-          etude::read_idx(dataset_file("train-labels-idx1-ubyte")).astype(etude::DType::int32),
+          etude::fashion_mnist::images(),
+          etude::fashion_mnist::labels(),
           128,
           469};
 }

@@ -1,0 +1,111 @@
+#include "conformance.hpp"
+
+#include <limits>
+
+#include "etude/layers/layers.hpp"
+#include "support.hpp"
+
+namespace etude::conformance {
+namespace {
+
+Shape shape_of(const json& value) {
+  Shape shape;
+  for (const json* level = &value; level->is_array(); level = &level->front()) {
+    shape.append(static_cast<std::int64_t>(level->size()));
+    if (level->empty()) break;
+  }
+  return shape;
+}
+
+void flatten_into(const json& value, std::vector<double>& numbers) {
+  if (!value.is_array()) return numbers.push_back(number_of(value));
+  for (const json& element : value) flatten_into(element, numbers);
+}
+
+const json& first_leaf(const json& value) { return value.is_array() && !value.empty() ? first_leaf(value[0]) : value; }
+
+/// One element of the first axis.
+Tensor element(const Tensor& tensor, std::int64_t index) {
+  return tensor.rows(index, index + 1).reshape(tensor.shape().slice(1, tensor.shape().rank()));
+}
+
+Tensor element_at(Tensor tensor, const json& path) {
+  if (path.is_number()) return element(tensor, path);
+  for (const json& step : path) tensor = element_at(tensor, step);
+  return tensor;
+}
+
+}  // namespace
+
+double number_of(const json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (!value.is_string()) return value;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return value == "inf" ? infinity : value == "-inf" ? -infinity : std::numeric_limits<double>::quiet_NaN();
+}
+
+Tensor tensor_of(const json& value) {
+  if (!value.is_object()) {
+    std::vector<double> numbers;
+    flatten_into(value, numbers);
+    return testing::tensor_of(shape_of(value), first_leaf(value).is_boolean() ? DType::boolean : floatx(), numbers);
+  }
+  const std::vector<std::int64_t> dims = value["shape"];
+  Tensor tensor(Shape(dims), DType::float64);
+  double i = 0;
+  for (double& element : tensor.data<double>())
+    element = value.contains("fill") ? number_of(value["fill"]) : value.value("scale", 1.0) * i++;
+  return tensor.astype(floatx());
+}
+
+std::string difference_from(const json& expect, Tensor got) {
+  if (expect.contains("index")) got = element_at(got, expect["index"]);
+  Tensor want = tensor_of(expect["value"]);
+  if (want.shape().rank() == 0) {  // every element
+    Tensor all(got.shape(), DType::float64);
+    for (double& element : all.data<double>()) element = want.item();
+    want = all;
+  }
+  // Values are written with eight digits, and many peers ask for more than another summation order can give.
+  return testing::difference(got, want, {expect.value("atol", 0.0) + 1e-6, expect.value("rtol", 0.0) + 1e-5});
+}
+
+LayerPtr make_layer(const json& description) {
+  const json& config = description["config"];
+  const std::string name = description["class"];
+  const auto text = [&](const char* key, const char* fallback) { return config.value(key, fallback); };
+  if (name == "Dense")
+    return layers::dense({.units = config["units"],
+                          .activation = text("activation", ""),
+                          .use_bias = config.value("use_bias", true),
+                          .kernel_initializer = text("kernel_initializer", "glorot_uniform"),
+                          .bias_initializer = text("bias_initializer", "zeros")});
+  if (name == "Activation") return layers::activation({.activation = text("activation", "")});
+  if (name == "Dropout") return layers::dropout(config["rate"].get<double>());
+  if (name == "Flatten") return layers::flatten({.data_format = text("data_format", "channels_last")});
+  fail(ErrorKind::value, "conformance", "layer ", name, " - expected one that make_layer knows - add it there.");
+}
+
+OptimizerPtr make_optimizer(const std::string& name, const json& config) {
+  const auto number = [&](const char* key, double fallback) { return config.value(key, fallback); };
+  if (name == "SGD")
+    return optimizers::sgd({.learning_rate = number("learning_rate", 0.01),
+                            .momentum = number("momentum", 0),
+                            .nesterov = config.value("nesterov", false)});
+  if (name == "RMSprop")
+    return optimizers::rmsprop({.learning_rate = number("learning_rate", 0.001),
+                                .rho = number("rho", 0.9),
+                                .momentum = number("momentum", 0),
+                                .epsilon = number("epsilon", 1e-7),
+                                .centered = config.value("centered", false)});
+  if (name == "Adam")
+    return optimizers::adam({.learning_rate = number("learning_rate", 0.001),
+                             .beta_1 = number("beta_1", 0.9),
+                             .beta_2 = number("beta_2", 0.999),
+                             .epsilon = number("epsilon", 1e-7),
+                             .amsgrad = config.value("amsgrad", false)});
+  fail(ErrorKind::value, "conformance", "optimizer ", name,
+       " - expected one that make_optimizer knows - add it there.");
+}
+
+}  // namespace etude::conformance

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "etude/base/tensor.hpp"
+#include "etude/layers/layer.hpp"
+#include "etude/optimizers/optimizer.hpp"
+
+/// The cases of tests/golden/conformance_*.json, read as the README.md there says.
+namespace etude::conformance {
+
+using nlohmann::json;
+
+/// A value of a case: nested lists, a number, or a recipe (fill, arange), as floatx unless they are booleans.
+Tensor tensor_of(const json& value);
+/// A number, which may be written "inf", "-inf" or "nan".
+double number_of(const json& value);
+
+/// Empty if `got` is what `expect` says: its `value` within its `atol` and `rtol`, at its `index`; else the difference.
+std::string difference_from(const json& expect, Tensor got);
+
+/// What a case names by class and config.
+LayerPtr make_layer(const json& description);
+OptimizerPtr make_optimizer(const std::string& name, const json& config);
+
+// Each runs one case of its family and tells what is wrong; empty: nothing.
+std::string run_loss(const json&);
+std::string run_metric(const json&);
+std::string run_activation(const json&);
+std::string run_layer(const json&);
+std::string run_layer_shape(const json&);
+std::string run_optimizer(const json&);
+std::string run_initializer(const json&);
+std::string run_fit(const json&);
+std::string run_train_on_batch(const json&);
+std::string run_evaluate(const json&);
+std::string run_loop(const json&);
+std::string run_callback(const json&);
+std::string run_data(const json&);
+
+}  // namespace etude::conformance

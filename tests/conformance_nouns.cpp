@@ -1,0 +1,197 @@
+#include "conformance.hpp"
+#include "etude/etude.hpp"
+#include "support.hpp"
+
+// The families of one noun each: losses, metrics, activations, layers, optimizers, initializers.
+namespace etude::conformance {
+namespace {
+
+using testing::Compiled;
+
+/// (t - p)² without a mean: what Keras tests reductions with.
+class ElementwiseSquaredError : public Loss {
+ public:
+  explicit ElementwiseSquaredError(Reduction reduction) : Loss("elementwise_squared_error", reduction) {}
+  Value call(Value y_true, Value y_pred) override { return ops::square(y_true - y_pred); }
+};
+
+LossPtr make_loss(const std::string& name, const json& config) {
+  const bool none = config.contains("reduction") && config["reduction"].is_null();
+  const std::string reduction = none ? "none" : config.value("reduction", "sum_over_batch_size");
+  const bool from_logits = config.value("from_logits", false);
+  const double smoothing = config.value("label_smoothing", 0.0);
+  if (name == "ElementwiseSquaredError")
+    return std::make_shared<ElementwiseSquaredError>(reduction_from_name(reduction));
+  if (name == "MeanSquaredError") return losses::mean_squared_error({.reduction = reduction});
+  if (name == "BinaryCrossentropy")
+    return losses::binary_crossentropy(
+        {.from_logits = from_logits, .label_smoothing = smoothing, .reduction = reduction});
+  if (name == "CategoricalCrossentropy")
+    return losses::categorical_crossentropy(
+        {.from_logits = from_logits, .label_smoothing = smoothing, .reduction = reduction});
+  if (name == "SparseCategoricalCrossentropy")
+    return losses::sparse_categorical_crossentropy(
+        {.from_logits = from_logits,
+         .ignore_class =
+             config.contains("ignore_class") ? std::optional<std::int64_t>(config["ignore_class"]) : std::nullopt,
+         .reduction = reduction});
+  fail(ErrorKind::value, "conformance", "loss ", name, " - expected one that make_loss knows - add it there.");
+}
+
+MetricPtr make_metric(const std::string& name, const json& config) {
+  if (name == "Accuracy") return metrics::accuracy();
+  if (name == "BinaryAccuracy") return metrics::binary_accuracy({.threshold = config.value("threshold", 0.5)});
+  if (name == "CategoricalAccuracy") return metrics::categorical_accuracy();
+  if (name == "SparseCategoricalAccuracy") return metrics::sparse_categorical_accuracy();
+  if (name == "Mean") return metrics::mean();
+  fail(ErrorKind::value, "conformance", "metric ", name, " - expected one that make_metric knows - add it there.");
+}
+
+/// The tensors of those names that a case has, and of each the Value in a step; empty for those that it has not.
+class Inputs {
+ public:
+  Inputs(const json& given, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      places_.push_back(given.contains(name) ? static_cast<std::ptrdiff_t>(tensors.size()) : -1);
+      if (given.contains(name)) tensors.push_back(tensor_of(given[name]));
+    }
+  }
+  Value value(std::span<const Value> values, std::size_t name) const {
+    return places_[name] < 0 ? Value{} : values[static_cast<std::size_t>(places_[name])];
+  }
+  std::vector<Tensor> tensors;
+
+ private:
+  std::vector<std::ptrdiff_t> places_;
+};
+
+Tensor compute(const std::vector<Tensor>& inputs, const testing::Function& function) {
+  return testing::run_on(default_device(), inputs, function);
+}
+
+}  // namespace
+
+std::string run_loss(const json& test) {
+  const LossPtr loss = make_loss(test["target"], test["config"]);
+  const Inputs inputs(test["inputs"], {"y_true", "y_pred", "sample_weight", "mask"});
+  const auto apply = [&](std::span<const Value> x) {
+    return (*loss)(inputs.value(x, 0), inputs.value(x, 1).with_mask(inputs.value(x, 3)), inputs.value(x, 2));
+  };
+  return difference_from(test["expect"], compute(inputs.tensors, apply));
+}
+
+std::string run_metric(const json& test) {
+  const MetricPtr metric = make_metric(test["target"], test["config"]);
+  for (const json& update : test["inputs"]["updates"]) {
+    if (update.contains("reset")) {
+      metric->reset_state();
+      continue;
+    }
+    const Inputs inputs(update, {"y_true", "y_pred", "sample_weight", "values"});
+    Compiled step(inputs.tensors, [&](Graph&, std::span<const Value> x) {
+      const Value values = inputs.value(x, 3);
+      metric->update_state(inputs.value(x, 0), values ? values : inputs.value(x, 1), inputs.value(x, 2));
+      return Compiled::Outcome{};
+    });
+    step.run(inputs.tensors);
+  }
+  return difference_from(test["expect"], compute({}, [&](auto) { return metric->result(); }));
+}
+
+std::string run_activation(const json& test) {
+  const json& config = test["config"];
+  const std::string name = test["target"];
+  Activation::Function function;
+  if (config.empty()) {
+    function = activations::get(name);
+  } else if (name == "relu") {
+    activations::ReluOptions options{.negative_slope = config.value("negative_slope", 0.0),
+                                     .threshold = config.value("threshold", 0.0)};
+    if (config.contains("max_value")) options.max_value = config["max_value"].get<double>();
+    function = [=](Value x) { return activations::relu(x, options); };
+  } else {
+    check(name == "softmax", ErrorKind::value, "conformance", name, " with ", config.dump(),
+          " - expected one that run_activation knows - add it there.");
+    function = [axes = config["axis"].get<std::vector<std::ptrdiff_t>>()](Value x) {
+      return activations::softmax(x, axes);
+    };
+  }
+  return difference_from(test["expect"],
+                         compute({tensor_of(test["inputs"]["x"])}, [&](auto x) { return function(x[0]); }));
+}
+
+std::string run_layer(const json& test) {
+  const LayerPtr layer = make_layer({{"class", test["target"]}, {"config", test["config"]}});
+  const json& calls = test["inputs"]["calls"];
+  Tensor result;
+  for (const json& call : calls) {
+    const Tensor x = tensor_of(call["args"][0]);
+    const bool training = call.contains("kwargs") && call["kwargs"].value("training", false);
+    if (!layer->built()) (*layer)(x);
+    if (test.contains("weights")) {
+      std::vector<Tensor> weights;
+      for (const json& weight : test["weights"]["_list"]) weights.push_back(tensor_of(weight));
+      layer->set_weights(weights);
+    }
+    result = (*layer)(x, training);
+  }
+  return difference_from(test["expect"], result);
+}
+
+std::string run_layer_shape(const json& test) {
+  const LayerPtr layer = make_layer({{"class", test["target"]}, {"config", test["config"]}});
+  const auto shape_of = [](const json& dims) {
+    Shape shape;
+    for (const json& extent : dims) shape.append(extent.is_null() ? 2 : extent.get<std::int64_t>());
+    return shape;
+  };
+  const json& expect = test["expect"];
+  const Tensor y = (*layer)(Tensor(shape_of(test["inputs"]["input_shape"]), floatx()));
+  const std::size_t trainable = layer->trainable_variables().size(), all = layer->weights().size();
+  if (y.shape() != shape_of(expect["output_shape"])) return "output of shape " + y.shape().to_string();
+  if (trainable != expect["num_trainable_weights"]) return std::to_string(trainable) + " trainable weights";
+  if (all - trainable != expect["num_non_trainable_weights"])
+    return std::to_string(all - trainable) + " non-trainable weights";
+  return expect["num_losses"] == 0 ? "" : "losses of its own";
+}
+
+std::string run_optimizer(const json& test) {
+  const OptimizerPtr optimizer = make_optimizer(test["target"], test["config"]);
+  std::vector<Variable> variables;
+  for (const json& variable : test["inputs"]["variables"])
+    variables.emplace_back("variable_" + std::to_string(variables.size()), tensor_of(variable["value"]));
+  int done = 0;
+  for (const json& gradients : test["inputs"]["grads_per_step"]) {
+    std::vector<Tensor> given;
+    for (const json& gradient : gradients)
+      if (!gradient.is_null()) given.push_back(tensor_of(gradient));
+    Compiled step(given, [&](Graph&, std::span<const Value> x) {
+      std::vector<Value> values;
+      std::size_t next = 0;
+      for (const json& gradient : gradients) values.push_back(gradient.is_null() ? Value{} : x[next++]);
+      optimizer->apply(values, variables);
+      return Compiled::Outcome{};
+    });
+    step.run(given);
+    ++done;
+    for (const json& expect : test["expect"]["checkpoints"]) {
+      if (expect["after_steps"] != done) continue;
+      const Tensor got = expect.contains("variable")
+                             ? variables[expect["variable"].get<std::size_t>()].value()
+                             : testing::tensor_of({}, DType::float64, {static_cast<double>(optimizer->iterations())});
+      if (const std::string text = difference_from(expect, got); !text.empty())
+        return "after step " + std::to_string(done) + ": " + text;
+    }
+  }
+  return {};
+}
+
+std::string run_initializer(const json& test) {
+  const std::string name = test["target"];
+  const InitializerPtr initializer =
+      name == "Constant" ? initializers::constant({.value = test["config"]["value"]}) : initializers::get(name);
+  const std::vector<std::int64_t> shape = test["inputs"]["shape"];
+  return difference_from(test["expect"], (*initializer)(Shape(shape), floatx()));
+}
+
+}  // namespace etude::conformance

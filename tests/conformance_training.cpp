@@ -1,0 +1,249 @@
+#include <algorithm>
+
+#include "conformance.hpp"
+#include "support.hpp"
+#include "training_samples.hpp"
+
+// The families of whole models and loops.
+namespace etude::conformance {
+namespace {
+
+using samples::Recorder;
+
+std::unique_ptr<Sequential> make_model(const json& config) {
+  std::vector<LayerPtr> layers;
+  for (const json& layer : config["layers"]) layers.push_back(make_layer(layer));
+  auto model = std::make_unique<Sequential>(std::move(layers));
+  const json& compile = config["compile"];
+  CompileOptions options{.optimizer = make_optimizer(compile["optimizer"]["class"], compile["optimizer"]["config"]),
+                         .loss = compile["loss"].get<std::string>(),
+                         .fuse_logits = compile.value("fuse_logits", true)};
+  for (const json& metric : compile.value("metrics", json::array()))
+    options.metrics.emplace_back(metric.get<std::string>());
+  model->compile(options);
+  return model;
+}
+
+/// The same, with the tolerance that the whole case has.
+std::string compare(const json& expect, const json& value, const Tensor& got) {
+  return difference_from({{"value", value}, {"atol", expect.value("atol", 0.0)}, {"rtol", expect.value("rtol", 0.0)}},
+                         got);
+}
+
+Tensor vector_of(const std::vector<double>& values) {
+  return testing::tensor_of({static_cast<std::int64_t>(values.size())}, DType::float64, values);
+}
+
+/// What `named` says each log is, against what the logs say.
+std::string compare_logs(const json& expect, const json& named, const Logs& logs) {
+  for (const auto& [name, value] : named.items())
+    if (const std::string text = compare(expect, json::array({value}), vector_of({logs[name]})); !text.empty())
+      return name + ": " + text;
+  return {};
+}
+
+/// A model of one unit on so many rows, and a fit of it that `recorder` watches.
+HistoryPtr recorded_fit(const std::shared_ptr<Recorder>& recorder, std::int64_t rows, std::int64_t steps_per_execution,
+                        FitOptions options) {
+  Sequential model(samples::summing_unit());
+  CompileOptions how = samples::mse(0.01);
+  how.steps_per_execution = steps_per_execution;
+  model.compile(how);
+  options.verbose = 0;
+  options.callbacks = {recorder};
+  const Tensor x = samples::waves({rows, 2});
+  return model.fit(x, samples::signs_of(x), options);
+}
+
+/// The indices in events such as "batch_end 3: loss".
+std::vector<int> indices(const Recorder& recorder, const std::string& hook) {
+  std::vector<int> result;
+  for (const std::string& event : recorder.starting_with(hook + ' '))
+    result.push_back(std::stoi(event.substr(hook.size() + 1)));
+  return result;
+}
+
+std::string expect_equal(const char* what, const json& got, const json& want) {
+  return got == want ? "" : std::string(what) + ": " + got.dump() + " instead of " + want.dump();
+}
+
+std::vector<int> repeated(const json& indices, int times) {
+  const std::vector<int> once = indices;
+  std::vector<int> result;
+  for (int i = 0; i < times; ++i) result.insert(result.end(), once.begin(), once.end());
+  return result;
+}
+
+}  // namespace
+
+std::string run_fit(const json& test) {
+  const json &inputs = test["inputs"], &given = inputs["fit"], &expect = test["expect"];
+  const auto model = make_model(test["config"]);
+  FitOptions options{.epochs = given.value("epochs", 1),
+                     .verbose = 0,
+                     .validation_split = given.value("validation_split", 0.0),
+                     .shuffle = given.value("shuffle", true),
+                     .initial_epoch = given.value("initial_epoch", 0)};
+  if (given.contains("batch_size")) options.batch_size = given["batch_size"].get<std::int64_t>();
+  if (given.contains("validation_data"))
+    options.validation_data = Data(tensor_of(given["validation_data"][0]), tensor_of(given["validation_data"][1]));
+  const auto history = model->fit(tensor_of(inputs["x"]), tensor_of(inputs["y"]), options);
+
+  const json wanted = expect.value("history", json::object());
+  for (const auto& [name, values] : wanted.items())
+    if (const std::string text = compare(expect, values, vector_of((*history)[name])); !text.empty())
+      return name + ": " + text;
+  if (expect.contains("epoch") && expect["epoch"] != json(history->epoch())) return json(history->epoch()).dump();
+  if (expect.contains("epochs_run") && expect["epochs_run"] != history->epoch().size()) return "another epochs_run";
+  if (expect.contains("iterations") && expect["iterations"] != model->optimizer().iterations())
+    return std::to_string(model->optimizer().iterations()) + " iterations";
+  const json weights = expect.value("weights", json::array());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (const std::string text = weights[i].is_null() ? "" : compare(expect, weights[i], model->get_weights().at(i));
+        !text.empty())
+      return "weights: " + text;
+  return {};
+}
+
+std::string run_train_on_batch(const json& test) {
+  const auto model = make_model(test["config"]);
+  for (const json& step : test["inputs"]["steps"]) {
+    if (step["op"] != "train_on_batch") return "unknown op " + step["op"].dump();
+    const Logs logs = model->train_on_batch(tensor_of(step["x"]), tensor_of(step["y"]));
+    if (const std::string text = compare_logs(test["expect"], step["expect"], logs); !text.empty()) return text;
+  }
+  return {};
+}
+
+std::string run_evaluate(const json& test) {
+  const json &inputs = test["inputs"], &expect = test["expect"];
+  const auto model = make_model(test["config"]);
+  const Logs logs = model->evaluate(tensor_of(inputs["x"]), tensor_of(inputs["y"]),
+                                    {.batch_size = inputs["evaluate"].value("batch_size", 32), .verbose = 0});
+  std::vector<double> list;
+  for (const auto& [name, value] : logs.values()) list.push_back(value);
+  const std::string text = compare(expect, expect["list"], vector_of(list));
+  return text.empty() ? compare_logs(expect, expect["dict"], logs) : text;
+}
+
+std::string run_loop(const json& test) {
+  const json &inputs = test["inputs"], &expect = test["expect"];
+  const std::int64_t rows = inputs["num_samples"], per_execution = test["config"]["steps_per_execution"];
+  const int epochs = inputs.value("epochs", 1);
+  FitOptions options{.batch_size = inputs["batch_size"].get<std::int64_t>(), .epochs = epochs};
+  if (inputs.contains("steps_per_epoch")) options.steps_per_epoch = inputs["steps_per_epoch"].get<std::int64_t>();
+  const auto recorder = std::make_shared<Recorder>();
+
+  if (inputs.contains("calls")) {
+    const Tensor x = samples::waves({rows, 2});
+    Sequential model(samples::summing_unit());
+    CompileOptions how = samples::mse();
+    how.steps_per_execution = per_execution;
+    model.compile(how);
+    model.predict(x, {.batch_size = options.batch_size, .verbose = 0, .callbacks = {recorder}});
+    model.evaluate(x, samples::signs_of(x), {.batch_size = options.batch_size, .verbose = 0, .callbacks = {recorder}});
+    const json& want = expect["batch_begin_indices"];
+    const std::string text = expect_equal("predict", indices(*recorder, "predict_batch_begin"), want);
+    return text.empty() ? expect_equal("evaluate", indices(*recorder, "test_batch_begin"), want) : text;
+  }
+
+  const auto history = recorded_fit(recorder, rows, per_execution, options);
+  const auto begins = indices(*recorder, "batch_begin"), ends = indices(*recorder, "batch_end");
+  int batches = 0;
+  // Data that runs out leaves a begin without an end.
+  for (std::size_t i = 0; i < ends.size(); ++i) batches += ends[i] - begins.at(i) + 1;
+  const auto each_epoch = [&](const std::vector<int>& all) { return all.size() / static_cast<std::size_t>(epochs); };
+  const std::map<std::string, json> got{
+      {"train_batch_begin_calls_per_epoch", each_epoch(begins)},
+      {"train_batch_end_calls_per_epoch", each_epoch(ends)},
+      {"epochs_begun", recorder->starting_with("epoch_begin").size()},
+      {"total_train_batches", batches},
+      {"total_train_batch_begin_calls", begins.size()},
+  };
+  for (const auto& [name, want] : expect.items()) {
+    std::string text;
+    if (name == "begin_indices")
+      text = expect_equal("begins", begins, repeated(want, epochs));
+    else if (name == "end_indices")
+      text = expect_equal("ends", ends, repeated(want, epochs));
+    else if (name == "same_history_as_steps_per_execution_1")
+      text = recorded_fit(std::make_shared<Recorder>(), rows, 1, options)->history() == history->history()
+                 ? ""
+                 : "another history";
+    else
+      text = got.contains(name) ? expect_equal(name.c_str(), got.at(name), want) : "unknown expectation " + name;
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+std::string run_callback(const json& test) {
+  if (test["target"] == "Progbar.value") {
+    std::string text;
+    Logs logs;
+    ProgressBar bar(test["config"]["target"].get<std::int64_t>(),
+                    {.interval = 0, .sink = [&](std::string_view part) { text += part; }});
+    for (const json& update : test["inputs"]["updates"]) {
+      for (const auto& [name, value] : update[1].items()) logs.set(name, value);
+      bar.update(update[0], logs);
+    }
+    const std::string want = test["expect"]["last_line_contains"], last = text.substr(text.rfind('\b') + 1);
+    return last.find(want) == std::string::npos ? last : "";
+  }
+  check(test["target"] == "hook_order", ErrorKind::value, "conformance", test["target"].dump(),
+        " - expected a target that run_callback knows - add it there.");
+  const auto recorder = std::make_shared<Recorder>();
+  recorded_fit(recorder, test["inputs"]["num_samples"], 1,
+               {.batch_size = test["config"]["batch_size"].get<std::int64_t>(), .epochs = test["config"]["epochs"]});
+  for (const auto& [hook, want] : test["expect"].items()) {
+    const json got = want.is_array() ? json(indices(*recorder, hook)) : json(recorder->starting_with(hook).size());
+    if (const std::string text = expect_equal(hook.c_str(), got, want); !text.empty()) return text;
+  }
+  return {};
+}
+
+std::string run_data(const json& test) {
+  const json &config = test["config"], &inputs = test["inputs"], &expect = test["expect"];
+  const bool tfjs = test["target"] == "make_batches";
+  const std::int64_t rows = tfjs ? inputs["size"] : inputs["num_samples"];
+  TensorLikeOptions arrays{.batch_size = (tfjs ? inputs : config)["batch_size"].get<std::int64_t>(),
+                           .shuffle = config.value("shuffle", false) ? Shuffle::samples : Shuffle::none};
+  std::string warning;
+  DataHandlerOptions once{.warn = [&](std::string_view text) { warning = text; }};
+  if (config.contains("steps_per_epoch")) once.steps_per_epoch = config["steps_per_epoch"].get<std::int64_t>();
+  const Tensor row(Shape{rows, 1});
+  DataHandler data(std::make_unique<TensorLikeAdapter>(Batch{{row}, {row}, {row}}, arrays), once);
+  const json batches = data.inferred_steps() ? json(*data.inferred_steps()) : json();
+
+  json steps = json::array(), ranges = json::array();
+  std::size_t kinds = 0;
+  for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
+    for (const std::int64_t step : data.steps()) {
+      data.fetch();
+      const Batch* batch = data.take();
+      if (!batch) {
+        data.stop_iteration();
+        break;
+      }
+      const std::int64_t begin = ranges.empty() ? 0 : ranges.back()[1].get<std::int64_t>();
+      steps.push_back(step);
+      ranges.push_back({begin, begin + batch->size()});
+      kinds = batch->x.size() + batch->y.size() + batch->sample_weight.size();
+    }
+  const std::map<std::string, json> got{{"steps_seen", steps},
+                                        {"num_batches", batches},
+                                        {"batch_tuple_len_with_sample_weight", kinds},
+                                        {"steps_run", steps.size()},
+                                        {"ranges", ranges}};
+  for (const auto& [name, want] : expect.items()) {
+    std::string text;
+    if (name == "warning_contains")
+      text = warning.find(want.get<std::string>()) == std::string::npos ? "warning: " + warning : "";
+    else
+      text = got.contains(name) ? expect_equal(name.c_str(), got.at(name), want) : "unknown expectation " + name;
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace etude::conformance

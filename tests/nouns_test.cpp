@@ -1,0 +1,381 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <cmath>
+
+#include "support.hpp"
+#include "training_samples.hpp"
+
+// Losses, metrics, optimizers, layers and initializers: what the cases of other libraries do not cover.
+namespace etude {
+namespace {
+
+using namespace samples;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+using testing::Compiled;
+
+/// Gives its output the mask: [batch, steps] where the first feature is not 0.
+class Masks : public Layer {
+ public:
+  Masks() : Layer("Masks") {}
+  Value call(Value value, bool) override {
+    const Shape& shape = value.shape();
+    Value first = ops::max(value, {-1});
+    for (std::ptrdiff_t axis = 2; axis + 1 < static_cast<std::ptrdiff_t>(shape.rank()); ++axis)
+      first = ops::max(first, {axis});
+    return value.with_mask(ops::logical_not(ops::equal(first, ops::scalar(0, first))));
+  }
+};
+
+/// Two sequences of three steps; the last step of the first and the last two of the second are zeros.
+Tensor sequences() { return Tensor::from<float>({2, 3, 2}, {1, 2, 3, 4, 0, 0, 5, 6, 0, 0, 0, 0}); }
+
+double loss_of(std::vector<LayerPtr> layers, const Batch& batch, CompileOptions how) {
+  Sequential model(std::move(layers));
+  model.compile(std::move(how));
+  return model.test_on_batch(batch)["loss"];
+}
+
+LayerPtr ones(std::int64_t units = 1) {
+  return layers::dense({.units = units, .use_bias = false, .kernel_initializer = "ones"});
+}
+
+}  // namespace
+
+TEST_CASE("masks travel with Values through layers to losses and metrics (R-3)", "[mask]") {
+  // Sums of the steps that count: 3, 7 and 11. The others would have a loss of 0.
+  const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
+  const CompileOptions how{.loss = "mse", .metrics = {"mse"}};
+  const auto through = [&](LayerPtr layer) {
+    return loss_of({std::make_shared<Masks>(), std::move(layer), ones()}, batch, how);
+  };
+  const double masked = (9.0 + 49 + 121) / 3;
+  CHECK_THAT(loss_of({ones()}, batch, how), WithinRel((9.0 + 49 + 121) / 6, 1e-6));
+  CHECK_THAT(through(layers::activation("linear")), WithinRel(masked, 1e-6));
+  CHECK_THAT(through(layers::activation("relu")), WithinRel(masked, 1e-6));
+  CHECK_THAT(through(layers::dropout(0.5)), WithinRel(masked, 1e-6));
+  CHECK_THAT(through(layers::rescaling({})), WithinRel(masked, 1e-6));
+
+  Sequential model({std::make_shared<Masks>(), ones()});
+  model.compile(how);
+  CHECK_THAT(model.test_on_batch(batch)["mse"], WithinRel(masked, 1e-6));
+}
+
+TEST_CASE("masks and sample weights are multiplied, whichever has more axes", "[mask]") {
+  const Tensor targets({2, 3, 1}), per_sample = Tensor::from<float>({2}, {1, 3}),
+                                   per_step = Tensor::from<float>({2, 3}, {1, 1, 9, 3, 9, 9});
+  const CompileOptions how{.loss = "mse", .weighted_metrics = {"mse"}};
+  for (const Tensor& weight : {per_sample, per_step}) {
+    Sequential model({std::make_shared<Masks>(), ones()});
+    model.compile(how);
+    const Logs logs = model.test_on_batch(Batch{{sequences()}, {targets}, {weight}});
+    CHECK_THAT(logs["loss"], WithinRel((9 + 49 + 3 * 121.0) / 3, 1e-6));  // by the count
+    CHECK_THAT(logs["mse"], WithinRel((9 + 49 + 3 * 121.0) / 5, 1e-6));   // by the weights
+  }
+}
+
+TEST_CASE("masks end where the steps that they are of do", "[mask]") {
+  const Batch batch{{sequences()}, {Tensor({2, 1})}, {}};
+  // Flatten joins steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.
+  CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::flatten(), ones()}, batch, {.loss = "mse"}),
+             WithinRel((100 + 121) / 2.0, 1e-6));
+  const Tensor one_feature = Tensor::from<float>({2, 3, 1}, {1, 2, 0, 3, 0, 0});
+  CHECK_THAT(
+      loss_of({std::make_shared<Masks>(), layers::flatten()}, {{one_feature}, {Tensor({2, 3})}, {}}, {.loss = "mse"}),
+      WithinRel((1 + 4 + 9) / 6.0, 1e-6));
+}
+
+TEST_CASE("a layer computes in its dtype, whatever comes before and after it", "[layers]") {
+  const LayerPtr wide = layers::dense({.units = 3, .dtype = "float64"}), narrow = layers::dense({.units = 1});
+  Sequential model({wide, narrow});
+  model.compile(mse());
+  const Tensor x = waves({8, 2});
+  model.fit(x, signs_of(x), {.verbose = 0});
+  CHECK(wide->get_weights()[0].dtype() == DType::float64);
+  CHECK(narrow->get_weights()[0].dtype() == DType::float32);
+  CHECK((*wide)(x).dtype() == DType::float64);
+  CHECK(model.predict(x, {.verbose = 0}).dtype() == DType::float32);
+  CHECK(wide->compute_dtype() == DType::float64);
+  const testing::FloatX scope(DType::float64);
+  CHECK(layers::dense({.units = 1})->variable_dtype() == DType::float64);
+  CHECK(narrow->variable_dtype() == DType::float32);
+}
+
+TEST_CASE("dropout zeroes a share of the elements and scales the rest, in training only (A-11)", "[layers]") {
+  const Tensor x = filled({100, 100}, 2);
+  const double rate = GENERATE(0.25, 0.5, 0.9);
+  const LayerPtr dropout = layers::dropout(rate);
+  const auto y = numbers((*dropout)(x, true));
+  std::int64_t zeros = 0;
+  double worst = 0;
+  for (const double element : y) {
+    zeros += element == 0;
+    if (element != 0) worst = std::max(worst, std::abs(element - 2 / (1 - rate)));
+  }
+  CHECK_THAT(static_cast<double>(zeros) / 1e4, WithinAbs(rate, 0.02));
+  CHECK(worst < 1e-5);
+  CHECK(numbers((*dropout)(x, false)) == numbers(x));
+}
+
+TEST_CASE("dropout of rate 0 is the identity, of rate 1 zero", "[layers]") {
+  const Tensor x = waves({5, 4});
+  CHECK(numbers((*layers::dropout(0.0))(x, true)) == numbers(x));
+  for (const double element : numbers((*layers::dropout(1.0))(x, true))) CHECK(element == 0);
+}
+
+TEST_CASE("dropout draws anew at each call, the same for the same seed", "[layers]") {
+  const Tensor x = filled({20, 20}, 1);
+  const auto draws = [&](const LayerPtr& layer) {
+    return std::vector{numbers((*layer)(x, true)), numbers((*layer)(x, true))};
+  };
+  const auto seeded = draws(layers::dropout({.rate = 0.5, .seed = 3}));
+  CHECK(seeded[0] != seeded[1]);
+  CHECK(draws(layers::dropout({.rate = 0.5, .seed = 3})) == seeded);
+  CHECK(draws(layers::dropout({.rate = 0.5, .seed = 4})) != seeded);
+
+  set_random_seed(7);
+  const LayerPtr first = layers::dropout(0.5), second = layers::dropout(0.5);
+  const auto one = draws(first);
+  CHECK(draws(second) != one);
+  set_random_seed(7);
+  CHECK(draws(layers::dropout(0.5)) == one);
+  set_random_seed(0);
+}
+
+TEST_CASE("dropout: training is reproducible from the seed", "[layers]") {
+  const auto train = [](std::uint64_t seed) {
+    set_random_seed(seed);
+    Sequential model(
+        {layers::dense({.units = 8, .activation = "relu"}), layers::dropout(0.3), layers::dense({.units = 1})});
+    model.compile(mse());
+    const Tensor x = waves({20, 3});
+    model.fit(x, signs_of(x), {.batch_size = 6, .epochs = 3, .verbose = 0});
+    set_random_seed(0);
+    return weights_of(model);
+  };
+  CHECK(train(5) == train(5));
+  CHECK(train(5) != train(6));
+}
+
+TEST_CASE("flatten joins all axes but the first; channels_first data is transposed before (A-18)", "[layers]") {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(numbers((*layers::flatten())(x)) == std::vector<double>{1, 2, 3, 4, 5, 6});
+  CHECK(numbers((*layers::flatten({.data_format = "channels_first"}))(x)) == std::vector<double>{1, 4, 2, 5, 3, 6});
+  CHECK((*layers::flatten())(waves({4, 2, 3, 5})).shape() == Shape{4, 30});
+  CHECK((*layers::flatten())(waves({4})).shape() == Shape{4, 1});
+}
+
+TEST_CASE("crossentropies behind softmax and sigmoid are the same from logits and from probabilities (R-11)",
+          "[losses]") {
+  struct Case {
+    const char *activation, *loss;
+    Tensor y;
+  };
+  const auto test = GENERATE(Case{"softmax", "sparse_categorical_crossentropy", Tensor::from<float>({4}, {0, 2, 1, 2})},
+                             Case{"softmax", "categorical_crossentropy",
+                                  Tensor::from<float>({4, 3}, {1, 0, 0, 0, 0, 1, 0, 1, 0, 0.5, 0.25, 0.25})},
+                             Case{"sigmoid", "binary_crossentropy", filled({4, 3}, 1)});
+  CAPTURE(test.loss);
+  const auto train = [&](bool fused) {
+    Sequential model({layers::dense(
+        {.units = 3, .activation = test.activation, .kernel_initializer = initializers::glorot_uniform({.seed = 1})})});
+    model.compile({.optimizer = optimizers::sgd({.learning_rate = 0.5}), .loss = test.loss, .fuse_logits = fused});
+    const auto history = model.fit(waves({4, 5}), test.y, {.epochs = 5, .verbose = 0});
+    auto all = weights_of(model);
+    all.insert(all.end(), (*history)["loss"].begin(), (*history)["loss"].end());
+    return all;
+  };
+  CHECK(testing::difference(train(true), train(false), {.atol = 2e-6, .rtol = 2e-6}) == "");
+}
+
+TEST_CASE("crossentropies from logits do not end at the clip (R-11)", "[losses]") {
+  const auto loss = [](const char* activation, const char* name, const Tensor& y, bool fused) {
+    return loss_of({layers::rescaling({.scale = 100}), layers::activation(activation)},
+                   {{Tensor::from<float>({1, 2}, {1, -1})}, {y}, {}}, {.loss = name, .fuse_logits = fused});
+  };
+  const Tensor second = Tensor::from<float>({1, 2}, {0, 1});
+  CHECK_THAT(loss("softmax", "categorical_crossentropy", second, true), WithinRel(200, 1e-6));
+  CHECK_THAT(loss("softmax", "categorical_crossentropy", second, false), WithinRel(-std::log(1e-7), 1e-4));
+  CHECK_THAT(loss("sigmoid", "binary_crossentropy", second, true), WithinRel(100, 1e-6));
+  CHECK(loss("sigmoid", "binary_crossentropy", second, false) < 17);
+}
+
+TEST_CASE("'accuracy' is resolved by shapes, and logged under the name it was given (M-1)", "[metrics]") {
+  struct Case {
+    const char* what;
+    Tensor y_true, y_pred;
+    double expected;
+  };
+  const auto test = GENERATE(Case{"binary, [n] targets", Tensor::from<float>({3}, {1, 0, 1}),
+                                  Tensor::from<float>({3, 1}, {0.9F, 0.5F, 0.1F}), 2.0 / 3},
+                             Case{"binary, integer targets", Tensor::from<std::int32_t>({3, 1}, {1, 0, 1}),
+                                  Tensor::from<float>({3, 1}, {0.9F, 0.6F, 0.1F}), 1.0 / 3},
+                             Case{"sparse, [n] integer targets", Tensor::from<std::int32_t>({2}, {2, 0}),
+                                  Tensor::from<float>({2, 3}, {0, 0, 1, 0, 1, 0}), 0.5},
+                             Case{"sparse, [n, 1] targets", Tensor::from<float>({2, 1}, {2, 1}),
+                                  Tensor::from<float>({2, 3}, {0, 0, 1, 0, 1, 0}), 1},
+                             Case{"sparse, uint8 targets", Tensor::from<std::uint8_t>({2}, {2, 1}),
+                                  Tensor::from<float>({2, 3}, {0, 0, 1, 0, 1, 0}), 1},
+                             Case{"categorical", Tensor::from<float>({2, 3}, {0, 0, 1, 1, 0, 0}),
+                                  Tensor::from<float>({2, 3}, {0, 0, 1, 0, 1, 0}), 0.5},
+                             Case{"categorical, ties are the lowest's (M-3)", Tensor::from<float>({2, 2}, {1, 0, 0, 1}),
+                                  Tensor::from<float>({2, 2}, {1, 1, 1, 1}), 0.5},
+                             Case{"sparse, per step", Tensor::from<std::int32_t>({1, 2}, {1, 1}),
+                                  Tensor::from<float>({1, 2, 2}, {0, 1, 1, 0}), 0.5});
+  CAPTURE(test.what);
+  Sequential model({layers::activation("linear")});
+  const auto loss = losses::from_function([](Value, Value y_pred) { return ops::mean(y_pred, {-1}); });
+  model.compile({.loss = loss, .metrics = {"accuracy", "acc"}});
+  const Logs logs = model.test_on_batch(Batch{{test.y_pred}, {test.y_true}, {}});
+  CHECK_THAT(logs["accuracy"], WithinRel(test.expected, 1e-6));
+  CHECK_THAT(logs["acc"], WithinRel(test.expected, 1e-6));
+}
+
+TEST_CASE("metrics add up until they are reset, and are 0 before the first value (M-9)", "[metrics]") {
+  const MetricPtr metric = metrics::mean();
+  const auto result = [&] { return testing::run({}, [&](auto) { return metric->result(); }).item(); };
+  const auto update = [&](std::initializer_list<float> values) {
+    const Tensor tensor = Tensor::from<float>({static_cast<std::int64_t>(values.size())}, values);
+    Compiled step(std::span(&tensor, 1), [&](Graph&, std::span<const Value> v) {
+      metric->update_state({}, v[0]);
+      return Compiled::Outcome{};
+    });
+    step.run({tensor});
+  };
+  CHECK(result() == 0);
+  update({1, 2, 3});
+  CHECK(result() == 2);
+  update({6});
+  CHECK(result() == 3);
+  metric->reset_state();
+  CHECK(result() == 0);
+  update({5});
+  CHECK(result() == 5);
+}
+
+TEST_CASE("metrics: a sample counts once, however many steps its batch has (R-4)", "[metrics]") {
+  Sequential model({layers::activation("linear")});
+  model.compile({.loss = "mse", .metrics = {"mse"}});
+  const Batch shorter{{filled({2, 1, 1}, 1)}, {Tensor({2, 1, 1})}, {}},
+      longer{{filled({2, 9, 1}, 3)}, {Tensor({2, 9, 1})}, {}};
+  model.test_on_batch(shorter);
+  CHECK_THAT(model.test_on_batch(longer, false)["mse"], WithinRel(5, 1e-6));
+}
+
+TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics]") {
+  Sequential model(summing_unit());
+  model.compile({.loss = "mse", .metrics = {"mse"}, .weighted_metrics = {"mse"}});
+  const Logs logs = model.test_on_batch(
+      Batch{{Tensor::from<float>({2, 1}, {1, 3})}, {Tensor({2, 1})}, {Tensor::from<float>({2}, {3, 1})}});
+  CHECK(logs["mse"] == 5);
+  CHECK(logs["mse_1"] == 3);
+  CHECK(logs["loss"] == 6);
+}
+
+TEST_CASE("optimizers: a learning rate set between steps counts from the next one, without a trace", "[optimizers]") {
+  const auto make = GENERATE(
+      +[] { return optimizers::sgd({.momentum = 0.5}); }, +[] { return optimizers::rmsprop(); },
+      +[] { return optimizers::adam(); });
+  const Tensor x = waves({8, 3}), y = signs_of(x);
+  const auto change = [&](double rate, bool from_the_start) {
+    const OptimizerPtr optimizer = make();
+    if (from_the_start) optimizer->set_learning_rate(rate);
+    Sequential model(two_dense());
+    model.compile({.optimizer = optimizer, .loss = "mse"});
+    model.build({-1, 3});
+    const auto before = weights_of(model);
+    if (!from_the_start) optimizer->set_learning_rate(rate);
+    model.train_on_batch(x, y);
+    auto after = weights_of(model);
+    for (std::size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
+    optimizer->set_learning_rate(0.25);
+    CHECK(optimizer->learning_rate() == 0.25);
+    model.train_on_batch(x, y);
+    CHECK(model.make_train_function()->traces() == 1);
+    return after;
+  };
+  const auto small = change(0.001, false), large = change(0.01, false);
+  CHECK(change(0.01, true) == large);
+  for (std::size_t i = 0; i < small.size(); ++i) CHECK_THAT(large[i], WithinAbs(10 * small[i], 1e-6));
+}
+
+TEST_CASE("optimizers: what they keep is listed kind by kind, after iterations and learning rate (O-21)",
+          "[optimizers]") {
+  const OptimizerPtr adam = optimizers::adam({.amsgrad = true});
+  adam->build({Variable("a", Tensor({2})), Variable("b", Tensor({3}))});
+  adam->build({Variable("c", Tensor({4}))});
+  Texts names;
+  for (const Variable& variable : adam->variables()) names.push_back(variable.name());
+  CHECK(names == Texts{"adam/iterations", "adam/learning_rate", "adam/a_momentum", "adam/b_momentum", "adam/c_momentum",
+                       "adam/a_velocity", "adam/b_velocity", "adam/c_velocity", "adam/a_velocity_hat",
+                       "adam/b_velocity_hat", "adam/c_velocity_hat"});
+}
+
+TEST_CASE("optimizers: Adam's first step is the learning rate, to float32's last digits (O-3)", "[optimizers]") {
+  // Whatever the gradient: alpha m / sqrt(v) is lr g / |g|, where 1 - beta^t cancels.
+  const OptimizerPtr adam = optimizers::adam({.learning_rate = 0.5, .epsilon = 0});
+  const Variable variable("v", Tensor({2}));
+  const Tensor gradient = Tensor::from<float>({2}, {3, -0.01F});
+  Compiled step(std::span(&gradient, 1), [&](Graph&, std::span<const Value> g) {
+    adam->apply({g[0]}, {variable});
+    return Compiled::Outcome{};
+  });
+  step.run({gradient});
+  CHECK_THAT(variable.value().at(0), WithinAbs(-0.5, 2e-7));
+  CHECK_THAT(variable.value().at(1), WithinAbs(0.5, 2e-7));
+}
+
+TEST_CASE("initializers: random ones have the spread that fan-in and fan-out ask for (A-4)", "[initializers]") {
+  struct Case {
+    const char* name;
+    /// The largest possible value and the standard deviation, for a shape of fans 100 and 300.
+    double limit, deviation;
+  };
+  const double cut = 2 / 0.87962566103423978;
+  const auto test = GENERATE_COPY(Case{"glorot_uniform", std::sqrt(6.0 / 400), std::sqrt(2.0 / 400)},
+                                  Case{"glorot_normal", cut * std::sqrt(2.0 / 400), std::sqrt(2.0 / 400)},
+                                  Case{"he_uniform", std::sqrt(6.0 / 100), std::sqrt(2.0 / 100)},
+                                  Case{"he_normal", cut * std::sqrt(2.0 / 100), std::sqrt(2.0 / 100)},
+                                  Case{"lecun_uniform", std::sqrt(3.0 / 100), std::sqrt(1.0 / 100)},
+                                  Case{"lecun_normal", cut * std::sqrt(1.0 / 100), std::sqrt(1.0 / 100)},
+                                  Case{"random_uniform", 0.05, 0.05 / std::sqrt(3.0)}, Case{"random_normal", 0.3, 0.05},
+                                  Case{"truncated_normal", 0.1, 0.05 * 0.87962566103423978});
+  CAPTURE(test.name);
+  const Shape shape = GENERATE(Shape{100, 300}, Shape{5, 5, 4, 12});
+  double largest = 0, sum = 0, squares = 0;
+  const auto values = numbers((*initializers::get(test.name))(shape, DType::float32));
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) {
+    largest = std::max(largest, std::abs(value));
+    sum += value;
+    squares += value * value;
+  }
+  CHECK(largest <= test.limit * (1 + 1e-6));
+  CHECK(largest > 0.5 * test.limit);
+  CHECK_THAT(sum / count, WithinAbs(0, 5 * test.deviation / std::sqrt(count)));
+  CHECK_THAT(std::sqrt(squares / count), WithinRel(test.deviation, 0.05));
+}
+
+TEST_CASE("initializers: a seed of its own repeats, the global one gives each call its stream", "[initializers]") {
+  const auto draw = [](const InitializerPtr& initializer) { return numbers((*initializer)({4, 4}, DType::float32)); };
+  const InitializerPtr seeded = initializers::glorot_uniform({.seed = 1}), global = initializers::glorot_uniform();
+  CHECK(draw(seeded) == draw(seeded));
+  CHECK(draw(seeded) != draw(initializers::glorot_uniform({.seed = 2})));
+  set_random_seed(3);
+  const auto first = draw(global), second = draw(global);
+  CHECK(first != second);
+  set_random_seed(3);
+  CHECK(draw(initializers::glorot_uniform()) == first);
+  set_random_seed(4);
+  CHECK(draw(global) != first);
+  set_random_seed(0);
+}
+
+TEST_CASE("initializers: float32 and float64 begin alike", "[initializers]") {
+  const InitializerPtr initializer = initializers::he_normal({.seed = 5});
+  const auto narrow = (*initializer)({6, 6}, DType::float32), wide = (*initializer)({6, 6}, DType::float64);
+  CHECK(numbers(wide.astype(DType::float32)) == numbers(narrow));
+}
+
+}  // namespace etude
