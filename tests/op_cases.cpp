@@ -1,6 +1,7 @@
 #include "op_cases.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "etude/ops/elementwise.hpp"
@@ -82,7 +83,7 @@ Pointwise row(op::Tanh) {
   return {front(ops::tanh), scalars([](double x) { return std::tanh(x); }), passes, anywhere, 2, 2};
 }
 Pointwise row(op::Sigmoid) {
-  return {front(ops::sigmoid), scalars([](double x) { return 1 / (1 + std::exp(-x)); }), passes, anywhere, 4, 4};
+  return {front(ops::sigmoid), scalars([](double x) { return 1 / (1 + std::exp(-x)); }), passes, anywhere, 3, 3};
 }
 Pointwise row(op::Relu) {
   return {front(ops::relu), scalars([](double x) { return x <= 0 ? 0 : x; }), passes, apart};
@@ -92,11 +93,12 @@ Pointwise row(op::Softplus) {
           scalars([](double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }),
           passes,
           anywhere,
-          4,
-          4};
+          3,
+          3};
 }
+// float64 loses two digits between 1.8 and 2.3.
 Pointwise row(op::Erf) {
-  return {front(ops::erf), scalars([](double x) { return std::erf(x); }), passes, anywhere, 2, 2};
+  return {front(ops::erf), scalars([](double x) { return std::erf(x); }), passes, anywhere, 3, 80};
 }
 Pointwise row(op::Floor) {
   return {front(ops::floor), scalars([](double x) { return std::floor(x); }), zero, apart};
@@ -120,13 +122,18 @@ Pointwise row(op::Multiply) {
 Pointwise row(op::Divide) {
   return {front(ops::divide), scalars([](double a, double b) { return a / b; }), passes, between(0.4, 2)};
 }
+// Of large results it is only as exact as the exponent, b · log a, is. A fraction of -infinity is NaN, as of any
+// negative number; C has a number for it.
+double power(double a, double b) {
+  return a == -std::numeric_limits<double>::infinity() && b != std::floor(b) ? std::nan("") : std::pow(a, b);
+}
 Pointwise row(op::Power) {
   return {front(ops::power),
-          scalars([](double a, double b) { return std::pow(a, b); }),
+          scalars(power),
           passes,
           {{{}, Numbers::between, 0.3, 2}, {{}, Numbers::between, -2, 3}},
-          4,
-          4};
+          200,
+          1000};
 }
 Pointwise row(op::Maximum) {
   return {front(ops::maximum), scalars([](double a, double b) { return std::isnan(a) || a > b ? a : b; }), passes,
