@@ -182,7 +182,7 @@ TEST_CASE("NaN passes a maximum, of two and of many, and what is made of it", "[
   const double nan = std::nan("");
   for (Cpu& device : devices())
     for (const DType dtype : {DType::float32, DType::float64})
-      for (const std::size_t at : {0, 5, 37, 69}) {
+      for (const std::size_t at : {0u, 5u, 37u, 69u}) {
         INFO(device.isa() << ", " << dtype << ", at " << at);
         std::vector<double> x(70, 1.0);
         x[at] = nan;

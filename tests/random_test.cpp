@@ -176,7 +176,7 @@ TEST_CASE("uniform draws are uniform", "[random]") {
   CHECK(near(m.variance, 1.0 / 12, 0.001));
   CHECK(chi_square(x, 100) < 150);
   CHECK(chi_square(x, 1000) < 1200);
-  for (const std::size_t lag : {1, 2, 4, 64})
+  for (const std::size_t lag : {1u, 2u, 4u, 64u})
     CHECK(std::fabs(correlation({x.begin(), x.end() - static_cast<std::ptrdiff_t>(lag)},
                                 {x.begin() + static_cast<std::ptrdiff_t>(lag), x.end()})) < 0.01);
 }
