@@ -13,16 +13,19 @@ namespace {
 /// Where a compiled step and the same step computed op by op differ; empty if nowhere.
 class Comparison {
  public:
-  Comparison(std::uint64_t seed, int ops) : step_(seed, ops) {}
+  Comparison(std::uint64_t seed, int ops, Device& device) : step_(seed, ops), device_(device) {}
 
   std::string run(int batches) {
     const std::vector<Variable> compiled_variables = step_.variables(), eager_variables = step_.variables();
     std::vector<Tensor> batch = step_.batch();
-    Compiled compiled(batch, [&](Graph& graph, std::span<const Value> inputs) {
-      auto outcome = step_.trace(graph, inputs, compiled_variables);
-      listing_ = listing(graph);
-      return outcome;
-    });
+    Compiled compiled(
+        batch,
+        [&](Graph& graph, std::span<const Value> inputs) {
+          auto outcome = step_.trace(graph, inputs, compiled_variables);
+          listing_ = listing(graph);
+          return outcome;
+        },
+        device_);
     for (int i = 0; i < batches; ++i, batch = step_.batch()) {
       where_ = "batch " + std::to_string(i) + ", ";
       poison(compiled.arena());
@@ -46,7 +49,7 @@ class Comparison {
 
   void compare(Plan& plan, const std::vector<Tensor>& batch, const std::vector<Variable>& variables) {
     Graph graph;
-    Eager eager(graph, default_device(), batch);
+    Eager eager(graph, device_, batch);
     Trace trace(graph);
     std::vector<Value> inputs;
     for (const Tensor& tensor : batch) inputs.push_back(graph.input(tensor.shape(), tensor.dtype()));
@@ -68,29 +71,30 @@ class Comparison {
   }
 
   RandomStep step_;
+  Device& device_;
   std::string where_, report_, listing_;
 };
 
 /// The report of the shortest beginning of the step that shows the difference.
-std::string shortest_report(std::uint64_t seed, int ops) {
+std::string shortest_report(std::uint64_t seed, int ops, Device& device) {
   for (int fewer = 1; fewer < ops; ++fewer)
-    if (const std::string report = Comparison(seed, fewer).run(2); !report.empty())
+    if (const std::string report = Comparison(seed, fewer, device).run(2); !report.empty())
       return "seed " + std::to_string(seed) + ", " + std::to_string(fewer) + " ops\n" + report;
-  return "seed " + std::to_string(seed) + ", " + std::to_string(ops) + " ops\n" + Comparison(seed, ops).run(2);
+  return "seed " + std::to_string(seed) + ", " + std::to_string(ops) + " ops\n" + Comparison(seed, ops, device).run(2);
 }
 
-void compare_steps(std::uint64_t first, std::uint64_t last, int ops) {
+void compare_steps(std::uint64_t first, std::uint64_t last, int ops, Device& device = default_device()) {
   for (std::uint64_t seed = first; seed < last; ++seed) {
     bool same = false;
     std::string thrown;
     try {
-      same = Comparison(seed, ops).run(2).empty();
+      same = Comparison(seed, ops, device).run(2).empty();
     } catch (const std::exception& error) {
       thrown = error.what();
     }
     INFO("seed " << seed << ", " << ops << " ops: " << thrown);
     REQUIRE(thrown.empty());
-    if (!same) FAIL(shortest_report(seed, ops));
+    if (!same) FAIL(shortest_report(seed, ops, device));
   }
 }
 
@@ -112,6 +116,14 @@ TEST_CASE("a fused plan computes the same bits as its ops one by one: long steps
 TEST_CASE("a fused plan computes the same bits as its ops one by one: on three threads", "[execution][fusion]") {
   const Threads threads(3);
   compare_steps(3000, 3100, 25);
+}
+
+TEST_CASE("a fused plan computes the same bits as its ops one by one: on every instruction set",
+          "[execution][fusion]") {
+  for (Cpu& device : devices()) {
+    INFO(device.isa());
+    compare_steps(4000, 4100, 25, device);
+  }
 }
 
 // Hidden: some minutes. For whoever changes fusion or lowering.

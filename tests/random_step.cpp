@@ -75,9 +75,8 @@ class Writer {
   /// x in another dtype, moved to where that dtype has numbers.
   Value as(Value x, DType dtype) {
     if (x.dtype() == dtype) return x;
-    if (is_floating(x.dtype()) && dtype == DType::uint8) x = ops::clip(x * 20, 0, 255);
+    if (is_floating(x.dtype()) && dtype == DType::uint8) x = x * 100;
     if (is_floating(x.dtype()) && dtype == DType::int32) x = x * 5;
-    if (x.dtype() == DType::int32 && dtype == DType::uint8) x = ops::clip(x, 0, 255);
     if (!is_floating(x.dtype()) && is_floating(dtype)) return ops::cast(x, dtype) * 0.1;
     return ops::cast(x, dtype);
   }

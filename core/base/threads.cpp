@@ -16,6 +16,7 @@ struct ThreadPool::Threads {
   std::atomic<unsigned> round{0};
   std::atomic<int> next{0}, busy{0};
   std::atomic<bool> stop{false};
+  std::atomic_flag taken;
   int parts = 0;
   void (*task)(void*, int) = nullptr;
   void* context = nullptr;
@@ -62,7 +63,7 @@ void ThreadPool::work_off() {
 }
 
 void ThreadPool::run(int parts, void (*task)(void*, int), void* context) {
-  if (count_ == 1 || parts <= 1) {
+  if (count_ == 1 || parts <= 1 || threads_->taken.test_and_set(std::memory_order_acquire)) {
     for (int part = 0; part < parts; ++part) task(context, part);
     return;
   }
@@ -76,6 +77,7 @@ void ThreadPool::run(int parts, void (*task)(void*, int), void* context) {
   pool.round.notify_all();
   work_off();
   for (int left; (left = pool.busy.load(std::memory_order_acquire)) > 0;) wait_while(pool.busy, left);
+  pool.taken.clear(std::memory_order_release);
 }
 
 #else

@@ -17,7 +17,7 @@ class ThreadPool {
 
   int count() const { return count_; }
   /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates nothing. `task`
-  /// must not throw.
+  /// must not throw. Whoever finds the pool at work for another thread does all parts itself.
   void run(int parts, void (*task)(void* context, int part), void* context);
 
  private:

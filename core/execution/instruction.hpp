@@ -33,12 +33,13 @@ constexpr Lane lane_of(DType dtype) {
   return dtype == DType::float64 ? Lane::float64 : dtype == DType::int32 ? Lane::int32 : Lane::float32;
 }
 
-/// What a step of a program does: an elementwise function (its index in op::Elementwise), or one of the conversions.
+/// What a step of a program does: an elementwise function (its index in op::Elementwise), or one of the conversions,
+/// which go towards zero. What int32 cannot hold becomes its lowest number, what a byte cannot hold its nearest.
 using Opcode = std::uint8_t;
 inline constexpr Opcode elementwise_count = std::tuple_size_v<op::Elementwise>;
-inline constexpr Opcode convert_code = elementwise_count;       ///< from `lane` to `to`, towards zero
-inline constexpr Opcode truth_code = elementwise_count + 1;     ///< 1 where x is not 0, in float lanes
-inline constexpr Opcode truncate_code = elementwise_count + 2;  ///< float lanes towards zero
+inline constexpr Opcode convert_code = elementwise_count;    ///< from `lane` to `to`
+inline constexpr Opcode truth_code = elementwise_count + 1;  ///< 1 where x is not 0, in float lanes
+inline constexpr Opcode byte_code = elementwise_count + 2;   ///< float lanes to whole numbers 0 … 255, NaN to 0
 inline constexpr Opcode opcode_count = elementwise_count + 3;
 
 /// A straight line of elementwise steps on registers, each a tile of elements. Registers stand in this order: inputs,
@@ -93,6 +94,7 @@ struct Gemm {
   std::int64_t m, n, k;
   bool transpose_a, transpose_b;
   Operand a, b, c, workspace;
+  std::size_t workspace_bytes;  ///< as the Device wished when the plan was made
   std::optional<Elementwise> epilogue;
 };
 

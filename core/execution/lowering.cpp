@@ -307,7 +307,8 @@ Instruction Lowering::emit(int group) {
   Instruction instruction = emit_anchor(graph_.node(anchor), group);
   if (workspaces_.contains(group)) {
     const Operand workspace = block_operand(workspaces_.at(group), DType::uint8);
-    if (auto* gemm = std::get_if<Gemm>(&instruction)) gemm->workspace = workspace;
+    const std::size_t bytes = blocks_[index_of(workspaces_.at(group))].bytes;
+    if (auto* gemm = std::get_if<Gemm>(&instruction)) gemm->workspace = workspace, gemm->workspace_bytes = bytes;
     if (auto* reduce = std::get_if<Reduce>(&instruction)) reduce->workspace = workspace;
   }
   if (programs_[index_of(group)]) std::get<Gemm>(instruction).epilogue = emit_program(group);
@@ -330,6 +331,7 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
                 in(1),
                 out,
                 {},
+                0,
                 {}};
   if (const auto* o = std::get_if<op::Sum>(&node.op)) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);

@@ -52,6 +52,7 @@ void Plan::run_logs() {
 void Plan::read_result(std::size_t index, std::byte* out) const {
   const auto& [operand, shape] = results_[index];
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
+  if (bytes == 0) return;  // an arena of nothing has no storage
   const auto space = static_cast<std::size_t>(operand.space);
   const auto offset = static_cast<std::size_t>(operand.offset);
   if (space == 0)

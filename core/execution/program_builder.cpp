@@ -149,9 +149,8 @@ class Builder {
     if (to == DType::boolean) return emit(member, instruction::truth_code, x.lane, lane, {x});
     values_[member] = x;
     if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
-    // Bytes stand in float lanes, which would keep a fraction.
-    if (to == DType::uint8 && is_floating(from))
-      emit(member, instruction::truncate_code, lane, lane, {values_[member]});
+    // Bytes stand in float lanes, which would keep what no byte holds.
+    if (to == DType::uint8 && size_of(from) > 1) emit(member, instruction::byte_code, lane, lane, {values_[member]});
   }
 
   void emit(NodeId member, Opcode code, Lane lane, Lane to, const std::vector<Register>& operands) {

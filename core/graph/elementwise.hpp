@@ -143,11 +143,12 @@ struct Sigmoid {
   friend bool operator==(Sigmoid, Sigmoid) = default;
 };
 
+/// NaN stays NaN, so that whoever watches the loss learns of it.
 struct Relu {
   static constexpr int arity = 1;
   template <class V> static V apply(const V& x) {
     using namespace math;
-    return select(x > V(0), x, V(0));
+    return select(x <= V(0), V(0), x);
   }
   friend bool operator==(Relu, Relu) = default;
 };
@@ -163,12 +164,13 @@ struct Softplus {
   friend bool operator==(Softplus, Softplus) = default;
 };
 
+/// Beyond 6 it is 1 in every precision, and an implementation's square may overflow.
 struct Erf {
   static constexpr int arity = 1;
   static constexpr bool floating = true;
   template <class V> static V apply(const V& x) {
     using namespace math;
-    return erf(x);
+    return erf(select(x > V(6), V(6), select(x < V(-6), V(-6), x)));
   }
   friend bool operator==(Erf, Erf) = default;
 };
@@ -250,20 +252,22 @@ struct Power {
   friend bool operator==(Power, Power) = default;
 };
 
+/// NaN if either is.
 struct Maximum {
   static constexpr int arity = 2;
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
-    return select(a > b, a, b);
+    return select(a > b || a != a, a, b);
   }
   friend bool operator==(Maximum, Maximum) = default;
 };
 
+/// NaN if either is.
 struct Minimum {
   static constexpr int arity = 2;
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
-    return select(a < b, a, b);
+    return select(a < b || a != a, a, b);
   }
   friend bool operator==(Minimum, Minimum) = default;
 };
@@ -342,5 +346,11 @@ inline constexpr bool is_condition =
     std::is_same_v<F, LogicalNot> || std::is_same_v<F, IsFinite> || std::is_same_v<F, Equal> ||
     std::is_same_v<F, Less> || std::is_same_v<F, LessEqual> || std::is_same_v<F, LogicalAnd> ||
     std::is_same_v<F, LogicalOr>;
+
+/// Whether F of bytes may be no byte. Bytes are computed with in float lanes, where such a result would be one number
+/// in a fused program and another in memory.
+template <class F>
+inline constexpr bool leaves_bytes = std::is_same_v<F, Negate> || std::is_same_v<F, Square> || std::is_same_v<F, Add> ||
+                                     std::is_same_v<F, Subtract> || std::is_same_v<F, Multiply>;
 
 }  // namespace etude::op

@@ -33,10 +33,18 @@ Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value>);
 Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value>);
 Meta infer(const op::Uniform&, std::span<const Value>);
 Meta infer(const op::AllReduce&, std::span<const Value>);
-Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects, std::span<const Value>);
+
+/// What tells one elementwise op's rule from another's.
+struct ElementwiseRule {
+  std::string_view name;
+  std::size_t arity;
+  bool floating, leaves_bytes, condition, selects;
+};
+Meta infer_elementwise(const ElementwiseRule&, std::span<const Value>);
 
 template <op::ElementwiseOp F> Meta infer(const F&, std::span<const Value> inputs) {
-  return infer_elementwise(op_name<F>(), op::floating_only<F>, op::is_condition<F>, std::is_same_v<F, op::Select>,
+  return infer_elementwise({op_name<F>(), F::arity, op::floating_only<F>, op::leaves_bytes<F>, op::is_condition<F>,
+                            std::is_same_v<F, op::Select>},
                            inputs);
 }
 

@@ -8,17 +8,23 @@
 
 namespace etude {
 
-Meta infer_elementwise(std::string_view name, bool floating, bool condition, bool selects,
-                       std::span<const Value> inputs) {
+Meta infer_elementwise(const ElementwiseRule& rule, std::span<const Value> inputs) {
+  check(inputs.size() == rule.arity, ErrorKind::shape, rule.name, inputs.size(), " operands - expected ", rule.arity,
+        " - call its function in ops.");
   const Value& last = inputs.back();
-  for (std::size_t i = selects ? 1 : 0; i + 1 < inputs.size(); ++i)
-    check(inputs[i].dtype() == last.dtype(), ErrorKind::dtype, name, "operands of dtype ", inputs[i].dtype(), " and ",
-          last.dtype(), " - expected equal dtypes - cast one of them.");
-  check(!floating || is_floating(last.dtype()), ErrorKind::dtype, name, "an operand of dtype ", last.dtype(),
+  for (std::size_t i = rule.selects ? 1 : 0; i + 1 < inputs.size(); ++i)
+    check(inputs[i].dtype() == last.dtype(), ErrorKind::dtype, rule.name, "operands of dtype ", inputs[i].dtype(),
+          " and ", last.dtype(), " - expected equal dtypes - cast one of them.");
+  for (const Value& input : inputs)
+    check(input.shape() == last.shape(), ErrorKind::shape, rule.name, "operands of shape ", input.shape(), " and ",
+          last.shape(), " - expected equal shapes - broadcast one of them.");
+  check(!rule.floating || is_floating(last.dtype()), ErrorKind::dtype, rule.name, "an operand of dtype ", last.dtype(),
         " - expected a float - cast it to float32.");
-  check(!selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, name, "a condition of dtype ",
+  check(!rule.leaves_bytes || size_of(last.dtype()) > 1, ErrorKind::dtype, rule.name, "an operand of dtype ",
+        last.dtype(), " - expected a float or int32 - cast it.");
+  check(!rule.selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, rule.name, "a condition of dtype ",
         inputs[0].dtype(), " - expected bool - compare it with something.");
-  return {last.shape(), condition ? DType::boolean : last.dtype()};
+  return {last.shape(), rule.condition ? DType::boolean : last.dtype()};
 }
 
 namespace ops {

@@ -30,7 +30,8 @@ Value matmul(Value a, Value b) {
         " - expected [.., m, k] and [k, n] - reshape the first.");
   if (a.shape().rank() == 2) return matmul(a, b, false, false);
   Shape shape = a.shape();
-  const Value rows = matmul(reshape(a, {-1, shape[-1]}), b, false, false);
+  const std::int64_t count = shape.without(-1).size();
+  const Value rows = matmul(reshape(a, {count, shape[-1]}), b, false, false);
   shape[-1] = b.shape()[-1];
   return reshape(rows, shape);
 }

@@ -10,8 +10,9 @@ namespace etude {
 namespace {
 
 void check_logits(const Value& logits, const char* where) {
-  check(logits.shape().rank() > 0 && is_floating(logits.dtype()), ErrorKind::shape, where, "logits of shape ",
-        logits.shape(), ", ", logits.dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
+  check(logits.shape().rank() > 0 && logits.shape()[-1] > 0 && is_floating(logits.dtype()), ErrorKind::shape, where,
+        "logits of shape ", logits.shape(), ", ", logits.dtype(),
+        " - expected floats of rank 1 or more, and at least one class - reshape or cast them.");
 }
 
 }  // namespace
@@ -41,6 +42,8 @@ Meta infer(const op::Uniform& op, std::span<const Value> counter) {
   check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform",
         "a counter of shape ", counter[0].shape(), ", ", counter[0].dtype(),
         " - expected an int32 scalar - read it from a variable.");
+  check(is_floating(op.dtype), ErrorKind::dtype, "Uniform", "draws of dtype ", op.dtype,
+        " - expected a float - cast them.");
   return {op.shape, op.dtype};
 }
 

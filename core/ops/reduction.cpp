@@ -63,13 +63,16 @@ Meta infer(const op::Max& op, std::span<const Value> x) {
   return meta;
 }
 Meta infer(const op::ArgMax&, std::span<const Value> x) {
-  check(x[0].shape().rank() > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "ArgMax", "shape ", x[0].shape(), ", ",
-        x[0].dtype(), " - expected a float tensor of rank 1 or more - reshape or cast it.");
+  check(x[0].shape().rank() > 0 && x[0].shape()[-1] > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "ArgMax",
+        "shape ", x[0].shape(), ", ", x[0].dtype(),
+        " - expected a float tensor with a last axis of 1 or more - reshape or cast it.");
   return {x[0].shape().without(-1), DType::int32};
 }
 Meta infer(const op::OneHot& op, std::span<const Value> x) {
   check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(),
         " - expected int32 - cast them.");
+  check(op.depth > 0, ErrorKind::shape, "OneHot", "a depth of ", op.depth,
+        " - expected 1 or more - count the classes.");
   Shape shape = x[0].shape();
   shape.append(op.depth);
   return {shape, op.dtype};

@@ -15,8 +15,9 @@ Meta infer(const op::Broadcast& op, std::span<const Value> x) {
 }
 
 Meta infer(const op::Reshape& op, std::span<const Value> x) {
-  check(op.shape.size() == x[0].shape().size(), ErrorKind::shape, "Reshape", "shape ", x[0].shape(), " to ", op.shape,
-        " - expected as many elements - check the target shape.");
+  const bool possible = std::ranges::none_of(op.shape, [](std::int64_t extent) { return extent < 0; });
+  check(possible && op.shape.size() == x[0].shape().size(), ErrorKind::shape, "Reshape", "shape ", x[0].shape(), " to ",
+        op.shape, " - expected as many elements - check the target shape.");
   return {op.shape, x[0].dtype()};
 }
 
@@ -54,12 +55,16 @@ Value reshape(Value x, const Shape& target) {
   std::int64_t known = 1, *unknown = nullptr;
   for (std::size_t i = 0; i < shape.rank(); ++i) {
     std::int64_t& extent = shape[static_cast<std::ptrdiff_t>(i)];
-    if (extent == -1)
+    if (extent == -1 && !unknown)
       unknown = &extent;
     else
       known *= extent;
   }
-  if (unknown && known > 0) *unknown = x.shape().size() / known;
+  if (unknown) {
+    check(known > 0 && x.shape().size() % known == 0, ErrorKind::shape, "Reshape", "shape ", x.shape(), " to ", target,
+          " - expected other extents that leave a whole one for -1 - check the target shape.");
+    *unknown = x.shape().size() / known;
+  }
   if (x.shape() == shape) return x;
   // A reshape of a reshape is one reshape.
   if (std::holds_alternative<op::Reshape>(x.op()))

@@ -83,12 +83,15 @@ void Cpu::run(const Elementwise& instruction, Addresses addresses) {
     });
 }
 
-std::size_t Cpu::workspace(const Gemm& gemm) const {
+/// Bytes that a product on so many threads wants.
+std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
   const bool wide = gemm.c.dtype == DType::float64;
-  const std::int64_t elements = (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(
-      gemm.m, gemm.n, gemm.k, thread_pool().count());
+  const std::int64_t elements =
+      (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(gemm.m, gemm.n, gemm.k, threads);
   return static_cast<std::size_t>(elements) * size_of(gemm.c.dtype);
 }
+
+std::size_t Cpu::workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
 
 template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
   struct Epilogue {
@@ -118,7 +121,10 @@ template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
                        e.addresses);
     };
   }
-  cpu::float_kernels<T>(kernels_).gemm(arguments, workers());
+  // There may be more threads now than when the plan was made.
+  Workers all = workers();
+  while (all.count > 1 && gemm_workspace(g, all.count) > g.workspace_bytes) --all.count;
+  cpu::float_kernels<T>(kernels_).gemm(arguments, all);
 }
 
 void Cpu::run(const Gemm& instruction, Addresses addresses) {

@@ -31,6 +31,7 @@ class Cpu : public Device {
   void run(const instruction::Copy&, Addresses) override;
 
  private:
+  std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
   template <class T> void gemm(const instruction::Gemm&, Addresses);
   template <class T> void reduce(const instruction::Reduce&, Addresses);
 

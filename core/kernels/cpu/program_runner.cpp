@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "etude/base/tensor.hpp"
@@ -71,8 +73,16 @@ void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, 
   });
 }
 
+/// Numbers that int32 cannot hold, and NaN, become its lowest on every target: no label, and no index.
+template <class T, class M> T converted(M x) {
+  if constexpr (std::is_same_v<T, std::int32_t> && std::is_floating_point_v<M>)
+    return x > M(-0x1p31) && x < M(0x1p31) ? static_cast<T>(x) : std::numeric_limits<T>::lowest();
+  else
+    return static_cast<T>(x);
+}
+
 template <class T, class M> void convert(T* out, const M* in, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(in[i]);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = converted<T>(in[i]);
 }
 
 /// Elements [begin, begin + n) of an operand that is read through strides, gathered into a register.

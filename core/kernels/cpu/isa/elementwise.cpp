@@ -78,9 +78,11 @@ template <class T> void truth(void* out, const void* a, const void* b, const voi
   });
 }
 
-void truncate(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
-  for_each<float, float, float>(
-      out, a, b, c, n, [](float* o, const float* x, const float*, const float*) { store(o, xsimd::trunc(load(x))); });
+void to_byte(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* x, const float*, const float*) {
+    const Vec<float> zero(0.0f), whole = xsimd::trunc(load(x));
+    store(o, select(whole > zero, xsimd::min(whole, Vec<float>(255.0f)), zero));
+  });
 }
 
 template <class F, class T> constexpr ElementwiseKernel kernel() {
@@ -105,7 +107,7 @@ void fill_elementwise(ElementwiseKernel (&table)[3][instruction::opcode_count]) 
 #ifdef ETUDE_FLOAT64
   fill_row<double>(table[static_cast<int>(Lane::float64)], functions);
 #endif
-  table[static_cast<int>(Lane::float32)][instruction::truncate_code] = &truncate;
+  table[static_cast<int>(Lane::float32)][instruction::byte_code] = &to_byte;
 }
 
 }  // namespace etude::cpu::ETUDE_ISA

@@ -6,12 +6,19 @@
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
+// Of registers and of single numbers.
 struct Plus {
   template <class V> static V apply(const V& a, const V& b) { return a + b; }
   template <class T> static constexpr T start = T(0);
 };
+/// NaN if either is.
 struct Larger {
-  template <class V> static V apply(const V& a, const V& b) { return xsimd::max(a, b); }
+  template <class T> static Vec<T> apply(const Vec<T>& a, const Vec<T>& b) { return op::Maximum::apply(a, b); }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  static T apply(T a, T b) {
+    return a > b || a != a ? a : b;
+  }
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
 };
 
@@ -61,10 +68,9 @@ template <class F, class T> T neighbours(const T* in, std::int64_t count) {
     alignas(64) T parts[lanes<T>];
     F::apply(F::apply(s0, s1), F::apply(s2, s3)).store_aligned(parts);
     T total = F::template start<T>;
-    const auto fold = [](T a, T b) { return std::is_same_v<F, Plus> ? a + b : (a > b ? a : b); };
-    for (std::int64_t j = 0; j < width; ++j) total = fold(total, parts[j]);
-    for (; i < end; ++i) total = fold(total, in[i]);
-    result = fold(result, total);
+    for (std::int64_t j = 0; j < width; ++j) total = F::apply(total, parts[j]);
+    for (; i < end; ++i) total = F::apply(total, in[i]);
+    result = F::apply(result, total);
   }
   return result;
 }

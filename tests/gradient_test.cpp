@@ -1,0 +1,250 @@
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
+#include "etude/ops/reduction.hpp"
+#include "op_cases.hpp"
+
+using namespace etude;
+using namespace etude::testing;
+
+namespace {
+
+using Values = std::span<const Value>;
+
+constexpr Tolerance close{1e-5, 1e-3};
+/// 1e-6 as a power of two, so that a step survives a cast to float32.
+constexpr double step = 0x1p-20;
+
+std::vector<Value> floats(Values x) {
+  std::vector<Value> result;
+  for (const Value& value : x)
+    if (is_floating(value.dtype())) result.push_back(value);
+  return result;
+}
+
+/// y as one number: its elements with random weights.
+Value weighted(Value y, std::uint32_t stream = 0) {
+  const Value weights = ops::uniform(y.shape(), DType::float64, 5, stream, Graph::current().constant(1, DType::int32));
+  return ops::sum(ops::cast(y, DType::float64) * (weights + 0.5));
+}
+
+/// The gradient of a scalar function by each float it is given; zeros where none passes.
+std::vector<Value> gradients_of(const Function& scalar, Values x) {
+  const std::vector<Value> sources = floats(x);
+  std::vector<Value> result = gradients(scalar(x), sources);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if (!result[i]) result[i] = Graph::current().constant(0, sources[i].dtype(), sources[i].shape());
+  return result;
+}
+
+/// The same by central differences.
+std::vector<double> differences_of(const Function& scalar, const std::vector<Tensor>& at) {
+  Compiled compiled(at, [&](Graph&, Values x) { return Compiled::Outcome{{scalar(x)}, {}}; });
+  std::vector<Tensor> moved;
+  for (const Tensor& tensor : at) moved.push_back(tensor.clone());
+  std::vector<double> result;
+  for (Tensor& tensor : moved) {
+    if (!is_floating(tensor.dtype())) continue;
+    for (double& x : tensor.data<double>()) {
+      const double here = x;
+      const auto value_at = [&](double there) {
+        x = there;
+        compiled.run(moved);
+        return compiled.plan().result(0).item();
+      };
+      const double above = value_at(here + step), below = value_at(here - step);
+      x = here;
+      result.push_back((above - below) / (2 * step));
+    }
+  }
+  return result;
+}
+
+/// How gradients() and differences of a scalar function disagree; empty if they do not.
+std::string disagreement(const Function& scalar, const std::vector<Tensor>& at) {
+  std::vector<double> got;
+  for (const Tensor& gradient : evaluate(default_device(), at, [&](Values x) { return gradients_of(scalar, x); }))
+    for (const double number : numbers(gradient)) got.push_back(number);
+  return difference(got, differences_of(scalar, at), close);
+}
+
+/// The function that `function`'s gradient is, as one number.
+Function derivative(const Function& function) {
+  return [=](Values x) {
+    Value total = Graph::current().constant(0, DType::float64);
+    std::uint32_t stream = 1;
+    for (const Value& gradient : gradients_of(function, x)) total = total + weighted(gradient, stream++);
+    return total;
+  };
+}
+
+Function as_number(const Function& function) {
+  return [=](Values x) { return weighted(function(x)); };
+}
+
+/// How the gradient of a sum of `function` at `points` differs from `want`.
+std::string off(const std::vector<double>& points, const Function& function, const std::vector<double>& want) {
+  const Tensor x = Tensor::from({static_cast<std::int64_t>(points.size())}, points);
+  const Function summed = [&](Values v) { return ops::sum(function(v)); };
+  const Tensor got = run({x}, [&](Values v) { return gradients_of(summed, v)[0]; });
+  return difference(numbers(got), want, {1e-14, 1e-14});
+}
+
+}  // namespace
+
+TEST_CASE("every op has cases", "[graph][gradient]") {
+  REQUIRE(op_table().size() == std::variant_size_v<Op>);
+  for (const OpEntry& entry : op_table()) {
+    INFO(entry.name);
+    CHECK_FALSE(entry.cases.empty());
+  }
+}
+
+TEST_CASE("a gradient is what differences say", "[graph][gradient]") {
+  for (const OpCase& one : differentiable_cases())
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      INFO(one.name);
+      CHECK(disagreement(as_number(one.function), one.draw(seed)) == "");
+    }
+}
+
+TEST_CASE("a gradient's gradient is what differences of the gradient say", "[graph][gradient]") {
+  for (const OpCase& one : differentiable_cases()) {
+    INFO(one.name);
+    CHECK(disagreement(derivative(as_number(one.function)), one.draw(0)) == "");
+  }
+}
+
+TEST_CASE("third derivatives too", "[graph][gradient]") {
+  for (const OpCase& one : composites()) {
+    INFO(one.name);
+    CHECK(disagreement(derivative(derivative(as_number(one.function))), one.draw(0)) == "");
+  }
+}
+
+TEST_CASE("gradients pass an op of ops as they pass each", "[graph][gradient]") {
+  for (const OpCase& one : differentiable_cases()) {
+    if (one.name.starts_with("Cast, ")) continue;  // float32 has no such fine steps off the eighths
+    const auto within = [&](Values x) {
+      std::vector<Value> operands(x.begin(), x.end());
+      // Near enough to where they were: away from kinks, and in the function's domain.
+      for (Value& operand : operands)
+        if (is_floating(operand.dtype())) operand = operand + 0.01 * ops::sin(3 * operand);
+      return ops::tanh(one.function(operands));
+    };
+    INFO(one.name);
+    CHECK(disagreement(as_number(within), one.draw(1)) == "");
+  }
+}
+
+TEST_CASE("ops that no gradient passes give none", "[graph][gradient]") {
+  for (const OpEntry& entry : op_table()) {
+    if (entry.gradient == Gradient::passes) continue;
+    for (const OpCase& one : entry.cases) {
+      INFO(entry.name << ", " << one.name);
+      const std::vector<Tensor> at = one.draw(0);
+      Graph graph;
+      const Trace trace(graph);
+      std::vector<Value> x;
+      for (const Tensor& tensor : at) x.push_back(graph.input(tensor.shape(), tensor.dtype()));
+      std::vector<Value> sources = floats(x);
+      sources.push_back(graph.input({2}, DType::float64));
+      for (const Value& gradient : gradients(weighted(one.function(x)), sources)) CHECK_FALSE(gradient);
+
+      bool moves = false;
+      for (const double d : differences_of(as_number(one.function), at)) moves |= d != 0;
+      CHECK(moves == (entry.gradient == Gradient::stopped));
+    }
+  }
+}
+
+TEST_CASE("what is not a float has no gradient, and what it is cast to passes none on", "[graph][gradient]") {
+  for (const DType dtype : {DType::int32, DType::uint8, DType::boolean}) {
+    Graph graph;
+    const Trace trace(graph);
+    const std::vector<Value> x{graph.input({3}, dtype), graph.input({3}, DType::float64)};
+    const Value y = ops::cast(x[0], DType::float64) * ops::cast(ops::cast(x[1], dtype), DType::float64);
+    for (const Value& gradient : gradients(ops::sum(y), x)) CHECK_FALSE(gradient);
+  }
+}
+
+TEST_CASE("a gradient has the dtype and shape of its source", "[graph][gradient]") {
+  for (const OpCase& one : differentiable_cases())
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      INFO(one.name);
+      Graph graph;
+      const Trace trace(graph);
+      std::vector<Value> x;
+      for (const Tensor& tensor : one.draw(0, dtype)) x.push_back(graph.input(tensor.shape(), tensor.dtype()));
+      const std::vector<Value> sources = floats(x);
+      const std::vector<Value> dx = gradients(weighted(one.function(x)), sources);
+      for (std::size_t i = 0; i < dx.size(); ++i) {
+        if (!dx[i]) continue;
+        CHECK(dx[i].shape() == sources[i].shape());
+        CHECK(dx[i].dtype() == dtype);
+      }
+    }
+}
+
+TEST_CASE("gradients at kinks and at the ends of the number line are settled", "[graph][gradient]") {
+  const auto power_of_two = [](Values x) { return ops::power(x[0], ops::scalar(2, x[0])); };
+  const auto power_of_zero = [](Values x) { return ops::power(ops::scalar(0, x[0]), x[0]); };
+  CHECK(off({0}, [](Values x) { return ops::relu(x[0]); }, {0}) == "");
+  CHECK(off({0}, [](Values x) { return ops::absolute(x[0]); }, {0}) == "");
+  CHECK(off({1, 3, 3}, [](Values x) { return ops::max(x[0]); }, {0, 0.5, 0.5}) == "");
+  CHECK(off({0, 2, -3}, power_of_two, {0, 4, -6}) == "");
+  CHECK(off({2, 3}, power_of_zero, {0, 0}) == "");
+  CHECK(off({800, -800}, [](Values x) { return ops::softplus(x[0]); }, {1, 0}) == "");
+  CHECK(off({800, -800}, [](Values x) { return ops::sigmoid(x[0]); }, {0, 0}) == "");
+  CHECK(off({800, -800}, [](Values x) { return ops::tanh(x[0]); }, {0, 0}) == "");
+}
+
+TEST_CASE("a source that the target does not depend on has no gradient", "[graph][gradient]") {
+  Graph graph;
+  const Trace trace(graph);
+  const Value x = graph.input({3}, DType::float64), y = graph.input({3}, DType::float64);
+  const Value target = ops::sum(ops::exp(x));
+  const Value later = ops::sin(x);
+  const std::vector<Value> dx = gradients(target, std::vector{x, y, later});
+  CHECK(dx[0]);
+  CHECK_FALSE(dx[1]);
+  CHECK_FALSE(dx[2]);
+}
+
+TEST_CASE("a target that is not a scalar is summed", "[graph][gradient]") {
+  const Tensor x = tensor_of({2, 2}, DType::float64, {1, 2, 3, 4});
+  const Function by_sum = [](Values v) { return gradients(ops::sum(ops::square(v[0])), v)[0]; };
+  const Function by_itself = [](Values v) { return gradients(ops::square(v[0]), v)[0]; };
+  CHECK(same_bits(run({x}, by_sum), run({x}, by_itself)));
+  CHECK(numbers(run({x}, [](Values v) { return gradients(v[0], v)[0]; })) == std::vector<double>{1, 1, 1, 1});
+}
+
+TEST_CASE("a variable's gradient is that of what the trace read", "[graph][gradient]") {
+  const Variable variable("v", tensor_of({3}, DType::float64, {1, 2, 3}));
+  const auto before = [&](Graph& graph, Values) {
+    const Value target = ops::sum(ops::square(graph.read(variable)));
+    return Compiled::Outcome{gradients(target, {variable}), {}};
+  };
+  Compiled read({}, before);
+  read.run({});
+  CHECK(numbers(read.plan().result(0)) == std::vector<double>{2, 4, 6});
+
+  // What an assignment made of it is another Value: the target is differentiated by that.
+  const auto after = [&](Graph& graph, Values) {
+    graph.assign(variable, graph.read(variable) * 10);
+    return Compiled::Outcome{gradients(ops::sum(ops::square(graph.read(variable))), {variable}), {}};
+  };
+  Compiled assigned({}, after);
+  assigned.run({});
+  CHECK(numbers(assigned.plan().result(0)) == std::vector<double>{20, 40, 60});
+}
+
+TEST_CASE("a target that is not a float is refused", "[graph][gradient]") {
+  Graph graph;
+  const Trace trace(graph);
+  const Value x = graph.input({3}, DType::int32);
+  CHECK(error_of([&] { gradients(x, std::vector{x}); }) ==
+        "[gradients] a target of dtype int32 - expected a float - cast it.");
+}

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support.hpp"
+
+/// The table of cases that gradient_test and parity_test go through. It has an entry for every alternative of Op, in
+/// its order: an op without one does not compile, and the compiler names it.
+namespace etude::testing {
+
+/// One operand of a case, and where its numbers lie.
+struct Argument {
+  enum class Numbers {
+    between,  ///< uniform in [low, high); whole numbers for integers
+    apart,    ///< eighths in random order, off zero and off each other and those of other arguments: away from kinks
+  };
+  Shape shape;
+  Numbers numbers = Numbers::between;
+  double low = -2, high = 2;
+  DType dtype = DType::float64;
+};
+
+/// One use of an op: what it is applied to, and how.
+struct OpCase {
+  std::string name;
+  std::vector<Argument> arguments;
+  Function function;
+
+  /// Tensors to apply it to; float arguments become `floats`.
+  std::vector<Tensor> draw(std::uint64_t seed, DType floats = DType::float64) const;
+};
+
+/// What passes an op backwards.
+enum class Gradient {
+  passes,
+  zero,     ///< nothing, for it is constant wherever it is smooth, or takes no floats
+  stopped,  ///< nothing, on purpose
+};
+
+using Scalars = std::function<double(double, double, double)>;
+
+struct OpEntry {
+  std::string_view name;
+  Gradient gradient;
+  std::vector<OpCase> cases;
+
+  /// Of an elementwise op: what it computes, in doubles and independently of core; how far, in units of the last place,
+  /// float32 and float64 may be from it; the dtypes it takes; and the part of the number line in which it is defined.
+  Scalars reference = {};
+  int arity = 0;
+  double ulps32 = 0, ulps64 = 0;
+  std::vector<DType> dtypes = {};
+};
+
+/// Every op there is, in the order of the variant.
+const std::vector<OpEntry>& op_table();
+/// What is made of ops and has neither rule nor kernel of its own: dropout, log_softmax, clip, …
+const std::vector<OpCase>& composites();
+
+/// Every use of every op that gradients pass, and of the composites.
+std::vector<OpCase> differentiable_cases();
+
+}  // namespace etude::testing
