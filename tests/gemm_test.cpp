@@ -203,7 +203,7 @@ TEST_CASE("gemm: random shapes", "[gemm]") {
   }
 }
 
-TEST_CASE("gemm: shapes of real layers", "[gemm]") {
+TEST_CASE("gemm: shapes of real layers", "[gemm][long]") {
   const std::array<std::int64_t, 3> shapes[] = {
       {128, 512, 784}, {128, 10, 512}, {784, 512, 128}, {512, 10, 128}, {128, 512, 10}, {32, 16, 2}, {1, 10, 512},
       {1, 512, 784},   {32, 16, 16},   {32, 1, 16},     {2, 16, 32},    {16, 16, 32},   {16, 1, 32}, {32, 16, 1}};

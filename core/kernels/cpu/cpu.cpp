@@ -245,6 +245,7 @@ void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
 }
 
 void Cpu::run(const Copy& instruction, Addresses addresses) {
+  if (instruction.bytes == 0) return;  // nothing has no address
   std::memcpy(at<std::byte>(addresses, instruction.out), at<const std::byte>(addresses, instruction.in),
               static_cast<std::size_t>(instruction.bytes));
 }
