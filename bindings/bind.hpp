@@ -65,16 +65,13 @@ template <class Typed> void name_type(const std::string& name) {
 
 template <class T> T argument(const Header& header, std::size_t index, const val& given, Value like) {
   const Where where{header.name(), header.argument(index), like};
-  if constexpr (!HasFields<T>) {
+  if constexpr (!HasFields<T>)
     if (given.isUndefined()) {
       if constexpr (std::is_default_constructible_v<T>)
         if (header.optional(index)) return T{};
       where.wrong(given, "an argument", "pass one");
     }
-    return from_js<T>(given, where);
-  } else {
-    return from_js<T>(given, {header.name(), header.argument(index), like});
-  }
+  return from_js<T>(given, where);
 }
 
 /// The first argument that is a Value: numbers beside it take its dtype.

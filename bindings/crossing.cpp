@@ -7,10 +7,6 @@ val bytes_of(const std::byte* data, std::size_t size) {
   return val(emscripten::typed_memory_view(size, reinterpret_cast<const unsigned char*>(data)));
 }
 
-std::vector<std::string> keys(const val& object) {
-  return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
-}
-
 /// Batches that a JavaScript iterator gives, now or later.
 class JavaScriptSource : public BatchSource {
  public:
@@ -57,6 +53,10 @@ std::vector<Value> values_from_js(const val& value, const Where& where) {
 void Where::wrong(const val& came, std::string_view expected, std::string_view advice) const {
   fail(ErrorKind::value, function, what, what.empty() ? "" : " = ", describe(came), " - expected ", expected, " - ",
        advice, '.');
+}
+
+std::vector<std::string> keys(const val& object) {
+  return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
 
 std::string camel_case(std::string_view name) {

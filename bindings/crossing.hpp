@@ -31,6 +31,8 @@ template <class T> val to_js(const T& object) { return Crossing<T>::to(object); 
 
 /// "steps_per_epoch" -> "stepsPerEpoch", "beta_1" -> "beta1": the one rule for names.
 std::string camel_case(std::string_view name);
+/// The names of an object's own properties.
+std::vector<std::string> keys(const val& object);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
 template <class T> std::string class_name() {
   std::string_view text = __PRETTY_FUNCTION__;

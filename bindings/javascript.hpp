@@ -21,7 +21,7 @@ struct Thrown {
   val value;
 };
 
-/// The function or class called `name` that web/ gave the module when it was loaded: web/src/host.ts.
+/// The function or class called `name` that web/ gave the module when it was loaded: web/src/module.ts.
 const val& host(const char* name);
 
 /// Throws what a call through `attempt` brought back, if it threw.

@@ -102,6 +102,13 @@ struct Figures {
   bool as_dict;
 };
 
+Sequential& sequential(Model& model, const char* method) {
+  auto* result = dynamic_cast<Sequential*>(&model);
+  check(result != nullptr, ErrorKind::state, method,
+        "a model that is not sequential - expected one - make it by et.sequential().");
+  return *result;
+}
+
 Task<Figures> evaluate(ModelPtr model, Data data, EvaluateOptions options) {
   co_return Figures{co_await model->evaluate_task(std::move(data), options), options.return_dict};
 }
@@ -146,18 +153,9 @@ EMSCRIPTEN_BINDINGS(model) {
           "et.model({layers, call(x, training) {…}}).");
     return std::make_shared<JavaScriptModel<FreeModel>>(link, options, options.layers, options.layer_options());
   }>();
-  bind<"model.add(model, layer)", [](ModelPtr model, LayerPtr layer) {
-    auto* sequential = dynamic_cast<Sequential*>(model.get());
-    check(sequential != nullptr, ErrorKind::state, "add",
-          "a model that is not sequential - expected one - make it by et.sequential().");
-    sequential->add(std::move(layer));
-  }>();
-  bind<"model.pop(model)", [](ModelPtr model) {
-    auto* sequential = dynamic_cast<Sequential*>(model.get());
-    check(sequential != nullptr, ErrorKind::state, "pop",
-          "a model that is not sequential - expected one - make it by et.sequential().");
-    sequential->pop();
-  }>();
+  bind<"model.add(model, layer)",
+       [](ModelPtr model, LayerPtr layer) { sequential(*model, "add").add(std::move(layer)); }>();
+  bind<"model.pop(model)", [](ModelPtr model) { sequential(*model, "pop").pop(); }>();
 
   bind<"compile(model, options)", [](ModelPtr model, CompileOptions options) {
     options.optimizer = optimizers::get(options.optimizer);  // an object, of which JavaScript may have a handle

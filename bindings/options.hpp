@@ -136,8 +136,7 @@ template <HasFields T> struct Crossing<T> {
   }
 
   static void check_keys(const val& object, const Where& where, T& options) {
-    for (const std::string& key :
-         from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), where)) {
+    for (const std::string& key : keys(object)) {
       bool found = false;
       std::string known;
       T::fields(options, [&](const char* name, auto&) {

@@ -28,7 +28,7 @@ Workload tiny() {
   Tensor x({512, 2}), y({512, 1});
   for (int i = 0; i < 256; ++i)
     for (int arm = 0; arm < 2; ++arm) {
-      const double r = i / 256.0, angle = (1.75 * r * 2 + arm) * std::numbers::pi;
+      const double r = i / 256.0, angle = (3.5 * r + arm) * std::numbers::pi;
       const auto row = static_cast<std::size_t>(2 * i + arm);
       x.data<float>()[2 * row] = static_cast<float>(r * std::cos(angle));
       x.data<float>()[2 * row + 1] = static_cast<float>(r * std::sin(angle));
