@@ -14,8 +14,7 @@ namespace layers = etude::layers;
 Workload mlp() {
   auto model = std::make_shared<etude::Sequential>(std::vector{layers::dense({.units = 512, .activation = "relu"}),
                                                                layers::dense({.units = 10, .activation = "softmax"})});
-  return {"mlp",
-          model,
+  return {model,
           {.optimizer = "rmsprop", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
           etude::fashion_mnist::images(),
           etude::fashion_mnist::labels(),
@@ -37,8 +36,7 @@ Workload tiny() {
   auto model = std::make_shared<etude::Sequential>(std::vector{layers::dense({.units = 16, .activation = "tanh"}),
                                                                layers::dense({.units = 16, .activation = "tanh"}),
                                                                layers::dense({.units = 1, .activation = "sigmoid"})});
-  return {"tiny", model, {.optimizer = etude::optimizers::sgd({.learning_rate = 0.1}), .loss = "binary_crossentropy"},
-          x,      y,     32,
+  return {model, {.optimizer = etude::optimizers::sgd({.learning_rate = 0.1}), .loss = "binary_crossentropy"}, x, y, 32,
           32000};
 }
 

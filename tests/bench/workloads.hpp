@@ -8,7 +8,6 @@
 
 /// What is timed: a model, its data, and how it is trained. The peers train the same.
 struct Workload {
-  std::string name;
   std::shared_ptr<etude::Sequential> model;
   etude::CompileOptions compile;
   etude::Tensor x, y;
