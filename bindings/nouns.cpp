@@ -92,6 +92,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.flatten(options?)", layers::flatten>();
   bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
   bind<"layers.rescaling(options)", layers::rescaling>();
+  bind<"layers.lstm(options)", layers::lstm>();
 
   bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
   bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();
@@ -124,6 +125,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"initializers.he_normal(options?)", initializers::he_normal>();
   bind<"initializers.lecun_uniform(options?)", initializers::lecun_uniform>();
   bind<"initializers.lecun_normal(options?)", initializers::lecun_normal>();
+  bind<"initializers.orthogonal(options?)", initializers::orthogonal>();
 }
 
 }  // namespace etude::js

@@ -61,6 +61,14 @@ EMSCRIPTEN_BINDINGS(ops) {
   bind<"ops.expand_dims(x, axis)", ops::expand_dims>();
   bind<"ops.squeeze(x, axis)", ops::squeeze>();
   bind<"ops.transpose(x, order?)", ops::transpose>();
+  bind<"ops.slice(x, axis, first, count)", ops::slice>();
+  bind<"ops.reverse(x, axis)", ops::reverse>();
+  bind<"ops.concatenate(x, axis?)", [](const std::vector<Value>& x, std::optional<std::int64_t> axis) {
+    return ops::concatenate(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+  }>();
+  bind<"ops.split(x, parts, axis?)", [](Value x, std::int64_t parts, std::optional<std::int64_t> axis) {
+    return ops::split(x, parts, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+  }>();
 
   bind<"ops.softmax(x)", ops::softmax>();
   bind<"ops.log_softmax(x)", ops::log_softmax>();

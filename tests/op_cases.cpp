@@ -2,12 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/scan.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude::testing {
@@ -275,6 +277,43 @@ OpEntry entry(const op::Transpose&) {
   return entry;
 }
 
+OpEntry entry(const op::Slice&) {
+  OpEntry entry{"Slice", Gradient::passes, {}};
+  for (const auto& [shape, axis, first, count] :
+       std::vector<std::tuple<Shape, std::ptrdiff_t, std::int64_t, std::int64_t>>{
+           {{5}, 0, 1, 3}, {{4, 3}, 0, 1, 2}, {{4, 6}, -1, 2, 3}, {{2, 3, 4}, 1, 2, 1}, {{1, 3}, 1, 0, 1}})
+    entry.cases.push_back({shape.to_string() + " axis " + std::to_string(axis), {number(shape)}, [=](Values x) {
+                             return ops::slice(x[0], axis, first, count);
+                           }});
+  return entry;
+}
+
+OpEntry entry(const op::Reverse&) {
+  OpEntry entry{"Reverse", Gradient::passes, {}};
+  for (const auto& [shape, axis] :
+       std::vector<std::pair<Shape, std::ptrdiff_t>>{{{5}, 0}, {{4, 3}, 0}, {{4, 3}, 1}, {{2, 3, 2}, 1}, {{1, 2}, 0}})
+    entry.cases.push_back({shape.to_string() + " axis " + std::to_string(axis), {number(shape)}, [=](Values x) {
+                             return ops::reverse(x[0], axis);
+                           }});
+  return entry;
+}
+
+OpEntry entry(const op::Concatenate&) {
+  const auto along = [](std::ptrdiff_t axis) {
+    return [=](Values x) { return ops::concatenate({x.begin(), x.end()}, axis); };
+  };
+  return {"Concatenate",
+          Gradient::passes,
+          {{"[2] [3]", {number({2}), number({3})}, along(0)},
+           {"columns", {number({4, 2}), number({4, 1}), number({4, 3})}, along(-1)},
+           {"rows", {number({1, 3}), number({2, 3})}, along(0)},
+           {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
+           {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
+           {"what programs compute",
+            {number({3, 2}), number({3, 2})},
+            [](Values x) { return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1); }}}};
+}
+
 /// A reduction over different axes, that go or stay.
 std::vector<OpCase> reductions(Numbers numbers, Value (*reduce)(Value, const std::vector<std::ptrdiff_t>&, bool)) {
   std::vector<OpCase> cases;
@@ -365,6 +404,86 @@ OpEntry entry(const op::Uniform&) {
   return entry;
 }
 
+/// What a loop hands on in the end, and puts out at every step, in one Value.
+Value all_of(const ops::ScanResult& result) {
+  Value sum = ops::sum(result.carry.front());
+  for (const Value& value : result.carry) sum = sum + ops::sum(ops::sin(value));
+  for (const Value& value : result.outputs) sum = sum + ops::sum(ops::square(value) * value);
+  return sum;
+}
+
+OpEntry entry(const op::Scan&) {
+  using Steps = std::span<const Value>;
+  const auto running_sum = [](bool reverse) {
+    return [=](Values x) {
+      return ops::scan([](Steps sum, Steps in, Steps) { return ops::ScanStep{{sum[0] + in[0]}, {sum[0] + in[0]}}; },
+                       {x[0]}, {x[1]}, {}, reverse)
+          .outputs[0];
+    };
+  };
+  const auto recurrent = [](Values x) {
+    return ops::scan(
+               [](Steps h, Steps in, Steps u) {
+                 return ops::ScanStep{{ops::tanh(in[0] + ops::matmul(h[0], u[0]))}, {}};
+               },
+               {x[0]}, {x[1]}, {x[2]})
+        .carry[0];
+  };
+  const auto swapping = [](Values x) {
+    return all_of(ops::scan(
+        [](Steps carry, Steps in, Steps) {
+          return ops::ScanStep{{carry[1], carry[0] * in[0]}, {carry[0], in[0], carry[1] + carry[0]}};
+        },
+        {x[0], x[0] * 0.5}, {x[1]}));
+  };
+  const auto gated = [](bool reverse) {
+    return [=](Values x) {
+      return all_of(ops::scan(
+          [](Steps carry, Steps in, Steps u) {
+            const auto gates = ops::split(in[0] + ops::matmul(carry[0], u[0]) + u[1], 4);
+            const Value c = ops::sigmoid(gates[1]) * carry[1] + ops::sigmoid(gates[0]) * ops::tanh(gates[2]);
+            const Value h = ops::sigmoid(gates[3]) * ops::tanh(c);
+            return ops::ScanStep{{h, c}, {h}};
+          },
+          {x[0], x[1]}, {x[2]}, {x[3], x[4]}, reverse));
+    };
+  };
+  const auto masked = [](Values x) {
+    return all_of(ops::scan(
+        [](Steps carry, Steps in, Steps) {
+          return ops::ScanStep{{ops::where(in[1], carry[0] * in[0], carry[0])}, {carry[0]}};
+        },
+        {x[0]}, {x[1], x[2]}));
+  };
+  const auto nested = [](Values x) {
+    return all_of(ops::scan(
+        [](Steps outer, Steps in, Steps w) {
+          const auto inner = ops::scan(
+              [](Steps sum, Steps row, Steps c) { return ops::ScanStep{{sum[0] * c[0] + row[0]}, {sum[0]}}; },
+              {outer[0]}, {in[0]}, {w[0]});
+          return ops::ScanStep{{inner.carry[0]}, inner.outputs};
+        },
+        {x[0]}, {x[1]}, {x[2]}));
+  };
+  return {"Scan",
+          Gradient::passes,
+          {{"running sum", {number({3}), number({4, 3})}, running_sum(false)},
+           {"running sum from the end", {number({3}), number({4, 3})}, running_sum(true)},
+           {"one step", {number({3}), number({1, 3})}, running_sum(false)},
+           {"recurrent product", {number({2, 3}), number({4, 2, 3}), number({3, 3})}, recurrent},
+           {"carried Values that change places", {number({3}), number({3, 3})}, swapping},
+           {"gates",
+            {number({2, 2}), number({2, 2}), number({3, 2, 8}), number({2, 8}), number({8})},
+            gated(false)},
+           {"gates from the end",
+            {number({2, 2}), number({2, 2}), number({3, 2, 8}), number({2, 8}), number({8})},
+            gated(true)},
+           {"masked",
+            {number({3}), number({4, 3}), {{4, 3}, Numbers::between, 0, 2, DType::boolean}},
+            masked},
+           {"a loop in a loop", {number({2}), number({3, 2, 2}), number({2})}, nested}}};
+}
+
 OpEntry entry(const op::AllReduce&) {
   return {"AllReduce", Gradient::passes, {{"one replica", {number({2, 3})}, front(ops::all_reduce)}}};
 }
@@ -419,6 +538,12 @@ const std::vector<OpCase>& composites() {
       {"expand_dims", {number({2, 3})}, [](Values x) { return ops::expand_dims(x[0], 1); }},
       {"squeeze", {number({2, 1, 3})}, [](Values x) { return ops::squeeze(x[0], 1); }},
       {"sum_to", {number({4, 2, 3})}, [](Values x) { return ops::sum_to(x[0], {2, 1}); }},
+      {"gates of one product",
+       {number({3, 2}), number({2, 8})},
+       [](Values x) {
+         const std::vector<Value> gates = ops::split(ops::matmul(x[0], x[1]), 4);
+         return ops::sigmoid(gates[0]) * ops::tanh(gates[1]) + ops::sigmoid(gates[2]) * gates[3];
+       }},
       {"log_softmax", {spaced({2, 3})}, front(ops::log_softmax)},
       {"sigmoid_crossentropy", {number({2, 3}), number({2, 3})}, front(ops::sigmoid_crossentropy)},
       {"dropout",

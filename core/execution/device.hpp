@@ -34,6 +34,8 @@ class Device {
   virtual void run(const instruction::Transpose&, Addresses) = 0;
   virtual void run(const instruction::Uniform&, Addresses) = 0;
   virtual void run(const instruction::Copy&, Addresses) = 0;
+  /// Runs the body's instructions, step after step.
+  virtual void run(const instruction::Scan&, Addresses);
 };
 
 /// The device of whoever names none: the processor. The kernels' room defines it.

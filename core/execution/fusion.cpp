@@ -12,20 +12,22 @@ bool is_view(const Node& node) {
   return is<op::Reshape>(node) || is<op::StopGradient>(node) || is<op::AllReduce>(node);
 }
 bool is_leaf(const Node& node) { return is<op::Input>(node) || is<op::Read>(node); }
+/// Reads its operand's elements as they are, but not all, or not once: a program does so through strides.
+bool is_window(const Node& node) { return is<op::Broadcast>(node) || is<op::Slice>(node) || is<op::Reverse>(node); }
 /// Computed in registers by whoever reads it, unless it has to be in memory.
-bool is_implicit(const Node& node) { return is<op::Broadcast>(node) || is<op::Constant>(node); }
+bool is_implicit(const Node& node) { return is_window(node) || is<op::Constant>(node); }
 bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
 
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Fusion::Fusion(const Graph& graph, std::span<const Value> results, std::span<const Value> logs) : graph_(graph) {
+Fusion::Fusion(const Graph& graph, const Wanted& wanted) : graph_(graph) {
   find_bases();
-  find_phases(results, logs);
+  find_phases(wanted);
   find_dependencies();
   form_groups();
-  find_escapes(results, logs);
+  find_escapes(wanted);
 }
 
 void Fusion::find_bases() {
@@ -35,7 +37,7 @@ void Fusion::find_bases() {
   }
 }
 
-void Fusion::find_phases(std::span<const Value> results, std::span<const Value> logs) {
+void Fusion::find_phases(const Wanted& wanted) {
   const std::size_t count = graph_.nodes().size();
   phase_.assign(count, Phase::never);
   in_memory_.assign(count, false);
@@ -44,8 +46,9 @@ void Fusion::find_phases(std::span<const Value> results, std::span<const Value> 
     in_memory_[at(id)] = true;
     if (phase_[at(id)] != Phase::step) phase_[at(id)] = phase;
   };
-  for (const Value& value : logs) want(value.id(), Phase::logs);
-  for (const Value& value : results) want(value.id(), Phase::step);
+  for (NodeId id : wanted.logs) want(id, Phase::logs);
+  for (const auto* nodes : {&wanted.results, &wanted.outputs})
+    for (NodeId id : *nodes) want(id, Phase::step);
   for (const Graph::Assignment& assignment : graph_.assignments()) want(assignment.current, Phase::step);
 
   const auto overwritten = [&](NodeId id) {
@@ -61,11 +64,11 @@ void Fusion::find_phases(std::span<const Value> results, std::span<const Value> 
     Phase& phase = phase_[at(id)];
     if (phase == Phase::never) continue;
     const Node& node = graph_.node(id);
-    const bool through_broadcast = std::ranges::any_of(node.inputs, [&](NodeId input) {
+    const bool through_window = std::ranges::any_of(node.inputs, [&](NodeId input) {
       const Node& producer = graph_.node(base(input));
-      return is<op::Broadcast>(producer) && overwritten(producer.inputs[0]);
+      return is_window(producer) && overwritten(producer.inputs[0]);
     });
-    if (!is_leaf(node) && (through_broadcast || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
+    if (!is_leaf(node) && (through_window || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
     for (NodeId input : node.inputs) {
       Phase& needed = phase_[at(base(input))];
       if (needed != Phase::step) needed = phase;
@@ -82,16 +85,14 @@ void Fusion::find_dependencies() {
     for (NodeId input : node.inputs) {
       NodeId source = base(input);
       const Node& producer = graph_.node(source);
-      if (!is_fusable(node) && !is<op::Broadcast>(node)) {
+      if (!is_fusable(node) && !is_window(node)) {
         // A kernel that is no program reads memory.
         if (is_implicit(producer)) in_memory_[at(source)] = true;
-      } else if (is<op::Broadcast>(producer) && !is<op::Broadcast>(node)) {
+      } else if (is_window(producer) && !is_window(node)) {
         source = base(producer.inputs[0]);
-        // One broadcast is read through strides; of two in a row the first must have happened, unless it repeats a
-        // number.
-        const Node& inner = graph_.node(source);
-        if (is<op::Broadcast>(inner)) in_memory_[at(source)] = true;
-      } else if (is<op::Broadcast>(producer)) {
+        // One window is read through strides; of two in a row the first must have happened, unless it repeats a number.
+        if (is_window(graph_.node(source))) in_memory_[at(source)] = true;
+      } else if (is_window(producer)) {
         in_memory_[at(source)] = true;
       }
       dependencies_[at(id)].push_back(source);
@@ -109,6 +110,7 @@ void Fusion::form_groups() {
       if (in_memory_[at(id)]) new_group(id, false);
       continue;
     }
+    if (join_sibling(id)) continue;
     const int own = new_group(id, !is_fusable(node));
     if (!is_fusable(node)) continue;
     for (NodeId source : dependencies(id)) {
@@ -124,6 +126,22 @@ void Fusion::form_groups() {
   joined_to_.resize(groups_.size());
   followers_.resize(groups_.size());
   for (std::size_t i = 0; i < groups_.size(); ++i) joined_to_[i] = static_cast<int>(i);
+}
+
+/// All results of one loop come from one instruction. It waits for nothing that its first result does not wait for.
+bool Fusion::join_sibling(NodeId id) {
+  const auto* scan = std::get_if<op::Scan>(&graph_.node(id).op);
+  if (!scan) return false;
+  const auto first = std::ranges::find_if(groups_, [&](const Group& group) {
+    const auto* other = group.anchor < 0 ? nullptr : std::get_if<op::Scan>(&graph_.node(group.anchor).op);
+    return other && other->loop == scan->loop && graph_.node(group.anchor).inputs == graph_.node(id).inputs;
+  });
+  if (first == groups_.end()) return false;
+  first->siblings.push_back(id);
+  first->last = id;
+  first->phase = std::min(first->phase, phase_[at(id)]);
+  group_of_[at(id)] = static_cast<int>(first - groups_.begin());
+  return true;
 }
 
 int Fusion::new_group(NodeId id, bool anchor) {
@@ -169,6 +187,7 @@ template <class Visitor> void Fusion::for_each_node(int index, Visitor&& visit) 
   const auto visit_group = [&](const Group& group) {
     for (NodeId member : group.members) visit(member);
     if (group.anchor >= 0) visit(group.anchor);
+    for (NodeId sibling : group.siblings) visit(sibling);
   };
   visit_group(group(index));
   if (!followers_.empty())
@@ -215,10 +234,10 @@ bool Fusion::waits_for(int group, int other) const {
   return found;
 }
 
-void Fusion::find_escapes(std::span<const Value> results, std::span<const Value> logs) {
+void Fusion::find_escapes(const Wanted& wanted) {
   escapes_.assign(graph_.nodes().size(), false);
-  for (const Value& value : results) escapes_[at(base(value.id()))] = true;
-  for (const Value& value : logs) escapes_[at(base(value.id()))] = true;
+  for (const auto* nodes : {&wanted.results, &wanted.logs, &wanted.outputs})
+    for (NodeId id : *nodes) escapes_[at(base(id))] = true;
   for (const Graph::Assignment& assignment : graph_.assignments()) escapes_[at(base(assignment.current))] = true;
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     if (group_of(id) < 0) continue;

@@ -16,23 +16,32 @@ enum class Phase : std::uint8_t { never, step, logs };
 struct Group {
   std::vector<NodeId> members;
   NodeId anchor = -1;
+  std::vector<NodeId> siblings;  ///< other results of the anchor's instruction
   std::int64_t size = 0;
   NodeId last = 0;  ///< the highest node in it
   Phase phase = Phase::step;
 };
 
+/// What a graph is compiled for: the nodes whose values can be read after a step, those that are computed when somebody
+/// looks, and those that a loop's body leaves in the spaces behind its inputs, one each.
+struct Wanted {
+  std::vector<NodeId> results = {}, logs = {}, outputs = {};
+};
+
 /// Which nodes are computed together, and in which order.
 class Fusion {
  public:
-  /// `results` and what the graph assigns are computed in the step; what only `logs` need, and the step does not
+  /// Results, outputs and what the graph assigns are computed in the step; what only logs need, and the step does not
   /// overwrite, is left to the logs.
-  Fusion(const Graph& graph, std::span<const Value> results, std::span<const Value> logs);
+  Fusion(const Graph& graph, const Wanted& wanted);
 
   const Graph& graph() const { return graph_; }
   /// The node whose bytes a node shows: a Reshape is what it reshapes.
   NodeId base(NodeId id) const { return base_[static_cast<std::size_t>(id)]; }
   /// The base nodes that must be in memory, or in the same group, before this one can be computed.
   const std::vector<NodeId>& dependencies(NodeId id) const { return dependencies_[static_cast<std::size_t>(id)]; }
+  /// The nodes that wait for this one, once for every operand that it is.
+  const std::vector<NodeId>& readers(NodeId id) const { return readers_[static_cast<std::size_t>(id)]; }
   /// The group that computes a node, or -1 for inputs, variables and what nobody needs in memory.
   int group_of(NodeId id) const { return group_of_[static_cast<std::size_t>(id)]; }
   const Group& group(int index) const { return groups_[static_cast<std::size_t>(index)]; }
@@ -49,10 +58,11 @@ class Fusion {
 
  private:
   void find_bases();
-  void find_phases(std::span<const Value> results, std::span<const Value> logs);
+  void find_phases(const Wanted& wanted);
   void find_dependencies();
   void form_groups();
-  void find_escapes(std::span<const Value> results, std::span<const Value> logs);
+  bool join_sibling(NodeId id);
+  void find_escapes(const Wanted& wanted);
   int new_group(NodeId id, bool anchor);
   void merge(int from, int into);
   bool anchor_reads(int group, int other) const;

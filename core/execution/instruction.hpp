@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +27,8 @@ struct Operand {
 };
 
 namespace instruction {
+
+struct Body;
 
 /// The type of a program's registers. uint8 and bool are loaded into float lanes, where they are exact.
 enum class Lane : std::uint8_t { float32, float64, int32 };
@@ -67,20 +71,20 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-/// How a program reads an operand: element i of the domain, unravelled over `extents`, lies at the sum of index ·
-/// stride.
+/// How a program reads or writes an operand: element i of the domain, unravelled over `extents`, lies at the sum of
+/// index · stride.
 struct Access {
   enum class Kind : std::uint8_t { contiguous, scalar, strided };
   Operand operand;
   Kind kind = Kind::contiguous;
-  Shape extents, strides;
+  Shape extents = {}, strides = {};
 };
 
 /// A stretch of memory that a program runs over.
 struct Segment {
   std::int64_t size = 0;
   std::vector<Access> inputs;
-  std::vector<Operand> outputs;
+  std::vector<Access> outputs;
 };
 
 struct Elementwise {
@@ -143,11 +147,33 @@ struct Copy {
   Operand in, out;
 };
 
+/// A loop over time: `body` is run for each step, on a table of addresses of its own. Its spaces are, in this order,
+/// its arena, what it reads, and what it writes.
+struct Scan {
+  /// Where a space begins in each step: at the operand's entry number step + shift, of as many as there are, or of two
+  /// in turn. Entries are `stride` bytes apart; 0 for what all steps share.
+  struct Space {
+    Operand operand;
+    std::int64_t stride = 0, shift = 0;
+    bool turns = false;
+  };
+  std::int64_t steps;
+  bool reverse;
+  std::shared_ptr<Body> body;
+  std::vector<Space> spaces;
+};
+
 }  // namespace instruction
 
 using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Reduce, instruction::ArgMax,
                                  instruction::OneHot, instruction::Softmax, instruction::Crossentropy,
-                                 instruction::Transpose, instruction::Uniform, instruction::Copy>;
+                                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::Scan>;
+
+/// What a Scan runs, and the table of addresses that it fills for each step.
+struct instruction::Body {
+  std::vector<Instruction> instructions;
+  std::vector<std::byte*> addresses;
+};
 
 /// "Gemm", "Elementwise", …
 std::string_view name_of(const Instruction& instruction);

@@ -22,13 +22,10 @@ using instruction::Segment;
 
 namespace {
 
-std::vector<NodeId> bases(const Fusion& fusion, std::span<const Value> values) {
-  std::vector<NodeId> result;
-  for (const Value& value : values) result.push_back(fusion.base(value.id()));
-  return result;
+std::vector<NodeId> bases(const Fusion& fusion, std::vector<NodeId> nodes) {
+  for (NodeId& node : nodes) node = fusion.base(node);
+  return nodes;
 }
-
-std::size_t index_of(int group) { return static_cast<std::size_t>(group); }
 
 /// [outer, count, inner] around axes [first, first + count) of a shape.
 std::array<std::int64_t, 3> around(const Shape& shape, std::size_t first, std::size_t count) {
@@ -38,14 +35,13 @@ std::array<std::int64_t, 3> around(const Shape& shape, std::size_t first, std::s
 
 }  // namespace
 
-Lowering::Lowering(Plan& plan, const Graph& graph, std::span<const Value> results, std::span<const Value> logs)
-    : plan_(plan), graph_(graph), fusion_(graph, results, logs) {
-  results_ = bases(fusion_, results);
-  for (const Value& result : results) result_shapes_.push_back(result.shape());
-  logs_ = bases(fusion_, logs);
+Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device)
+    : graph_(graph), device_(device), fusion_(graph, wanted) {
+  for (NodeId result : wanted.results) result_shapes_.push_back(graph.node(result).shape);
+  wanted_ = {bases(fusion_, wanted.results), bases(fusion_, wanted.logs), bases(fusion_, wanted.outputs)};
 }
 
-void Lowering::lower() {
+Lowered Lowering::lower() {
   for (int group = 0; group < static_cast<int>(fusion_.group_count()); ++group)
     programs_.push_back(fusion_.group(group).members.empty()
                             ? std::nullopt
@@ -57,12 +53,15 @@ void Lowering::lower() {
   for (int i = 0; i < end_; ++i) for_each_part(order_[index_of(i)], [&](int part) { position_[index_of(part)] = i; });
 
   place_leaves();
+  place_outputs();
   place_results_in_variables();
+  place_concatenations();
   place_in_blocks();
   place_copies();
   take_over_inputs();
   lay_out_blocks();
   emit_all();
+  return std::move(lowered_);
 }
 
 template <class Visitor> void Lowering::for_each_part(int group, Visitor&& visit) const {
@@ -88,7 +87,7 @@ void Lowering::join_equal_updates() {
 }
 
 void Lowering::place_leaves() {
-  plan_.input_count_ = static_cast<std::size_t>(graph_.input_count());
+  lowered_.input_count = static_cast<std::size_t>(graph_.input_count());
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     if (const auto* input = std::get_if<op::Input>(&node.op)) places_[id] = {-1, {1 + input->index, 0, node.dtype}};
@@ -97,11 +96,19 @@ void Lowering::place_leaves() {
 }
 
 Operand Lowering::variable_operand(const Variable& variable) {
-  const auto found = std::ranges::find(plan_.storages_, variable.storage());
-  const auto index = static_cast<std::size_t>(found - plan_.storages_.begin());
-  if (found == plan_.storages_.end()) plan_.storages_.push_back(variable.storage());
-  return {static_cast<std::int32_t>(1 + plan_.input_count_ + index), static_cast<std::int64_t>(variable.offset()),
+  const auto found = std::ranges::find(lowered_.storages, variable.storage());
+  const auto index = static_cast<std::size_t>(found - lowered_.storages.begin());
+  if (found == lowered_.storages.end()) lowered_.storages.push_back(variable.storage());
+  return {static_cast<std::int32_t>(1 + lowered_.input_count + index), static_cast<std::int64_t>(variable.offset()),
           variable.dtype()};
+}
+
+/// A loop's body leaves what it is wanted for in the spaces behind its inputs.
+void Lowering::place_outputs() {
+  for (std::size_t i = 0; i < wanted_.outputs.size(); ++i) {
+    const NodeId node = wanted_.outputs[i];
+    if (!places_.contains(node)) places_[node] = {-1, output_operand(i)};
+  }
 }
 
 /// A program writes a variable's new value where the old one lies, when nobody reads the old one later.
@@ -163,11 +170,51 @@ void Lowering::touch(NodeId node, int position) {
   block.last = std::max(block.last, position);
 }
 
+/// What a program computes for a Concatenate alone is written where it belongs there.
+void Lowering::place_concatenations() {
+  for (int group : order_)
+    for_each_part(group, [&](int part) {
+      const NodeId anchor = fusion_.group(part).anchor;
+      if (anchor >= 0 && std::holds_alternative<op::Concatenate>(graph_.node(anchor).op)) place_parts(anchor);
+    });
+}
+
+void Lowering::place_parts(NodeId whole) {
+  const Node& node = graph_.node(whole);
+  const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(node.op).axis);
+  if (!places_.contains(whole))
+    places_[whole] = {new_block(bytes_of(whole), position_[index_of(fusion_.group_of(whole))]), {}};
+  const auto [block, operand, begin, part_of] = places_.at(whole);
+  std::int64_t offset = 0;
+  for (NodeId input : node.inputs) {
+    const NodeId part = fusion_.base(input);
+    const Shape& shape = graph_.node(input).shape;
+    if (may_lie_in(part)) {
+      places_[part] = {block, operand, offset, strided_access(shape, strides(node.shape))};
+      if (block < 0) continue;
+      int& first = blocks_[index_of(block)].first;
+      first = std::min(first, position_[index_of(fusion_.group_of(part))]);
+    }
+    offset += shape[axis] * strides(node.shape)[axis];
+  }
+}
+
+bool Lowering::may_lie_in(NodeId part) const {
+  const int group = fusion_.group_of(part);
+  const auto wanted = [&](NodeId id) { return id == part; };
+  return group >= 0 && programs_[index_of(group)] && part != fusion_.group(group).anchor && !places_.contains(part) &&
+         fusion_.readers(part).size() == 1 && std::ranges::none_of(wanted_.results, wanted) &&
+         std::ranges::none_of(wanted_.logs, wanted) && std::ranges::none_of(graph_.assignments(), [&](const auto& assignment) {
+           return fusion_.base(assignment.current) == part;
+         });
+}
+
 void Lowering::place_in_blocks() {
   for (int position = 0; position < end_; ++position)
     for_each_part(order_[index_of(position)], [&](int part) {
       const NodeId anchor = fusion_.group(part).anchor;
-      if (anchor >= 0) places_[anchor] = {new_block(bytes_of(anchor), position), {}};
+      if (anchor >= 0 && std::holds_alternative<op::Scan>(graph_.node(anchor).op)) return place_scan(part, position);
+      if (anchor >= 0 && !places_.contains(anchor)) places_[anchor] = {new_block(bytes_of(anchor), position), {}};
       if (programs_[index_of(part)])
         for (NodeId output : programs_[index_of(part)]->outputs)
           if (!places_.contains(output)) places_[output] = {new_block(bytes_of(output), position), {}};
@@ -175,14 +222,14 @@ void Lowering::place_in_blocks() {
       // A kernel's workspace depends on its shape only.
       Instruction instruction = emit_anchor(graph_.node(anchor), part);
       std::size_t bytes = 0;
-      if (const auto* gemm = std::get_if<Gemm>(&instruction)) bytes = plan_.arena().device().workspace(*gemm);
-      if (const auto* reduce = std::get_if<Reduce>(&instruction)) bytes = plan_.arena().device().workspace(*reduce);
+      if (const auto* gemm = std::get_if<Gemm>(&instruction)) bytes = device_.workspace(*gemm);
+      if (const auto* reduce = std::get_if<Reduce>(&instruction)) bytes = device_.workspace(*reduce);
       if (bytes) workspaces_[part] = new_block(bytes, position);
     });
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id)
     if (const int group = fusion_.group_of(id); group >= 0)
       for (NodeId source : fusion_.dependencies(id)) touch(source, position_[index_of(group)]);
-  for (const auto* values : {&results_, &logs_})
+  for (const auto* values : {&wanted_.results, &wanted_.logs})
     for (NodeId node : *values) touch(node, end_);
 }
 
@@ -198,7 +245,7 @@ void Lowering::place_copies() {
     const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
     if (read && !(read->variable == variable) && is_assigned(read->variable)) save(node);
   }
-  for (const auto* values : {&results_, &logs_})
+  for (const auto* values : {&wanted_.results, &wanted_.logs})
     for (NodeId node : *values) {
       const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
       if (std::holds_alternative<op::Input>(graph_.node(node).op) || (read && is_assigned(read->variable))) save(node);
@@ -240,12 +287,14 @@ void Lowering::take_over_inputs() {
       };
       for (NodeId output : program->outputs) {
         const int block = places_.at(output).block;
-        if (block < 0 || blocks_[index_of(block)].same_as >= 0) continue;
+        if (block < 0 || places_.at(output).part || blocks_[index_of(block)].same_as >= 0) continue;
         for (const VirtualProgram::Input& input : program->inputs) {
           const int other = places_.at(input.source).block < 0 ? -1 : root(places_.at(input.source).block);
           if (other < 0 || other == block || input.access.kind != Access::Kind::contiguous) continue;
           Block& taken = blocks_[index_of(other)];
-          if (taken.last != position || taken.bytes != bytes_of(output) || is_kernel_operand(other)) continue;
+          if (taken.last != position || taken.bytes != bytes_of(output) || taken.bytes != bytes_of(input.source) ||
+              is_kernel_operand(other))
+            continue;
           taken.last = std::max(taken.last, blocks_[index_of(block)].last);
           blocks_[index_of(block)].same_as = other;
           break;
@@ -265,29 +314,45 @@ void Lowering::lay_out_blocks() {
   const Layout layout = lay_out(lives);
   for (std::size_t i = 0; i < blocks_.size(); ++i)
     offsets_.push_back(layout.offsets[index[index_of(root(static_cast<int>(i)))]]);
-  plan_.arena_bytes_ = layout.bytes;
+  lowered_.arena_bytes = layout.bytes;
 }
 
 Operand Lowering::block_operand(int block, DType dtype) const {
   return {0, offsets_.empty() ? 0 : static_cast<std::int64_t>(offsets_[index_of(block)]), dtype};
 }
 
+Operand Lowering::output_operand(std::size_t index) const {
+  return {static_cast<std::int32_t>(1 + lowered_.input_count + index), 0,
+          graph_.node(wanted_.outputs[index]).dtype};
+}
+
 Operand Lowering::operand(NodeId node) const {
   const Place& place = places_.at(fusion_.base(node));
-  return place.block < 0 ? place.operand : block_operand(place.block, graph_.node(node).dtype);
+  const DType dtype = graph_.node(node).dtype;
+  Operand operand = place.block < 0 ? place.operand : block_operand(place.block, dtype);
+  operand.offset += place.offset * static_cast<std::int64_t>(size_of(dtype));
+  return operand;
 }
 
 void Lowering::emit_all() {
   for (const auto& [node, block] : saved_)
-    plan_.instructions_.push_back(Copy{static_cast<std::int64_t>(bytes_of(node)), operand(node), kept_operand(node)});
+    lowered_.instructions.push_back(Copy{static_cast<std::int64_t>(bytes_of(node)), operand(node), kept_operand(node)});
   for (int group : order_)
-    if (fusion_.group(group).phase == Phase::step) plan_.instructions_.push_back(emit(group));
+    if (fusion_.group(group).phase == Phase::step) append(lowered_.instructions, group);
   emit_copies();
   for (int group : order_)
-    if (fusion_.group(group).phase == Phase::logs) plan_.log_instructions_.push_back(emit(group));
-  for (std::size_t i = 0; i < results_.size(); ++i)
-    plan_.results_.push_back({kept_operand(results_[i]), result_shapes_[i]});
-  for (NodeId node : logs_) plan_.logs_.push_back({kept_operand(node), graph_.node(node).shape});
+    if (fusion_.group(group).phase == Phase::logs) append(lowered_.log_instructions, group);
+  for (std::size_t i = 0; i < wanted_.results.size(); ++i)
+    lowered_.results.push_back({kept_operand(wanted_.results[i]), result_shapes_[i]});
+  for (NodeId node : wanted_.logs) lowered_.logs.push_back({kept_operand(node), graph_.node(node).shape});
+}
+
+/// A Concatenate whose parts are all in place is no work.
+void Lowering::append(std::vector<Instruction>& list, int group) {
+  if (scans_.contains(group)) return emit_scan(list, group);
+  Instruction instruction = emit(group);
+  const auto* program = std::get_if<Elementwise>(&instruction);
+  if (!program || !program->segments.empty()) list.push_back(std::move(instruction));
 }
 
 void Lowering::emit_copies() {
@@ -296,8 +361,13 @@ void Lowering::emit_copies() {
     const NodeId node = fusion_.base(current);
     const auto* read = std::get_if<op::Read>(&graph_.node(node).op);
     if (in_variable_[i] || (read && read->variable == variable)) continue;
-    plan_.instructions_.push_back(
+    lowered_.instructions.push_back(
         Copy{static_cast<std::int64_t>(variable.bytes()), kept_operand(node), variable_operand(variable)});
+  }
+  for (std::size_t i = 0; i < wanted_.outputs.size(); ++i) {
+    const NodeId node = wanted_.outputs[i];
+    if (operand(node) == output_operand(i)) continue;
+    lowered_.instructions.push_back(Copy{static_cast<std::int64_t>(bytes_of(node)), operand(node), output_operand(i)});
   }
 }
 
@@ -341,6 +411,8 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);
     return Reduce{Reduce::Kind::max, outer, count, inner, in(0), out, {}};
   }
+  if (std::holds_alternative<op::Concatenate>(node.op))
+    return emit_concatenate(node, out);
   if (std::holds_alternative<op::ArgMax>(node.op)) return ArgMax{rows(0), shape(0)[-1], in(0), out};
   if (const auto* o = std::get_if<op::OneHot>(&node.op)) return OneHot{shape(0).size(), o->depth, in(0), out};
   if (std::holds_alternative<op::Softmax>(node.op)) return instruction::Softmax{rows(0), shape(0)[-1], in(0), out};
@@ -351,19 +423,39 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   if (const auto* o = std::get_if<op::Uniform>(&node.op))
     return instruction::Uniform{o->seed, o->stream, node.shape.size(), in(0), out};
   if (const auto* o = std::get_if<op::Transpose>(&node.op)) {
-    Shape strides = node.shape, from = shape(0);
-    std::array<std::int64_t, Shape::max_rank> step{};
-    std::int64_t stride = 1;
-    for (std::size_t i = from.rank(); i-- > 0;) {
-      step[i] = stride;
-      stride *= from[static_cast<std::ptrdiff_t>(i)];
-    }
-    for (std::size_t i = 0; i < from.rank(); ++i) strides[static_cast<std::ptrdiff_t>(i)] = step[o->order[i]];
-    return instruction::Transpose{node.shape, strides, in(0), out};
+    const Shape from = strides(shape(0));
+    Shape steps = node.shape;
+    for (std::size_t i = 0; i < from.rank(); ++i) steps[static_cast<std::ptrdiff_t>(i)] = from[o->order[i]];
+    return instruction::Transpose{node.shape, steps, in(0), out};
   }
   fail(ErrorKind::internal, "Lowering", name_of(node.op),
        " has no instruction - expected one for every op that is not elementwise - "
        "this is a defect of the library.");
+}
+
+/// Copies the parts that do not lie in the whole yet.
+Elementwise Lowering::emit_concatenate(const Node& node, const Operand& out) {
+  const instruction::Lane lane = instruction::lane_of(node.dtype);
+  Elementwise result{Program{{lane}, {}, {}, {0}, 1}, {}};
+  const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(node.op).axis);
+  std::int64_t offset = 0;
+  for (NodeId input : node.inputs) {
+    const Node& part = graph_.node(input);
+    if (const auto place = places_.find(fusion_.base(input)); !place->second.part) {
+      Segment segment{part.shape.size(), {{operand(input)}}, {strided_access(part.shape, strides(node.shape))}};
+      segment.outputs[0].operand = out;
+      segment.outputs[0].operand.offset += offset * static_cast<std::int64_t>(size_of(node.dtype));
+      result.segments.push_back(std::move(segment));
+    }
+    offset += part.shape[axis] * strides(node.shape)[axis];
+  }
+  return result;
+}
+
+Access Lowering::access_to(NodeId output) const {
+  Access access = places_.at(output).part.value_or(Access{});
+  access.operand = operand(output);
+  return access;
 }
 
 Elementwise Lowering::emit_program(int group) {
@@ -373,9 +465,11 @@ Elementwise Lowering::emit_program(int group) {
     segment.size = fusion_.group(part).size;
     for (const VirtualProgram::Input& input : programs_[index_of(part)]->inputs) {
       segment.inputs.push_back(input.access);
-      segment.inputs.back().operand = operand(input.source);
+      Operand& operand = segment.inputs.back().operand;
+      operand = this->operand(input.source);
+      operand.offset += input.offset * static_cast<std::int64_t>(size_of(operand.dtype));
     }
-    for (NodeId output : programs_[index_of(part)]->outputs) segment.outputs.push_back(operand(output));
+    for (NodeId output : programs_[index_of(part)]->outputs) segment.outputs.push_back(access_to(output));
     result.segments.push_back(std::move(segment));
   });
   find_direct_steps(result);
@@ -391,10 +485,11 @@ void Lowering::find_direct_steps(Elementwise& instruction) const {
     if (step == program.steps.rend() || step->direct >= 0) continue;
     bool safe = true;
     for (const Segment& segment : segments) {
-      safe &= size_of(segment.outputs[o].dtype) >= 4;
+      const Access& out = segment.outputs[o];
+      safe &= size_of(out.operand.dtype) >= 4 && out.kind != Access::Kind::strided;
       for (std::size_t i = 0; i < segment.inputs.size(); ++i) {
         const Operand& in = segment.inputs[i].operand;
-        if (in.space != segment.outputs[o].space || in.offset != segment.outputs[o].offset) continue;
+        if (in.space != out.operand.space || in.offset != out.operand.offset) continue;
         for (auto later = step.base(); later != program.steps.end(); ++later)
           safe &= later->a != i && later->b != i && later->c != i;
         safe &= std::ranges::find(program.outputs, i) == program.outputs.end();

@@ -6,15 +6,17 @@
 
 #include "etude/execution/fusion.hpp"
 #include "etude/execution/plan.hpp"
+#include "etude/graph/loop.hpp"
 #include "etude/execution/program_builder.hpp"
 
 namespace etude {
 
-/// From a graph to a plan: groups become instructions, nodes become bytes. Used once, by Plan's constructor.
+/// From a graph to a plan: groups become instructions, nodes become bytes. Used once, by Plan's constructor, and once
+/// for every loop's body.
 class Lowering {
  public:
-  Lowering(Plan& plan, const Graph& graph, std::span<const Value> results, std::span<const Value> logs);
-  void lower();
+  Lowering(const Graph& graph, const Wanted& wanted, const Device& device);
+  Lowered lower();
 
  private:
   /// A stretch of the arena from the instruction that fills it to the last that reads it.
@@ -27,13 +29,34 @@ class Lowering {
   struct Place {
     int block = -1;
     Operand operand;
+    /// Of a part of a Concatenate, which lies in the whole one's block: its first element there, and the others.
+    std::int64_t offset = 0;
+    std::optional<instruction::Access> part = {};
+  };
+
+  /// A loop on its way: what its body became, and the blocks of its Values. A carried Value's block has one entry more
+  /// than there are steps where somebody reads it of every step, and two otherwise.
+  struct Scanning {
+    std::shared_ptr<const Loop> loop;
+    Lowered body;
+    std::vector<int> carries, outputs;  // blocks
+    std::vector<bool> keeps;            // by carried Value: an entry for every step
+    std::vector<NodeId> stacked;        // body nodes, by output
+    int arena = -1;
   };
 
   void join_equal_updates();
   void place_leaves();
+  void place_outputs();
   void place_results_in_variables();
   bool may_write(const Variable& variable, int group) const;
+  void place_concatenations();
+  void place_parts(NodeId whole);
+  bool may_lie_in(NodeId part) const;
   void place_in_blocks();
+  void place_scan(int group, int position);
+  void place_scan_result(const Scanning& scanning, NodeId id);
+  void emit_scan(std::vector<Instruction>& list, int group) const;
   void place_copies();
   bool is_assigned(const Variable& variable) const;
   void save(NodeId leaf);
@@ -43,22 +66,28 @@ class Lowering {
   Instruction emit(int group);
   Instruction emit_anchor(const Node& node, int group);
   instruction::Elementwise emit_program(int group);
+  instruction::Elementwise emit_concatenate(const Node& node, const Operand& out);
+  instruction::Access access_to(NodeId output) const;
+  void append(std::vector<Instruction>& list, int group);
   void find_direct_steps(instruction::Elementwise& instruction) const;
   void emit_copies();
 
+  static std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
   template <class Visitor> void for_each_part(int group, Visitor&& visit) const;
   int new_block(std::size_t bytes, int position);
   int root(int block) const;
   void touch(NodeId node, int position);
+  Operand output_operand(std::size_t index) const;
   Operand operand(NodeId node) const;
   Operand kept_operand(NodeId node) const;
   Operand block_operand(int block, DType dtype) const;
   Operand variable_operand(const Variable& variable);
   std::size_t bytes_of(NodeId node) const;
 
-  Plan& plan_;
+  Lowered lowered_;
   const Graph& graph_;
-  std::vector<NodeId> results_, logs_;  // base nodes
+  const Device& device_;
+  Wanted wanted_;  // base nodes
   std::vector<Shape> result_shapes_;    // of the results themselves: a base may be shaped otherwise
   Fusion fusion_;
   std::vector<std::optional<VirtualProgram>> programs_;  // by group
@@ -70,6 +99,7 @@ class Lowering {
   std::vector<std::size_t> offsets_;
   std::map<int, int> workspaces_;  // by group, a block
   std::vector<bool> in_variable_;  // by assignment: the instruction itself writes to the variable
+  std::map<int, Scanning> scans_;  // by group
   std::map<NodeId, int> saved_;    // by leaf: a block that keeps what it was when the step began
 };
 

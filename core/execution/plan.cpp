@@ -7,7 +7,7 @@ namespace etude {
 
 std::string_view name_of(const Instruction& instruction) {
   constexpr std::string_view names[] = {"Elementwise", "Gemm",         "Reduce",    "ArgMax",  "OneHot",
-                                        "Softmax",     "Crossentropy", "Transpose", "Uniform", "Copy"};
+                                        "Softmax",     "Crossentropy", "Transpose", "Uniform", "Copy",   "Scan"};
   static_assert(std::size(names) == std::variant_size_v<Instruction>);
   return names[instruction.index()];
 }
@@ -22,35 +22,40 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
   for (const Value& log : logs)
     check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(),
           " - expected a scalar - take its mean.");
-  Lowering(*this, graph, results, logs).lower();
-  arena_->reserve(arena_bytes_);
-  addresses_.resize(1 + input_count_ + storages_.size());
+  const auto ids = [](std::span<const Value> values) {
+    std::vector<NodeId> result;
+    for (const Value& value : values) result.push_back(value.id());
+    return result;
+  };
+  lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device()).lower();
+  arena_->reserve(lowered_.arena_bytes);
+  addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
 void Plan::bind() {
   addresses_[0] = arena_->address();
-  for (std::size_t i = 0; i < storages_.size(); ++i) addresses_[1 + input_count_ + i] = storages_[i]->address();
+  for (std::size_t i = 0; i < lowered_.storages.size(); ++i) addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
 }
 
 void Plan::run(std::span<const std::byte* const> inputs) {
-  check(inputs.size() == input_count_, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ", input_count_,
+  check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ", lowered_.input_count,
         " - this is a defect of the library.");
   bind();
   // Inputs are only read: Addresses has one type for all spaces.
   for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
   ++arena_->generation;
-  for (const Instruction& instruction : instructions_)
+  for (const Instruction& instruction : lowered_.instructions)
     std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
 }
 
 void Plan::run_logs() {
-  for (const Instruction& instruction : log_instructions_)
+  for (const Instruction& instruction : lowered_.log_instructions)
     std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
 }
 
 void Plan::read_result(std::size_t index, std::byte* out) const {
-  const auto& [operand, shape] = results_[index];
+  const auto& [operand, shape] = lowered_.results[index];
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
   if (bytes == 0) return;  // an arena of nothing has no storage
   const auto space = static_cast<std::size_t>(operand.space);
@@ -58,19 +63,19 @@ void Plan::read_result(std::size_t index, std::byte* out) const {
   if (space == 0)
     arena_->storage()->read(offset, out, bytes);
   else
-    storages_[space - 1 - input_count_]->read(offset, out, bytes);
+    lowered_.storages[space - 1 - lowered_.input_count]->read(offset, out, bytes);
 }
 
 Tensor Plan::result(std::size_t index) const {
-  Tensor tensor(results_[index].shape, results_[index].operand.dtype);
+  Tensor tensor(lowered_.results[index].shape, lowered_.results[index].operand.dtype);
   read_result(index, tensor.raw());
   return tensor;
 }
 
 double Plan::log(std::size_t index) const {
-  const Operand& operand = logs_[index].operand;
+  const Operand& operand = lowered_.logs[index].operand;
   const auto space = static_cast<std::size_t>(operand.space), offset = static_cast<std::size_t>(operand.offset);
-  const Storage& storage = space == 0 ? *arena_->storage() : *storages_[space - 1 - input_count_];
+  const Storage& storage = space == 0 ? *arena_->storage() : *lowered_.storages[space - 1 - lowered_.input_count];
   return visit_dtype(operand.dtype, [&]<class T>(T value) {
     storage.read(offset, &value, sizeof(T));
     return static_cast<double>(value);

@@ -28,6 +28,19 @@ class Arena {
   std::shared_ptr<Storage> storage_;
 };
 
+/// What a graph is compiled to, before there is memory.
+struct Lowered {
+  struct Result {
+    Operand operand;
+    Shape shape;
+  };
+  std::vector<Instruction> instructions, log_instructions;
+  std::vector<Result> results, logs;
+  /// Where variables lie. A plan's spaces are its arena, its inputs, and these.
+  std::vector<std::shared_ptr<Storage>> storages;
+  std::size_t input_count = 0, arena_bytes = 0;
+};
+
 /// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into
 /// nothing.
 class Plan {
@@ -42,34 +55,25 @@ class Plan {
   /// Computes the logs from what the last step left.
   void run_logs();
 
-  std::size_t result_count() const { return results_.size(); }
-  const Shape& result_shape(std::size_t index) const { return results_[index].shape; }
-  DType result_dtype(std::size_t index) const { return results_[index].operand.dtype; }
+  std::size_t result_count() const { return lowered_.results.size(); }
+  const Shape& result_shape(std::size_t index) const { return lowered_.results[index].shape; }
+  DType result_dtype(std::size_t index) const { return lowered_.results[index].operand.dtype; }
   /// Copies result `index` to the host.
   void read_result(std::size_t index, std::byte* out) const;
   Tensor result(std::size_t index) const;
   double log(std::size_t index) const;
 
-  const std::vector<Instruction>& instructions() const { return instructions_; }
-  const std::vector<Instruction>& log_instructions() const { return log_instructions_; }
-  std::size_t arena_bytes() const { return arena_bytes_; }
+  const std::vector<Instruction>& instructions() const { return lowered_.instructions; }
+  const std::vector<Instruction>& log_instructions() const { return lowered_.log_instructions; }
+  std::size_t arena_bytes() const { return lowered_.arena_bytes; }
   Arena& arena() const { return *arena_; }
 
  private:
-  friend class Lowering;
-  struct Result {
-    Operand operand;
-    Shape shape;
-  };
   void bind();
-  Tensor read(const Result& result) const;
 
   std::shared_ptr<Arena> arena_;
-  std::vector<Instruction> instructions_, log_instructions_;
-  std::vector<Result> results_, logs_;
-  std::vector<std::shared_ptr<Storage>> storages_;
+  Lowered lowered_;
   std::vector<std::byte*> addresses_;
-  std::size_t input_count_ = 0, arena_bytes_ = 0;
 };
 
 /// Traces `function` on Values like `inputs`, runs it once on them and throws the plan away.

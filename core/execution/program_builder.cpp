@@ -69,31 +69,46 @@ class Builder {
   struct Source {
     NodeId node;
     Access access;
+    std::int64_t offset = 0;
     bool number = false;
   };
 
   Source resolve(NodeId operand, const Shape& domain) const {
     const NodeId base = fusion_.base(operand);
     const Node& node = graph_.node(base);
-    if (std::holds_alternative<op::Constant>(node.op)) return {base, {}, true};
+    if (std::holds_alternative<op::Constant>(node.op)) return {base, {}, 0, true};
     if (inside(base)) return {base, broadcast_access(node.shape, node.shape)};
-    if (std::holds_alternative<op::Broadcast>(node.op)) return resolve_broadcast(node);
+    if (is_window(node)) return resolve_window(node);
     Access access;
     access.kind = domain.size() == 1 ? Access::Kind::scalar : Access::Kind::contiguous;
     return {base, access};
   }
 
-  Source resolve_broadcast(const Node& node) const {
+  static bool is_window(const Node& node) {
+    return std::holds_alternative<op::Broadcast>(node.op) || std::holds_alternative<op::Slice>(node.op) ||
+           std::holds_alternative<op::Reverse>(node.op);
+  }
+
+  Source resolve_window(const Node& node) const {
     const NodeId from = node.inputs[0], inner = fusion_.base(from);
-    if (std::holds_alternative<op::Constant>(graph_.node(inner).op)) return {inner, {}, true};
-    return {inner, broadcast_access(graph_.node(from).shape, node.shape)};
+    if (std::holds_alternative<op::Constant>(graph_.node(inner).op)) return {inner, {}, 0, true};
+    const Shape& shape = graph_.node(from).shape;
+    Shape steps = strides(shape);
+    if (const auto* slice = std::get_if<op::Slice>(&node.op))
+      return {inner, strided_access(node.shape, steps), slice->first * steps[slice->axis]};
+    if (const auto* reverse = std::get_if<op::Reverse>(&node.op)) {
+      const std::int64_t step = steps[reverse->axis];
+      steps[reverse->axis] = -step;
+      return {inner, strided_access(node.shape, steps), (node.shape[reverse->axis] - 1) * step};
+    }
+    return {inner, broadcast_access(shape, node.shape)};
   }
 
   /// The operands of a member; an implicit node that has to be in memory is its own single operand.
   template <class Visitor> void for_each_source(NodeId member, Visitor&& visit) const {
     const Node& node = graph_.node(member);
-    if (std::holds_alternative<op::Constant>(node.op)) return visit(Source{member, {}, true});
-    if (std::holds_alternative<op::Broadcast>(node.op)) return visit(resolve_broadcast(node));
+    if (std::holds_alternative<op::Constant>(node.op)) return visit(Source{member, {}, 0, true});
+    if (is_window(node)) return visit(resolve_window(node));
     for (NodeId input : node.inputs) visit(resolve(input, node.shape));
   }
 
@@ -104,7 +119,7 @@ class Builder {
         const Program::Immediate immediate{std::get<op::Constant>(node.op).value, lane_of(node.dtype)};
         if (std::ranges::find(immediates_, immediate) == immediates_.end()) immediates_.push_back(immediate);
       } else if (!(inside(source.node) && source.node != member) && find_input(source) == inputs_.size()) {
-        inputs_.push_back({source.node, source.access});
+        inputs_.push_back({source.node, source.access, source.offset});
       }
     });
   }
@@ -112,7 +127,7 @@ class Builder {
   std::size_t find_input(const Source& source) const {
     std::size_t i = 0;
     for (; i < inputs_.size(); ++i)
-      if (inputs_[i].source == source.node && inputs_[i].access.kind == source.access.kind &&
+      if (inputs_[i].source == source.node && inputs_[i].offset == source.offset && inputs_[i].access.kind == source.access.kind &&
           inputs_[i].access.extents == source.access.extents && inputs_[i].access.strides == source.access.strides)
         break;
     return i;
@@ -140,7 +155,7 @@ class Builder {
     } else if (std::holds_alternative<op::Cast>(node.op)) {
       translate_cast(member, operands[0], graph_.node(node.inputs[0]).dtype, node.dtype);
     } else {
-      values_[member] = operands[0];  // a Broadcast or Constant: loading it is all
+      values_[member] = operands[0];  // a window or a Constant: loading it is all
     }
   }
 
@@ -220,35 +235,45 @@ class Builder {
 
 }  // namespace
 
-Access broadcast_access(const Shape& from, const Shape& to) {
-  Access access;
-  if (from.size() == 1) {
-    access.kind = Access::Kind::scalar;
-    return access;
-  }
-  if (from.size() == to.size()) return access;
-  access.kind = Access::Kind::strided;
-  // Axes of extent 1 vanish, and neighbours that are read alike become one.
+Shape strides(const Shape& shape) {
+  Shape result = shape;
   std::int64_t stride = 1;
-  Shape extents, strides;
+  for (auto axis = static_cast<std::ptrdiff_t>(shape.rank()) - 1; axis >= 0; --axis) {
+    result[axis] = stride;
+    stride *= shape[axis];
+  }
+  return result;
+}
+
+Access strided_access(const Shape& extents, const Shape& strides) {
+  // Axes of extent 1 vanish, and neighbours that are read alike become one.
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // innermost first
-  for (std::ptrdiff_t i = 1; i <= static_cast<std::ptrdiff_t>(to.rank()); ++i) {
-    const std::int64_t extent = to[-i], own = i <= static_cast<std::ptrdiff_t>(from.rank()) ? from[-i] : 1;
-    const std::int64_t step = own == 1 ? 0 : stride;
-    stride *= own;
-    if (extent == 1) continue;
-    if (!axes.empty() && (step == 0 ? axes.back().second == 0 : axes.back().second * axes.back().first == step))
-      axes.back().first *= extent;
+  for (std::ptrdiff_t i = 1; i <= static_cast<std::ptrdiff_t>(extents.rank()); ++i) {
+    if (extents[-i] == 1) continue;
+    if (!axes.empty() && strides[-i] == axes.back().second * axes.back().first)
+      axes.back().first *= extents[-i];
     else
-      axes.emplace_back(extent, step);
+      axes.emplace_back(extents[-i], strides[-i]);
   }
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    extents.append(axis->first);
-    strides.append(axis->second);
+  Access access;
+  if (axes.empty() || (axes.size() == 1 && axes[0].second == 0)) {
+    access.kind = Access::Kind::scalar;
+  } else if (axes.size() > 1 || axes[0].second != 1) {
+    access.kind = Access::Kind::strided;
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      access.extents.append(axis->first);
+      access.strides.append(axis->second);
+    }
   }
-  access.extents = extents;
-  access.strides = strides;
   return access;
+}
+
+Access broadcast_access(const Shape& from, const Shape& to) {
+  Shape steps = to;
+  const Shape own = strides(from);
+  for (std::ptrdiff_t i = 1; i <= static_cast<std::ptrdiff_t>(to.rank()); ++i)
+    steps[-i] = i > static_cast<std::ptrdiff_t>(from.rank()) || from[-i] == 1 ? 0 : own[-i];
+  return strided_access(to, steps);
 }
 
 VirtualProgram build_program(const Fusion& fusion, const Group& group) { return Builder(fusion, group).build(); }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "etude/base/error.hpp"
 #include "etude/graph/graph.hpp"
@@ -22,41 +23,88 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources,
   return depends;
 }
 
+/// What a Concatenate joins that is not zero, by where it begins.
+std::map<std::int64_t, Value> pieces_of(const Value& value) {
+  const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(value.op()).axis);
+  std::map<std::int64_t, Value> pieces;
+  std::int64_t begin = 0;
+  for (NodeId id : value.graph().node(value.id()).inputs) {
+    const Value piece(value.graph(), id);
+    const auto* constant = std::get_if<op::Constant>(&piece.op());
+    if (!constant || constant->value != 0) pieces.emplace(begin, piece);
+    begin += piece.shape()[axis];
+  }
+  return pieces;
+}
+
+/// a + b. Gradients of the slices of one Value are zero where another's is not: such are put side by side instead.
+Value sum_of(Value a, Value b) {
+  const auto *one = std::get_if<op::Concatenate>(&a.op()), *other = std::get_if<op::Concatenate>(&b.op());
+  Graph& graph = a.graph();
+  if (!one || !other || one->axis != other->axis) return graph.append(op::Add{}, {a, b});
+  const auto axis = static_cast<std::ptrdiff_t>(one->axis);
+  std::map<std::int64_t, Value> pieces = pieces_of(a);
+  const std::size_t count = pieces.size() + pieces_of(b).size();
+  pieces.merge(pieces_of(b));
+  std::vector<Value> joined;
+  std::int64_t end = 0;
+  bool apart = pieces.size() == count;
+  const auto fill_to = [&](std::int64_t begin) {
+    Shape gap = a.shape();
+    gap[axis] = begin - end;
+    if (gap[axis] > 0) joined.push_back(graph.constant(0, a.dtype(), gap));
+  };
+  for (const auto& [begin, piece] : pieces) {
+    apart = apart && begin >= end;
+    fill_to(begin);
+    joined.push_back(piece);
+    end = begin + piece.shape()[axis];
+  }
+  fill_to(a.shape()[axis]);
+  return apart ? graph.append(*one, joined) : graph.append(op::Add{}, {a, b});
+}
+
 }  // namespace
 
-std::vector<Value> gradients(Value target, std::span<const Value> sources) {
-  Graph& graph = target.graph();
+std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Value> d_targets,
+                             std::span<const Value> sources) {
+  Graph& graph = targets.front().graph();
   Trace trace(graph);
-  check(is_floating(target.dtype()), ErrorKind::dtype, "gradients", "a target of dtype ", target.dtype(),
-        " - expected a float - cast it.");
-  const NodeId last = target.id();
+  NodeId last = 0;
+  for (const Value& target : targets) last = std::max(last, target.id());
   const std::vector<bool> needed = depends_on(graph, sources, last);
   std::vector<Value> d(static_cast<std::size_t>(last) + 1);
-  if (needed.back()) {
-    const Value one = graph.constant(1, target.dtype());
-    d.back() = target.shape().rank() ? graph.append(op::Broadcast{target.shape()}, {one}) : one;
-  }
-  // Nodes stand in computing order, so one pass from the target back meets every use before its definition.
+  const auto add = [&](NodeId id, Value dx) {
+    Value& sum = d[static_cast<std::size_t>(id)];
+    if (dx && needed[static_cast<std::size_t>(id)]) sum = sum ? sum_of(sum, dx) : dx;
+  };
+  for (std::size_t i = 0; i < targets.size(); ++i) add(targets[i].id(), d_targets[i]);
+  // Nodes stand in computing order, so one pass from the last target back meets every use before its definition.
   for (NodeId id = last; id >= 0; --id) {
     const Value dy = d[static_cast<std::size_t>(id)];
     if (!dy) continue;
     const Node& node = graph.node(id);
-    std::vector<Value> x;
-    for (NodeId input : node.inputs) x.emplace_back(graph, input);
     if (std::ranges::none_of(node.inputs, [&](NodeId input) { return needed[static_cast<std::size_t>(input)]; }))
       continue;
+    std::vector<Value> x;
+    for (NodeId input : node.inputs) x.emplace_back(graph, input);
     const Differential differential{x, Value(graph, id), dy};
     const OperandGradients dx = std::visit([&](const auto& op) { return gradient(op, differential); }, node.op);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const auto input = static_cast<std::size_t>(node.inputs[i]);
-      if (!dx[i] || !needed[input]) continue;
-      d[input] = d[input] ? graph.append(op::Add{}, {d[input], dx[i]}) : dx[i];
-    }
+    for (std::size_t i = 0; i < dx.size(); ++i) add(node.inputs[i], dx[i]);
   }
   std::vector<Value> result;
   for (const Value& source : sources)
     result.push_back(source.id() <= last ? d[static_cast<std::size_t>(source.id())] : Value{});
   return result;
+}
+
+std::vector<Value> gradients(Value target, std::span<const Value> sources) {
+  Graph& graph = target.graph();
+  check(is_floating(target.dtype()), ErrorKind::dtype, "gradients", "a target of dtype ", target.dtype(),
+        " - expected a float - cast it.");
+  const Value one = graph.constant(1, target.dtype());
+  const Value ones = target.shape().rank() ? graph.append(op::Broadcast{target.shape()}, {one}) : one;
+  return pull_back({&target, 1}, {&ones, 1}, sources);
 }
 
 std::vector<Value> gradients(Value target, const std::vector<Variable>& variables) {

@@ -112,6 +112,10 @@ class Trace {
   Graph* outer_;
 };
 
+/// What each of `sources` passes on: the sum over targets of d target / d source, times `d_targets`, which have the
+/// targets' shapes. All are of one graph; an empty Value where no target depends on the source.
+std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Value> d_targets,
+                             std::span<const Value> sources);
 /// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. An empty
 /// Value where target does not depend on the source. What it appends can be differentiated again.
 std::vector<Value> gradients(Value target, std::span<const Value> sources);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <variant>
 
@@ -14,6 +15,10 @@
 /// THE LANGUAGE. Each op is a small struct; its shape rule and its gradient are overloads (graph/rules.hpp), so that a
 /// forgotten one does not compile. Elementwise ops stand in graph/elementwise.hpp; their operands have equal shapes,
 /// for the front functions in ops/ insert Broadcast.
+namespace etude {
+struct Loop;
+}
+
 namespace etude::op {
 
 /// The batch: tensor `index` of those a plan is given.
@@ -60,6 +65,23 @@ struct Reshape {
 struct Transpose {
   std::array<std::uint8_t, Shape::max_rank> order;
   friend bool operator==(const Transpose&, const Transpose&) = default;
+};
+
+/// Entries [first, first + count) of one axis.
+struct Slice {
+  std::uint8_t axis;
+  std::int64_t first, count;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+/// The entries of one axis from the last to the first.
+struct Reverse {
+  std::uint8_t axis;
+  friend bool operator==(const Reverse&, const Reverse&) = default;
+};
+/// One operand or more, one behind the other along an axis.
+struct Concatenate {
+  std::uint8_t axis;
+  friend bool operator==(const Concatenate&, const Concatenate&) = default;
 };
 
 /// Sum over axes [first, first + count), which go away.
@@ -111,6 +133,16 @@ struct Uniform {
   friend bool operator==(const Uniform&, const Uniform&) = default;
 };
 
+/// One result of a loop over time. Operands: the carried Values at first, sequences [steps, ..], constants. The result
+/// is what a node of the loop's body was at every step, stacked along a new first axis; or, if `last`, what a carried
+/// Value became in the end, named by the node that it becomes.
+struct Scan {
+  std::shared_ptr<const Loop> loop;
+  std::int32_t node;
+  bool last;
+  friend bool operator==(const Scan&, const Scan&) = default;
+};
+
 /// The sum of x over all replicas; x itself where there is one.
 struct AllReduce {
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
@@ -130,8 +162,8 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 /// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
 using Op =
     detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast,
-                        op::Reshape, op::Transpose, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul, op::Softmax,
-                        op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform, op::AllReduce>::type;
+                        op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul, op::Softmax,
+                        op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
 /// "MatMul", "Exp", …: the struct's own name.
 template <class O> constexpr std::string_view op_name() {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <span>
+#include <vector>
 
 #include "etude/graph/graph.hpp"
 
@@ -23,6 +23,9 @@ Meta infer(const op::StopGradient&, std::span<const Value>);
 Meta infer(const op::Broadcast&, std::span<const Value>);
 Meta infer(const op::Reshape&, std::span<const Value>);
 Meta infer(const op::Transpose&, std::span<const Value>);
+Meta infer(const op::Slice&, std::span<const Value>);
+Meta infer(const op::Reverse&, std::span<const Value>);
+Meta infer(const op::Concatenate&, std::span<const Value>);
 Meta infer(const op::Sum&, std::span<const Value>);
 Meta infer(const op::Max&, std::span<const Value>);
 Meta infer(const op::ArgMax&, std::span<const Value>);
@@ -32,6 +35,7 @@ Meta infer(const op::Softmax&, std::span<const Value>);
 Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value>);
 Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value>);
 Meta infer(const op::Uniform&, std::span<const Value>);
+Meta infer(const op::Scan&, std::span<const Value>);
 Meta infer(const op::AllReduce&, std::span<const Value>);
 
 /// What tells one elementwise op's rule from another's.
@@ -55,19 +59,23 @@ struct Differential {
   Value y;
   Value dy;
 };
-/// The gradient for each operand, written in ops; empty where none passes.
-using OperandGradients = std::array<Value, 3>;
+/// The gradient for each operand, written in ops; an empty Value where none passes, and behind the last that are given.
+using OperandGradients = std::vector<Value>;
 
 OperandGradients gradient(const op::Cast&, const Differential&);
 OperandGradients gradient(const op::Broadcast&, const Differential&);
 OperandGradients gradient(const op::Reshape&, const Differential&);
 OperandGradients gradient(const op::Transpose&, const Differential&);
+OperandGradients gradient(const op::Slice&, const Differential&);
+OperandGradients gradient(const op::Reverse&, const Differential&);
+OperandGradients gradient(const op::Concatenate&, const Differential&);
 OperandGradients gradient(const op::Sum&, const Differential&);
 OperandGradients gradient(const op::Max&, const Differential&);
 OperandGradients gradient(const op::MatMul&, const Differential&);
 OperandGradients gradient(const op::Softmax&, const Differential&);
 OperandGradients gradient(const op::SoftmaxCrossentropy&, const Differential&);
 OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differential&);
+OperandGradients gradient(const op::Scan&, const Differential&);
 OperandGradients gradient(const op::AllReduce&, const Differential&);
 
 OperandGradients gradient(const op::Negate&, const Differential&);

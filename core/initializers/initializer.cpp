@@ -2,9 +2,12 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "etude/base/catalogue.hpp"
+#include "etude/base/error.hpp"
 
 namespace etude::initializers {
 namespace {
@@ -83,8 +86,52 @@ InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(co
       normal_draw);
 }
 
+/// Gram and Schmidt's way from rows of normal draws to rows of length 1 at right angles. Done twice, for once leaves
+/// what rounding made of it.
+void make_orthonormal(std::vector<std::vector<double>>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const double along = std::inner_product(rows[i].begin(), rows[i].end(), rows[j].begin(), 0.0);
+        for (std::size_t k = 0; k < rows[i].size(); ++k) rows[i][k] -= along * rows[j][k];
+      }
+      const double length = std::sqrt(std::inner_product(rows[i].begin(), rows[i].end(), rows[i].begin(), 0.0));
+      for (double& x : rows[i]) x /= length;
+    }
+}
+
+class Orthogonal : public Initializer {
+ public:
+  explicit Orthogonal(OrthogonalOptions options) : options_(options) {}
+
+  Tensor operator()(const Shape& shape, DType dtype) override {
+    check(shape.rank() >= 2, ErrorKind::shape, "orthogonal", "shape ", shape,
+          " - expected a matrix, or more axes - choose another initializer.");
+    const auto columns = static_cast<std::size_t>(shape[-1]), count = static_cast<std::size_t>(shape.size()) / columns;
+    Random random(options_.seed ? static_cast<std::uint64_t>(*options_.seed) : random_seed(),
+                  RandomStream::initializer, options_.seed ? 0 : next_random_stream());
+    std::vector<std::vector<double>> lines(std::min(count, columns));
+    for (auto& line : lines)
+      for (std::size_t i = 0; i < std::max(count, columns); ++i) line.push_back(random.normal());
+    make_orthonormal(lines);
+    Tensor tensor(shape, dtype);
+    visit_dtype(dtype, [&]<class T>(T) {
+      for (std::size_t i = 0; i < count * columns; ++i) {
+        const std::size_t row = i / columns, column = i % columns;
+        const double x = count < columns ? lines[row][column] : lines[column][row];
+        tensor.data<T>()[i] = static_cast<T>(options_.gain * x);
+      }
+    });
+    return tensor;
+  }
+
+ private:
+  OrthogonalOptions options_;
+};
+
 }  // namespace
 
+InitializerPtr orthogonal(OrthogonalOptions options) { return std::make_shared<Orthogonal>(options); }
 InitializerPtr zeros() { return constant({0}); }
 InitializerPtr ones() { return constant({1}); }
 InitializerPtr constant(ConstantOptions options) { return std::make_shared<Constant>(options.value); }
@@ -123,6 +170,7 @@ InitializerPtr get(const Choice<Initializer>& choice) {
                                                              {"he_uniform", [] { return he_uniform(); }},
                                                              {"he_normal", [] { return he_normal(); }},
                                                              {"lecun_uniform", [] { return lecun_uniform(); }},
+                                                             {"orthogonal", [] { return orthogonal(); }},
                                                              {"lecun_normal", [] { return lecun_normal(); }},
                                                          });
   return choice.object() ? choice.object() : catalogue.find(choice.name())();

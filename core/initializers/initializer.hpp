@@ -49,6 +49,15 @@ struct SeedOptions {
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("seed", self.seed); }
 };
 
+struct OrthogonalOptions {
+  double gain = 1;
+  std::optional<std::int64_t> seed{};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("gain", self.gain);
+    visit("seed", self.seed);
+  }
+};
+
 InitializerPtr zeros();
 InitializerPtr ones();
 InitializerPtr constant(ConstantOptions options = {});
@@ -64,6 +73,9 @@ InitializerPtr he_uniform(SeedOptions options = {});
 InitializerPtr he_normal(SeedOptions options = {});
 InitializerPtr lecun_uniform(SeedOptions options = {});
 InitializerPtr lecun_normal(SeedOptions options = {});
+/// A matrix with orthonormal columns, or rows where there are fewer of them, times `gain`; of more axes, all but the
+/// last are rows. Throws Error(shape) for shapes of fewer than two axes. Source: Saxe et al., 2014.
+InitializerPtr orthogonal(OrthogonalOptions options = {});
 
 /// By name or object; throws Error(value) listing the names there are.
 InitializerPtr get(const Choice<Initializer>& choice);

@@ -2,6 +2,7 @@
 
 #include "etude/layers/dense.hpp"
 #include "etude/layers/pointwise.hpp"
+#include "etude/layers/recurrent.hpp"
 #include "etude/layers/shaping.hpp"
 
 /// The layers by the names Keras users write: layers::dense({.units = 10}).
@@ -14,5 +15,7 @@ inline LayerPtr flatten(FlattenOptions options = {}) { return std::make_shared<F
 inline LayerPtr dropout(DropoutOptions options) { return std::make_shared<Dropout>(std::move(options)); }
 inline LayerPtr dropout(double rate) { return dropout(DropoutOptions{.rate = rate}); }
 inline LayerPtr rescaling(RescalingOptions options) { return std::make_shared<Rescaling>(std::move(options)); }
+
+inline LayerPtr lstm(LSTMOptions options) { return std::make_shared<LSTM>(std::move(options)); }
 
 }  // namespace etude::layers

@@ -27,6 +27,57 @@ Meta infer(const op::Transpose& op, std::span<const Value> x) {
   return {shape, x[0].dtype()};
 }
 
+Meta infer(const op::Slice& op, std::span<const Value> x) {
+  Shape shape = x[0].shape();
+  check(op.axis < shape.rank() && op.first >= 0 && op.count >= 0 && op.first + op.count <= shape[op.axis],
+        ErrorKind::shape, "Slice", op.count, " entries from ", op.first, " on of axis ", int{op.axis}, " of shape ",
+        shape, " - expected entries that are there - check the range.");
+  shape[op.axis] = op.count;
+  return {shape, x[0].dtype()};
+}
+
+Meta infer(const op::Reverse&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+
+Meta infer(const op::Concatenate& op, std::span<const Value> x) {
+  check(!x.empty() && op.axis < x[0].shape().rank(), ErrorKind::shape, "Concatenate", x.size(), " tensors along axis ",
+        int{op.axis}, " - expected one or more that have that axis - check the list and the axis.");
+  Shape shape = x[0].shape();
+  for (const Value& other : x.subspan(1)) {
+    check(other.dtype() == x[0].dtype() && other.shape().rank() == shape.rank() &&
+              other.shape().without(op.axis) == shape.without(op.axis),
+          ErrorKind::shape, "Concatenate", "shapes ", x[0].shape(), ", ", x[0].dtype(), ", and ", other.shape(), ", ",
+          other.dtype(), " along axis ", int{op.axis}, " - expected one dtype, and shapes that differ along that axis ",
+          "only - reshape or cast them.");
+    shape[op.axis] += other.shape()[op.axis];
+  }
+  return {shape, x[0].dtype()};
+}
+
+OperandGradients gradient(const op::Slice& op, const Differential& d) {
+  std::vector<Value> pieces;
+  const auto zeros = [&](std::int64_t count) {
+    Shape shape = d.x[0].shape();
+    shape[op.axis] = count;
+    if (count > 0) pieces.push_back(d.dy.graph().constant(0, d.dy.dtype(), shape));
+  };
+  zeros(op.first);
+  pieces.push_back(d.dy);
+  zeros(d.x[0].shape()[op.axis] - op.first - op.count);
+  return {d.dy.graph().append(op::Concatenate{op.axis}, pieces)};
+}
+
+OperandGradients gradient(const op::Reverse& op, const Differential& d) { return {ops::reverse(d.dy, op.axis)}; }
+
+OperandGradients gradient(const op::Concatenate& op, const Differential& d) {
+  OperandGradients dx;
+  std::int64_t first = 0;
+  for (const Value& x : d.x) {
+    dx.push_back(ops::slice(d.dy, op.axis, first, x.shape()[op.axis]));
+    first += x.shape()[op.axis];
+  }
+  return dx;
+}
+
 OperandGradients gradient(const op::Broadcast&, const Differential& d) { return {ops::sum_to(d.dy, d.x[0].shape())}; }
 OperandGradients gradient(const op::Reshape&, const Differential& d) { return {ops::reshape(d.dy, d.x[0].shape())}; }
 OperandGradients gradient(const op::Transpose& op, const Differential& d) {
@@ -84,6 +135,32 @@ Value squeeze(Value x, std::ptrdiff_t axis) {
   check(x.shape()[at] == 1, ErrorKind::shape, "squeeze", "axis ", axis, " of shape ", x.shape(),
         " - expected an extent of 1 - choose another axis.");
   return reshape(x, x.shape().without(at));
+}
+
+Value slice(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t count) {
+  const auto at = static_cast<std::uint8_t>(x.shape().axis(axis, "slice"));
+  if (first == 0 && count == x.shape()[at]) return x;
+  return x.graph().append(op::Slice{at, first, count}, {x});
+}
+
+Value reverse(Value x, std::ptrdiff_t axis) {
+  return x.graph().append(op::Reverse{static_cast<std::uint8_t>(x.shape().axis(axis, "reverse"))}, {x});
+}
+
+Value concatenate(const std::vector<Value>& x, std::ptrdiff_t axis) {
+  check(!x.empty(), ErrorKind::shape, "concatenate", "no tensors - expected one or more - check the list.");
+  const auto at = static_cast<std::uint8_t>(x.front().shape().axis(axis, "concatenate"));
+  return x.size() == 1 ? x.front() : x.front().graph().append(op::Concatenate{at}, x);
+}
+
+std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(x.shape().axis(axis, "split"));
+  const std::int64_t extent = x.shape()[at];
+  check(parts > 0 && extent % parts == 0, ErrorKind::shape, "split", parts, " parts of axis ", axis, " of shape ",
+        x.shape(), " - expected a number that divides ", extent, " - choose another, or use slice.");
+  std::vector<Value> result;
+  for (std::int64_t i = 0; i < parts; ++i) result.push_back(slice(x, at, i * (extent / parts), extent / parts));
+  return result;
 }
 
 Value transpose(Value x, const std::vector<std::uint8_t>& order) {

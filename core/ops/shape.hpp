@@ -18,6 +18,14 @@ Value reshape(Value x, const Shape& shape);
 Value expand_dims(Value x, std::ptrdiff_t axis);
 /// Takes out `axis`, whose extent must be 1.
 Value squeeze(Value x, std::ptrdiff_t axis);
+/// Entries [first, first + count) of `axis`.
+Value slice(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t count);
+/// The entries of `axis` from the last to the first.
+Value reverse(Value x, std::ptrdiff_t axis);
+/// One behind the other along `axis`, in which alone their shapes may differ.
+Value concatenate(const std::vector<Value>& x, std::ptrdiff_t axis = -1);
+/// x cut along `axis` into so many equal parts.
+std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis = -1);
 /// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
 Value transpose(Value x, const std::vector<std::uint8_t>& order = {});
 

@@ -13,6 +13,8 @@ class Cpu : public Device {
   /// A chosen one: how tests compare them.
   explicit Cpu(const cpu::Kernels& kernels) : kernels_(kernels) {}
 
+  using Device::run;
+
   std::string_view name() const override { return "cpu"; }
   /// "avx2", "wasm", …
   std::string_view isa() const { return kernels_.isa; }

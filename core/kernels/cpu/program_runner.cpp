@@ -85,8 +85,8 @@ template <class T, class M> void convert(T* out, const M* in, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = converted<T>(in[i]);
 }
 
-/// Elements [begin, begin + n) of an operand that is read through strides, gathered into a register.
-template <class T, class M> void gather(T* out, const M* in, const Access& access, std::int64_t begin, std::int64_t n) {
+/// Calls visit(offset, step, count) for each run of elements [begin, begin + n) that lie a fixed step apart.
+template <class Visitor> void for_each_run(const Access& access, std::int64_t begin, std::int64_t n, Visitor visit) {
   const auto rank = static_cast<std::ptrdiff_t>(access.extents.rank());
   const std::int64_t inner = access.extents[-1], step = access.strides[-1];
   std::int64_t row = begin / inner, column = begin % inner;
@@ -97,7 +97,17 @@ template <class T, class M> void gather(T* out, const M* in, const Access& acces
       rest /= access.extents[axis];
     }
     const std::int64_t count = std::min(inner - column, n);
-    const M* from = in + offset + column * step;
+    visit(offset + column * step, step, count);
+    n -= count;
+    column = 0;
+    ++row;
+  }
+}
+
+/// Elements [begin, begin + n) of an operand that is read through strides, gathered into a register.
+template <class T, class M> void gather(T* out, const M* in, const Access& access, std::int64_t begin, std::int64_t n) {
+  for_each_run(access, begin, n, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+    const M* from = in + offset;
     if (step == 0)
       std::fill_n(out, count, static_cast<T>(*from));
     else if (step == 1)
@@ -105,10 +115,20 @@ template <class T, class M> void gather(T* out, const M* in, const Access& acces
     else
       for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i * step]);
     out += count;
-    n -= count;
-    column = 0;
-    ++row;
-  }
+  });
+}
+
+/// The reverse: a register's elements to where they belong.
+template <class T, class M> void scatter(M* out, const T* in, const Access& access, std::int64_t begin,
+                                         std::int64_t n) {
+  for_each_run(access, begin, n, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+    M* to = out + offset;
+    if (step == 1)
+      convert(to, in, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i * step] = converted<M>(in[i]);
+    in += count;
+  });
 }
 
 void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin,
@@ -124,16 +144,18 @@ void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& acce
   });
 }
 
-/// An output's element from a lane: conditions and bytes are kept in float lanes.
-void store(std::byte* memory, DType dtype, const std::byte* reg, Lane lane, std::int64_t begin, std::int64_t n) {
-  if (same_layout(dtype, lane)) {
-    std::memcpy(memory + static_cast<std::size_t>(begin) * size_of(dtype), reg,
-                static_cast<std::size_t>(n) * size_of(dtype));
-    return;
-  }
-  visit_lane(lane, [&]<class T>(T) {
-    visit_memory(
-        dtype, [&]<class M>(M) { convert(reinterpret_cast<M*>(memory) + begin, reinterpret_cast<const T*>(reg), n); });
+/// An output's elements from a lane: conditions and bytes are kept in float lanes.
+void store(std::byte* memory, const Access& access, const std::byte* reg, std::int64_t begin, std::int64_t n) {
+  const DType dtype = access.operand.dtype;
+  visit_lane(instruction::lane_of(dtype), [&]<class T>(T) {
+    const T* in = reinterpret_cast<const T*>(reg);
+    visit_memory(dtype, [&]<class M>(M) {
+      M* out = reinterpret_cast<M*>(memory);
+      if (access.kind == Access::Kind::strided)
+        scatter(out, in, access, begin, n);
+      else
+        convert(out + begin, in, n);
+    });
   });
 }
 
@@ -188,7 +210,7 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
       std::byte* out = own[step.result];
       if (step.direct >= 0) {
         const auto size = static_cast<std::int64_t>(lane_bytes(step.to));
-        out = address(segment.outputs[static_cast<std::size_t>(step.direct)]) + first * size;
+        out = address(segment.outputs[static_cast<std::size_t>(step.direct)].operand) + first * size;
       }
       if (step.code == instruction::convert_code)
         convert_lanes(out, step.to, at[step.a], step.lane, n);
@@ -197,10 +219,12 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
       at[step.result] = out;
     }
     for (std::size_t o = 0; o < program.outputs.size(); ++o) {
-      const Operand& operand = segment.outputs[o];
+      const Access& access = segment.outputs[o];
+      std::byte* memory = address(access.operand);
       const std::byte* reg = at[program.outputs[o]];
-      const bool there = reg == address(operand) + static_cast<std::size_t>(first) * size_of(operand.dtype);
-      if (!there) store(address(operand), operand.dtype, reg, instruction::lane_of(operand.dtype), first, n);
+      const bool there = access.kind != Access::Kind::strided &&
+                         reg == memory + static_cast<std::size_t>(first) * size_of(access.operand.dtype);
+      if (!there) store(memory, access, reg, first, n);
     }
   }
 }
