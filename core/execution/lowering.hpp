@@ -42,6 +42,8 @@ class Lowering {
   void emit_all();
   Instruction emit(int group);
   Instruction emit_anchor(const Node& node, int group);
+  /// Convolutions and pooling: core/execution/lowering_windows.cpp.
+  std::optional<Instruction> emit_windowed(const Node& node, int group) const;
   instruction::Elementwise emit_program(int group);
   void find_direct_steps(instruction::Elementwise& instruction) const;
   void emit_copies();
