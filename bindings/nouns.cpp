@@ -87,6 +87,8 @@ EMSCRIPTEN_BINDINGS(nouns) {
   held<Initializer>();
 
   bind<"layers.dense(options)", layers::dense>();
+  bind<"layers.conv2d(options)", layers::conv2d>();
+  bind<"layers.max_pooling2d(options?)", layers::max_pooling2d>();
   bind<"layers.activation(options)",
        [](ActivationOptions options) { return layers::activation(std::move(options)); }>();
   bind<"layers.flatten(options?)", layers::flatten>();

@@ -50,6 +50,16 @@ template <> struct Crossing<Activation> {
   static std::string given() { return "string | " + Crossing<Activation::Function>::given() + " | null"; }
 };
 
+template <> struct Crossing<Pair> {
+  static Pair from(const val& value, const Where& where) {
+    if (!value.isArray()) return from_js<int>(value, where);
+    const auto numbers = from_js<std::vector<int>>(value, where);
+    if (numbers.size() != 2) where.wrong(value, "a number or two", "give one for each axis");
+    return {numbers[0], numbers[1]};
+  }
+  static std::string given() { return "number | [height: number, width: number]"; }
+};
+
 template <> struct Crossing<ShuffleChoice> {
   static ShuffleChoice from(const val& value, const Where& where) {
     return value.isString() ? ShuffleChoice(value.as<std::string>().c_str())
@@ -89,7 +99,7 @@ template <class T> std::string default_of(const T& value) {
   std::ostringstream text;
   if constexpr (std::is_same_v<T, bool>)
     text << (value ? "true" : "false");
-  else if constexpr (std::is_arithmetic_v<T>)
+  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair>)
     text << value;
   else if constexpr (std::is_same_v<T, std::string>)
     text << (value.empty() ? "" : "'" + value + "'");

@@ -24,6 +24,8 @@ void flatten_into(const json& value, std::vector<double>& numbers) {
 
 const json& first_leaf(const json& value) { return value.is_array() && !value.empty() ? first_leaf(value[0]) : value; }
 
+Pair pair_of(const json& value) { return value.is_array() ? Pair(value[0], value[1]) : Pair(value.get<int>()); }
+
 /// One element of the first axis.
 Tensor element(const Tensor& tensor, std::int64_t index) {
   return tensor.rows(index, index + 1).reshape(tensor.shape().slice(1, tensor.shape().rank()));
@@ -80,6 +82,23 @@ LayerPtr make_layer(const json& description) {
                           .use_bias = config.value("use_bias", true),
                           .kernel_initializer = text("kernel_initializer", "glorot_uniform"),
                           .bias_initializer = text("bias_initializer", "zeros")});
+  if (name == "Conv2D")
+    return layers::conv2d({.filters = config["filters"],
+                           .kernel_size = pair_of(config["kernel_size"]),
+                           .strides = pair_of(config.value("strides", json(1))),
+                           .padding = text("padding", "valid"),
+                           .data_format = text("data_format", "channels_last"),
+                           .dilation_rate = pair_of(config.value("dilation_rate", json(1))),
+                           .groups = config.value("groups", 1),
+                           .activation = text("activation", ""),
+                           .use_bias = config.value("use_bias", true),
+                           .kernel_initializer = text("kernel_initializer", "glorot_uniform"),
+                           .bias_initializer = text("bias_initializer", "zeros")});
+  if (name == "MaxPooling2D")
+    return layers::max_pooling2d({.pool_size = pair_of(config.value("pool_size", json(2))),
+                                  .strides = pair_of(config.value("strides", config.value("pool_size", json(2)))),
+                                  .padding = text("padding", "valid"),
+                                  .data_format = text("data_format", "channels_last")});
   if (name == "Activation") return layers::activation({.activation = text("activation", "")});
   if (name == "Dropout") return layers::dropout(config["rate"].get<double>());
   if (name == "Flatten") return layers::flatten({.data_format = text("data_format", "channels_last")});

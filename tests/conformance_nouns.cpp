@@ -130,7 +130,12 @@ std::string run_layer(const json& test) {
     if (!layer->built()) (*layer)(x);
     if (test.contains("weights")) {
       std::vector<Tensor> weights;
-      for (const json& weight : test["weights"]["_list"]) weights.push_back(tensor_of(weight));
+      const json& given = test["weights"];
+      if (given.contains("_list"))
+        for (const json& weight : given["_list"]) weights.push_back(tensor_of(weight));
+      else
+        for (const Variable& weight : layer->weights())
+          weights.push_back(tensor_of(given[weight.name().substr(weight.name().rfind('/') + 1)]));
       layer->set_weights(weights);
     }
     result = (*layer)(x, training);

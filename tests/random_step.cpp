@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <sstream>
 
+#include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/pooling.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -234,6 +236,39 @@ class Writer {
     return below(2) ? tame(z + draw({n}, x.dtype())) : tame(z);
   }
 
+  /// A convolution, a pooling, or both, with what usually stands between and around them.
+  Value windowed(Value x) {
+    const std::int64_t size = x.shape().size(), channels = x.shape().rank() && x.shape()[-1] <= 20 ? x.shape()[-1] : 1;
+    if (size == 0 || size > largest / 4) return x;
+    std::int64_t width = 1;
+    for (const std::int64_t extent : {7, 6, 5, 4, 3, 2})
+      if (width == 1 && size % (channels * extent) == 0) width = extent;
+    x = ops::reshape(x, {below(3) ? 1 : size / channels / width, -1, width, channels});
+    if (below(4)) {
+      const std::int64_t filters = below(2) ? below(20) + 1 : 4;
+      const Window window = sized(x, {.extent = {below(3) + 1, below(3) + 1}, .strides = {below(2) + 1, below(2) + 1}});
+      if (x.shape().size() * filters > largest) return x;
+      const Value kernel = draw({window.extent[0], window.extent[1], channels, filters}, x.dtype()) - 0.5;
+      x = ops::convolution(x, kernel, window);
+      if (below(2)) x = x + (draw({filters}, x.dtype()) - 0.5);
+      if (below(2)) x = ops::relu(x);
+      if (below(6) == 0) pool_.push_back(x);
+    }
+    if (below(4)) {
+      const std::uint32_t extent = below(3) + 1;
+      x = ops::max_pool(x, sized(x, {.extent = {extent, 2}, .strides = {below(4) ? extent : 1, 2}}));
+      if (below(3) == 0) pool_.push_back(ops::pool_argmax(x, {}));
+    }
+    return tame(x);
+  }
+
+  /// The window with such extents as fit x, padded or not.
+  Window sized(Value x, Window window) {
+    for (const std::size_t axis : {0u, 1u})
+      window.extent[axis] = std::min(window.extent[axis], x.shape()[static_cast<std::ptrdiff_t>(axis) + 1]);
+    return ops::padded(window, below(2) ? "same" : "valid", {x.shape()[1], x.shape()[2]});
+  }
+
   Value draw(const Shape& shape, DType dtype) {
     return ops::uniform(shape, dtype, 7, below(1000), graph_.constant(3, DType::int32));
   }
@@ -284,7 +319,7 @@ class Writer {
   Value step() {
     const Value x = any();
     const bool floating = is_floating(x.dtype());
-    switch (below(21)) {
+    switch (below(23)) {
       case 0:
       case 1:
       case 2: return floating ? unary(x) : as(x, DType::float32);
@@ -299,6 +334,8 @@ class Writer {
       case 10: return reshaped(x);
       case 11: return repeated(x);
       case 12: return transposed(x);
+      case 21:
+      case 22: return floating ? windowed(x) : as(x, DType::float32);
       case 13: return reduced(x);
       case 14: return rows(any_float());
       case 15:

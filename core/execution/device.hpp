@@ -22,10 +22,19 @@ class Device {
   virtual std::shared_ptr<Storage> allocate(std::size_t bytes) = 0;
   /// Bytes of the arena that an instruction wants for itself while it runs.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
+  virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }
+  virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
+  virtual std::size_t workspace(const instruction::ConvolutionFilter&) const { return 0; }
   virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;
   virtual void run(const instruction::Gemm&, Addresses) = 0;
+  virtual void run(const instruction::Convolution&, Addresses) = 0;
+  virtual void run(const instruction::ConvolutionInput&, Addresses) = 0;
+  virtual void run(const instruction::ConvolutionFilter&, Addresses) = 0;
+  virtual void run(const instruction::MaxPool&, Addresses) = 0;
+  virtual void run(const instruction::PoolGather&, Addresses) = 0;
+  virtual void run(const instruction::PoolScatter&, Addresses) = 0;
   virtual void run(const instruction::Reduce&, Addresses) = 0;
   virtual void run(const instruction::ArgMax&, Addresses) = 0;
   virtual void run(const instruction::OneHot&, Addresses) = 0;

@@ -18,6 +18,11 @@ bool is_window(const Node& node) { return is<op::Broadcast>(node) || is<op::Slic
 bool is_implicit(const Node& node) { return is_window(node) || is<op::Constant>(node); }
 bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
 
+/// Whether each cell is seen at most once, and named by a byte: what the kernels of convolutions pool and unpool.
+bool fits_convolution(const Window& window) {
+  return window.strides[0] >= window.extent[0] && window.strides[1] >= window.extent[1] && window.cells() <= 256;
+}
+
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
@@ -25,6 +30,7 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 Fusion::Fusion(const Graph& graph, const Wanted& wanted) : graph_(graph) {
   find_bases();
   find_phases(wanted);
+  find_inlined();
   find_dependencies();
   form_groups();
   find_escapes(wanted);
@@ -76,13 +82,37 @@ void Fusion::find_phases(const Wanted& wanted) {
   }
 }
 
+void Fusion::find_inlined() {
+  inlined_.resize(graph_.nodes().size());
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    const auto* scatter = std::get_if<op::PoolScatter>(&graph_.node(id).op);
+    inlined_[at(id)] = scatter && fits_convolution(scatter->window) && !in_memory_[at(id)];
+  }
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    const Node& node = graph_.node(id);
+    if (phase_[at(id)] == Phase::never || base(id) != id) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const NodeId source = base(node.inputs[i]);
+      const bool is_dy = (is<op::ConvolutionInput>(node) && i == 0) || (is<op::ConvolutionFilter>(node) && i == 1);
+      if (!is_dy || source != node.inputs[i] || phase_[at(source)] != phase_[at(id)]) inlined_[at(source)] = false;
+    }
+  }
+}
+
 void Fusion::find_dependencies() {
   dependencies_.resize(graph_.nodes().size());
   readers_.resize(graph_.nodes().size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
-    if (phase_[at(id)] == Phase::never || base(id) != id) continue;
+    if (phase_[at(id)] == Phase::never || base(id) != id || inlined(id)) continue;
+    std::vector<NodeId> inputs;
     for (NodeId input : node.inputs) {
+      if (inlined(base(input)))
+        inputs.insert(inputs.end(), graph_.node(base(input)).inputs.begin(), graph_.node(base(input)).inputs.end());
+      else
+        inputs.push_back(input);
+    }
+    for (NodeId input : inputs) {
       NodeId source = base(input);
       const Node& producer = graph_.node(source);
       if (!is_fusable(node) && !is_window(node)) {
@@ -105,23 +135,15 @@ void Fusion::form_groups() {
   group_of_.assign(graph_.nodes().size(), -1);
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
-    if (phase_[at(id)] == Phase::never || base(id) != id || is_leaf(node)) continue;
+    if (phase_[at(id)] == Phase::never || base(id) != id || is_leaf(node) || inlined(id)) continue;
     if (is_implicit(node)) {
       if (in_memory_[at(id)]) new_group(id, false);
       continue;
     }
-    if (join_sibling(id)) continue;
-    const int own = new_group(id, !is_fusable(node));
-    if (!is_fusable(node)) continue;
-    for (NodeId source : dependencies(id)) {
-      const int other = group_of(source);
-      const Node& producer = graph_.node(source);
-      if (other < 0 || other == own || !(is_fusable(producer) || is<op::MatMul>(producer))) continue;
-      const Group &a = group(other), &b = group(own);
-      if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
-      if (anchor_reads(own, other) || anchor_reads(other, own)) continue;
-      if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
-    }
+    if (join_loop(id)) continue;
+    new_group(id, !is_fusable(node));
+    if (is<op::PoolGather>(node)) form_pooling(id);
+    if (is_fusable(node)) fuse_epilogue(id);
   }
   joined_to_.resize(groups_.size());
   followers_.resize(groups_.size());
@@ -129,7 +151,7 @@ void Fusion::form_groups() {
 }
 
 /// All results of one loop come from one instruction. It waits for nothing that its first result does not wait for.
-bool Fusion::join_sibling(NodeId id) {
+bool Fusion::join_loop(NodeId id) {
   const auto* scan = std::get_if<op::Scan>(&graph_.node(id).op);
   if (!scan) return false;
   const auto first = std::ranges::find_if(groups_, [&](const Group& group) {
@@ -137,11 +159,58 @@ bool Fusion::join_sibling(NodeId id) {
     return other && other->loop == scan->loop && graph_.node(group.anchor).inputs == graph_.node(id).inputs;
   });
   if (first == groups_.end()) return false;
-  first->siblings.push_back(id);
+  first->inner.push_back(id);
   first->last = id;
   first->phase = std::min(first->phase, phase_[at(id)]);
   group_of_[at(id)] = static_cast<int>(first - groups_.begin());
   return true;
+}
+
+/// One pass finds what a window's largest cell holds and which it is; a convolution that nobody else reads is pooled as
+/// it is computed.
+void Fusion::form_pooling(NodeId gather) {
+  const NodeId x = dependencies(gather)[0], index = dependencies(gather)[1];
+  const auto* argmax = std::get_if<op::PoolArgMax>(&graph_.node(index).op);
+  const Window& window = std::get<op::PoolGather>(graph_.node(gather).op).window;
+  const auto absorb = [&](NodeId id) {
+    Group& group = groups_[static_cast<std::size_t>(group_of(gather))];
+    groups_[static_cast<std::size_t>(group_of(id))] = Group{};
+    group_of_[at(id)] = group_of(gather);
+    group.inner.push_back(id);
+  };
+  const NodeId pooled = graph_.node(gather).inputs[0];  // through a view the shape would be another
+  if (!argmax || argmax->window != window || graph_.node(index).inputs[0] != pooled ||
+      phase_[at(index)] != phase_[at(gather)])
+    return;
+  absorb(index);
+  const bool alone = std::ranges::all_of(readers_[at(x)], [&](NodeId r) { return r == index || r == gather; });
+  if (is<op::Convolution>(graph_.node(x)) && x == pooled && alone && !in_memory_[at(x)] && fits_convolution(window) &&
+      phase_[at(x)] == phase_[at(gather)])
+    absorb(x);
+}
+
+/// Whether elementwise nodes can work on this one's result as its kernel computes it.
+bool Fusion::takes_epilogue(NodeId id) const {
+  const Node& node = graph_.node(id);
+  if (is<op::PoolGather>(node))
+    return std::ranges::any_of(group(group_of(id)).inner,
+                               [&](NodeId inner) { return is<op::Convolution>(graph_.node(inner)); });
+  return is<op::MatMul>(node) || (is<op::Convolution>(node) && group(group_of(id)).anchor == id) ||
+         is<op::ConvolutionInput>(node) || is<op::ConvolutionFilter>(node);
+}
+
+/// Moves an elementwise node together with what computes its operands, where nothing stands in between.
+void Fusion::fuse_epilogue(NodeId id) {
+  const int own = group_of(id);
+  for (NodeId source : dependencies(id)) {
+    const int other = group_of(source);
+    if (other < 0 || other == own || !(is_fusable(graph_.node(source)) || takes_epilogue(source))) continue;
+    const Group &a = group(other), &b = group(own);
+    if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
+    if (anchor_reads(own, other) || anchor_reads(other, own) || reads_inner(own, other) || reads_inner(other, own))
+      continue;
+    if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
+  }
 }
 
 int Fusion::new_group(NodeId id, bool anchor) {
@@ -166,6 +235,8 @@ void Fusion::merge(int from, int into) {
   if (source.anchor >= 0) {
     group_of_[at(source.anchor)] = into;
     target.anchor = source.anchor;
+    for (NodeId inner : source.inner) group_of_[at(inner)] = into;
+    target.inner = source.inner;
   }
   target.members.insert(target.members.end(), source.members.begin(), source.members.end());
   std::ranges::sort(target.members);
@@ -173,11 +244,30 @@ void Fusion::merge(int from, int into) {
   source = Group{};
 }
 
+std::vector<NodeId> Fusion::kernel_operands(int index) const {
+  std::vector<NodeId> result;
+  const auto add = [&](NodeId id) {
+    for (NodeId source : dependencies(id))
+      if (group_of(source) != index) result.push_back(source);
+  };
+  if (group(index).anchor >= 0) add(group(index).anchor);
+  for (NodeId inner : group(index).inner) add(inner);
+  return result;
+}
+
 /// Whether the kernel at the head of a group reads what the other computes: what follows a kernel cannot feed it.
 bool Fusion::anchor_reads(int group, int other) const {
-  const NodeId anchor = this->group(group).anchor;
-  return anchor >= 0 &&
-         std::ranges::any_of(dependencies(anchor), [&](NodeId source) { return group_of(source) == other; });
+  return std::ranges::any_of(kernel_operands(group), [&](NodeId source) { return group_of(source) == other; });
+}
+
+/// Whether a group's elementwise nodes read what the other's kernel computes on the way: that is no operand of a
+/// program.
+bool Fusion::reads_inner(int group, int other) const {
+  const std::vector<NodeId>& inner = this->group(other).inner;
+  return std::ranges::any_of(this->group(group).members, [&](NodeId member) {
+    return std::ranges::any_of(dependencies(member),
+                               [&](NodeId source) { return std::ranges::find(inner, source) != inner.end(); });
+  });
 }
 
 int Fusion::leader(int group) const { return joined_to_.empty() ? group : joined_to_[static_cast<std::size_t>(group)]; }
@@ -187,7 +277,7 @@ template <class Visitor> void Fusion::for_each_node(int index, Visitor&& visit) 
   const auto visit_group = [&](const Group& group) {
     for (NodeId member : group.members) visit(member);
     if (group.anchor >= 0) visit(group.anchor);
-    for (NodeId sibling : group.siblings) visit(sibling);
+    for (NodeId inner : group.inner) visit(inner);
   };
   visit_group(group(index));
   if (!followers_.empty())

@@ -11,12 +11,14 @@ namespace etude {
 /// When a node is computed: in every step, or only when somebody looks at the logs.
 enum class Phase : std::uint8_t { never, step, logs };
 
-/// Nodes that become one instruction: elementwise nodes of one size, and the matrix product, if any, whose result they
-/// work on while it is in cache. Any other op is a group of its own, with itself as anchor.
+/// Nodes that become one instruction: elementwise nodes of one size, and the matrix product or convolution, if any,
+/// whose result they work on while it is in cache. Any other op is a group of its own, with itself as anchor.
 struct Group {
   std::vector<NodeId> members;
   NodeId anchor = -1;
-  std::vector<NodeId> siblings;  ///< other results of the anchor's instruction
+  /// What else the anchor's kernel computes: of a PoolGather the PoolArgMax and the Convolution before it, of a loop its
+  /// other results.
+  std::vector<NodeId> inner;
   std::int64_t size = 0;
   NodeId last = 0;  ///< the highest node in it
   Phase phase = Phase::step;
@@ -48,6 +50,11 @@ class Fusion {
   std::size_t group_count() const { return groups_.size(); }
   /// Whether a node's value is wanted outside its group: by another one, as a result, a log, or an assignment.
   bool escapes(NodeId id) const { return escapes_[static_cast<std::size_t>(id)]; }
+  /// Whether a node is computed by the kernel of whoever reads it: a PoolScatter that only gradients of convolutions
+  /// read.
+  bool inlined(NodeId id) const { return inlined_[static_cast<std::size_t>(id)]; }
+  /// What the kernel at the head of a group reads from memory.
+  std::vector<NodeId> kernel_operands(int group) const;
 
   /// Lets `b` be computed together with `a`, as two segments of one instruction, if neither waits for the other.
   bool join(int a, int b);
@@ -59,13 +66,18 @@ class Fusion {
  private:
   void find_bases();
   void find_phases(const Wanted& wanted);
+  void find_inlined();
   void find_dependencies();
   void form_groups();
-  bool join_sibling(NodeId id);
+  bool join_loop(NodeId id);
+  void form_pooling(NodeId gather);
+  void fuse_epilogue(NodeId id);
   void find_escapes(const Wanted& wanted);
   int new_group(NodeId id, bool anchor);
   void merge(int from, int into);
   bool anchor_reads(int group, int other) const;
+  bool reads_inner(int group, int other) const;
+  bool takes_epilogue(NodeId id) const;
   bool waits_for(int group, int other) const;
   /// The group that a joined group was joined to, or itself.
   int leader(int group) const;
@@ -76,7 +88,7 @@ class Fusion {
   const Graph& graph_;
   std::vector<NodeId> base_;
   std::vector<Phase> phase_;
-  std::vector<bool> in_memory_, escapes_;
+  std::vector<bool> in_memory_, escapes_, inlined_;
   std::vector<std::vector<NodeId>> dependencies_, readers_;
   std::vector<int> group_of_;
   std::vector<Group> groups_;

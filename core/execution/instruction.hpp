@@ -12,6 +12,7 @@
 #include "etude/base/dtype.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/graph/elementwise.hpp"
+#include "etude/graph/window.hpp"
 
 /// THE MACHINE. What fusion lowers ops to: a second closed variant. Each Device implements one `run` per alternative.
 /// Instructions are plain data: shapes are proven, memory is laid out, nothing is left to decide.
@@ -102,6 +103,65 @@ struct Gemm {
   std::optional<Elementwise> epilogue;
 };
 
+/// A window over [batch, height, width, channels] that makes [batch, rows, columns, channels] of it.
+struct Pooling {
+  Window window;
+  std::int64_t batch, height, width, channels;
+  std::int64_t rows, columns;
+  friend bool operator==(const Pooling&, const Pooling&) = default;
+};
+
+/// What a convolution is about: x [batch, height, width, channels], kernel [*window.extent, channels / groups,
+/// filters], y [batch, rows, columns, filters].
+struct ConvolutionShape {
+  Window window;
+  std::int64_t batch, height, width, channels;
+  std::int64_t rows, columns, filters, groups;
+  friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
+};
+
+/// y = x ⋆ kernel. With pooling y is never written: the largest of each window goes to `out`, and which one it was to
+/// `index`, unless nobody asks (space -1). The epilogue runs over out's elements, on rows as they are done.
+struct Convolution {
+  ConvolutionShape shape;
+  std::optional<Pooling> pooling;
+  Operand x, kernel, out, index, workspace;
+  std::size_t workspace_bytes;
+  std::optional<Elementwise> epilogue;
+};
+/// dx from dy and the kernel. With pooling dy and index are those of the pooled result.
+struct ConvolutionInput {
+  ConvolutionShape shape;
+  std::optional<Pooling> pooling;
+  Operand dy, index, kernel, out, workspace;
+  std::size_t workspace_bytes;
+  std::optional<Elementwise> epilogue;
+};
+/// dkernel from x and dy, likewise.
+struct ConvolutionFilter {
+  ConvolutionShape shape;
+  std::optional<Pooling> pooling;
+  Operand x, dy, index, out, workspace;
+  std::size_t workspace_bytes;
+  std::optional<Elementwise> epilogue;
+};
+
+/// The largest of each window of `in`, and which cell it was; one of both may be unwanted (space -1).
+struct MaxPool {
+  Pooling pooling;
+  Operand in, out, index;
+};
+/// in, index -> out: what the named cells hold.
+struct PoolGather {
+  Pooling pooling;
+  Operand in, index, out;
+};
+/// in [.., rows, columns, ..], index -> out [.., height, width, ..]: each cell the sum of what named it.
+struct PoolScatter {
+  Pooling pooling;
+  Operand in, index, out;
+};
+
 /// in [outer, count, inner] -> out [outer, inner], in an order that does not depend on the number of threads.
 struct Reduce {
   enum class Kind : std::uint8_t { sum, max } kind;
@@ -165,9 +225,12 @@ struct Scan {
 
 }  // namespace instruction
 
-using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Reduce, instruction::ArgMax,
-                                 instruction::OneHot, instruction::Softmax, instruction::Crossentropy,
-                                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::Scan>;
+using Instruction =
+    std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
+                 instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
+                 instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
+                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose, instruction::Uniform,
+                 instruction::Copy, instruction::Scan>;
 
 /// What a Scan runs, and the table of addresses that it fills for each step.
 struct instruction::Body {

@@ -138,8 +138,7 @@ bool Lowering::may_write(const Variable& variable, int group) const {
     if (std::ranges::any_of(fusion_.dependencies(id), is_old_value)) return false;
   }
   // ... and this one element by element, as it writes it; a kernel at its head reads ahead.
-  const NodeId anchor = fusion_.group(group).anchor;
-  if (anchor >= 0 && std::ranges::any_of(fusion_.dependencies(anchor), is_old_value)) return false;
+  if (std::ranges::any_of(fusion_.kernel_operands(group), is_old_value)) return false;
   return std::ranges::none_of(programs_[index_of(group)]->inputs, [&](const VirtualProgram::Input& input) {
     return is_old_value(input.source) && input.access.kind != Access::Kind::contiguous && fusion_.group(group).size > 1;
   });
@@ -215,15 +214,23 @@ void Lowering::place_in_blocks() {
       const NodeId anchor = fusion_.group(part).anchor;
       if (anchor >= 0 && std::holds_alternative<op::Scan>(graph_.node(anchor).op)) return place_scan(part, position);
       if (anchor >= 0 && !places_.contains(anchor)) places_[anchor] = {new_block(bytes_of(anchor), position), {}};
+      for (NodeId inner : fusion_.group(part).inner)
+        if (fusion_.escapes(inner) && !places_.contains(inner))
+          places_[inner] = {new_block(bytes_of(inner), position), {}};
       if (programs_[index_of(part)])
         for (NodeId output : programs_[index_of(part)]->outputs)
           if (!places_.contains(output)) places_[output] = {new_block(bytes_of(output), position), {}};
       if (anchor < 0) return;
       // A kernel's workspace depends on its shape only.
       Instruction instruction = emit_anchor(graph_.node(anchor), part);
-      std::size_t bytes = 0;
-      if (const auto* gemm = std::get_if<Gemm>(&instruction)) bytes = device_.workspace(*gemm);
-      if (const auto* reduce = std::get_if<Reduce>(&instruction)) bytes = device_.workspace(*reduce);
+      const std::size_t bytes = std::visit(
+          [&](const auto& i) -> std::size_t {
+            if constexpr (requires { i.workspace; })
+              return device_.workspace(i);
+            else
+              return 0;
+          },
+          instruction);
       if (bytes) workspaces_[part] = new_block(bytes, position);
     });
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id)
@@ -278,12 +285,11 @@ void Lowering::take_over_inputs() {
       // Parts of one instruction run one after the other: a later one may still read what an earlier one would write
       // to.
       if (!program || !fusion_.followers(order_[index_of(position)]).empty()) return;
-      const NodeId anchor = fusion_.group(part).anchor;
       const auto is_kernel_operand = [&](int block) {
-        return anchor >= 0 && std::ranges::any_of(fusion_.dependencies(anchor), [&](NodeId source) {
-                 const auto place = places_.find(source);
-                 return place != places_.end() && place->second.block >= 0 && root(place->second.block) == block;
-               });
+        return std::ranges::any_of(fusion_.kernel_operands(part), [&](NodeId source) {
+          const auto place = places_.find(source);
+          return place != places_.end() && place->second.block >= 0 && root(place->second.block) == block;
+        });
       };
       for (NodeId output : program->outputs) {
         const int block = places_.at(output).block;
@@ -375,13 +381,17 @@ Instruction Lowering::emit(int group) {
   const NodeId anchor = fusion_.group(group).anchor;
   if (anchor < 0) return emit_program(group);
   Instruction instruction = emit_anchor(graph_.node(anchor), group);
-  if (workspaces_.contains(group)) {
-    const Operand workspace = block_operand(workspaces_.at(group), DType::uint8);
-    const std::size_t bytes = blocks_[index_of(workspaces_.at(group))].bytes;
-    if (auto* gemm = std::get_if<Gemm>(&instruction)) gemm->workspace = workspace, gemm->workspace_bytes = bytes;
-    if (auto* reduce = std::get_if<Reduce>(&instruction)) reduce->workspace = workspace;
-  }
-  if (programs_[index_of(group)]) std::get<Gemm>(instruction).epilogue = emit_program(group);
+  const auto workspace = workspaces_.find(group);
+  std::visit(
+      [&](auto& i) {
+        if constexpr (requires { i.workspace; })
+          if (workspace != workspaces_.end()) i.workspace = block_operand(workspace->second, DType::uint8);
+        if constexpr (requires { i.workspace_bytes; })
+          if (workspace != workspaces_.end()) i.workspace_bytes = blocks_[index_of(workspace->second)].bytes;
+        if constexpr (requires { i.epilogue; })
+          if (programs_[index_of(group)]) i.epilogue = emit_program(group);
+      },
+      instruction);
   return instruction;
 }
 
@@ -403,6 +413,7 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
                 {},
                 0,
                 {}};
+  if (const auto windowed = emit_windowed(node, group)) return *windowed;
   if (const auto* o = std::get_if<op::Sum>(&node.op)) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);
     return Reduce{Reduce::Kind::sum, outer, count, inner, in(0), out, {}};

@@ -65,6 +65,8 @@ class Lowering {
   void emit_all();
   Instruction emit(int group);
   Instruction emit_anchor(const Node& node, int group);
+  /// Convolutions and pooling: core/execution/lowering_windows.cpp.
+  std::optional<Instruction> emit_windowed(const Node& node, int group) const;
   instruction::Elementwise emit_program(int group);
   instruction::Elementwise emit_concatenate(const Node& node, const Operand& out);
   instruction::Access access_to(NodeId output) const;

@@ -28,7 +28,7 @@ std::int64_t write_shift(const Loop& loop) { return loop.reverse ? 0 : 1; }
 
 void Lowering::place_scan(int group, int position) {
   const Group& of = fusion_.group(group);
-  std::vector<NodeId> results = of.siblings;
+  std::vector<NodeId> results = of.inner;
   results.push_back(of.anchor);
   Scanning scanning{scan_of(graph_, of.anchor).loop, {}, {}, {}, {}, {}, -1};
   const Loop& loop = *scanning.loop;

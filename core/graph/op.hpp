@@ -11,6 +11,7 @@
 #include "etude/base/tensor.hpp"
 #include "etude/graph/elementwise.hpp"
 #include "etude/graph/variable.hpp"
+#include "etude/graph/window.hpp"
 
 /// THE LANGUAGE. Each op is a small struct; its shape rule and its gradient are overloads (graph/rules.hpp), so that a
 /// forgotten one does not compile. Elementwise ops stand in graph/elementwise.hpp; their operands have equal shapes,
@@ -111,6 +112,45 @@ struct MatMul {
   friend bool operator==(const MatMul&, const MatMul&) = default;
 };
 
+/// x [batch, height, width, channels] ⋆ kernel [window height, window width, channels / groups, filters]: at each place
+/// of the window the sum of what it sees times the kernel (not flipped, A-7). Channels and filters are cut into equal
+/// groups, each of which sees only itself. Padding counts as 0.
+struct Convolution {
+  Window window;
+  friend bool operator==(const Convolution&, const Convolution&) = default;
+};
+/// The transpose of Convolution in x: dy, kernel -> dx of `shape`.
+struct ConvolutionInput {
+  Window window;
+  Shape shape;
+  friend bool operator==(const ConvolutionInput&, const ConvolutionInput&) = default;
+};
+/// The transpose of Convolution in the kernel: x, dy -> dkernel of `shape`.
+struct ConvolutionFilter {
+  Window window;
+  Shape shape;
+  friend bool operator==(const ConvolutionFilter&, const ConvolutionFilter&) = default;
+};
+
+/// Which cell of the window, counted row by row, holds the largest of what it sees of x [batch, height, width,
+/// channels]: the first of equals; NaN is larger than any number, padding less. uint8 for windows of at most 256
+/// cells, else int32.
+struct PoolArgMax {
+  Window window;
+  friend bool operator==(const PoolArgMax&, const PoolArgMax&) = default;
+};
+/// What x, index -> the cell named by the index holds; 0 where that is no cell of x.
+struct PoolGather {
+  Window window;
+  friend bool operator==(const PoolGather&, const PoolGather&) = default;
+};
+/// The transpose of PoolGather: dy, index -> dx of `shape`, the sum of what each cell was named for.
+struct PoolScatter {
+  Window window;
+  Shape shape;
+  friend bool operator==(const PoolScatter&, const PoolScatter&) = default;
+};
+
 /// Softmax over the last axis.
 struct Softmax {
   friend bool operator==(const Softmax&, const Softmax&) = default;
@@ -160,10 +200,12 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 }  // namespace detail
 
 /// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
-using Op =
-    detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast,
-                        op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul, op::Softmax,
-                        op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
+using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
+                               op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
+                               op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul, op::Convolution,
+                               op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax, op::PoolGather,
+                               op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy,
+                               op::Uniform, op::Scan, op::AllReduce>::type;
 
 /// "MatMul", "Exp", …: the struct's own name.
 template <class O> constexpr std::string_view op_name() {

@@ -31,6 +31,12 @@ Meta infer(const op::Max&, std::span<const Value>);
 Meta infer(const op::ArgMax&, std::span<const Value>);
 Meta infer(const op::OneHot&, std::span<const Value>);
 Meta infer(const op::MatMul&, std::span<const Value>);
+Meta infer(const op::Convolution&, std::span<const Value>);
+Meta infer(const op::ConvolutionInput&, std::span<const Value>);
+Meta infer(const op::ConvolutionFilter&, std::span<const Value>);
+Meta infer(const op::PoolArgMax&, std::span<const Value>);
+Meta infer(const op::PoolGather&, std::span<const Value>);
+Meta infer(const op::PoolScatter&, std::span<const Value>);
 Meta infer(const op::Softmax&, std::span<const Value>);
 Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value>);
 Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value>);
@@ -72,6 +78,11 @@ OperandGradients gradient(const op::Concatenate&, const Differential&);
 OperandGradients gradient(const op::Sum&, const Differential&);
 OperandGradients gradient(const op::Max&, const Differential&);
 OperandGradients gradient(const op::MatMul&, const Differential&);
+OperandGradients gradient(const op::Convolution&, const Differential&);
+OperandGradients gradient(const op::ConvolutionInput&, const Differential&);
+OperandGradients gradient(const op::ConvolutionFilter&, const Differential&);
+OperandGradients gradient(const op::PoolGather&, const Differential&);
+OperandGradients gradient(const op::PoolScatter&, const Differential&);
 OperandGradients gradient(const op::Softmax&, const Differential&);
 OperandGradients gradient(const op::SoftmaxCrossentropy&, const Differential&);
 OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differential&);
@@ -103,10 +114,11 @@ OperandGradients gradient(const op::Select&, const Differential&);
 
 /// Ops that no gradient passes: leaves, draws, integers and step functions.
 template <class O>
-concept Constantlike = std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
-                       std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> ||
-                       std::is_same_v<O, op::OneHot> || std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> ||
-                       std::is_same_v<O, op::Floor> || (op::ElementwiseOp<O> && op::is_condition<O>);
+concept Constantlike =
+    std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
+    std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> || std::is_same_v<O, op::PoolArgMax> ||
+    std::is_same_v<O, op::OneHot> || std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> ||
+    std::is_same_v<O, op::Floor> || (op::ElementwiseOp<O> && op::is_condition<O>);
 template <Constantlike O> OperandGradients gradient(const O&, const Differential&) { return {}; }
 
 }  // namespace etude

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "etude/layers/convolution.hpp"
 #include "etude/layers/dense.hpp"
 #include "etude/layers/pointwise.hpp"
+#include "etude/layers/pooling.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/layers/shaping.hpp"
 
@@ -9,6 +11,10 @@
 namespace etude::layers {
 
 inline LayerPtr dense(DenseOptions options) { return std::make_shared<Dense>(std::move(options)); }
+inline LayerPtr conv2d(Conv2DOptions options) { return std::make_shared<Conv2D>(std::move(options)); }
+inline LayerPtr max_pooling2d(MaxPooling2DOptions options = {}) {
+  return std::make_shared<MaxPooling2D>(std::move(options));
+}
 inline LayerPtr activation(ActivationOptions options) { return std::make_shared<ActivationLayer>(std::move(options)); }
 inline LayerPtr activation(const char* name) { return activation(ActivationOptions{.activation = name}); }
 inline LayerPtr flatten(FlattenOptions options = {}) { return std::make_shared<Flatten>(std::move(options)); }

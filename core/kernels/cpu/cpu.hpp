@@ -23,6 +23,12 @@ class Cpu : public Device {
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
+  void run(const instruction::Convolution&, Addresses) override;
+  void run(const instruction::ConvolutionInput&, Addresses) override;
+  void run(const instruction::ConvolutionFilter&, Addresses) override;
+  void run(const instruction::MaxPool&, Addresses) override;
+  void run(const instruction::PoolGather&, Addresses) override;
+  void run(const instruction::PoolScatter&, Addresses) override;
   void run(const instruction::Reduce&, Addresses) override;
   void run(const instruction::ArgMax&, Addresses) override;
   void run(const instruction::OneHot&, Addresses) override;

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <ostream>
+
+namespace etude {
+
+/// What Keras lets a caller give as one number for both axes, height and width, or as one for each: 3, or {3, 5}.
+class Pair {
+ public:
+  Pair(int both) : numbers_{both, both} {}
+  Pair(std::int64_t height, std::int64_t width) : numbers_{height, width} {}
+
+  std::int64_t height() const { return numbers_[0]; }
+  std::int64_t width() const { return numbers_[1]; }
+  const std::array<std::int64_t, 2>& numbers() const { return numbers_; }
+  friend bool operator==(const Pair&, const Pair&) = default;
+
+ private:
+  std::array<std::int64_t, 2> numbers_;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Pair& pair) {
+  if (pair.height() == pair.width()) return out << pair.height();
+  return out << '[' << pair.height() << ", " << pair.width() << ']';
+}
+
+}  // namespace etude

@@ -1,0 +1,29 @@
+#include "etude/layers/pooling.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/layers/windowed.hpp"
+#include "etude/ops/pooling.hpp"
+
+namespace etude {
+
+MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
+    : Layer("MaxPooling2D", {options.name, options.dtype, true}),
+      options_(std::move(options)),
+      channels_first_(windowed::channels_first(options_.data_format, where())) {
+  windowed::check_positive("pool_size", options_.pool_size, where());
+  if (options_.strides) windowed::check_positive("strides", *options_.strides, where());
+  windowed::check_padding(options_.padding, where());
+}
+
+Value MaxPooling2D::call(Value x, bool) {
+  windowed::check_rank(x.shape(), channels_first_, where());
+  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ",
+        compute_dtype(), " - put a Rescaling layer before it, or pass floats.");
+  x = windowed::channels_last(x, channels_first_);
+  const Window window = windowed::window(
+      {.extent = options_.pool_size.numbers(), .strides = options_.strides.value_or(options_.pool_size).numbers()},
+      options_.padding, x.shape(), where());
+  return windowed::back(ops::max_pool(x, window), channels_first_);
+}
+
+}  // namespace etude

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "etude/base/error.hpp"
+#include "etude/base/pair.hpp"
+#include "etude/ops/convolution.hpp"
+#include "etude/ops/shape.hpp"
+
+/// What layers with a window over two axes have in common. `where` names the layer in errors.
+namespace etude::windowed {
+
+inline bool channels_first(const std::string& data_format, std::string_view where) {
+  check(data_format == "channels_first" || data_format == "channels_last", ErrorKind::value, where, "data_format = \"",
+        data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
+  return data_format == "channels_first";
+}
+
+inline void check_positive(std::string_view name, const Pair& pair, std::string_view where) {
+  check(pair.height() > 0 && pair.width() > 0, ErrorKind::value, where, name, " = ", pair,
+        " - expected a positive number, or two - set ", name, '.');
+}
+
+inline void check_padding(std::string_view padding, std::string_view where) {
+  check(padding == "valid" || padding == "same", ErrorKind::value, where, "padding = \"", padding,
+        "\" - expected \"valid\" or \"same\" - choose one.");
+}
+
+inline void check_rank(const Shape& shape, bool channels_first, std::string_view where) {
+  check(shape.rank() == 4, ErrorKind::shape, where, "input of shape ", shape, " - expected ",
+        channels_first ? "[batch, channels, height, width]" : "[batch, height, width, channels]",
+        " - reshape the data, with an axis of 1 for a single channel.");
+}
+
+/// The window with the padding that Keras calls "valid" or "same", over x [batch, height, width, channels].
+inline Window window(Window window, std::string_view padding, const Shape& x, std::string_view where) {
+  window = ops::padded(window, padding, {x[1], x[2]});
+  check(window.outputs(0, x[1]) > 0 && window.outputs(1, x[2]) > 0, ErrorKind::shape, where, "a window of ",
+        window.span(0), " x ", window.span(1), " for an input of ", x[1], " x ", x[2],
+        " - expected one that is not larger - take a smaller one, or padding = \"same\".");
+  return window;
+}
+
+/// x in the order in which it is computed with, and back.
+inline Value channels_last(Value x, bool channels_first) {
+  return channels_first ? ops::transpose(x, {0, 2, 3, 1}) : x;
+}
+inline Value back(Value y, bool channels_first) { return channels_first ? ops::transpose(y, {0, 3, 1, 2}) : y; }
+
+}  // namespace etude::windowed

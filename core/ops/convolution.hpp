@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude::ops {
+
+/// The window with the padding that Keras calls "same", or "valid" (none), over an input of [height, width].
+Window padded(Window window, std::string_view padding, std::array<std::int64_t, 2> input);
+
+/// x [batch, height, width, channels] ⋆ kernel [*window.extent, channels / groups, filters] -> [batch, .., ..,
+/// filters].
+Value convolution(Value x, Value kernel, const Window& window);
+/// convolution's transposes: in x, where x has `shape`, and in the kernel.
+Value convolution_input(Value dy, Value kernel, const Window& window, const Shape& shape);
+Value convolution_filter(Value x, Value dy, const Window& window, const Shape& shape);
+
+}  // namespace etude::ops
