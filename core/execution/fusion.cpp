@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "etude/execution/matrix_product.hpp"
+
 namespace etude {
 namespace {
 
@@ -14,6 +16,8 @@ bool is_view(const Node& node) {
 bool is_leaf(const Node& node) { return is<op::Input>(node) || is<op::Read>(node); }
 /// Computed in registers by whoever reads it, unless it has to be in memory.
 bool is_implicit(const Node& node) { return is<op::Broadcast>(node) || is<op::Constant>(node); }
+/// Likewise, and a matrix product may read what it transposes.
+bool is_passing(const Node& node) { return is_implicit(node) || is<op::Transpose>(node); }
 bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
 
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
@@ -23,6 +27,7 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 Fusion::Fusion(const Graph& graph, std::span<const Value> results, std::span<const Value> logs) : graph_(graph) {
   find_bases();
   find_phases(results, logs);
+  find_transposed_products();
   find_dependencies();
   form_groups();
   find_escapes(results, logs);
@@ -61,15 +66,38 @@ void Fusion::find_phases(std::span<const Value> results, std::span<const Value> 
     Phase& phase = phase_[at(id)];
     if (phase == Phase::never) continue;
     const Node& node = graph_.node(id);
-    const bool through_broadcast = std::ranges::any_of(node.inputs, [&](NodeId input) {
+    const bool through = std::ranges::any_of(node.inputs, [&](NodeId input) {
       const Node& producer = graph_.node(base(input));
-      return is<op::Broadcast>(producer) && overwritten(producer.inputs[0]);
+      return (is<op::Broadcast>(producer) || is<op::Transpose>(producer)) && overwritten(producer.inputs[0]);
     });
-    if (!is_leaf(node) && (through_broadcast || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
+    if (!is_leaf(node) && (through || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
     for (NodeId input : node.inputs) {
       Phase& needed = phase_[at(base(input))];
       if (needed != Phase::step) needed = phase;
     }
+  }
+}
+
+/// A product that only a Transpose reads is written as that orders it, and the Transpose is a view of it.
+void Fusion::find_transposed_products() {
+  const auto count = static_cast<NodeId>(graph_.nodes().size());
+  std::vector<NodeId> reader(graph_.nodes().size(), -1);  // -2: several, or it must be in memory as it is
+  for (NodeId id = 0; id < count; ++id) {
+    if (in_memory_[at(id)]) reader[at(id)] = -2;
+    if (phase_[at(id)] == Phase::never || base(id) != id) continue;
+    for (NodeId input : graph_.node(id).inputs) {
+      NodeId& known = reader[at(base(input))];
+      known = known == -1 && input == base(input) ? id : -2;
+    }
+  }
+  written_as_.assign(graph_.nodes().size(), -1);
+  for (NodeId id = 0; id < count; ++id) {
+    const NodeId transpose = reader[at(id)];
+    if (!is<op::MatMul>(graph_.node(id)) || transpose < 0) continue;
+    if (!is<op::Transpose>(graph_.node(transpose)) || !keeps_matrices(graph_.node(transpose))) continue;
+    written_as_[at(id)] = transpose;
+    in_memory_[at(id)] = in_memory_[at(transpose)];
+    std::ranges::replace(base_, transpose, id);
   }
 }
 
@@ -79,12 +107,15 @@ void Fusion::find_dependencies() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     if (phase_[at(id)] == Phase::never || base(id) != id) continue;
-    for (NodeId input : node.inputs) {
-      NodeId source = base(input);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      NodeId source = base(node.inputs[i]);
       const Node& producer = graph_.node(source);
-      if (!is_fusable(node) && !is<op::Broadcast>(node)) {
+      if (const auto through = is<op::MatMul>(node) ? read_through(*this, node, i) : std::nullopt) {
+        source = *through;
+        if (is_passing(graph_.node(source))) in_memory_[at(source)] = true;
+      } else if (is<op::Transpose>(producer) || (!is_fusable(node) && !is<op::Broadcast>(node))) {
         // A kernel that is no program reads memory.
-        if (is_implicit(producer)) in_memory_[at(source)] = true;
+        if (is_passing(producer)) in_memory_[at(source)] = true;
       } else if (is<op::Broadcast>(producer) && !is<op::Broadcast>(node)) {
         source = base(producer.inputs[0]);
         // One broadcast is read through strides; of two in a row the first must have happened, unless it repeats a
@@ -105,8 +136,9 @@ void Fusion::form_groups() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     if (phase_[at(id)] == Phase::never || base(id) != id || is_leaf(node)) continue;
+    if (is_passing(node) && !in_memory_[at(id)]) continue;
     if (is_implicit(node)) {
-      if (in_memory_[at(id)]) new_group(id, false);
+      new_group(id, false);
       continue;
     }
     const int own = new_group(id, !is_fusable(node));
@@ -115,6 +147,7 @@ void Fusion::form_groups() {
       const int other = group_of(source);
       const Node& producer = graph_.node(source);
       if (other < 0 || other == own || !(is_fusable(producer) || is<op::MatMul>(producer))) continue;
+      if (written_as(source) >= 0) continue;  // an epilogue follows the order of the product
       const Group &a = group(other), &b = group(own);
       if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
       if (anchor_reads(own, other) || anchor_reads(other, own)) continue;

@@ -31,6 +31,8 @@ class Fusion {
   const Graph& graph() const { return graph_; }
   /// The node whose bytes a node shows: a Reshape is what it reshapes.
   NodeId base(NodeId id) const { return base_[static_cast<std::size_t>(id)]; }
+  /// The Transpose in whose order a matrix product writes its result, or -1: the product is then the Transpose's base.
+  NodeId written_as(NodeId product) const { return written_as_[static_cast<std::size_t>(product)]; }
   /// The base nodes that must be in memory, or in the same group, before this one can be computed.
   const std::vector<NodeId>& dependencies(NodeId id) const { return dependencies_[static_cast<std::size_t>(id)]; }
   /// The group that computes a node, or -1 for inputs, variables and what nobody needs in memory.
@@ -50,6 +52,7 @@ class Fusion {
  private:
   void find_bases();
   void find_phases(std::span<const Value> results, std::span<const Value> logs);
+  void find_transposed_products();
   void find_dependencies();
   void form_groups();
   void find_escapes(std::span<const Value> results, std::span<const Value> logs);
@@ -64,7 +67,7 @@ class Fusion {
   template <class Visitor> void for_each_reader_group(int group, Visitor&& visit) const;
 
   const Graph& graph_;
-  std::vector<NodeId> base_;
+  std::vector<NodeId> base_, written_as_;
   std::vector<Phase> phase_;
   std::vector<bool> in_memory_, escapes_;
   std::vector<std::vector<NodeId>> dependencies_, readers_;
