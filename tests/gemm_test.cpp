@@ -22,7 +22,7 @@ using etude::cpu::Workers;
 template <class T> struct Gemm {
   std::string isa;
   void (*run)(const GemmArguments<T>&, const Workers&);
-  std::int64_t (*workspace)(std::int64_t, std::int64_t, std::int64_t, int);
+  std::int64_t (*workspace)(std::int64_t, std::int64_t, std::int64_t, std::int64_t, int);
 };
 
 template <class T> std::vector<Gemm<T>> gemms() {
@@ -117,7 +117,7 @@ struct Fixture {
       const std::lock_guard lock(to.mutex);
       for (std::int64_t i = begin; i < end; ++i) ++to.finished.at(static_cast<std::size_t>(i));
     };
-    const auto size = static_cast<std::size_t>(gemm.workspace(shape.m, shape.n, shape.k, count));
+    const auto size = static_cast<std::size_t>(gemm.workspace(shape.m, shape.n, shape.k, 1, count));
     std::vector<T> memory(size + 2 * guard, untouched);
     void* start = memory.data();
     std::size_t space = memory.size() * sizeof(T);

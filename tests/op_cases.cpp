@@ -369,6 +369,19 @@ OpEntry entry(const op::MatMul&) {
                                [=](Values x) { return ops::matmul(x[0], x[1], ta, tb); }});
   entry.cases.push_back(
       {"[2, 3, 4] rows", {number({2, 3, 4}), number({4, 2})}, [](Values x) { return ops::matmul(x[0], x[1]); }});
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true})
+      entry.cases.push_back(
+          {std::string("[2, 3] products of 2 x 3 x 4") + (ta ? " At" : " A") + (tb ? " Bt" : " B"),
+           {number(ta ? Shape{2, 3, 3, 2} : Shape{2, 3, 2, 3}), number(tb ? Shape{2, 3, 4, 3} : Shape{2, 3, 3, 4})},
+           [=](Values x) { return ops::matmul(x[0], x[1], ta, tb); }});
+  entry.cases.push_back({"leading axes that broadcast", {number({2, 1, 2, 3}), number({3, 3, 2})}, [](Values x) {
+                           return ops::matmul(x[0], x[1]);
+                         }});
+  entry.cases.push_back({"heads", {number({2, 3, 2, 2}), number({2, 4, 2, 2})}, [](Values x) {
+                           const auto heads = [](Value v) { return ops::transpose(v, {0, 2, 1, 3}); };
+                           return heads(ops::matmul(ops::matmul(heads(x[0]), heads(x[1]), false, true), heads(x[1])));
+                         }});
   entry.cases.push_back({"a matrix with itself", {number({3, 3})}, [](Values x) { return ops::matmul(x[0], x[0]); }});
   return entry;
 }

@@ -269,6 +269,22 @@ class Writer {
     return ops::padded(window, below(2) ? "same" : "valid", {x.shape()[1], x.shape()[2]});
   }
 
+  /// Products of a batch, of axes in any order.
+  Value products(Value x) {
+    if (x.shape().rank() < 3) return product(x);
+    if (below(2)) x = transposed(x);
+    Value y = below(2) ? transposed(x) : below(2) ? ops::transpose(x, {}) : x;
+    const std::size_t batch = x.shape().rank() - 2;
+    const bool ta = below(2) != 0;
+    const std::int64_t k = x.shape()[ta ? -2 : -1];
+    if (y.shape().slice(0, batch) != x.shape().slice(0, batch)) y = x;
+    const bool tb = y.shape()[-1] == k && (y.shape()[-2] != k || below(2));
+    if (!tb && y.shape()[-2] != k) return x;
+    if (y.shape().size() * x.shape().size() > 400 * largest) return x;
+    const Value z = ops::matmul(x, y, ta, tb) * 0.2;
+    return tame(below(2) ? transposed(z) : z);
+  }
+
   Value draw(const Shape& shape, DType dtype) {
     return ops::uniform(shape, dtype, 7, below(1000), graph_.constant(3, DType::int32));
   }
@@ -338,7 +354,7 @@ class Writer {
       case 22: return floating ? windowed(x) : as(x, DType::float32);
       case 13: return reduced(x);
       case 14: return rows(any_float());
-      case 15:
+      case 15: return below(2) ? product(any_float()) : products(any_float());
       case 16: return product(any_float());
       case 17: return differentiated();
       case 18: return assigned();

@@ -111,6 +111,8 @@ TEST_CASE("what does not fit is refused with a text that says what came, what wa
       {"matmul with a vector", {{{2, 3}}, {{3}}}, of_two<ops::matmul>, {"MatMul", "[3]"}},
       {"matmul of rows with a vector", {{{2, 2, 3}}, {{3}}}, of_two<ops::matmul>, {"MatMul", "[3]"}},
       {"matmul of rows with a scalar", {{{2, 2, 3}}, {{}}}, of_two<ops::matmul>, {"MatMul", "[]"}},
+      {"matmul of other batches", {{{2, 3, 4}}, {{3, 4, 2}}}, of_two<ops::matmul>, {"MatMul", "[2]", "[3]"}},
+      {"matmul of a batch", {{{2, 3, 4}}, {{2, 3, 4}}}, of_two<ops::matmul>, {"MatMul", "[2, 3, 4]"}},
       {"matmul, transposed",
        {{{2, 3}}, {{3, 5}}},
        [](Values x) { return ops::matmul(x[0], x[1], true, false); },
@@ -174,7 +176,7 @@ TEST_CASE("arithmetic on bytes and conditions is refused", "[graph][shapes]") {
 
 TEST_CASE("the errors that are met most often read like this", "[graph][shapes]") {
   CHECK(said({{{32, 7}}, {{8, 10}}}, of_two<ops::matmul>) ==
-        "[MatMul] shapes [32, 7] and [8, 10] - expected [m, k] and [k, n] - check the order and the shapes.");
+        "[MatMul] shapes [32, 7] and [8, 10] - expected [.., m, k] and [.., k, n] - check the order and the shapes.");
   CHECK(
       said({{{2, 3}}, {{4}}}, of_two<ops::add>) ==
       "[Add] shapes [2, 3] and [4] - expected axes that are equal or 1, counted from the last - reshape one of them.");

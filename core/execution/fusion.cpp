@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "etude/execution/matrix_product.hpp"
+
 namespace etude {
 namespace {
 
@@ -16,6 +18,8 @@ bool is_leaf(const Node& node) { return is<op::Input>(node) || is<op::Read>(node
 bool is_window(const Node& node) { return is<op::Broadcast>(node) || is<op::Slice>(node) || is<op::Reverse>(node); }
 /// Computed in registers by whoever reads it, unless it has to be in memory.
 bool is_implicit(const Node& node) { return is_window(node) || is<op::Constant>(node); }
+/// Likewise, and a matrix product may read what it transposes.
+bool is_passing(const Node& node) { return is_implicit(node) || is<op::Transpose>(node); }
 bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
 
 /// Whether each cell is seen at most once, and named by a byte: what the kernels of convolutions pool and unpool.
@@ -30,6 +34,7 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 Fusion::Fusion(const Graph& graph, const Wanted& wanted) : graph_(graph) {
   find_bases();
   find_phases(wanted);
+  find_transposed_products();
   find_inlined();
   find_dependencies();
   form_groups();
@@ -70,15 +75,38 @@ void Fusion::find_phases(const Wanted& wanted) {
     Phase& phase = phase_[at(id)];
     if (phase == Phase::never) continue;
     const Node& node = graph_.node(id);
-    const bool through_window = std::ranges::any_of(node.inputs, [&](NodeId input) {
+    const bool through = std::ranges::any_of(node.inputs, [&](NodeId input) {
       const Node& producer = graph_.node(base(input));
-      return is_window(producer) && overwritten(producer.inputs[0]);
+      return (is_window(producer) || is<op::Transpose>(producer)) && overwritten(producer.inputs[0]);
     });
-    if (!is_leaf(node) && (through_window || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
+    if (!is_leaf(node) && (through || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
     for (NodeId input : node.inputs) {
       Phase& needed = phase_[at(base(input))];
       if (needed != Phase::step) needed = phase;
     }
+  }
+}
+
+/// A product that only a Transpose reads is written as that orders it, and the Transpose is a view of it.
+void Fusion::find_transposed_products() {
+  const auto count = static_cast<NodeId>(graph_.nodes().size());
+  std::vector<NodeId> reader(graph_.nodes().size(), -1);  // -2: several, or it must be in memory as it is
+  for (NodeId id = 0; id < count; ++id) {
+    if (in_memory_[at(id)]) reader[at(id)] = -2;
+    if (phase_[at(id)] == Phase::never || base(id) != id) continue;
+    for (NodeId input : graph_.node(id).inputs) {
+      NodeId& known = reader[at(base(input))];
+      known = known == -1 && input == base(input) ? id : -2;
+    }
+  }
+  written_as_.assign(graph_.nodes().size(), -1);
+  for (NodeId id = 0; id < count; ++id) {
+    const NodeId transpose = reader[at(id)];
+    if (!is<op::MatMul>(graph_.node(id)) || transpose < 0) continue;
+    if (!is<op::Transpose>(graph_.node(transpose)) || !keeps_matrices(graph_.node(transpose))) continue;
+    written_as_[at(id)] = transpose;
+    in_memory_[at(id)] = in_memory_[at(transpose)];
+    std::ranges::replace(base_, transpose, id);
   }
 }
 
@@ -103,31 +131,38 @@ void Fusion::find_dependencies() {
   dependencies_.resize(graph_.nodes().size());
   readers_.resize(graph_.nodes().size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
-    const Node& node = graph_.node(id);
     if (phase_[at(id)] == Phase::never || base(id) != id || inlined(id)) continue;
-    std::vector<NodeId> inputs;
-    for (NodeId input : node.inputs) {
-      if (inlined(base(input)))
-        inputs.insert(inputs.end(), graph_.node(base(input)).inputs.begin(), graph_.node(base(input)).inputs.end());
-      else
-        inputs.push_back(input);
-    }
-    for (NodeId input : inputs) {
-      NodeId source = base(input);
-      const Node& producer = graph_.node(source);
-      if (!is_fusable(node) && !is_window(node)) {
-        // A kernel that is no program reads memory.
-        if (is_implicit(producer)) in_memory_[at(source)] = true;
-      } else if (is_window(producer) && !is_window(node)) {
-        source = base(producer.inputs[0]);
-        // One window is read through strides; of two in a row the first must have happened, unless it repeats a number.
-        if (is_window(graph_.node(source))) in_memory_[at(source)] = true;
-      } else if (is_window(producer)) {
-        in_memory_[at(source)] = true;
-      }
-      dependencies_[at(id)].push_back(source);
-      readers_[at(source)].push_back(id);
-    }
+    for (std::size_t i = 0; i < graph_.node(id).inputs.size(); ++i) find_dependency(id, i);
+  }
+}
+
+void Fusion::find_dependency(NodeId id, std::size_t index) {
+  const Node& node = graph_.node(id);
+  const auto depend = [&](NodeId source) {
+    dependencies_[at(id)].push_back(source);
+    readers_[at(source)].push_back(id);
+  };
+  // A kernel that is no program reads memory.
+  const auto depend_on_memory = [&](NodeId source) {
+    if (is_passing(graph_.node(source))) in_memory_[at(source)] = true;
+    depend(source);
+  };
+  const NodeId source = base(node.inputs[index]);
+  const Node& producer = graph_.node(source);
+  if (inlined(source)) {
+    for (NodeId operand : producer.inputs) depend_on_memory(base(operand));
+  } else if (const auto through = is<op::MatMul>(node) ? read_through(*this, node, index) : std::nullopt) {
+    depend_on_memory(*through);
+  } else if (is<op::Transpose>(producer) || (!is_fusable(node) && !is_window(node))) {
+    depend_on_memory(source);
+  } else if (is_window(producer) && !is_window(node)) {
+    // One window is read through strides; of two in a row the first must have happened, unless it repeats a number.
+    const NodeId inner = base(producer.inputs[0]);
+    if (is_window(graph_.node(inner))) in_memory_[at(inner)] = true;
+    depend(inner);
+  } else {
+    if (is_window(producer)) in_memory_[at(source)] = true;
+    depend(source);
   }
 }
 
@@ -136,8 +171,9 @@ void Fusion::form_groups() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     if (phase_[at(id)] == Phase::never || base(id) != id || is_leaf(node) || inlined(id)) continue;
+    if (is_passing(node) && !in_memory_[at(id)]) continue;
     if (is_implicit(node)) {
-      if (in_memory_[at(id)]) new_group(id, false);
+      new_group(id, false);
       continue;
     }
     if (join_loop(id)) continue;
@@ -205,6 +241,7 @@ void Fusion::fuse_epilogue(NodeId id) {
   for (NodeId source : dependencies(id)) {
     const int other = group_of(source);
     if (other < 0 || other == own || !(is_fusable(graph_.node(source)) || takes_epilogue(source))) continue;
+    if (written_as(source) >= 0) continue;  // an epilogue follows the order of the product
     const Group &a = group(other), &b = group(own);
     if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
     if (anchor_reads(own, other) || anchor_reads(other, own) || reads_inner(own, other) || reads_inner(other, own))

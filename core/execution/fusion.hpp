@@ -40,6 +40,8 @@ class Fusion {
   const Graph& graph() const { return graph_; }
   /// The node whose bytes a node shows: a Reshape is what it reshapes.
   NodeId base(NodeId id) const { return base_[static_cast<std::size_t>(id)]; }
+  /// The Transpose in whose order a matrix product writes its result, or -1: the product is then the Transpose's base.
+  NodeId written_as(NodeId product) const { return written_as_[static_cast<std::size_t>(product)]; }
   /// The base nodes that must be in memory, or in the same group, before this one can be computed.
   const std::vector<NodeId>& dependencies(NodeId id) const { return dependencies_[static_cast<std::size_t>(id)]; }
   /// The nodes that wait for this one, once for every operand that it is.
@@ -66,8 +68,10 @@ class Fusion {
  private:
   void find_bases();
   void find_phases(const Wanted& wanted);
+  void find_transposed_products();
   void find_inlined();
   void find_dependencies();
+  void find_dependency(NodeId id, std::size_t index);
   void form_groups();
   bool join_loop(NodeId id);
   void form_pooling(NodeId gather);
@@ -86,7 +90,7 @@ class Fusion {
   template <class Visitor> void for_each_reader_group(int group, Visitor&& visit) const;
 
   const Graph& graph_;
-  std::vector<NodeId> base_;
+  std::vector<NodeId> base_, written_as_;
   std::vector<Phase> phase_;
   std::vector<bool> in_memory_, escapes_, inlined_;
   std::vector<std::vector<NodeId>> dependencies_, readers_;

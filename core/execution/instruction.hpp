@@ -93,13 +93,21 @@ struct Elementwise {
   std::vector<Segment> segments;
 };
 
-/// c [m, n] = op(a) [m, k] · op(b) [k, n]. The epilogue, a program over c's m · n elements, runs on each block of rows
-/// as it is done.
+/// c [m, n] = op(a) [m, k] · op(b) [k, n] for every index of `batch`. Stored rows of a matrix are `distance` elements
+/// apart, the matrices of a batch `strides`, an axis each. The epilogue, a program over all elements of c, which then
+/// lie one behind another, runs on each block of rows as it is done.
 struct Gemm {
+  struct Matrix {
+    Operand operand;
+    std::int64_t distance;
+    bool transposed;
+    Shape strides;
+  };
   std::int64_t m, n, k;
-  bool transpose_a, transpose_b;
-  Operand a, b, c, workspace;
-  std::size_t workspace_bytes;  ///< as the Device wished when the plan was made
+  Shape batch;
+  Matrix a, b, c;
+  Operand workspace;
+  std::size_t workspace_bytes = 0;  ///< as the Device wished when the plan was made
   std::optional<Elementwise> epilogue;
 };
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "etude/base/error.hpp"
+#include "etude/execution/matrix_product.hpp"
 #include "etude/execution/memory.hpp"
 
 namespace etude {
@@ -401,18 +402,13 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   const auto shape = [&](std::size_t i) -> const Shape& { return graph_.node(node.inputs[i]).shape; };
   const auto rows = [&](std::size_t i) { return shape(i).size() / std::max<std::int64_t>(shape(i)[-1], 1); };
 
-  if (const auto* o = std::get_if<op::MatMul>(&node.op))
-    return Gemm{node.shape[0],
-                node.shape[1],
-                shape(0)[o->transpose_a ? 0 : 1],
-                o->transpose_a,
-                o->transpose_b,
-                in(0),
-                in(1),
-                out,
-                {},
-                0,
-                {}};
+  if (std::holds_alternative<op::MatMul>(node.op)) {
+    auto [gemm, a, b] = matrix_product(fusion_, fusion_.group(group).anchor);
+    gemm.a.operand = operand(a);
+    gemm.b.operand = operand(b);
+    gemm.c.operand = out;
+    return gemm;
+  }
   if (const auto windowed = emit_windowed(node, group)) return *windowed;
   if (const auto* o = std::get_if<op::Sum>(&node.op)) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);

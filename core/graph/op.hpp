@@ -106,7 +106,8 @@ struct OneHot {
   friend bool operator==(const OneHot&, const OneHot&) = default;
 };
 
-/// a [m, k] · b [k, n]; a is stored [k, m] if transpose_a, b [n, k] if transpose_b.
+/// a [.., m, k] · b [.., k, n] for every index of the leading axes, which are equal; a is stored [.., k, m] if
+/// transpose_a, b [.., n, k] if transpose_b.
 struct MatMul {
   bool transpose_a, transpose_b;
   friend bool operator==(const MatMul&, const MatMul&) = default;

@@ -1,5 +1,7 @@
 #include "etude/ops/matmul.hpp"
 
+#include <algorithm>
+
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
 #include "etude/ops/shape.hpp"
@@ -8,12 +10,18 @@ namespace etude {
 
 Meta infer(const op::MatMul& op, std::span<const Value> x) {
   const Shape &a = x[0].shape(), &b = x[1].shape();
-  check(a.rank() == 2 && b.rank() == 2 && a[op.transpose_a ? 0 : 1] == b[op.transpose_b ? 1 : 0], ErrorKind::shape,
-        "MatMul", "shapes ", a, op.transpose_a ? " (transposed)" : "", " and ", b,
-        op.transpose_b ? " (transposed)" : "", " - expected [m, k] and [k, n] - check the order and the shapes.");
+  const std::size_t rank = a.rank();
+  check(rank >= 2 && b.rank() == rank && a.slice(0, rank - 2) == b.slice(0, rank - 2) &&
+            a[op.transpose_a ? -2 : -1] == b[op.transpose_b ? -1 : -2],
+        ErrorKind::shape, "MatMul", "shapes ", a, op.transpose_a ? " (transposed)" : "", " and ", b,
+        op.transpose_b ? " (transposed)" : "",
+        " - expected [.., m, k] and [.., k, n] - check the order and the shapes.");
   check(x[0].dtype() == x[1].dtype() && is_floating(x[0].dtype()), ErrorKind::dtype, "MatMul", "dtypes ", x[0].dtype(),
         " and ", x[1].dtype(), " - expected two equal float dtypes - cast one of them.");
-  return {{a[op.transpose_a ? 1 : 0], b[op.transpose_b ? 0 : 1]}, x[0].dtype()};
+  Shape shape = a;
+  shape[-2] = a[op.transpose_a ? -1 : -2];
+  shape[-1] = b[op.transpose_b ? -2 : -1];
+  return {shape, x[0].dtype()};
 }
 
 OperandGradients gradient(const op::MatMul& op, const Differential& d) {
@@ -24,19 +32,36 @@ OperandGradients gradient(const op::MatMul& op, const Differential& d) {
 }
 
 namespace ops {
+namespace {
 
-Value matmul(Value a, Value b) {
-  check(a.shape().rank() >= 2, ErrorKind::shape, "MatMul", "shapes ", a.shape(), " and ", b.shape(),
-        " - expected [.., m, k] and [k, n] - reshape the first.");
-  if (a.shape().rank() == 2) return matmul(a, b, false, false);
-  Shape shape = a.shape();
-  const std::int64_t count = shape.without(-1).size();
-  const Value rows = matmul(reshape(a, {count, shape[-1]}), b, false, false);
-  shape[-1] = b.shape()[-1];
-  return reshape(rows, shape);
+Shape leading(Value x) { return x.shape().slice(0, x.shape().rank() - 2); }
+
+/// The axes of a batch, and behind them those of x's matrices.
+Shape with_matrix(Shape batch, Value x) {
+  batch.append(x.shape()[-2]);
+  batch.append(x.shape()[-1]);
+  return batch;
 }
 
+}  // namespace
+
+Value matmul(Value a, Value b) { return matmul(a, b, false, false); }
+
 Value matmul(Value a, Value b, bool transpose_a, bool transpose_b) {
+  const std::size_t rank = std::max(a.shape().rank(), b.shape().rank());
+  check(std::min(a.shape().rank(), b.shape().rank()) >= 2, ErrorKind::shape, "MatMul", "shapes ", a.shape(), " and ",
+        b.shape(), " - expected [.., m, k] and [.., k, n] - reshape what has one axis.");
+  if (rank > 2 && b.shape().rank() == 2 && !transpose_a) {
+    Shape shape = a.shape();
+    const Value rows = matmul(reshape(a, {shape.without(-1).size(), shape[-1]}), b, false, transpose_b);
+    shape[-1] = rows.shape()[-1];
+    return reshape(rows, shape);
+  }
+  if (rank > 2) {
+    const Shape batch = broadcast_shapes(leading(a), leading(b), "MatMul");
+    a = broadcast_to(a, with_matrix(batch, a));
+    b = broadcast_to(b, with_matrix(batch, b));
+  }
   return a.graph().append(op::MatMul{transpose_a, transpose_b}, {a, b});
 }
 

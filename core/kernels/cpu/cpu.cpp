@@ -85,10 +85,11 @@ void Cpu::run(const Elementwise& instruction, Addresses addresses) {
 
 /// Bytes that a product on so many threads wants.
 std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
-  const bool wide = gemm.c.dtype == DType::float64;
+  const DType dtype = gemm.c.operand.dtype;
   const std::int64_t elements =
-      (wide ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(gemm.m, gemm.n, gemm.k, threads);
-  return static_cast<std::size_t>(elements) * size_of(gemm.c.dtype);
+      (dtype == DType::float64 ? kernels_.float64.gemm_workspace : kernels_.float32.gemm_workspace)(
+          gemm.m, gemm.n, gemm.k, gemm.batch.size(), threads);
+  return static_cast<std::size_t>(elements) * size_of(dtype);
 }
 
 std::size_t Cpu::workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
@@ -103,14 +104,16 @@ template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
   arguments.m = g.m;
   arguments.n = g.n;
   arguments.k = g.k;
-  arguments.a = at<const T>(addresses, g.a);
-  arguments.lda = g.transpose_a ? g.m : g.k;
-  arguments.transpose_a = g.transpose_a;
-  arguments.b = at<const T>(addresses, g.b);
-  arguments.ldb = g.transpose_b ? g.k : g.n;
-  arguments.transpose_b = g.transpose_b;
-  arguments.c = at<T>(addresses, g.c);
-  arguments.ldc = g.n;
+  arguments.a = at<const T>(addresses, g.a.operand);
+  arguments.lda = g.a.distance;
+  arguments.transpose_a = g.a.transposed;
+  arguments.b = at<const T>(addresses, g.b.operand);
+  arguments.ldb = g.b.distance;
+  arguments.transpose_b = g.b.transposed;
+  arguments.c = at<T>(addresses, g.c.operand);
+  arguments.ldc = g.c.distance;
+  arguments.batch = {static_cast<int>(g.batch.rank()), g.batch.begin(), g.a.strides.begin(), g.b.strides.begin(),
+                     g.c.strides.begin()};
   arguments.workspace = g.workspace.space < 0 ? nullptr : at<T>(addresses, g.workspace);
   if (g.epilogue) {
     arguments.context = &epilogue;
@@ -128,7 +131,7 @@ template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
 }
 
 void Cpu::run(const Gemm& instruction, Addresses addresses) {
-  with_float(instruction.c.dtype, [&]<class T>(T) { gemm<T>(instruction, addresses); });
+  with_float(instruction.c.operand.dtype, [&]<class T>(T) { gemm<T>(instruction, addresses); });
 }
 
 template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {

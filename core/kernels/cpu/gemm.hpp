@@ -13,7 +13,20 @@ struct Workers {
   void* pool;
 };
 
-/// One matrix product, row-major, T = float or double:
+/// Products of one shape whose operands lie at different places: `axes` axes of them, outermost first, and for each how
+/// many elements the next operand is away. A distance of 0 uses an operand again.
+struct GemmBatch {
+  int axes = 0;
+  const std::int64_t *extents = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis < axes; ++axis) product *= extents[axis];
+    return product;
+  }
+};
+
+/// One matrix product, or a batch of them, row-major, T = float or double:
 ///
 ///     C[m, n] = op(A)[m, k] · op(B)[k, n]      (+ C, if `accumulate`)
 ///
@@ -31,13 +44,15 @@ struct GemmArguments {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  /// gemm_workspace<T>(m, n, k, workers.count) elements, 64-byte aligned. Its contents mean nothing between calls.
+  /// gemm_workspace<T>(m, n, k, batch.count(), workers.count) elements, 64-byte aligned. Its contents mean nothing
+  /// between calls.
   T* workspace;
   /// The epilogue (bias, activation): called exactly once for every row of C, in blocks of finished rows [begin, end)
-  /// (all n columns, all k), on the thread that finished them and while they are in cache. May be called from several
-  /// threads. May be null.
+  /// (all n columns, all k), on the thread that finished them and while they are in cache. Row i of product b is row
+  /// b · m + i. May be called from several threads. May be null.
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
+  GemmBatch batch = {};
 };
 
 }  // namespace etude::cpu
@@ -50,9 +65,10 @@ namespace etude::cpu::ETUDE_ISA {
 void gemm(const GemmArguments<float>& arguments, const Workers& workers);
 void gemm(const GemmArguments<double>& arguments, const Workers& workers);
 
-/// Elements of workspace that a product of this shape may use, whatever is transposed. Defined for float and double.
+/// Elements of workspace that so many products of this shape may use, whatever is transposed. Defined for float and
+/// double.
 template <class T>
-std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int workers);
+std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers);
 
 }  // namespace etude::cpu::ETUDE_ISA
 #endif

@@ -14,7 +14,7 @@ using ElementwiseKernel = void (*)(void* out, const void* a, const void* b, cons
 /// The kernels of one float type. Matrices are row-major and contiguous.
 template <class T> struct FloatKernels {
   void (*gemm)(const GemmArguments<T>&, const Workers&);
-  std::int64_t (*gemm_workspace)(std::int64_t m, std::int64_t n, std::int64_t k, int workers);
+  std::int64_t (*gemm_workspace)(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers);
   /// in [count, inner] -> out columns [begin, end): each the sum, or largest, of its column, from the first row to the
   /// last.
   void (*sum_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,

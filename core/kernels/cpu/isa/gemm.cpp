@@ -28,6 +28,8 @@ constexpr Index thin_columns = 2 * tile_width<T>;
 /// Multiplications below which a second thread costs more than it brings, and how many each should have at least.
 constexpr Index parallel_least = 64 * 64 * 64;
 constexpr Index share_least = parallel_least / 4;
+/// Multiplications from which on a product of a batch is worth all threads.
+constexpr Index shared_least = 16 * parallel_least;
 
 /// C[m, n] (+)= A[m, k] · B[k, n] with the transposes resolved into strides.
 template <class T>
@@ -193,9 +195,8 @@ void fan_out(const Workers& workers, int parts, void (*task)(void*, int), void* 
 
 /// The product in chunks of B; each chunk is packed by all parts together and then multiplied by each part's rows of A.
 template <class T>
-void multiply_by_rows(const Problem<T>& problem, int parts, const Workers& workers, T* packed_a, T* packed_b,
-                      Index capacity) {
-  const Blocking<T> blocking(problem, parts, capacity);
+void multiply_by_rows(const Problem<T>& problem, const Blocking<T>& blocking, int parts, const Workers& workers,
+                      T* packed_a, T* packed_b) {
   Job<T> job{problem, blocking, parts, packed_b, packed_a, 0, 0, 0, 0};
   for (job.first = 0; job.first < problem.k; job.first += job.depth) {
     job.depth = smaller(problem.k - job.first, blocking.chunk_depth);
@@ -255,7 +256,7 @@ struct Slices {
     const Index a_elements = block_a_elements<T>(problem.m, problem.k),
                 b_elements = chunk_b_elements<T>(problem.n, problem.k, slices.parts);
     T* own = slices.workspace + part * (a_elements + b_elements);
-    multiply_by_rows(slice, 1, {}, own, own + a_elements, b_elements);
+    multiply_by_rows(slice, Blocking<T>(slice, 1, b_elements), 1, {}, own, own + a_elements);
   }
 
   static void finish(void* context, int part) {
@@ -291,6 +292,99 @@ void multiply_nothing(const Problem<T>& problem) {
   problem.finished(0, problem.m);
 }
 
+/// One product on all workers.
+template <class T>
+void multiply_one(const Problem<T>& problem, const Workers& workers, T* workspace) {
+  const std::int64_t work = std::int64_t{problem.m} * problem.n * problem.k;
+  int parts = 1;
+  if (workers.count > 1 && work >= parallel_least)
+    parts = static_cast<int>(smaller(workers.count, static_cast<Index>(work / share_least)));
+  if (problem.m == 1 && parts == 1) {
+    multiply_row(problem, workspace);
+    if (!problem.turned) problem.finished(0, 1);
+    return;
+  }
+  const bool tall = problem.m >= 4 * tile_rows * parts || problem.m >= problem.n;
+  if (parts > 1 && (!tall || problem.turned)) return multiply_by_columns(problem, parts, workers, workspace);
+  T* packed_b = workspace + parts * block_a_elements<T>(problem.m, problem.k);
+  const Blocking<T> blocking(problem, parts, chunk_b_elements<T>(problem.n, problem.k, 1));
+  multiply_by_rows(problem, blocking, parts, workers, workspace, packed_b);
+}
+
+/// Elements that a thread may use while it works on products of a batch alone.
+template <class T>
+Index own_elements(Index m, Index n, Index k) {
+  return round_up(larger(m, n) + k + block_a_elements<T>(m, k) + chunk_b_elements<T>(n, k, 1), 16);
+}
+
+/// A batch on its way: its products, cut into parts.
+template <class T>
+struct Products {
+  const Problem<T>& problem;  // the first one
+  const GemmBatch& batch;
+  Index count;
+  int parts;
+  T* workspace;
+
+  /// Product `index` of the batch.
+  Problem<T> at(Index index) const {
+    Problem<T> one = problem;
+    one.origin = index * rows();
+    const std::int64_t *a = problem.turned ? batch.b : batch.a, *b = problem.turned ? batch.a : batch.b;
+    for (int axis = batch.axes - 1; axis >= 0; --axis) {
+      const auto extent = static_cast<Index>(batch.extents[axis]), i = axis > 0 ? index % extent : index;
+      one.a.data += i * static_cast<Index>(a[axis]);
+      one.b.data += i * static_cast<Index>(b[axis]);
+      one.c += i * static_cast<Index>(batch.c[axis]);
+      if (axis > 0) index /= extent;
+    }
+    return one;
+  }
+
+  Index rows() const { return problem.turned ? problem.n : problem.m; }
+
+  /// This part's products, one after the other. Their rows are reported some thousand elements at a time: an epilogue
+  /// has a price for each call.
+  static void multiply(void* context, int part) {
+    const Products& products = *static_cast<const Products*>(context);
+    const Problem<T>& problem = products.problem;
+    const Index m = problem.m, n = problem.n, k = problem.k;
+    T* own = products.workspace + part * own_elements<T>(m, n, k);
+    const Blocking<T> blocking(problem, 1, chunk_b_elements<T>(n, k, 1));
+    const Index begin = products.count * part / products.parts, end = products.count * (part + 1) / products.parts;
+    const Index at_once = larger(4096 / (m * n), 1);
+    for (Index first = begin; first < end; first += at_once) {
+      const Index last = smaller(first + at_once, end);
+      for (Index index = first; index < last; ++index) {
+        Problem<T> one = products.at(index);
+        one.rows_done = nullptr;
+        if (m == 1)
+          multiply_row(one, own);
+        else
+          multiply_by_rows(one, blocking, 1, {}, own, own + block_a_elements<T>(m, k));
+      }
+      Problem<T> all = problem;
+      all.origin = 0;
+      all.finished(first * products.rows(), last * products.rows());
+    }
+  }
+};
+
+/// Small products are dealt out whole, large ones are shared by all workers one after the other.
+template <class T>
+void multiply_batch(const Problem<T>& problem, const GemmBatch& batch, const Workers& workers, T* workspace) {
+  Products<T> products{problem, batch, static_cast<Index>(batch.count()), 1, workspace};
+  const std::int64_t work = std::int64_t{problem.m} * problem.n * problem.k;
+  if (work >= shared_least) {
+    for (Index i = 0; i < products.count; ++i) multiply_one(products.at(i), workers, workspace);
+    return;
+  }
+  if (workers.count > 1 && work * products.count >= parallel_least)
+    products.parts = static_cast<int>(
+        smaller(smaller(workers.count, products.count), static_cast<Index>(work * products.count / share_least)));
+  fan_out(workers, products.parts, Products<T>::multiply, &products);
+}
+
 template <class T>
 void multiply(const GemmArguments<T>& g, const Workers& workers) {
   const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
@@ -306,23 +400,18 @@ void multiply(const GemmArguments<T>& g, const Workers& workers) {
   problem.add = g.accumulate;
   problem.rows_done = g.rows_done;
   problem.context = g.context;
-  if (problem.m == 0 || problem.n == 0) return;
-  if (problem.k == 0) return multiply_nothing(problem);
-  if (better_turned(problem)) problem = problem.transposed();
-
-  const std::int64_t work = g.m * g.n * g.k;
-  int parts = 1;
-  if (workers.count > 1 && work >= parallel_least)
-    parts = static_cast<int>(smaller(workers.count, index(work / share_least)));
-  if (problem.m == 1 && parts == 1) {
-    multiply_row(problem, g.workspace);
-    if (!problem.turned) problem.finished(0, 1);
+  const std::int64_t count = g.batch.count();
+  if (problem.m == 0 || problem.n == 0 || count == 0) return;
+  if (problem.k == 0) {
+    const Products<T> products{problem, g.batch, index(count), 1, nullptr};
+    for (Index i = 0; i < products.count; ++i) multiply_nothing(products.at(i));
     return;
   }
-  const bool tall = problem.m >= 4 * tile_rows * parts || problem.m >= problem.n;
-  if (parts > 1 && (!tall || problem.turned)) return multiply_by_columns(problem, parts, workers, g.workspace);
-  T* packed_b = g.workspace + parts * block_a_elements<T>(problem.m, problem.k);
-  multiply_by_rows(problem, parts, workers, g.workspace, packed_b, chunk_b_elements<T>(problem.n, problem.k, 1));
+  if (better_turned(problem)) problem = problem.transposed();
+  if (count == 1)
+    multiply_one(problem, workers, g.workspace);
+  else
+    multiply_batch(problem, g.batch, workers, g.workspace);
 }
 
 }  // namespace
@@ -339,14 +428,16 @@ Index workspace_elements(Index m, Index n, Index k, Index workers) {
 }
 
 template <class T>
-std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int workers) {
+std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers) {
   const Index rows = static_cast<Index>(m), columns = static_cast<Index>(n), depth = static_cast<Index>(k);
+  if (count > 1 && m * n * k < shared_least)
+    return workers * larger(own_elements<T>(rows, columns, depth), own_elements<T>(columns, rows, depth));
   if (rows == 1 || columns == 1) return rows * columns + workers * depth;
   const Index straight = workspace_elements<T>(rows, columns, depth, workers);
   return columns > thin_columns<T> ? straight : larger(straight, workspace_elements<T>(columns, rows, depth, workers));
 }
 
-template std::int64_t gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t, int);
-template std::int64_t gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t, int);
+template std::int64_t gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t, std::int64_t, int);
+template std::int64_t gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t, std::int64_t, int);
 
 }  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,120 @@
+#include "etude/execution/matrix_product.hpp"
+
+#include <algorithm>
+
+namespace etude {
+
+using instruction::Gemm;
+
+namespace {
+
+Shape contiguous_strides(const Shape& shape) {
+  Shape strides = shape;
+  std::int64_t stride = 1;
+  for (std::ptrdiff_t axis = -1; axis >= -static_cast<std::ptrdiff_t>(shape.rank()); --axis) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  return strides;
+}
+
+/// The matrices of a tensor whose axes lie `strides` apart, if their rows or columns are contiguous.
+std::optional<Gemm::Matrix> matrix_of(const Shape& shape, const Shape& strides) {
+  const Shape batch = strides.slice(0, strides.rank() - 2);
+  if (strides[-1] == 1 || shape[-1] == 1) return Gemm::Matrix{{}, strides[-2], false, batch};
+  if (strides[-2] == 1 || shape[-2] == 1) return Gemm::Matrix{{}, strides[-1], true, batch};
+  return std::nullopt;
+}
+
+/// How the elements of a transposed or repeated tensor lie in what it was made of.
+std::optional<Shape> strides_through(const Graph& graph, const Node& node) {
+  const auto* transpose = std::get_if<op::Transpose>(&node.op);
+  if (!transpose && !std::holds_alternative<op::Broadcast>(node.op)) return std::nullopt;
+  const Shape& from = graph.node(node.inputs[0]).shape;
+  const Shape inner = contiguous_strides(from);
+  Shape strides = node.shape;
+  for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(strides.rank()); ++axis) {
+    const std::ptrdiff_t own = axis - static_cast<std::ptrdiff_t>(strides.rank() - from.rank());
+    if (transpose)
+      strides[axis] = inner[transpose->order[static_cast<std::size_t>(axis)]];
+    else
+      strides[axis] = own >= 0 && from[own] != 1 ? inner[own] : 0;
+  }
+  return strides;
+}
+
+struct Factor {
+  NodeId source;
+  Gemm::Matrix matrix;
+};
+
+/// An operand read where the tensor lies of which it is a view.
+std::optional<Factor> view_of(const Fusion& fusion, const Node& product, std::size_t index) {
+  const Graph& graph = fusion.graph();
+  const Shape& shape = graph.node(product.inputs[index]).shape;
+  const Node& node = graph.node(fusion.base(product.inputs[index]));
+  const std::optional<Shape> strides = node.shape == shape ? strides_through(graph, node) : std::nullopt;
+  const std::optional<Gemm::Matrix> matrix = strides ? matrix_of(shape, *strides) : std::nullopt;
+  // A product with one row or column is summed otherwise where its matrix is transposed.
+  const bool one_row = product.shape[-1] == 1 || product.shape[-2] == 1;
+  if (!matrix || (one_row && matrix->transposed)) return std::nullopt;
+  return Factor{fusion.base(node.inputs[0]), *matrix};
+}
+
+/// As the product is to read it: op(x).
+Factor operand_of(const Fusion& fusion, const Node& product, std::size_t index) {
+  const auto& op = std::get<op::MatMul>(product.op);
+  const Shape& shape = fusion.graph().node(product.inputs[index]).shape;
+  std::optional<Factor> operand = view_of(fusion, product, index);
+  if (!operand) operand = Factor{fusion.base(product.inputs[index]), *matrix_of(shape, contiguous_strides(shape))};
+  operand->matrix.transposed ^= index == 0 ? op.transpose_a : op.transpose_b;
+  return *operand;
+}
+
+}  // namespace
+
+std::optional<NodeId> read_through(const Fusion& fusion, const Node& product, std::size_t index) {
+  const std::optional<Factor> view = view_of(fusion, product, index);
+  return view ? std::optional(view->source) : std::nullopt;
+}
+
+bool keeps_matrices(const Node& transpose) {
+  const auto& order = std::get<op::Transpose>(transpose.op).order;
+  return order[transpose.shape.rank() - 1] + std::size_t{2} >= transpose.shape.rank();
+}
+
+MatrixProduct matrix_product(const Fusion& fusion, NodeId id) {
+  const Node& product = fusion.graph().node(id);
+  const std::size_t rank = product.shape.rank();
+  const auto& op = std::get<op::MatMul>(product.op);
+  const Shape& a_shape = fusion.graph().node(product.inputs[0]).shape;
+  Factor a = operand_of(fusion, product, 0), b = operand_of(fusion, product, 1);
+  std::int64_t m = product.shape[-2], n = product.shape[-1];
+  Shape strides = contiguous_strides(product.shape);
+  if (const NodeId transpose = fusion.written_as(id); transpose >= 0) {
+    const Node& written = fusion.graph().node(transpose);
+    const Shape outer = contiguous_strides(written.shape);
+    const auto& order = std::get<op::Transpose>(written.op).order;
+    for (std::size_t i = 0; i < rank; ++i) strides[order[i]] = outer[static_cast<std::ptrdiff_t>(i)];
+    if (order[rank - 1] == rank - 2) {  // its transpose is the product of their transposes
+      std::swap(a, b);
+      std::swap(m, n);
+      std::swap(strides[-1], strides[-2]);
+      a.matrix.transposed ^= true;
+      b.matrix.transposed ^= true;
+    }
+  }
+  Gemm gemm{m,
+            n,
+            a_shape[op.transpose_a ? -2 : -1],
+            product.shape.slice(0, rank - 2),
+            a.matrix,
+            b.matrix,
+            {{}, strides[-2], false, strides.slice(0, rank - 2)},
+            {},
+            0,
+            {}};
+  return {gemm, a.source, b.source};
+}
+
+}  // namespace etude

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "etude/execution/fusion.hpp"
+#include "etude/execution/instruction.hpp"
+
+namespace etude {
+
+/// The node that a product reads in place of its operand `index`: what the operand transposes or repeats, if rows or
+/// columns of the result are contiguous there; else an empty optional, and the operand itself has to be in memory.
+std::optional<NodeId> read_through(const Fusion& fusion, const Node& product, std::size_t index);
+
+/// Whether a matrix product can write its result as `transpose` orders it: what was its rows or its columns must stay
+/// innermost.
+bool keeps_matrices(const Node& transpose);
+
+/// A product as an instruction whose operands are still nodes.
+struct MatrixProduct {
+  instruction::Gemm gemm;
+  NodeId a, b;
+};
+MatrixProduct matrix_product(const Fusion& fusion, NodeId product);
+
+}  // namespace etude
