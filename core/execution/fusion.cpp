@@ -244,7 +244,8 @@ void Fusion::fuse_epilogue(NodeId id) {
     if (written_as(source) >= 0) continue;  // an epilogue follows the order of the product
     const Group &a = group(other), &b = group(own);
     if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
-    if (anchor_reads(own, other) || anchor_reads(other, own) || reads_inner(own, other) || reads_inner(other, own))
+    if (anchor_reads(own, other) || anchor_reads(other, own) || reads_inner(own, other) || reads_inner(other, own) ||
+        reads_reversed(own, other))
       continue;
     if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
   }
@@ -304,6 +305,16 @@ bool Fusion::reads_inner(int group, int other) const {
   return std::ranges::any_of(this->group(group).members, [&](NodeId member) {
     return std::ranges::any_of(dependencies(member),
                                [&](NodeId source) { return std::ranges::find(inner, source) != inner.end(); });
+  });
+}
+
+/// Whether a group reads what the other computes in another order, for which it has to be there first.
+bool Fusion::reads_reversed(int group, int other) const {
+  return std::ranges::any_of(this->group(group).members, [&](NodeId member) {
+    return std::ranges::any_of(graph_.node(member).inputs, [&](NodeId input) {
+      const Node& producer = graph_.node(base(input));
+      return is<op::Reverse>(producer) && group_of(base(producer.inputs[0])) == other;
+    });
   });
 }
 

@@ -82,6 +82,7 @@ class Fusion {
   bool anchor_reads(int group, int other) const;
   bool reads_inner(int group, int other) const;
   bool takes_epilogue(NodeId id) const;
+  bool reads_reversed(int group, int other) const;
   bool waits_for(int group, int other) const;
   /// The group that a joined group was joined to, or itself.
   int leader(int group) const;

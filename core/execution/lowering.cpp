@@ -191,9 +191,10 @@ void Lowering::place_parts(NodeId whole) {
     const Shape& shape = graph_.node(input).shape;
     if (may_lie_in(part)) {
       places_[part] = {block, operand, offset, strided_access(shape, strides(node.shape))};
-      if (block < 0) continue;
-      int& first = blocks_[index_of(block)].first;
-      first = std::min(first, position_[index_of(fusion_.group_of(part))]);
+      if (block >= 0) {
+        int& first = blocks_[index_of(block)].first;
+        first = std::min(first, position_[index_of(fusion_.group_of(part))]);
+      }
     }
     offset += shape[axis] * strides(node.shape)[axis];
   }
@@ -237,7 +238,7 @@ void Lowering::place_in_blocks() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id)
     if (const int group = fusion_.group_of(id); group >= 0)
       for (NodeId source : fusion_.dependencies(id)) touch(source, position_[index_of(group)]);
-  for (const auto* values : {&wanted_.results, &wanted_.logs})
+  for (const auto* values : {&wanted_.results, &wanted_.logs, &wanted_.outputs})
     for (NodeId node : *values) touch(node, end_);
 }
 

@@ -16,7 +16,7 @@ class ForgetBias : public Initializer {
  public:
   explicit ForgetBias(Choice<Initializer> rest) : rest_(std::move(rest)) {}
   Tensor operator()(const Shape& shape, DType dtype) override {
-    const Tensor bias = (*initializers::get(rest_))(shape, dtype);
+    Tensor bias = (*initializers::get(rest_))(shape, dtype);
     const auto units = static_cast<std::size_t>(shape[0] / 4);
     visit_dtype(dtype, [&]<class T>(T) {
       for (std::size_t i = units; i < 2 * units; ++i) bias.data<T>()[i] = T(1);
