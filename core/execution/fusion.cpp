@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <queue>
 
+#include "etude/execution/instruction.hpp"
 #include "etude/execution/matrix_product.hpp"
+#include "etude/execution/program_builder.hpp"
 
 namespace etude {
 namespace {
@@ -20,7 +22,6 @@ bool is_window(const Node& node) { return is<op::Broadcast>(node) || is<op::Slic
 bool is_implicit(const Node& node) { return is_window(node) || is<op::Constant>(node); }
 /// Likewise, and a matrix product may read what it transposes.
 bool is_passing(const Node& node) { return is_implicit(node) || is<op::Transpose>(node); }
-bool is_fusable(const Node& node) { return elementwise(node.op) || is<op::Cast>(node); }
 
 /// Whether each cell is seen at most once, and named by a byte: what the kernels of convolutions pool and unpool.
 bool fits_convolution(const Window& window) {
@@ -28,6 +29,23 @@ bool fits_convolution(const Window& window) {
 }
 
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
+
+/// The elements of the rows along which a program can compute a node; 0 where it cannot, or need not know of rows.
+std::int64_t row_of(const Graph& graph, const Node& node) {
+  if (node.inputs.empty() || !is_floating(node.dtype)) return 0;
+  const Shape& shape = graph.node(node.inputs[0]).shape;
+  const auto along = [&](std::size_t first, std::size_t count) {
+    const std::int64_t row = first + count == shape.rank() ? shape.slice(first, shape.rank()).size() : 0;
+    return row > 1 && row <= instruction::longest_row && shape.size() > 0 ? row : 0;
+  };
+  if (const auto* sum = std::get_if<op::Sum>(&node.op)) return along(sum->first, sum->count);
+  if (const auto* max = std::get_if<op::Max>(&node.op)) return along(max->first, max->count);
+  return is<op::Softmax>(node) ? along(shape.rank() - 1, 1) : 0;
+}
+
+bool is_fusable(const Graph& graph, const Node& node) {
+  return elementwise(node.op) || is<op::Cast>(node) || row_of(graph, node) > 0;
+}
 
 }  // namespace
 
@@ -153,7 +171,7 @@ void Fusion::find_dependency(NodeId id, std::size_t index) {
     for (NodeId operand : producer.inputs) depend_on_memory(base(operand));
   } else if (const auto through = is<op::MatMul>(node) ? read_through(*this, node, index) : std::nullopt) {
     depend_on_memory(*through);
-  } else if (is<op::Transpose>(producer) || (!is_fusable(node) && !is_window(node))) {
+  } else if (is<op::Transpose>(producer) || (!is_fusable(graph_, node) && !is_window(node))) {
     depend_on_memory(source);
   } else if (is_window(producer) && !is_window(node)) {
     // One window is read through strides; of two in a row the first must have happened, unless it repeats a number.
@@ -177,9 +195,9 @@ void Fusion::form_groups() {
       continue;
     }
     if (join_loop(id)) continue;
-    new_group(id, !is_fusable(node));
+    new_group(id, !is_fusable(graph_, node));
     if (is<op::PoolGather>(node)) form_pooling(id);
-    if (is_fusable(node)) fuse_epilogue(id);
+    if (is_fusable(graph_, node)) fuse_epilogue(id);
   }
   joined_to_.resize(groups_.size());
   followers_.resize(groups_.size());
@@ -240,14 +258,8 @@ void Fusion::fuse_epilogue(NodeId id) {
   const int own = group_of(id);
   for (NodeId source : dependencies(id)) {
     const int other = group_of(source);
-    if (other < 0 || other == own || !(is_fusable(graph_.node(source)) || takes_epilogue(source))) continue;
-    if (written_as(source) >= 0) continue;  // an epilogue follows the order of the product
-    const Group &a = group(other), &b = group(own);
-    if (a.size != b.size || a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) continue;
-    if (anchor_reads(own, other) || anchor_reads(other, own) || reads_inner(own, other) || reads_inner(other, own) ||
-        reads_reversed(own, other))
-      continue;
-    if (!waits_for(own, other) && !waits_for(other, own)) merge(other, own);
+    if (other < 0 || other == own || !(is_fusable(graph_, graph_.node(source)) || takes_epilogue(source))) continue;
+    if (can_merge(other, own)) merge(other, own);
   }
 }
 
@@ -257,7 +269,8 @@ int Fusion::new_group(NodeId id, bool anchor) {
     group.anchor = id;
   else
     group.members.push_back(id);
-  group.size = graph_.node(id).shape.size();
+  group.row = row_of(graph_, graph_.node(id));
+  group.size = graph_.node(group.row ? graph_.node(id).inputs[0] : id).shape.size();
   group.last = id;
   group.phase = phase_[at(id)];
   const int index = static_cast<int>(groups_.size());
@@ -266,9 +279,51 @@ int Fusion::new_group(NodeId id, bool anchor) {
   return index;
 }
 
+/// Whether one instruction can compute both.
+bool Fusion::can_merge(int first, int second) const {
+  const Group &a = group(first), &b = group(second);
+  if (a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) return false;
+  if (a.row && b.row && (a.row != b.row || a.size != b.size)) return false;
+  Group together;
+  together.size = std::max(a.size, b.size);
+  together.row = std::max(a.row, b.row);
+  together.anchor = std::max(a.anchor, b.anchor);
+  const Group& shorter = a.size < b.size ? a : b;
+  if (a.size != b.size && (shorter.row || !together.row || shorter.size * together.row != together.size)) return false;
+  if (const NodeId anchor = together.anchor; anchor >= 0) {
+    // An epilogue follows the order of the product, and sees whole rows of a matrix product only.
+    const Node& node = graph_.node(anchor);
+    if (written_as(anchor) >= 0 || node.shape.size() != together.size) return false;
+    if (together.row && !(is<op::MatMul>(node) && node.shape[-1] % together.row == 0)) return false;
+  }
+  std::ranges::merge(a.members, b.members, std::back_inserter(together.members));
+  if (!std::ranges::all_of(together.members, [&](NodeId id) { return reads_own_place(id, together); })) return false;
+  if (anchor_reads(first, second) || anchor_reads(second, first)) return false;
+  if (reads_inner(first, second) || reads_inner(second, first)) return false;
+  return !waits_for(first, second) && !waits_for(second, first);
+}
+
+/// Whether a member reads of its group what lies at its own place: an element, or the number of its row.
+bool Fusion::reads_own_place(NodeId member, const Group& together) const {
+  const auto inside = [&](NodeId id) {
+    return id == together.anchor || std::ranges::binary_search(together.members, id);
+  };
+  return std::ranges::all_of(graph_.node(member).inputs, [&](NodeId input) {
+    const Node& window = graph_.node(base(input));
+    if (!is_window(window) || inside(base(input)) || !inside(base(window.inputs[0]))) return true;
+    const Shape& from = graph_.node(window.inputs[0]).shape;
+    if (!is<op::Broadcast>(window) || from.size() == window.shape.size()) return is<op::Broadcast>(window);
+    if (window.shape.size() != together.size || from.size() * together.row != together.size) return false;
+    const instruction::Access access = broadcast_access(from, window.shape);
+    return from.size() == 1 || (access.extents == Shape{from.size(), together.row} && access.strides == Shape{1, 0});
+  });
+}
+
 /// Moves what `from` computes into `into`.
 void Fusion::merge(int from, int into) {
   Group &source = groups_[static_cast<std::size_t>(from)], &target = groups_[static_cast<std::size_t>(into)];
+  target.size = std::max(source.size, target.size);
+  target.row = std::max(source.row, target.row);
   for (NodeId member : source.members) group_of_[at(member)] = into;
   if (source.anchor >= 0) {
     group_of_[at(source.anchor)] = into;
@@ -305,16 +360,6 @@ bool Fusion::reads_inner(int group, int other) const {
   return std::ranges::any_of(this->group(group).members, [&](NodeId member) {
     return std::ranges::any_of(dependencies(member),
                                [&](NodeId source) { return std::ranges::find(inner, source) != inner.end(); });
-  });
-}
-
-/// Whether a group reads what the other computes in another order, for which it has to be there first.
-bool Fusion::reads_reversed(int group, int other) const {
-  return std::ranges::any_of(this->group(group).members, [&](NodeId member) {
-    return std::ranges::any_of(graph_.node(member).inputs, [&](NodeId input) {
-      const Node& producer = graph_.node(base(input));
-      return is<op::Reverse>(producer) && group_of(base(producer.inputs[0])) == other;
-    });
   });
 }
 

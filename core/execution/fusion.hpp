@@ -12,14 +12,16 @@ namespace etude {
 enum class Phase : std::uint8_t { never, step, logs };
 
 /// Nodes that become one instruction: elementwise nodes of one size, and the matrix product or convolution, if any,
-/// whose result they work on while it is in cache. Any other op is a group of its own, with itself as anchor.
+/// whose result they work on while it is in cache. Any other op is a group of its own, with itself as anchor. If `row`
+/// is set, its members work on rows of that many elements, and some have a size of one number a row: what sums up a
+/// row, and what is made of such numbers.
 struct Group {
   std::vector<NodeId> members;
   NodeId anchor = -1;
   /// What else the anchor's kernel computes: of a PoolGather the PoolArgMax and the Convolution before it, of a loop its
   /// other results.
   std::vector<NodeId> inner;
-  std::int64_t size = 0;
+  std::int64_t size = 0, row = 0;
   NodeId last = 0;  ///< the highest node in it
   Phase phase = Phase::step;
 };
@@ -78,11 +80,12 @@ class Fusion {
   void fuse_epilogue(NodeId id);
   void find_escapes(const Wanted& wanted);
   int new_group(NodeId id, bool anchor);
+  bool can_merge(int a, int b) const;
+  bool reads_own_place(NodeId member, const Group& together) const;
   void merge(int from, int into);
   bool anchor_reads(int group, int other) const;
   bool reads_inner(int group, int other) const;
   bool takes_epilogue(NodeId id) const;
-  bool reads_reversed(int group, int other) const;
   bool waits_for(int group, int other) const;
   /// The group that a joined group was joined to, or itself.
   int leader(int group) const;

@@ -46,20 +46,40 @@ inline constexpr Opcode convert_code = elementwise_count;    ///< from `lane` to
 inline constexpr Opcode truth_code = elementwise_count + 1;  ///< 1 where x is not 0, in float lanes
 inline constexpr Opcode byte_code = elementwise_count + 2;   ///< float lanes to whole numbers 0 … 255, NaN to 0
 inline constexpr Opcode opcode_count = elementwise_count + 3;
+/// Steps that look at rows: the sum and the largest of each, and a number a row repeated along it.
+inline constexpr Opcode sum_code = opcode_count;
+inline constexpr Opcode max_code = opcode_count + 1;
+inline constexpr Opcode spread_code = opcode_count + 2;
+
+/// The longest row that a program can hold in a register.
+inline constexpr std::int64_t longest_row = 512;
 
 /// A straight line of elementwise steps on registers, each a tile of elements. Registers stand in this order: inputs,
-/// immediates (one number in every element), then temporaries.
+/// immediates (one number in every element), then temporaries. Where `row` is set, the domain is rows of that many
+/// elements, a tile is some whole rows, and a register may instead hold one number for each of them.
 struct Program {
   struct Step {
     Opcode code;
     Lane lane;  ///< of the operands
     Lane to;    ///< of the result
     std::uint16_t result, a, b, c;
+    bool per_row = false;  ///< Its result is one number a row.
     /// The output that this step may write to directly, or -1: set where nothing still needs what lies there.
     std::int16_t direct = -1;
     friend bool operator==(const Step&, const Step&) = default;
   };
-  std::vector<Lane> inputs;
+  struct Input {
+    Lane lane;
+    bool per_row = false;
+    friend bool operator==(const Input&, const Input&) = default;
+  };
+  struct Output {
+    std::uint16_t reg;  ///< the register that it stores
+    bool per_row = false;
+    friend bool operator==(const Output&, const Output&) = default;
+  };
+  std::int64_t row = 0;
+  std::vector<Input> inputs;
   struct Immediate {
     double value;
     Lane lane;
@@ -67,7 +87,7 @@ struct Program {
   };
   std::vector<Immediate> immediates;
   std::vector<Step> steps;
-  std::vector<std::uint16_t> outputs;  ///< the register that each output stores
+  std::vector<Output> outputs;
   std::uint16_t registers = 0;
   friend bool operator==(const Program&, const Program&) = default;
 };

@@ -489,7 +489,7 @@ void Lowering::find_direct_steps(Elementwise& instruction) const {
   auto& [program, segments] = instruction;
   for (std::size_t o = 0; o < program.outputs.size(); ++o) {
     const auto step = std::find_if(program.steps.rbegin(), program.steps.rend(),
-                                   [&](const Program::Step& s) { return s.result == program.outputs[o]; });
+                                   [&](const Program::Step& s) { return s.result == program.outputs[o].reg; });
     if (step == program.steps.rend() || step->direct >= 0) continue;
     bool safe = true;
     for (const Segment& segment : segments) {
@@ -500,7 +500,7 @@ void Lowering::find_direct_steps(Elementwise& instruction) const {
         if (in.space != out.operand.space || in.offset != out.operand.offset) continue;
         for (auto later = step.base(); later != program.steps.end(); ++later)
           safe &= later->a != i && later->b != i && later->c != i;
-        safe &= std::ranges::find(program.outputs, i) == program.outputs.end();
+        safe &= std::ranges::find(program.outputs, i, &Program::Output::reg) == program.outputs.end();
       }
     }
     if (safe) step->direct = static_cast<std::int16_t>(o);

@@ -55,9 +55,8 @@ std::optional<Factor> view_of(const Fusion& fusion, const Node& product, std::si
   const Node& node = graph.node(fusion.base(product.inputs[index]));
   const std::optional<Shape> strides = node.shape == shape ? strides_through(graph, node) : std::nullopt;
   const std::optional<Gemm::Matrix> matrix = strides ? matrix_of(shape, *strides) : std::nullopt;
-  // A product with one row or column is summed otherwise where its matrix is transposed.
-  const bool one_row = product.shape[-1] == 1 || product.shape[-2] == 1;
-  if (!matrix || (one_row && matrix->transposed)) return std::nullopt;
+  // How a product of one row or column is summed depends on how its matrix lies.
+  if (!matrix || product.shape[-1] == 1 || product.shape[-2] == 1) return std::nullopt;
   return Factor{fusion.base(node.inputs[0]), *matrix};
 }
 

@@ -47,10 +47,12 @@ class Builder {
     for (NodeId member : group_.members)
       if (fusion_.escapes(member)) {
         result_.outputs.push_back(member);
-        result_.program.outputs.push_back(values_.at(member).reg);
+        result_.program.outputs.push_back({values_.at(member).reg, per_row(member)});
       }
     allocate_registers();
-    for (const auto& input : inputs_) result_.program.inputs.push_back(lane_of(graph_.node(input.source).dtype));
+    for (const auto& input : inputs_)
+      result_.program.inputs.push_back({lane_of(graph_.node(input.source).dtype), input.per_row});
+    result_.program.row = group_.row;
     result_.inputs = inputs_;
     result_.program.immediates = immediates_;
     return std::move(result_);
@@ -63,25 +65,34 @@ class Builder {
   };
 
   bool inside(NodeId id) const { return std::ranges::binary_search(group_.members, id); }
+  /// Whether a member is one number for each row of the group's.
+  bool per_row(NodeId member) const { return graph_.node(member).shape.size() != group_.size; }
+
+  /// Whether a member works on all elements of a row, though its result may be one number.
+  bool reads_elements(NodeId member) const {
+    const Op& op = graph_.node(member).op;
+    return !per_row(member) || std::holds_alternative<op::Sum>(op) || std::holds_alternative<op::Max>(op);
+  }
 
   /// What a member's operand is, seen through views: a node in memory or in the group, and the access to it; or a
-  /// number.
+  /// number. What is read `per_row` of memory is one number a row.
   struct Source {
     NodeId node;
     Access access;
     std::int64_t offset = 0;
-    bool number = false;
+    bool number = false, per_row = false;
   };
 
-  Source resolve(NodeId operand, const Shape& domain) const {
+  Source resolve(NodeId operand) const {
     const NodeId base = fusion_.base(operand);
     const Node& node = graph_.node(base);
+    const bool per_row = node.shape.size() != group_.size;
     if (std::holds_alternative<op::Constant>(node.op)) return {base, {}, 0, true};
     if (inside(base)) return {base, broadcast_access(node.shape, node.shape)};
     if (is_window(node)) return resolve_window(node);
     Access access;
-    access.kind = domain.size() == 1 ? Access::Kind::scalar : Access::Kind::contiguous;
-    return {base, access};
+    access.kind = node.shape.size() == 1 ? Access::Kind::scalar : Access::Kind::contiguous;
+    return {base, access, 0, false, per_row};
   }
 
   static bool is_window(const Node& node) {
@@ -91,17 +102,18 @@ class Builder {
 
   Source resolve_window(const Node& node) const {
     const NodeId from = node.inputs[0], inner = fusion_.base(from);
+    const bool per_row = node.shape.size() != group_.size;
     if (std::holds_alternative<op::Constant>(graph_.node(inner).op)) return {inner, {}, 0, true};
     const Shape& shape = graph_.node(from).shape;
     Shape steps = strides(shape);
     if (const auto* slice = std::get_if<op::Slice>(&node.op))
-      return {inner, strided_access(node.shape, steps), slice->first * steps[slice->axis]};
+      return {inner, strided_access(node.shape, steps), slice->first * steps[slice->axis], false, per_row};
     if (const auto* reverse = std::get_if<op::Reverse>(&node.op)) {
       const std::int64_t step = steps[reverse->axis];
       steps[reverse->axis] = -step;
-      return {inner, strided_access(node.shape, steps), (node.shape[reverse->axis] - 1) * step};
+      return {inner, strided_access(node.shape, steps), (node.shape[reverse->axis] - 1) * step, false, per_row};
     }
-    return {inner, broadcast_access(shape, node.shape)};
+    return {inner, broadcast_access(shape, node.shape), 0, false, per_row};
   }
 
   /// The operands of a member; an implicit node that has to be in memory is its own single operand.
@@ -109,7 +121,7 @@ class Builder {
     const Node& node = graph_.node(member);
     if (std::holds_alternative<op::Constant>(node.op)) return visit(Source{member, {}, 0, true});
     if (is_window(node)) return visit(resolve_window(node));
-    for (NodeId input : node.inputs) visit(resolve(input, node.shape));
+    for (NodeId input : node.inputs) visit(resolve(input));
   }
 
   void scan(NodeId member) {
@@ -119,7 +131,7 @@ class Builder {
         const Program::Immediate immediate{std::get<op::Constant>(node.op).value, lane_of(node.dtype)};
         if (std::ranges::find(immediates_, immediate) == immediates_.end()) immediates_.push_back(immediate);
       } else if (!(inside(source.node) && source.node != member) && find_input(source) == inputs_.size()) {
-        inputs_.push_back({source.node, source.access, source.offset});
+        inputs_.push_back({source.node, source.access, source.offset, source.per_row});
       }
     });
   }
@@ -127,20 +139,24 @@ class Builder {
   std::size_t find_input(const Source& source) const {
     std::size_t i = 0;
     for (; i < inputs_.size(); ++i)
-      if (inputs_[i].source == source.node && inputs_[i].offset == source.offset && inputs_[i].access.kind == source.access.kind &&
+      if (inputs_[i].source == source.node && inputs_[i].offset == source.offset &&
+          inputs_[i].per_row == source.per_row && inputs_[i].access.kind == source.access.kind &&
           inputs_[i].access.extents == source.access.extents && inputs_[i].access.strides == source.access.strides)
         break;
     return i;
   }
 
-  Register load(const Source& source, NodeId member) const {
+  Register load(const Source& source, NodeId member) {
     const Node& node = graph_.node(source.node);
     if (source.number) {
       const Program::Immediate immediate{std::get<op::Constant>(node.op).value, lane_of(node.dtype)};
       const auto index = std::ranges::find(immediates_, immediate) - immediates_.begin();
       return {static_cast<std::uint16_t>(inputs_.size() + static_cast<std::size_t>(index)), immediate.lane};
     }
-    if (inside(source.node) && source.node != member) return values_.at(source.node);
+    if (inside(source.node) && source.node != member) {
+      const Register value = values_.at(source.node);
+      return per_row(source.node) && reads_elements(member) ? spread(source.node, value) : value;
+    }
     return {static_cast<std::uint16_t>(find_input(source)), lane_of(node.dtype)};
   }
 
@@ -152,6 +168,12 @@ class Builder {
     if (const std::optional<Opcode> code = opcode_of(node.op)) {
       // A step's lane is that of what it works on: the last operand's, for a Select's first is a condition.
       emit(member, *code, operands.back().lane, to, operands);
+    } else if (std::holds_alternative<op::Sum>(node.op)) {
+      emit(member, instruction::sum_code, to, to, operands);
+    } else if (std::holds_alternative<op::Max>(node.op)) {
+      emit(member, instruction::max_code, to, to, operands);
+    } else if (std::holds_alternative<op::Softmax>(node.op)) {
+      translate_softmax(member, operands[0]);
     } else if (std::holds_alternative<op::Cast>(node.op)) {
       translate_cast(member, operands[0], graph_.node(node.inputs[0]).dtype, node.dtype);
     } else {
@@ -168,14 +190,38 @@ class Builder {
     if (to == DType::uint8 && size_of(from) > 1) emit(member, instruction::byte_code, lane, lane, {values_[member]});
   }
 
+  /// exp(x - max) / sum of that, along each row.
+  void translate_softmax(NodeId member, Register x) {
+    const auto repeated = [&](Opcode code, Register of) {
+      const Register number = step(code, x.lane, x.lane, {of}, true);
+      return step(instruction::spread_code, x.lane, x.lane, {number}, false);
+    };
+    const Register shifted =
+        step(opcode_of<op::Subtract>(), x.lane, x.lane, {x, repeated(instruction::max_code, x)}, false);
+    const Register exponential = step(opcode_of<op::Exp>(), x.lane, x.lane, {shifted}, false);
+    const Register total = repeated(instruction::sum_code, exponential);
+    emit(member, opcode_of<op::Divide>(), x.lane, x.lane, {exponential, total});
+  }
+
+  /// A member's number for each row, repeated along it.
+  Register spread(NodeId member, Register value) {
+    const auto known = spread_.find(member);
+    if (known != spread_.end()) return known->second;
+    return spread_[member] = step(instruction::spread_code, value.lane, value.lane, {value}, false);
+  }
+
   void emit(NodeId member, Opcode code, Lane lane, Lane to, const std::vector<Register>& operands) {
-    Program::Step step{code, lane, to, next_, operands[0].reg, operands[0].reg, operands[0].reg};
+    values_[member] = step(code, lane, to, operands, per_row(member));
+  }
+
+  Register step(Opcode code, Lane lane, Lane to, const std::vector<Register>& operands, bool per_row) {
+    Program::Step step{code, lane, to, next_, operands[0].reg, operands[0].reg, operands[0].reg, per_row};
     if (operands.size() > 1) step.b = operands[1].reg;
     if (operands.size() > 2) step.c = operands[2].reg;
     result_.program.steps.push_back(step);
     lanes_.resize(std::size_t{next_} + 1);
     lanes_[next_] = to;
-    values_[member] = {next_++, to};
+    return {next_++, to};
   }
 
   /// Temporaries were numbered one by one; this lets each take over a register whose value nobody reads any more.
@@ -187,7 +233,7 @@ class Builder {
       for (const std::uint16_t reg : {steps[static_cast<std::size_t>(i)].a, steps[static_cast<std::size_t>(i)].b,
                                       steps[static_cast<std::size_t>(i)].c})
         last_use[reg] = i;
-    for (const std::uint16_t reg : result_.program.outputs) last_use[reg] = static_cast<int>(steps.size());
+    for (const Program::Output& output : result_.program.outputs) last_use[output.reg] = static_cast<int>(steps.size());
 
     std::vector<std::uint16_t> renamed(next_), free;
     for (std::uint16_t i = 0; i < fixed; ++i) renamed[i] = i;
@@ -211,14 +257,15 @@ class Builder {
                                      operands[j]) != operands.begin() + static_cast<std::ptrdiff_t>(j);
         if (operands[j] < fixed || last_use[operands[j]] != i || again) continue;
         const bool wide = lanes_[operands[j]] == Lane::float64;
-        (wide == (step.to == Lane::float64) ? free : free_later).push_back(renamed[operands[j]]);
+        const bool in_place = wide == (step.to == Lane::float64) && step.code < instruction::sum_code;
+        (in_place ? free : free_later).push_back(renamed[operands[j]]);
       }
       step.result = take();
       free.insert(free.end(), free_later.begin(), free_later.end());
       renamed[result] = step.result;
       if (last_use[result] < 0) free.push_back(step.result);
     }
-    for (std::uint16_t& reg : result_.program.outputs) reg = renamed[reg];
+    for (Program::Output& output : result_.program.outputs) output.reg = renamed[output.reg];
     result_.program.registers = count;
   }
 
@@ -228,7 +275,7 @@ class Builder {
   VirtualProgram result_;
   std::vector<VirtualProgram::Input> inputs_;
   std::vector<Program::Immediate> immediates_;
-  std::map<NodeId, Register> values_;
+  std::map<NodeId, Register> values_, spread_;
   std::vector<Lane> lanes_;  // of the temporaries, by number
   std::uint16_t next_ = 0;
 };

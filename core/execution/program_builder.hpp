@@ -13,14 +13,15 @@ struct VirtualProgram {
     NodeId source;
     instruction::Access access;  ///< without its operand
     std::int64_t offset = 0;     ///< elements of the source before the first that is read
+    bool per_row = false;
   };
   instruction::Program program;
   std::vector<Input> inputs;
   std::vector<NodeId> outputs;
 };
 
-/// Translates a group's elementwise nodes, in order, to steps on registers; registers are used again when nobody needs
-/// what they hold.
+/// Translates a group's nodes, in order, to steps on registers; registers are used again when nobody needs what they
+/// hold.
 VirtualProgram build_program(const Fusion& fusion, const Group& group);
 
 /// Elements from one entry of each axis to the next, in a tensor of this shape.

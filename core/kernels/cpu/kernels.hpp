@@ -24,6 +24,9 @@ template <class T> struct FloatKernels {
   /// The sum, or the largest, of count neighbours, in an order that depends on count only.
   T (*sum)(const T* in, std::int64_t count);
   T (*max)(const T* in, std::int64_t count);
+  /// in [rows, count] -> out [rows]: the sum, or the largest, of each row, in an order that depends on count only.
+  void (*sum_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
+  void (*max_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   void (*softmax)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   void (*crossentropy)(const T* logits, const T* targets, std::int64_t rows, std::int64_t count, T* losses);
   void (*sparse_crossentropy)(const T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t count,

@@ -165,6 +165,29 @@ void convert_lanes(std::byte* out, Lane to, const std::byte* in, Lane from, std:
   });
 }
 
+/// Steps that look at rows. Numbers of one a row are repeated bit by bit, whatever they are.
+template <class T> void run_row_step(const FloatKernels<T>& kernels, instruction::Opcode code, std::byte* out,
+                                     const std::byte* in, std::int64_t rows, std::int64_t row) {
+  (code == instruction::sum_code ? kernels.sum_rows : kernels.max_rows)(reinterpret_cast<const T*>(in), rows, row,
+                                                                        reinterpret_cast<T*>(out));
+}
+
+template <class T> void spread(std::byte* out, const std::byte* in, std::int64_t rows, std::int64_t row) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::fill_n(reinterpret_cast<T*>(out) + i * row, row, reinterpret_cast<const T*>(in)[i]);
+}
+
+void run_row_step(const Kernels& kernels, const Program::Step& step, std::byte* out, const std::byte* in,
+                  std::int64_t rows, std::int64_t row) {
+  if (step.code == instruction::spread_code)
+    return step.to == Lane::float64 ? spread<std::uint64_t>(out, in, rows, row)
+                                    : spread<std::uint32_t>(out, in, rows, row);
+#ifdef ETUDE_FLOAT64
+  if (step.lane == Lane::float64) return run_row_step(kernels.float64, step.code, out, in, rows, row);
+#endif
+  run_row_step(kernels.float32, step.code, out, in, rows, row);
+}
+
 Registers& registers_of_this_thread() {
   thread_local Registers registers;
   return registers;
@@ -182,11 +205,13 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
   auto& own = registers.own;
   auto& at = registers.at;
 
-  const std::int64_t widest = std::min(tile, end - begin);
+  const std::int64_t elements = tile_of(program), row = std::max<std::int64_t>(program.row, 1);
+  const std::int64_t widest = std::min(elements, end - begin);
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     if (segment.inputs[i].kind == Access::Kind::scalar) {
       at[i] = own[i];
-      fill_from(own[i], program.inputs[i], address(segment.inputs[i].operand), segment.inputs[i].operand.dtype, widest);
+      const Operand& operand = segment.inputs[i].operand;
+      fill_from(own[i], program.inputs[i].lane, address(operand), operand.dtype, widest);
     }
   for (std::size_t i = 0; i < program.immediates.size(); ++i) {
     const std::size_t reg = program.inputs.size() + i;
@@ -194,25 +219,33 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
     fill(own[reg], program.immediates[i].lane, program.immediates[i].value, widest);
   }
 
-  for (std::int64_t first = begin; first < end; first += tile) {
-    const std::int64_t n = std::min(tile, end - first);
+  for (std::int64_t first_element = begin; first_element < end; first_element += elements) {
+    // Where a register begins that holds all elements or one a row, and how many it has.
+    const std::int64_t n_elements = std::min(elements, end - first_element);
+    const std::int64_t first_row = first_element / row, rows = n_elements / row;
+    const auto first_of = [&](bool per_row) { return per_row ? first_row : first_element; };
+    const auto count_of = [&](bool per_row) { return per_row ? rows : n_elements; };
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
       const Access& access = segment.inputs[i];
+      const auto [lane, per_row] = program.inputs[i];
       if (access.kind == Access::Kind::scalar) continue;
-      if (access.kind == Access::Kind::contiguous && same_layout(access.operand.dtype, program.inputs[i])) {
-        at[i] = address(access.operand) + static_cast<std::size_t>(first) * lane_bytes(program.inputs[i]);
+      if (access.kind == Access::Kind::contiguous && same_layout(access.operand.dtype, lane)) {
+        at[i] = address(access.operand) + static_cast<std::size_t>(first_of(per_row)) * lane_bytes(lane);
       } else {
         at[i] = own[i];
-        load(own[i], program.inputs[i], address(access.operand), access, first, n);
+        load(own[i], lane, address(access.operand), access, first_of(per_row), count_of(per_row));
       }
     }
     for (const Program::Step& step : program.steps) {
+      const std::int64_t n = count_of(step.per_row);
       std::byte* out = own[step.result];
       if (step.direct >= 0) {
         const auto size = static_cast<std::int64_t>(lane_bytes(step.to));
-        out = address(segment.outputs[static_cast<std::size_t>(step.direct)].operand) + first * size;
+        out = address(segment.outputs[static_cast<std::size_t>(step.direct)].operand) + first_of(step.per_row) * size;
       }
-      if (step.code == instruction::convert_code)
+      if (step.code >= instruction::sum_code)
+        run_row_step(kernels, step, out, at[step.a], rows, row);
+      else if (step.code == instruction::convert_code)
         convert_lanes(out, step.to, at[step.a], step.lane, n);
       else
         kernels.elementwise[static_cast<std::size_t>(step.lane)][step.code](out, at[step.a], at[step.b], at[step.c], n);
@@ -220,11 +253,11 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
     }
     for (std::size_t o = 0; o < program.outputs.size(); ++o) {
       const Access& access = segment.outputs[o];
+      const auto [from, per_row] = program.outputs[o];
       std::byte* memory = address(access.operand);
-      const std::byte* reg = at[program.outputs[o]];
       const bool there = access.kind != Access::Kind::strided &&
-                         reg == memory + static_cast<std::size_t>(first) * size_of(access.operand.dtype);
-      if (!there) store(memory, access, reg, first, n);
+                         at[from] == memory + static_cast<std::size_t>(first_of(per_row)) * size_of(access.operand.dtype);
+      if (!there) store(memory, access, at[from], first_of(per_row), count_of(per_row));
     }
   }
 }

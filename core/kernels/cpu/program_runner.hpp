@@ -8,8 +8,14 @@ namespace etude::cpu {
 /// Elements that a program works on at a time: some registers of that many stay in the first-level cache.
 inline constexpr std::int64_t tile = 512;
 
-/// Runs a program over elements [begin, end) of a segment, tile by tile. Its registers belong to the calling thread and
-/// are kept, so that from a thread's second run on nothing is allocated.
+/// Elements of a program's tile: whole rows of them, if it looks at rows.
+inline std::int64_t tile_of(const instruction::Program& program) {
+  static_assert(tile >= instruction::longest_row);
+  return program.row > 0 ? tile / program.row * program.row : tile;
+}
+
+/// Runs a program over elements [begin, end) of a segment, tile by tile; where it looks at rows, whole ones. Its
+/// registers belong to the calling thread and are kept, so that from a thread's second run on nothing is allocated.
 void run_program(const Kernels& kernels, const instruction::Program& program, const instruction::Segment& segment,
                  std::int64_t begin, std::int64_t end, Addresses addresses);
 

@@ -10,6 +10,8 @@ namespace {
 struct Plus {
   template <class V> static V apply(const V& a, const V& b) { return a + b; }
   template <class T> static constexpr T start = T(0);
+  /// The first `count` elements, and what changes nothing behind them.
+  template <class T> static Vec<T> last(const T* in, std::ptrdiff_t count) { return load_first(in, count); }
 };
 /// NaN if either is.
 struct Larger {
@@ -20,6 +22,11 @@ struct Larger {
     return a > b || a != a ? a : b;
   }
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
+  template <class T> static Vec<T> last(const T* in, std::ptrdiff_t count) {
+    alignas(64) T filled[lanes<T>];
+    for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) filled[i] = i < count ? in[i] : start<T>;
+    return Vec<T>::load_aligned(filled);
+  }
 };
 
 template <class F, class T> void columns(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin,
@@ -75,6 +82,41 @@ template <class F, class T> T neighbours(const T* in, std::int64_t count) {
   return result;
 }
 
+/// A register of partial results of one row: lane i takes every element ≡ i (mod lanes).
+template <class F, class T> [[gnu::always_inline]] inline Vec<T> partial(const T* in, std::int64_t count) {
+  constexpr std::int64_t width = lanes<T>;
+  Vec<T> s0(F::template start<T>), s1 = s0;
+  std::int64_t i = 0;
+  for (; i + 2 * width <= count; i += 2 * width) {
+    s0 = F::apply(s0, load(in + i));
+    s1 = F::apply(s1, load(in + i + width));
+  }
+  if (i + width <= count) {
+    s0 = F::apply(s0, load(in + i));
+    i += width;
+  }
+  if (i < count) s1 = F::apply(s1, F::last(in + i, static_cast<std::ptrdiff_t>(count - i)));
+  return F::apply(s0, s1);
+}
+
+/// As many rows at a time as a register has lanes: their partial results, transposed, are joined lane by lane.
+template <class F, class T> void rows(const T* in, std::int64_t rows, std::int64_t count, T* out) {
+  constexpr std::int64_t width = lanes<T>;
+  for (std::int64_t row = 0; row < rows; row += width) {
+    const std::int64_t live = rows - row < width ? rows - row : width;
+    Vec<T> square[lanes<T>];
+    for (std::int64_t i = 0; i < width; ++i)
+      square[i] = i < live ? partial<F>(in + (row + i) * count, count) : Vec<T>(F::template start<T>);
+    transpose<T>(square);
+    for (std::int64_t half = width / 2; half > 0; half /= 2)
+      for (std::int64_t i = 0; i < half; ++i) square[i] = F::apply(square[i], square[i + half]);
+    if (live == width)
+      store(out + row, square[0]);
+    else
+      store_first(out + row, square[0], static_cast<std::ptrdiff_t>(live));
+  }
+}
+
 }  // namespace
 
 template <class T> void fill_reductions(FloatKernels<T>& kernels) {
@@ -82,6 +124,8 @@ template <class T> void fill_reductions(FloatKernels<T>& kernels) {
   kernels.max_columns = &columns<Larger, T>;
   kernels.sum = &neighbours<Plus, T>;
   kernels.max = &neighbours<Larger, T>;
+  kernels.sum_rows = &rows<Plus, T>;
+  kernels.max_rows = &rows<Larger, T>;
 }
 
 template void fill_reductions(FloatKernels<float>&);
