@@ -159,3 +159,19 @@ setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
 setup_format() { want clang-format-19:clang-format-19; }
 setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
 setup_browser() { want chromium:chromium; }
+
+# A Python that has PyTorch, for the benchmark: named by ETUDE_PYTHON, the system's, or that of an environment in the
+# cache, which pip fills from whatever index it is set to.
+setup_pytorch() {
+  for ETUDE_PYTHON in "${ETUDE_PYTHON:-python3}" "$toolchain/pytorch/bin/python"; do
+    export ETUDE_PYTHON
+    "$ETUDE_PYTHON" -c 'import torch' 2>/dev/null && return
+  done
+  want /usr/share/doc/python3-venv:python3-venv
+  say "installing PyTorch into $toolchain/pytorch"
+  locked install_pytorch || fail "pip cannot install torch - install Debian's python3-torch, or set ETUDE_PYTHON to a Python that has it"
+}
+
+install_pytorch() {
+  python3 -m venv "$toolchain/pytorch" && "$toolchain/pytorch/bin/pip" install --quiet torch numpy
+}

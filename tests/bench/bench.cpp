@@ -1,85 +1,78 @@
-// etude_bench [--threads N] [workload…]: trains each workload inside fit with its default callbacks, and prints a JSON
-// line of what a step took once it was warm. Times are medians; compare them only within one run.
-#include <algorithm>
+// etude_bench [--threads N] [--seed N] [WORKLOAD…]  trains each workload inside fit with its default callbacks, or
+// predicts with it, and prints a JSON line of what a step took once it was warm.
+// etude_bench scaling  how times grow with batch, width and depth.
+// etude_bench peak     what this processor can do at most.
+// etude_bench list     the names of the workloads.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
 
-#include "../allocation_counter.hpp"
 #include "clock.hpp"
+#include "measure.hpp"
+#include "peak.hpp"
+#include "scaling.hpp"
 #include "workloads.hpp"
 
 namespace {
 
-double quantile(std::vector<double>& values, double q) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+/// The beginning of a workload's line, and how many samples a step takes.
+void print_times(const std::string& name, const Workload& work, std::int64_t samples, const std::vector<double>& laps,
+                 double cpu) {
+  const double median = quantile(laps, 0.5);
+  std::printf(
+      R"({"target": "%s", "workload": "%s", "threads": %d, "batch": %d, "parameters": %d, "steps": %d, )"
+      R"("samples_per_s": %.0f, "step_ms_median": %.5f, "step_ms_p10": %.5f, "step_ms_p95": %.5f, "cpu_ms_per_step": %.5f)",
+      target_name(), name.c_str(), etude::num_threads(), static_cast<int>(work.batch),
+      static_cast<int>(work.model->count_params()), static_cast<int>(laps.size()),
+      static_cast<double>(samples) / median, 1e3 * median, 1e3 * quantile(laps, 0.1), 1e3 * quantile(laps, 0.95),
+      1e3 * cpu);
 }
 
-/// Notes the time and the allocations of every step, from the end of the one before. Its memory is there before the
-/// first.
-class Stopwatch : public etude::Callback {
- public:
-  explicit Stopwatch(std::int64_t steps) : warm_up_(steps / 10) {
-    laps.reserve(static_cast<std::size_t>(steps));
-    allocated.reserve(static_cast<std::size_t>(steps));
+void print_losses(const Stopwatch& stopwatch) {
+  std::printf(R"(, "allocations_per_step": %.0f, "losses": {)", quantile(stopwatch.allocated, 0.5));
+  const char* between = "";
+  for (const auto& [step, loss] : stopwatch.losses) {
+    std::printf(R"(%s"%d": %.5g)", between, static_cast<int>(step), loss);
+    between = ", ";
   }
+  std::printf("}");
+}
 
-  void on_train_batch_end(std::int64_t, etude::Logs&) override {
-    const double now = wall_seconds();
-    const std::size_t count = etude::allocations();
-    if (++step_ > warm_up_) {
-      laps.push_back(now - last_);
-      allocated.push_back(static_cast<double>(count - count_));
-    }
-    if (step_ == warm_up_) cpu_ = cpu_seconds();
-    last_ = now;
-    count_ = count;
+void train(const std::string& name, const Workload& work) {
+  const std::int64_t per_epoch = std::min((work.x.shape()[0] + work.batch - 1) / work.batch, work.steps);
+  const std::int64_t epochs = (work.steps + per_epoch - 1) / per_epoch, steps = epochs * per_epoch;
+  const auto stopwatch = std::make_shared<Stopwatch>(steps, steps / 10);
+  work.model->fit(work.x, work.y,
+                  {.batch_size = work.batch,
+                   .epochs = static_cast<int>(epochs),
+                   .verbose = 0,
+                   .callbacks = {std::make_shared<QuietBar>(), stopwatch},
+                   .steps_per_epoch = per_epoch});
+  print_times(name, work, work.batch, stopwatch->laps, stopwatch->cpu_per_step());
+  print_losses(*stopwatch);
+}
+
+void predict(const std::string& name, const Workload& work) {
+  const auto once = [&] { work.model->predict(work.x, {.batch_size = work.batch, .verbose = 0}); };
+  once();
+  std::vector<double> laps;
+  const double cpu = cpu_seconds();
+  for (int i = 0; i < work.predictions; ++i) {
+    const double began = wall_seconds();
+    once();
+    laps.push_back(wall_seconds() - began);
   }
-  void on_epoch_end(int, etude::Logs&) override { cpu_end_ = cpu_seconds(); }
+  print_times(name, work, work.x.shape()[0], laps, (cpu_seconds() - cpu) / work.predictions);
+}
 
-  double cpu_per_step() const { return (cpu_end_ - cpu_) / static_cast<double>(laps.size()); }
-  std::vector<double> laps, allocated;
-
- private:
-  std::int64_t step_ = 0, warm_up_;
-  double last_ = 0, cpu_ = 0, cpu_end_ = 0;
-  std::size_t count_ = 0;
-};
-
-/// The bar that fit shows by default, drawn but not printed: the output is JSON lines.
-class QuietBar : public etude::ProgbarLogger {
- public:
-  QuietBar() : ProgbarLogger([](std::string_view) {}) {}
-  void set_params(const etude::CallbackParams& params) override {
-    etude::CallbackParams shown = params;
-    shown.verbose = 1;
-    ProgbarLogger::set_params(shown);
-  }
-};
-
-void run(const std::string& name) {
-  etude::set_random_seed(1);
-  Workload work = make_workload(name);
+void run(const std::string& name, std::uint64_t seed) {
+  etude::set_random_seed(seed);
+  const Workload work = make_workload(name);
   work.model->compile(work.compile);
-  const std::int64_t per_epoch = (work.x.shape()[0] + work.batch - 1) / work.batch;
-  const auto epochs = static_cast<int>((work.steps + per_epoch - 1) / per_epoch);
-  const auto stopwatch = std::make_shared<Stopwatch>(epochs * per_epoch);
-  const auto history = work.model->fit(work.x, work.y,
-                                       {.batch_size = work.batch,
-                                        .epochs = epochs,
-                                        .verbose = 0,
-                                        .callbacks = {std::make_shared<QuietBar>(), stopwatch}});
-  const double median = quantile(stopwatch->laps, 0.5);
-  std::printf(
-      R"({"target": "%s", "workload": "%s", "threads": %d, "batch": %d, "samples_per_s": %.0f, "step_ms_median": %.5f, )"
-      R"("step_ms_p95": %.5f, "cpu_ms_per_step": %.5f, "allocations_per_step": %.0f, "final_loss": %.6f})"
-      "\n",
-      target_name(), name.c_str(), etude::num_threads(), static_cast<int>(work.batch),
-      static_cast<double>(work.batch) / median, 1e3 * median, 1e3 * quantile(stopwatch->laps, 0.95),
-      1e3 * stopwatch->cpu_per_step(), quantile(stopwatch->allocated, 0.5), (*history)["loss"].back());
+  work.predictions ? predict(name, work) : train(name, work);
+  std::printf("}\n");
   std::fflush(stdout);
 }
 
@@ -88,15 +81,26 @@ void run(const std::string& name) {
 int main(int argc, char** argv) try {
   std::vector<std::string> names;
   int threads = 1;
+  std::uint64_t seed = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--threads" && i + 1 < argc)
       threads = std::atoi(argv[++i]);
+    else if (argument == "--seed" && i + 1 < argc)
+      seed = static_cast<std::uint64_t>(std::atoll(argv[++i]));
     else
       names.push_back(argument);
   }
   etude::set_num_threads(threads);
-  for (const std::string& name : names.empty() ? workload_names() : names) run(name);
+  if (names == std::vector<std::string>{"list"}) {
+    for (const std::string& name : workload_names()) std::puts(name.c_str());
+  } else if (names == std::vector<std::string>{"scaling"}) {
+    print_scaling();
+  } else if (names == std::vector<std::string>{"peak"}) {
+    print_peak();
+  } else {
+    for (const std::string& name : names.empty() ? workload_names() : names) run(name, seed);
+  }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

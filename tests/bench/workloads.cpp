@@ -1,5 +1,6 @@
 #include "workloads.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -40,12 +41,54 @@ Workload tiny() {
           32000};
 }
 
+/// 784-4096-4096-10 on Fashion-MNIST: large products.
+Workload big() {
+  const auto wide = [] { return layers::dense({.units = 4096, .activation = "relu"}); };
+  auto model = std::make_shared<etude::Sequential>(
+      std::vector{wide(), wide(), layers::dense({.units = 10, .activation = "softmax"})});
+  return {model,
+          {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+          etude::fashion_mnist::images(),
+          etude::fashion_mnist::labels(),
+          512,
+          20};
+}
+
+/// What the model of a workload gives for 10,000 images, in its batches.
+template <Workload trained()> Workload predict() {
+  Workload work = trained();
+  work.x = work.x.rows(0, 10000);
+  work.predictions = 7;
+  return work;
+}
+
+struct Named {
+  std::string name;
+  Workload (*make)();
+};
+
+/// One line for each; what the peers train is in workloads.json.
+const std::vector<Named>& all_workloads() {
+  static const std::vector<Named> all{
+      {"mlp", mlp},
+      {"tiny", tiny},
+      {"big", big},
+      {"predict-mlp", predict<mlp>},
+  };
+  return all;
+}
+
 }  // namespace
 
-std::vector<std::string> workload_names() { return {"mlp", "tiny"}; }
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const Named& workload : all_workloads()) names.push_back(workload.name);
+  return names;
+}
 
 Workload make_workload(const std::string& name) {
-  etude::check(name == "mlp" || name == "tiny", etude::ErrorKind::value, "bench", "workload \"", name,
-               "\" - expected mlp or tiny - choose one.");
-  return name == "mlp" ? mlp() : tiny();
+  const auto found = std::ranges::find(all_workloads(), name, &Named::name);
+  etude::check(found != all_workloads().end(), etude::ErrorKind::value, "bench", "workload \"", name,
+               "\" - expected one that `etude_bench list` prints - choose one.");
+  return found->make();
 }

@@ -6,7 +6,7 @@
 
 #include <etude/etude.hpp>
 
-/// What is timed: a model, its data, and how it is trained. The peers train the same.
+/// What is timed: a model, its data, and how it is trained. The peers train the same: workloads.json says it to them.
 struct Workload {
   std::shared_ptr<etude::Sequential> model;
   etude::CompileOptions compile;
@@ -14,6 +14,8 @@ struct Workload {
   std::int64_t batch;
   /// Steps of a run, of which the first tenth warms up.
   std::int64_t steps;
+  /// Instead of training, predict all of x, this often after once to warm up.
+  int predictions = 0;
 };
 
 std::vector<std::string> workload_names();

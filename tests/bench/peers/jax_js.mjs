@@ -3,108 +3,189 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Clock } from './clock.mjs';
-import { initialWeights, uniform } from './workloads.mjs';
+import { dataOf, shuffledBatches } from './data.mjs';
+import { initialWeights } from './initial_weights.mjs';
 
 globalThis.navigator ??= { userAgent: `Node.js/${process.versions.node}` }; // Node 20 has none, jax-js asks for it
-const { init, defaultDevice, jit, nn, numpy: np, tree, valueAndGrad } = await import('@jax-js/jax');
+const { init, defaultDevice, jit, lax, nn, numpy: np, random, tree, valueAndGrad } = await import('@jax-js/jax');
 
-const activate = { relu: (z) => nn.relu(z), tanh: (z) => np.tanh(z) };
+const activations = { relu: (z) => nn.relu(z), tanh: (z) => np.tanh(z), undefined: (z) => z };
 
-function logits(weights, x, activations) {
-  return weights.reduce((h, { kernel, bias }, i) => {
-    const z = np.matmul(h, kernel).add(bias);
-    return i + 1 < weights.length ? activate[activations[i]](z) : z;
-  }, x);
+function dense(x, kernel, bias) {
+  return np.matmul(x, kernel).add(bias);
 }
 
-/** Softmax crossentropy: [mean loss, [number of correct predictions]]; y [batch] class ids. */
-function softmaxLoss(weights, x, y, { activations, sizes }) {
-  const z = logits(weights, x, activations);
-  const correct = np.argmax(z.ref, -1).equal(y.ref).astype(np.float32).sum();
-  return [nn.logSoftmax(z, -1).mul(nn.oneHot(y, sizes.at(-1))).sum(-1).mean().neg(), [correct]];
-}
-
-/** Binary crossentropy: [mean of max(z, 0) - z·y + log1p(exp(-|z|)), []]; y [batch, 1] in {0, 1}. */
-function sigmoidLoss(weights, x, y, { activations }) {
-  const z = logits(weights, x, activations);
-  return [nn.relu(z.ref).sub(z.ref.mul(y)).add(np.log1p(np.exp(np.absolute(z).neg()))).mean(), []];
-}
-
-function rmsprop({ weights, velocities }, gradients, { learningRate, rho, epsilon }) {
-  const next = tree.map((v, g) => v.mul(rho).add(np.square(g).mul(1 - rho)), velocities, tree.ref(gradients));
-  const updated = tree.map((w, g, v) => w.sub(g.mul(learningRate).div(np.sqrt(v.add(epsilon)))), weights, gradients, tree.ref(next));
-  return { weights: updated, velocities: next };
-}
-
-function sgd({ weights }, gradients, { learningRate }) {
-  return { weights: tree.map((w, g) => w.sub(g.mul(learningRate)), weights, gradients) };
-}
-
-const recipes = {
-  mlp: { loss: softmaxLoss, update: rmsprop, labels: (y) => ({ values: Int32Array.from(y), options: { dtype: np.int32 } }) },
-  tiny: { loss: sigmoidLoss, update: sgd, labels: (y) => ({ values: y, options: { shape: [32, 1] } }) },
+/** Layers take x, their weights, their definition, and the key of the step's random draws. Images are [batch, channels, height, width]. */
+const calls = {
+  Dense: (x, [kernel, bias], { config }) => activations[config.activation](dense(x, kernel, bias)),
+  Conv2D: (x, [kernel, bias], { config }) =>
+    activations[config.activation](lax.conv(x, kernel, [1, 1], 'VALID').add(bias.reshape([1, config.filters, 1, 1]))),
+  MaxPooling2D(x, _, { config: { pool_size: size }, output: [height, width, channels] }) {
+    const whole = x.slice([], [], [0, height * size], [0, width * size]);
+    return np.max(whole.reshape([-1, channels, height, size, width, size]), [3, 5]);
+  },
+  Flatten: (x, _, { output }) => x.reshape([-1, ...output]),
+  Dropout(x, _, { config: { rate } }, key) {
+    if (!key) return x;
+    const kept = random.bernoulli(key.ref, 1 - rate, x.shape);
+    return np.where(kept, x.mul(1 / (1 - rate)), 0);
+  },
+  LayerNormalization(x, [scale, offset], { config: { epsilon } }) {
+    const centred = x.ref.sub(np.mean(x, -1, { keepdims: true }));
+    const variance = np.mean(np.square(centred.ref), -1, { keepdims: true });
+    return centred.div(np.sqrt(variance.add(epsilon))).mul(scale).add(offset);
+  },
+  GlobalAveragePooling1D: (x) => np.mean(x, 1),
+  /** Unrolled: jax-js has no scan. The input product is hoisted out of the loop. */
+  LSTM(x, [kernel, recurrent, bias], { input: [steps], config: { units } }) {
+    const projected = np.unstack(dense(x, kernel, bias), 1);
+    let h, c;
+    for (let t = 0; t < steps; ++t) {
+      const z = h ? projected[t].add(np.matmul(h, recurrent.ref)) : projected[t];
+      const [i, f, g, o] = np.split(z, 4, 1);
+      const written = nn.sigmoid(i).mul(np.tanh(g));
+      if (c) c = nn.sigmoid(f).mul(c).add(written);
+      else {
+        f.dispose();
+        c = written;
+      }
+      h = nn.sigmoid(o).mul(np.tanh(c.ref));
+    }
+    tree.dispose([c, recurrent]);
+    return h;
+  },
+  MultiHeadAttention(x, weights, { input: [steps, features], config: { num_heads: heads, key_dim: size } }) {
+    const width = heads * size;
+    const project = (kernel, bias, order) =>
+      dense(x.ref, kernel.reshape([features, width]), bias.reshape([width])).reshape([-1, steps, heads, size]).transpose(order);
+    const query = project(weights[0], weights[1], [0, 2, 1, 3]);
+    const key = project(weights[2], weights[3], [0, 2, 3, 1]);
+    const value = project(weights[4], weights[5], [0, 2, 1, 3]);
+    x.dispose();
+    // nn.dotProductAttention does the same by einsum, which needs what Node.js has from 22 on.
+    const scores = nn.softmax(np.matmul(query, key).mul(1 / Math.sqrt(size)), -1);
+    const joined = np.matmul(scores, value).transpose([0, 2, 1, 3]).reshape([-1, steps, width]);
+    return dense(joined, weights[6].reshape([width, features]), weights[7]);
+  },
+  Residual: (x, weights, { inner }, key) => x.ref.add(forward(inner, weights, x, key)),
 };
 
-/** (state, x, y) → state after one batch; state.sums collects [loss, metrics…] over an epoch. */
-function makeStep({ loss, update }, workload) {
-  return jit(({ sums, ...state }, x, y) => {
-    const lossOf = valueAndGrad((weights) => loss(weights, x, y, workload), { hasAux: true });
-    const [[value, metrics], gradients] = lossOf(tree.ref(state.weights));
-    return { ...update(state, gradients, workload), sums: sums.map((s, i) => s.add([value, ...metrics][i])) };
+function forward(layers, weights, x, key) {
+  return layers.reduce((h, layer, i) => calls[layer.name](h, weights[i], layer, key), x);
+}
+
+/** Starting weights, nested as the layers are. */
+function makeWeights(layers, weightsOf) {
+  return layers.map((layer) => {
+    if (layer.inner) return makeWeights(layer.inner, weightsOf);
+    const weights = weightsOf(layer).map(({ shape, values }) => np.array(values, { shape }));
+    if (layer.name === 'Conv2D') weights[0] = np.transpose(weights[0], [3, 2, 0, 1]);
+    return weights;
   });
 }
 
-/** Endless batches of row numbers, a new permutation each epoch. */
-function* shuffledBatches(samples, batch, seed) {
-  const next = uniform(seed);
-  const order = Uint32Array.from({ length: samples }, (_, i) => i);
-  for (;;) {
-    for (let i = samples - 1; i > 0; --i) {
-      const j = Math.floor(next() * (i + 1));
-      [order[i], order[j]] = [order[j], order[i]];
-    }
-    for (let start = 0; start + batch <= samples; start += batch) yield order.subarray(start, start + batch);
-  }
+const losses = {
+  /** [mean loss, number of correct predictions] of logits [batch, classes] and class ids [batch]. */
+  sparse_categorical_crossentropy(z, y) {
+    const correct = np.argmax(z.ref, -1).equal(y.ref).astype(np.float32).sum();
+    const classes = z.shape.at(-1);
+    return [nn.logSoftmax(z, -1).mul(nn.oneHot(y, classes)).sum(-1).mean().neg(), correct];
+  },
+  /** [mean of max(z, 0) - z·y + log1p(exp(-|z|))]; y [batch, 1] in {0, 1}. */
+  binary_crossentropy: (z, y) => [nn.relu(z.ref).sub(z.ref.mul(y)).add(np.log1p(np.exp(np.absolute(z).neg()))).mean()],
+};
+const labels = {
+  sparse_categorical_crossentropy: { Type: Int32Array, options: { dtype: np.int32 } },
+  binary_crossentropy: { Type: Float32Array, options: {} },
+};
+
+const updates = {
+  sgd: ({ weights }, gradients, { learningRate }) => ({ weights: tree.map((w, g) => w.sub(g.mul(learningRate)), weights, gradients), slots: [] }),
+  rmsprop({ weights, slots: [velocities] }, gradients, { learningRate, rho, epsilon }) {
+    const next = tree.map((v, g) => v.mul(rho).add(np.square(g).mul(1 - rho)), velocities, tree.ref(gradients));
+    const updated = tree.map((w, g, v) => w.sub(g.mul(learningRate).div(np.sqrt(v.add(epsilon)))), weights, gradients, tree.ref(next));
+    return { weights: updated, slots: [next] };
+  },
+  /** `rate` is the learning rate with the step's bias corrections. */
+  adam({ weights, slots: [means, squares] }, gradients, { beta1, beta2, epsilon }, rate) {
+    const m = tree.map((m, g) => m.mul(beta1).add(g.mul(1 - beta1)), means, tree.ref(gradients));
+    const v = tree.map((v, g) => v.mul(beta2).add(np.square(g).mul(1 - beta2)), squares, gradients);
+    const updated = tree.map((w, m, v) => w.sub(m.mul(rate.ref).div(np.sqrt(v).add(epsilon))), weights, tree.ref(m), tree.ref(v));
+    return { weights: updated, slots: [m, v] };
+  },
+};
+
+/** (state, batch) → state; state.sums collects [loss, metrics…] over an epoch. */
+function makeStep(work) {
+  return jit(({ sums, ...state }, { x, y, key, rate }) => {
+    const lossOf = (weights) => {
+      const [loss, ...metrics] = losses[work.loss](forward(work.layers, weights, x, key), y);
+      return [loss, metrics];
+    };
+    const [[loss, metrics], gradients] = valueAndGrad(lossOf, { hasAux: true })(tree.ref(state.weights));
+    return { ...updates[work.optimizer](state, gradients, work, rate), sums: sums.map((sum, i) => sum.add([loss, ...metrics][i])) };
+  });
 }
 
-export async function run(name, workload, { folder, warmup, steps }) {
-  await init('wasm');
-  defaultDevice('wasm');
-  const { batch, sizes } = workload;
-  const recipe = recipes[name];
-  const wanted = warmup + steps;
-  const data = workload.data(folder, Math.min(60000, wanted * batch));
-  const { values: labels, options } = recipe.labels(data.y);
-  const perEpoch = Math.floor(data.samples / batch);
-  const weights = initialWeights(sizes, workload.seed).map(({ kernel, bias, inputs, units }) => ({ kernel: np.array(kernel, { shape: [inputs, units] }), bias: np.array(bias) }));
-  const newSums = () => (name === 'mlp' ? [np.zeros([]), np.zeros([])] : [np.zeros([])]);
-  let state = { weights, sums: newSums(), ...(name === 'mlp' && { velocities: tree.map((w) => np.zeros(w.ref.shape), weights) }) };
+/** Where images have channels, they come second. */
+const inputShape = ({ batch, input }) => [batch, ...(input.length === 3 ? [input[2], input[0], input[1]] : input)];
 
-  const step = makeStep(recipe, workload);
-  const batches = shuffledBatches(data.samples, batch, workload.seed);
-  const xBatch = new Float32Array(batch * sizes[0]);
-  const yBatch = new labels.constructor(batch);
-  const clock = new Clock(warmup, steps);
-  let finalLoss;
-  for (let i = 1; i <= wanted; ++i) {
-    batches.next().value.forEach((row, k) => {
-      xBatch.set(data.x.subarray(row * sizes[0], (row + 1) * sizes[0]), k * sizes[0]);
-      yBatch[k] = labels[row];
+/** (rows, step) → what one step is given. */
+function batcher(work, data, seed) {
+  const { Type, options } = labels[work.loss];
+  const shape = inputShape(work);
+  const size = shape.slice(1).reduce((a, b) => a * b);
+  const x = new Float32Array(work.batch * size);
+  const y = new Type(work.batch);
+  const draws = work.layers.some(({ name }) => name === 'Dropout');
+  const { learningRate, beta1, beta2 } = work;
+  return (rows, step) => {
+    rows.forEach((row, k) => {
+      x.set(data.x.subarray(row * size, (row + 1) * size), k * size);
+      y[k] = data.y[row];
     });
-    state = step(state, np.array(xBatch, { shape: [batch, sizes[0]] }), np.array(yBatch, options));
-    state.sums[0].ref.dataSync(); // lazy until somebody looks; reading one output runs the whole step
-    if (i % perEpoch === 0 || i === wanted) {
-      finalLoss = state.sums[0].ref.js() / (((i - 1) % perEpoch) + 1); // what a user reads once an epoch
+    const rate = (learningRate * Math.sqrt(1 - beta2 ** step)) / (1 - beta1 ** step);
+    return {
+      x: np.array(x, { shape }),
+      y: np.array(y, { shape: Type === Int32Array ? [work.batch] : [work.batch, 1], ...options }),
+      ...(draws && { key: random.key(seed * 1e6 + step) }),
+      ...(beta1 && { rate: np.array(rate) }),
+    };
+  };
+}
+
+function train(work, data, weights, clock, seed) {
+  const perEpoch = Math.floor(data.samples / work.batch);
+  const newSums = () => Array.from({ length: work.loss.startsWith('sparse') ? 2 : 1 }, () => np.zeros([]));
+  const slots = Array.from({ length: work.slots }, () => tree.map((w) => np.zeros(w.shape), weights));
+  let state = { weights, slots, sums: newSums() };
+  const step = makeStep(work);
+  const batches = shuffledBatches(data.samples, work.batch, seed);
+  const batchOf = batcher(work, data, seed);
+  for (let i = 1, inEpoch = 1; ; ++i, ++inEpoch) {
+    if (inEpoch > perEpoch) {
       tree.dispose(state.sums);
       state.sums = newSums();
+      inEpoch = 1;
     }
-    clock.tick();
+    state = step(state, batchOf(batches.next().value, i));
+    const [sum] = state.sums[0].ref.dataSync(); // lazy until somebody looks; reading one output runs the whole step
+    clock.note(() => sum / inEpoch);
+    if (clock.tick()) return;
   }
-  const { version } = JSON.parse(readPackage('@jax-js/jax'));
-  return { version, ...clock.summary(batch), final_loss: finalLoss };
 }
 
-function readPackage(name) {
+export async function run(work, { seed, seconds }) {
+  await init('wasm');
+  defaultDevice('wasm');
+  const weights = makeWeights(work.layers, initialWeights(seed));
+  const parameters = tree.leaves(weights).reduce((sum, { size }) => sum + size, 0);
+  const clock = new Clock(seconds);
+  train(work, dataOf(work), weights, clock, seed);
+  return { version: versionOf('@jax-js/jax'), parameters, ...clock.summary(work.batch) };
+}
+
+function versionOf(name) {
   const entry = createRequire(import.meta.url).resolve(name);
-  return readFileSync(entry.replace(/dist[/\\][^/\\]*$/, 'package.json'));
+  return JSON.parse(readFileSync(entry.replace(/dist[/\\][^/\\]*$/, 'package.json'))).version;
 }

@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
-"""PyTorch on the CPU, eager, one thread: the same two workloads as peers.mjs, the same JSON lines.
-
-Usage: pytorch.py [mlp] [tiny] [--json FILE] [--data FOLDER]
-"""
-import argparse
+"""pytorch.py WORKLOAD SEED SECONDS THREADS  trains one workload of workloads.json with PyTorch, eager, on the CPU, and
+prints its JSON line: times and losses."""
 import gzip
 import json
 import math
@@ -12,101 +8,166 @@ import resource
 import sys
 import time
 
-try:
-    import torch
-except ImportError:
-    sys.exit("[peers] pytorch needs the Python package torch, which is not installed - pip install torch (the CPU wheel will do).")
+import torch
+from torch import nn
 
-torch.set_num_threads(1)
-torch.set_num_interop_threads(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = "/usr/share/datasets/fashion-mnist"
 
 
-def read_idx(folder, name, header):
-    path = os.path.join(folder, name)
-    try:
-        with gzip.open(path, "rb") as file:
-            return torch.frombuffer(bytearray(file.read()[header:]), dtype=torch.uint8)
-    except FileNotFoundError:
-        sys.exit(f"[peers] no {path} - expected Fashion-MNIST's IDX files (Debian: dataset-fashion-mnist) - install them or pass --data FOLDER.")
+def read_idx(name, header):
+    with gzip.open(os.path.join(DATA, name), "rb") as file:
+        return torch.frombuffer(bytearray(file.read()[header:]), dtype=torch.uint8)
 
 
-def fashion_mnist(folder):
-    x = read_idx(folder, "train-images-idx3-ubyte.gz", 16).reshape(-1, 784).float() / 255
-    return x, read_idx(folder, "train-labels-idx1-ubyte.gz", 8).long()
+def fashion_mnist(samples):
+    x = read_idx("train-images-idx3-ubyte.gz", 16).reshape(-1, 784)[:samples].float() / 255
+    return x, read_idx("train-labels-idx1-ubyte.gz", 8)[:samples].long()
 
 
 def spirals(_):
-    """Point i of arm a has r = i/256, angle 1.75·2π·r + a·π; sample 2i + a."""
+    """Point i of arm a has r = i/256, angle 3.5πr + aπ; sample 2i + a."""
     points = [(i / 256, arm) for i in range(256) for arm in range(2)]
-    angles = [1.75 * r * 2 * math.pi + arm * math.pi for r, arm in points]
+    angles = [(3.5 * r + arm) * math.pi for r, arm in points]
     x = torch.tensor([[r * math.cos(t), r * math.sin(t)] for (r, _), t in zip(points, angles)])
     return x, torch.tensor([[float(arm)] for _, arm in points])
 
 
-def network(sizes, activation):
-    layers = []
-    for inputs, units in zip(sizes, sizes[1:]):
-        layers += [torch.nn.Linear(inputs, units), activation()]
-        torch.nn.init.xavier_uniform_(layers[-2].weight)
-        torch.nn.init.zeros_(layers[-2].bias)
-    return torch.nn.Sequential(*layers[:-1])  # the last activation is part of the loss
+def glorot_(weight, inputs, outputs):
+    nn.init.uniform_(weight, -math.sqrt(6 / (inputs + outputs)), math.sqrt(6 / (inputs + outputs)))
 
 
-# PyTorch's default optimizer loops; foreach=True and fused=True were tried and are no faster on one CPU thread.
-WORKLOADS = {
-    "mlp": dict(
-        data=fashion_mnist, sizes=[784, 512, 10], activation=torch.nn.ReLU, batch=128, warmup=50, steps=1000,
-        loss=torch.nn.functional.cross_entropy, count_correct=True,
-        optimizer=lambda p: torch.optim.RMSprop(p, lr=1e-3, alpha=0.9, eps=1e-7),
-    ),
-    "tiny": dict(
-        data=spirals, sizes=[2, 16, 16, 1], activation=torch.nn.Tanh, batch=32, warmup=320, steps=4800,
-        loss=torch.nn.functional.binary_cross_entropy_with_logits, count_correct=False,
-        optimizer=lambda p: torch.optim.SGD(p, lr=0.1),
-    ),
+class Lstm(nn.LSTM):
+    """The last output. Keras has one bias where PyTorch adds two: the second stays zero. Both order gates i, f, c, o."""
+
+    def __init__(self, features, units):
+        super().__init__(features, units, batch_first=True)
+        glorot_(self.weight_ih_l0, features, 4 * units)
+        with torch.no_grad():
+            self.weight_hh_l0.copy_(nn.init.orthogonal_(torch.empty(units, 4 * units)).T)
+            self.bias_ih_l0.zero_()[units:2 * units] = 1
+            self.bias_hh_l0.zero_()
+        self.bias_hh_l0.requires_grad = False
+
+    def forward(self, x):
+        return super().forward(x)[0][:, -1]
+
+
+class SelfAttention(nn.Module):
+    """Keras's MultiHeadAttention(x, x), its three input projections joined into one product."""
+
+    def __init__(self, features, heads, size):
+        super().__init__()
+        self.heads = heads
+        self.project = nn.Linear(features, 3 * heads * size)
+        self.join = nn.Linear(heads * size, features)
+        glorot_(self.project.weight, features * heads, features * size)  # as Keras counts fans of [features, heads, size]
+        glorot_(self.join.weight, heads * size, heads * features)
+        nn.init.zeros_(self.project.bias)
+        nn.init.zeros_(self.join.bias)
+
+    def forward(self, x):
+        query, key, value = self.project(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        joined = nn.functional.scaled_dot_product_attention(query, key, value)
+        return self.join(joined.transpose(1, 2).flatten(2))
+
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class MeanOverTime(nn.Module):
+    def forward(self, x):
+        return x.mean(1)
+
+
+ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+def activated(layer, inputs, outputs, config):
+    glorot_(layer.weight, inputs, outputs)
+    nn.init.zeros_(layer.bias)
+    return [layer] + ([ACTIVATIONS[config["activation"]]()] if "activation" in config else [])
+
+
+def dense(shape, config):
+    inputs, units = shape[-1], config["units"]
+    return activated(nn.Linear(inputs, units), inputs, units, config), [*shape[:-1], units]
+
+
+def conv2d(shape, config):
+    height, width, channels = shape
+    k, filters = config["kernel_size"], config["filters"]
+    layers = activated(nn.Conv2d(channels, filters, k), k * k * channels, k * k * filters, config)
+    return layers, [height - k + 1, width - k + 1, filters]
+
+
+def residual(shape, config):
+    return [Residual(*network(shape, config["layers"]))], shape
+
+
+# Per class, from the shape of one sample: modules, and the shape of what they give. Shapes are Keras's, channels last.
+LAYERS = {
+    "Dense": dense,
+    "Conv2D": conv2d,
+    "MaxPooling2D": lambda s, c: ([nn.MaxPool2d(c["pool_size"])], [s[0] // c["pool_size"], s[1] // c["pool_size"], s[2]]),
+    "Flatten": lambda s, c: ([nn.Flatten()], [math.prod(s)]),
+    "Dropout": lambda s, c: ([nn.Dropout(c["rate"])], s),
+    "LSTM": lambda s, c: ([Lstm(s[1], c["units"])], [c["units"]]),
+    "LayerNormalization": lambda s, c: ([nn.LayerNorm(s[-1], eps=c["epsilon"])], s),
+    "MultiHeadAttention": lambda s, c: ([SelfAttention(s[1], c["num_heads"], c["key_dim"])], s),
+    "GlobalAveragePooling1D": lambda s, c: ([MeanOverTime()], [s[1]]),
+    "Residual": residual,
 }
 
 
-def shuffled_batches(samples, batch):
-    while True:
-        order = torch.randperm(samples)
-        yield from (order[i:i + batch] for i in range(0, samples - batch + 1, batch))
+def network(shape, definitions):
+    modules = []
+    for name, config in definitions:
+        made, shape = LAYERS[name](shape, config)
+        modules += made
+    return modules
 
 
-def run(name, folder):
-    torch.manual_seed(1)
-    work = WORKLOADS[name]
-    x, y = work["data"](folder)
-    batch, warmup, steps = work["batch"], work["warmup"], work["steps"]
-    per_epoch = len(x) // batch
-    model = network(work["sizes"], work["activation"])
-    optimizer = work["optimizer"](model.parameters())
-    ticks, epoch_loss, epoch_steps, correct = [], torch.zeros(()), 0, torch.zeros((), dtype=torch.long)
-    for i, rows in zip(range(warmup + steps), shuffled_batches(len(x), batch)):
-        if i % per_epoch == 0:
-            epoch_loss, epoch_steps, correct = torch.zeros(()), 0, torch.zeros((), dtype=torch.long)
-        if i == warmup:
-            ticks, cpu_start = [time.perf_counter()], cpu_seconds()
-        target = y[rows]
-        output = model(x[rows])
-        loss = work["loss"](output, target)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        epoch_loss += loss.detach()
-        epoch_steps += 1
-        if work["count_correct"]:
-            correct += (output.detach().argmax(1) == target).sum()
-        ticks.append(time.perf_counter())
-    cpu = cpu_seconds() - cpu_start
-    times = sorted(b - a for a, b in zip(ticks, ticks[1:]))
-    return {
-        "target": "pytorch", "workload": name, "threads": 1, "batch": batch,
-        "samples_per_s": rounded(steps * batch / (ticks[-1] - ticks[0])),
-        "step_ms_median": quantile_ms(times, 0.5), "step_ms_p95": quantile_ms(times, 0.95),
-        "cpu_ms_per_step": rounded(cpu * 1000 / steps), "allocations_per_step": None,
-        "final_loss": float(epoch_loss) / epoch_steps, "steps": steps, "version": torch.__version__,
-    }
+LOSSES = {
+    "sparse_categorical_crossentropy": nn.functional.cross_entropy,
+    "binary_crossentropy": nn.functional.binary_cross_entropy_with_logits,
+}
+# foreach and fused were tried where they exist: fused Adam is the fastest, for the others the default is.
+OPTIMIZERS = {
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=1e-3, alpha=0.9, eps=1e-7),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3, eps=1e-7, fused=True),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+}
+
+
+class Clock:
+    """As clock.mjs has it."""
+
+    def __init__(self, seconds):
+        self.seconds, self.began, self.warmup, self.ticks, self.cpu = seconds, time.perf_counter(), 0, [], None
+
+    def tick(self):
+        now = time.perf_counter()
+        if self.cpu is None:
+            self.warmup += 1
+            if self.warmup < 2 or now - self.began < 0.1 * self.seconds:
+                return False
+            self.cpu = cpu_seconds()
+        self.ticks.append(now)
+        if len(self.ticks) <= 6 or now - self.ticks[0] < self.seconds:
+            return False
+        self.used = cpu_seconds() - self.cpu
+        return self.used >= self.seconds
+
+    def summary(self, batch):
+        times = sorted(b - a for a, b in zip(self.ticks, self.ticks[1:]))
+        quantile = lambda q: rounded(1e3 * times[math.floor(q * (len(times) - 1))])
+        return {
+            "steps": len(times), "samples_per_s": rounded(1e3 * batch / quantile(0.5)), "step_ms_median": quantile(0.5),
+            "step_ms_p10": quantile(0.1), "step_ms_p95": quantile(0.95), "cpu_ms_per_step": rounded(1e3 * self.used / len(times)),
+        }
 
 
 def cpu_seconds():
@@ -114,31 +175,69 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def quantile_ms(times, q):
-    return rounded(times[max(0, math.ceil(q * len(times)) - 1)] * 1000)
-
-
 def rounded(value):
     return float(f"{value:.5g}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("workload", nargs="*", help="mlp, tiny; both when none is named")
-    parser.add_argument("--json", help="write the lines to this file too")
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="Fashion-MNIST's IDX .gz files")
-    options = parser.parse_args()
-    for name in options.workload:
-        if name not in WORKLOADS:
-            parser.error(f'unknown workload "{name}" - expected {" or ".join(WORKLOADS)}')
-    lines = []
-    for name in options.workload or WORKLOADS:
-        lines.append(json.dumps(run(name, options.data), separators=(",", ":")))
-        print(lines[-1], flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            file.write("".join(line + "\n" for line in lines))
+def batches(samples, batch):
+    while True:
+        order = torch.randperm(samples)
+        yield from (order[i:i + batch] for i in range(0, samples - batch + 1, batch))
+
+
+def train(model, x, y, definition, clock):
+    loss_of, optimizer = LOSSES[definition["loss"]], OPTIMIZERS[definition["optimizer"]](model.parameters())
+    losses, batch, classes = {}, definition["batch"], definition["loss"].startswith("sparse")
+    per_epoch = len(x) // batch
+    for step, rows in enumerate(batches(len(x), batch)):
+        if step % per_epoch == 0:
+            total, correct = torch.zeros(()), torch.zeros((), dtype=torch.long)
+        target = y[rows]
+        output = model(x[rows])
+        loss = loss_of(output, target)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+        if classes:
+            correct += (output.detach().argmax(1) == target).sum()
+        done = clock.tick()
+        if step + 1 >= 8 and (step + 1) & step == 0:
+            losses[step + 1] = rounded(float(total) / (step % per_epoch + 1))
+        if done:
+            return losses
+
+
+def predict(model, x, batch, clock):
+    model.eval()
+    with torch.inference_mode():
+        while True:
+            torch.cat([model(rows) for rows in x.split(batch)]).softmax(1)
+            if clock.tick():
+                return {}
+
+
+def main(name, seed, seconds, threads):
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    torch.manual_seed(seed)
+    with open(os.path.join(HERE, "..", "workloads.json")) as file:
+        definitions = json.load(file)
+    images = definitions[name].get("images")
+    definition = definitions[definitions[name].get("predict", name)]
+    x, y = {"fashion_mnist": fashion_mnist, "spirals": spirals}[definition["data"]](images or 60000)
+    model = nn.Sequential(*network(definition["input"], definition["layers"]))
+    x = x.reshape(-1, *definition["input"])
+    if len(definition["input"]) == 3:
+        x = x.permute(0, 3, 1, 2)  # one channel: the same bytes
+    clock = Clock(seconds)
+    losses = predict(model, x, definition["batch"], clock) if images else train(model, x, y, definition, clock)
+    print(json.dumps({
+        "target": "pytorch", "workload": name, "threads": threads, "batch": definition["batch"],
+        "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad), **clock.summary(images or definition["batch"]),
+        "losses": losses, "version": torch.__version__,
+    }))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))

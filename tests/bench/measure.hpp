@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <etude/etude.hpp>
+
+/// The value below which a share q of them lies.
+double quantile(std::vector<double> values, double q);
+
+/// Notes the time and the allocations of every step, from the end of the one before; its memory is there before the
+/// first. And the epoch's mean loss at steps 8, 16, 32, …, counted from 1: what targets are compared by.
+class Stopwatch : public etude::Callback {
+ public:
+  /// `warm_up` of the steps are not noted.
+  Stopwatch(std::int64_t steps, std::int64_t warm_up);
+
+  void on_train_batch_end(std::int64_t, etude::Logs& logs) override;
+
+  /// Of all steps noted.
+  double cpu_per_step() const { return (cpu_end_ - cpu_) / static_cast<double>(laps.size()); }
+  /// How long the first step took, its trace and its compilation included.
+  double first() const { return first_; }
+  std::vector<double> laps, allocated;
+  std::vector<std::pair<std::int64_t, double>> losses;
+
+ private:
+  void note(double now, std::size_t count);
+
+  std::int64_t step_ = 0, steps_, warm_up_;
+  double began_, last_ = 0, cpu_ = 0, cpu_end_ = 0, first_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// The bar that fit shows by default, drawn but not printed: the output is JSON lines.
+class QuietBar : public etude::ProgbarLogger {
+ public:
+  QuietBar() : ProgbarLogger([](std::string_view) {}) {}
+  void set_params(const etude::CallbackParams& params) override;
+};

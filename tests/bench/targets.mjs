@@ -1,0 +1,63 @@
+// What runs a workload: Étude's builds and its peers, each a process of its own that prints a JSON line.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const path = (name) => fileURLToPath(new URL(name, import.meta.url));
+const node = process.execPath;
+// Relaxed SIMD is behind a flag in Node 20.
+const relaxed = Number(process.versions.node.split('.')[0]) < 22 ? ['--experimental-wasm-relaxed-simd'] : [];
+const python = process.env.ETUDE_PYTHON ?? 'python3';
+
+const trained = ['mlp', 'cnn', 'cnn2', 'tiny', 'lstm', 'attn'];
+const predicted = ['predict-mlp', 'predict-cnn2'];
+const all = [...trained, 'big', ...predicted];
+
+/** A build of ours: `preset` is what ./dev build makes. */
+const etude = (preset, threads, workloads, start) => ({ preset, threads, workloads, start: (name, { seed }) => [...start, '--threads', threads, '--seed', seed, name] });
+const built = (preset) => path(`../../${process.env.ETUDE_BUILD_RELEASE && preset === 'release' ? process.env.ETUDE_BUILD_RELEASE : `build/${preset}`}/tests/bench/etude_bench`);
+const native = (threads) => etude('release', threads, all, [built('release')]);
+const wasm = (preset, threads, flags = []) => etude(preset, threads, [...trained, ...predicted], [node, ...flags, `${built(preset)}.js`]);
+
+const npm = (name, packageName, workloads, flags = [], cannot = []) => ({
+  peer: true,
+  threads: 1,
+  workloads,
+  cannot,
+  missing: () => !existsSync(path(`peers/node_modules/${packageName}`)) && `npm package ${packageName} - run "npm ci" in tests/bench/peers`,
+  start: (workload, { seed, seconds }) => [node, ...flags, path('peers/train.mjs'), name, workload, seed, seconds],
+});
+const pytorch = (threads) => ({
+  peer: true,
+  threads,
+  workloads: all,
+  missing: () => spawnSync(python, ['-c', 'import torch']).status !== 0 && `Python package torch - run "./dev setup pytorch", or set ETUDE_PYTHON to a python that has it`,
+  start: (workload, { seed, seconds }) => [python, path('peers/pytorch.py'), workload, seed, seconds, threads],
+});
+
+/** By name; in the order in which tables show them. `cannot`: workloads known to fail, which is tried nevertheless. */
+export const targets = {
+  native: native(1),
+  'native, 2 threads': native(2),
+  wasm: wasm('wasm', 1),
+  'wasm-relaxed': wasm('wasm-relaxed', 1, relaxed),
+  pytorch: pytorch(1),
+  'pytorch, 2 threads': pytorch(2),
+  'tfjs-wasm': npm('tfjs-wasm', '@tensorflow/tfjs-backend-wasm', [...trained, ...predicted], [], ['cnn', 'cnn2']),
+  'jax-js-wasm': npm('jax-js-wasm', '@jax-js/jax', trained, relaxed),
+};
+
+/** The line that a target prints for a workload, or { failed }. */
+export function measure(target, workload, options) {
+  const [command, ...words] = targets[target].start(workload, options).map(String);
+  const { status, signal, stdout, stderr, error } = spawnSync(command, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 26 });
+  const line = stdout?.split('\n').find((text) => text.startsWith('{'));
+  if (status === 0 && line) return { ...JSON.parse(line), target };
+  return { target, workload, failed: stderr?.trim().split('\n').at(-1) || `ended with ${error?.message ?? signal ?? status}` };
+}
+
+/** What this processor can do: { peak_gflops, gbytes_per_s }. */
+export const measurePeak = () => JSON.parse(spawnSync(built('release'), ['peak'], { encoding: 'utf8' }).stdout);
+
+/** The workloads that our builds have. */
+export const ownWorkloads = () => spawnSync(built('release'), ['list'], { encoding: 'utf8' }).stdout.trim().split('\n');
