@@ -444,7 +444,10 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
 /// Copies the parts that do not lie in the whole yet.
 Elementwise Lowering::emit_concatenate(const Node& node, const Operand& out) {
   const instruction::Lane lane = instruction::lane_of(node.dtype);
-  Elementwise result{Program{{lane}, {}, {}, {0}, 1}, {}};
+  Elementwise result;
+  result.program.inputs = {{lane}};
+  result.program.outputs = {{0}};
+  result.program.registers = 1;
   const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(node.op).axis);
   std::int64_t offset = 0;
   for (NodeId input : node.inputs) {
