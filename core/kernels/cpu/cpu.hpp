@@ -20,6 +20,9 @@ class Cpu : public Device {
   std::string_view isa() const { return kernels_.isa; }
   std::shared_ptr<Storage> allocate(std::size_t bytes) override { return std::make_shared<Storage>(bytes); }
   std::size_t workspace(const instruction::Gemm&) const override;
+  std::size_t workspace(const instruction::Convolution&) const override;
+  std::size_t workspace(const instruction::ConvolutionInput&) const override;
+  std::size_t workspace(const instruction::ConvolutionFilter&) const override;
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;

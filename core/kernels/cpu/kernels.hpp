@@ -4,6 +4,7 @@
 #include <span>
 
 #include "etude/execution/instruction.hpp"
+#include "etude/kernels/cpu/convolution.hpp"
 #include "etude/kernels/cpu/gemm.hpp"
 
 namespace etude::cpu {
@@ -13,8 +14,16 @@ using ElementwiseKernel = void (*)(void* out, const void* a, const void* b, cons
 
 /// The kernels of one float type. Matrices are row-major and contiguous.
 template <class T> struct FloatKernels {
+  int lanes;  ///< elements of a register
   void (*gemm)(const GemmArguments<T>&, const Workers&);
   std::int64_t (*gemm_workspace)(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers);
+  void (*convolve)(const ConvolutionArguments<T>&, const Workers&);
+  void (*convolve_input)(const ConvolutionArguments<T>&, const Workers&);
+  void (*convolve_filter)(const ConvolutionArguments<T>&, const Workers&);
+  std::int64_t (*convolve_workspace)(const ConvolutionArguments<T>&, int workers);
+  std::int64_t (*convolve_input_workspace)(const ConvolutionArguments<T>&, int workers);
+  std::int64_t (*convolve_filter_workspace)(const ConvolutionArguments<T>&, int workers);
+  void (*max_pool)(const PoolArguments<T>&, std::ptrdiff_t begin, std::ptrdiff_t end);
   /// in [count, inner] -> out columns [begin, end): each the sum, or largest, of its column, from the first row to the
   /// last.
   void (*sum_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,

@@ -148,6 +148,25 @@ template <class T>
 #endif
 }
 
+/// `lanes` bytes as numbers.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> load_bytes(const std::uint8_t* source) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source))));
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(source))));
+#elif defined(__wasm_simd128__)
+  if constexpr (sizeof(T) == 4)
+    return wasm_f32x4_convert_i32x4(
+        wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(source))));
+#endif
+  alignas(register_bytes) T buffer[lanes<T>];
+  for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) buffer[i] = static_cast<T>(source[i]);
+  return Vec<T>::load_aligned(buffer);
+}
+
 /// Transposes the square of `lanes` registers in place.
 template <class T>
 [[gnu::always_inline]] inline void transpose(Vec<T> (&square)[static_cast<std::size_t>(lanes<T>)]) {

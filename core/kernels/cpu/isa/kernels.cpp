@@ -1,5 +1,7 @@
 #include "etude/kernels/cpu/kernels.hpp"
 
+#include "etude/kernels/cpu/simd.hpp"
+
 #define ETUDE_STRING_(name) #name
 #define ETUDE_STRING(name) ETUDE_STRING_(name)
 
@@ -7,8 +9,16 @@ namespace etude::cpu::ETUDE_ISA {
 namespace {
 
 template <class T> void fill(FloatKernels<T>& kernels) {
+  kernels.lanes = static_cast<int>(lanes<T>);
   kernels.gemm = [](const GemmArguments<T>& arguments, const Workers& workers) { gemm(arguments, workers); };
   kernels.gemm_workspace = &gemm_workspace<T>;
+  kernels.convolve = &convolve<T>;
+  kernels.convolve_input = &convolve_input<T>;
+  kernels.convolve_filter = &convolve_filter<T>;
+  kernels.convolve_workspace = &convolve_workspace<T>;
+  kernels.convolve_input_workspace = &convolve_input_workspace<T>;
+  kernels.convolve_filter_workspace = &convolve_filter_workspace<T>;
+  kernels.max_pool = &max_pool<T>;
   fill_reductions(kernels);
   fill_rows(kernels);
 }

@@ -1,0 +1,130 @@
+#include "etude/kernels/cpu/convolution.hpp"
+
+#include "etude/kernels/cpu/cpu.hpp"
+#include "etude/kernels/cpu/launch.hpp"
+#include "etude/kernels/cpu/program_runner.hpp"
+
+namespace etude {
+
+using cpu::at;
+using cpu::ConvolutionArguments;
+using cpu::GradientMethod;
+using cpu::Workers;
+using instruction::Convolution;
+using instruction::ConvolutionFilter;
+using instruction::ConvolutionInput;
+using instruction::ConvolutionShape;
+using instruction::Elementwise;
+using instruction::Pooling;
+
+namespace {
+
+template <class T> ConvolutionArguments<T> arguments_of(const ConvolutionShape& s,
+                                                        const std::optional<Pooling>& pooling, int lanes) {
+  const auto index = [](std::int64_t value) { return static_cast<std::ptrdiff_t>(value); };
+  ConvolutionArguments<T> a{};
+  a.batch = index(s.batch);
+  a.height = index(s.height);
+  a.width = index(s.width);
+  a.channels = index(s.channels);
+  a.rows = index(s.rows);
+  a.columns = index(s.columns);
+  a.filters = index(s.filters);
+  a.groups = index(s.groups);
+  a.kernel_height = index(s.window.extent[0]);
+  a.kernel_width = index(s.window.extent[1]);
+  a.stride_y = index(s.window.strides[0]);
+  a.stride_x = index(s.window.strides[1]);
+  a.dilation_y = index(s.window.dilation[0]);
+  a.dilation_x = index(s.window.dilation[1]);
+  a.before_y = index(s.window.before[0]);
+  a.before_x = index(s.window.before[1]);
+  if (pooling) {
+    a.pooled = true;
+    a.pooled_rows = index(pooling->rows);
+    a.pooled_columns = index(pooling->columns);
+    a.pool_height = index(pooling->window.extent[0]);
+    a.pool_width = index(pooling->window.extent[1]);
+    a.pool_stride_y = index(pooling->window.strides[0]);
+    a.pool_stride_x = index(pooling->window.strides[1]);
+    a.pool_before_y = index(pooling->window.before[0]);
+    a.pool_before_x = index(pooling->window.before[1]);
+    a.method = cpu::gradient_method(s, *pooling, lanes);
+  }
+  return a;
+}
+
+/// What runs an instruction, and what tells its workspace.
+template <class T> auto kernel_of(const cpu::FloatKernels<T>& kernels, const Convolution&) {
+  return std::pair{kernels.convolve, kernels.convolve_workspace};
+}
+template <class T> auto kernel_of(const cpu::FloatKernels<T>& kernels, const ConvolutionInput&) {
+  return std::pair{kernels.convolve_input, kernels.convolve_input_workspace};
+}
+template <class T> auto kernel_of(const cpu::FloatKernels<T>& kernels, const ConvolutionFilter&) {
+  return std::pair{kernels.convolve_filter, kernels.convolve_filter_workspace};
+}
+
+template <class I> std::size_t workspace_of(const cpu::Kernels& kernels, const I& instruction) {
+  std::size_t bytes = 0;
+  cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
+    const auto& of_type = cpu::float_kernels<T>(kernels);
+    const auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.lanes);
+    bytes = static_cast<std::size_t>(kernel_of(of_type, instruction).second(arguments, cpu::workers().count));
+  });
+  return bytes;
+}
+
+template <class I> void run_convolution(const cpu::Kernels& kernels, const I& instruction, Addresses addresses) {
+  struct Epilogue {
+    const cpu::Kernels& kernels;
+    const Elementwise* program;
+    std::int64_t columns;
+    Addresses addresses;
+  } epilogue{kernels, instruction.epilogue ? &*instruction.epilogue : nullptr, 0, addresses};
+  cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
+    const auto& of_type = cpu::float_kernels<T>(kernels);
+    auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.lanes);
+    if constexpr (requires { instruction.x; }) arguments.x = at<const T>(addresses, instruction.x);
+    if constexpr (requires { instruction.kernel; }) arguments.kernel = at<const T>(addresses, instruction.kernel);
+    if constexpr (requires { instruction.dy; }) arguments.dy = at<const T>(addresses, instruction.dy);
+    arguments.out = at<T>(addresses, instruction.out);
+    arguments.index = at<std::uint8_t>(addresses, instruction.index);
+    arguments.workspace = at<void>(addresses, instruction.workspace);
+    if (epilogue.program) {
+      epilogue.columns = std::is_same_v<I, ConvolutionInput> ? instruction.shape.channels : instruction.shape.filters;
+      arguments.context = &epilogue;
+      arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
+        const Epilogue& e = *static_cast<Epilogue*>(context);
+        cpu::run_program(e.kernels, e.program->program, e.program->segments.front(), begin * e.columns, end * e.columns,
+                         e.addresses);
+      };
+    }
+    // There may be more threads now than when the plan was made.
+    Workers all = cpu::workers();
+    const auto [run, workspace] = kernel_of(of_type, instruction);
+    while (all.count > 1 && static_cast<std::size_t>(workspace(arguments, all.count)) > instruction.workspace_bytes)
+      --all.count;
+    run(arguments, all);
+  });
+}
+
+}  // namespace
+
+std::size_t Cpu::workspace(const Convolution& i) const { return workspace_of(kernels_, i); }
+std::size_t Cpu::workspace(const ConvolutionInput& i) const { return workspace_of(kernels_, i); }
+std::size_t Cpu::workspace(const ConvolutionFilter& i) const { return workspace_of(kernels_, i); }
+void Cpu::run(const Convolution& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
+void Cpu::run(const ConvolutionInput& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
+void Cpu::run(const ConvolutionFilter& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
+
+/// A pass over what is not 0 costs two to four times as much per element as a product of matrices, and needs whole
+/// registers; it wins where at most one element in four can be other than 0.
+GradientMethod cpu::gradient_method(const ConvolutionShape& s, const Pooling& pooling, int lanes) {
+  const std::int64_t row = s.window.extent[1] * s.channels;
+  const bool rows_of_registers = s.groups == 1 && s.window.dilation[1] == 1 && row % lanes == 0 && row >= 4 * lanes;
+  const std::int64_t cells = pooling.window.strides[0] * pooling.window.strides[1];
+  return rows_of_registers && cells >= 4 ? GradientMethod::sparse : GradientMethod::dense;
+}
+
+}  // namespace etude

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "etude/execution/instruction.hpp"
+#include "etude/kernels/cpu/gemm.hpp"
+
+namespace etude::cpu {
+
+/// How a gradient of a convolution goes through dy. Each adds the same terms in the same order, but for zeros.
+enum class GradientMethod : std::uint8_t {
+  dense,   ///< every element, as a matrix product
+  sparse,  ///< only elements that are not 0: of a gradient that was pooled there is one in each window, or none
+};
+
+/// One convolution, or one of its transposes; everything contiguous, T = float or double. Plain numbers only: the
+/// kernels are compiled once per instruction set, and may share no inline function with anybody.
+template <class T> struct ConvolutionArguments {
+  /// x [batch, height, width, channels], y [batch, rows, columns, filters], kernel [kernel_height, kernel_width,
+  /// channels / groups, filters]. Output (i, j) sees the inputs (i · stride_y - before_y + u · dilation_y, ..).
+  std::ptrdiff_t batch, height, width, channels, rows, columns, filters, groups;
+  std::ptrdiff_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
+  /// Whether y is pooled by windows that do not overlap, to [batch, pooled_rows, pooled_columns, filters].
+  bool pooled;
+  std::ptrdiff_t pooled_rows, pooled_columns;
+  std::ptrdiff_t pool_height, pool_width, pool_stride_y, pool_stride_x, pool_before_y, pool_before_x;
+  GradientMethod method;
+
+  const T *x, *kernel, *dy;
+  /// y, pooled or not; dx; dkernel.
+  T* out;
+  /// Which cell of its window each pooled element is: written by the convolution unless null, read by its transposes.
+  std::uint8_t* index;
+  /// As many bytes as the kernel's workspace function says for workers.count, 64-byte aligned.
+  void* workspace;
+  /// The epilogue: called exactly once for every row of `out` [rows, last axis], in blocks [begin, end), on the thread
+  /// that finished them and while they are in cache. May be null.
+  void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
+  void* context;
+};
+
+/// A max pooling alone: x [batch, height, width, channels], out and index [batch, rows, columns, channels].
+template <class T> struct PoolArguments {
+  std::ptrdiff_t batch, height, width, channels, rows, columns;
+  std::ptrdiff_t pool_height, pool_width, stride_y, stride_x, before_y, before_x;
+  const T* x;
+  T* out;                      ///< may be null
+  std::uint8_t* index_byte;    ///< may be null
+  std::int32_t* index_number;  ///< may be null
+};
+
+/// The choice for a shape whose gradient comes pooled. `lanes`: elements of a register.
+GradientMethod gradient_method(const instruction::ConvolutionShape& shape, const instruction::Pooling& pooling,
+                               int lanes);
+
+}  // namespace etude::cpu
+
+#ifdef ETUDE_ISA
+namespace etude::cpu::ETUDE_ISA {
+
+// Every element of a result is a sum in an order that depends on the shape alone: the bits are the same for any number
+// of workers, and whether dy comes pooled or not.
+template <class T> void convolve(const ConvolutionArguments<T>& arguments, const Workers& workers);
+template <class T> void convolve_input(const ConvolutionArguments<T>& arguments, const Workers& workers);
+template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments, const Workers& workers);
+/// Bytes of workspace that they want.
+template <class T> std::int64_t convolve_workspace(const ConvolutionArguments<T>& arguments, int workers);
+template <class T> std::int64_t convolve_input_workspace(const ConvolutionArguments<T>& arguments, int workers);
+template <class T> std::int64_t convolve_filter_workspace(const ConvolutionArguments<T>& arguments, int workers);
+
+/// Rows [begin, end) of all batch · rows.
+template <class T> void max_pool(const PoolArguments<T>& arguments, std::ptrdiff_t begin, std::ptrdiff_t end);
+
+}  // namespace etude::cpu::ETUDE_ISA
+#endif

@@ -1,0 +1,202 @@
+#include "etude/kernels/cpu/convolution.hpp"
+
+#include "etude/kernels/cpu/isa/convolution_parts.hpp"
+#include "etude/kernels/cpu/isa/gather_tile.hpp"
+#include "etude/kernels/cpu/isa/pooling.hpp"
+#include "etude/kernels/cpu/isa/workspace.hpp"
+
+// The convolution as a matrix product whose left operand is gathered from the image: pixels · cells. A band of rows is
+// computed at a time, and pooled and finished while it is in the first-level cache.
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+/// Bytes of y that are computed before they are pooled or handed to the epilogue.
+constexpr Index band_bytes = 16384;
+/// Depth up to which a window is pooled in registers: deeper sums want larger tiles than a window has cells.
+constexpr Index shallow_depth = 32;
+
+template <class T> struct Forward {
+  const ConvolutionArguments<T>& g;
+  Index parts;
+  // Of the result: its rows and columns, and how many pixels of y each of its rows is made of.
+  Index result_rows, result_columns, row_pixels;
+  Index band, bands;  // rows of the result that are computed at a time
+  Index depth, columns, panel_distance, group_distance;
+  bool in_registers;  // each window is pooled in the tile that computes it
+  PaddedImage<T> padding;
+  T* panels;
+  Index* offsets;
+
+  /// What a part has for itself.
+  struct Own {
+    T *image, *buffer, *which;
+    const T** rows;
+  };
+  Own own[max_parts];
+
+  Forward(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
+      : g(arguments), padding(arguments) {
+    result_rows = g.pooled ? g.pooled_rows : g.rows;
+    result_columns = g.pooled ? g.pooled_columns : g.columns;
+    row_pixels = g.pooled ? result_columns * g.pool_height * g.pool_width : result_columns;
+    const Index row_bytes = row_pixels * g.filters * static_cast<Index>(sizeof(T));
+    band = larger(smaller(band_bytes / larger(row_bytes, 1), result_rows), 1);
+    bands = quotient_up(result_rows, band);
+    band = quotient_up(result_rows, bands);
+    bands = quotient_up(result_rows, band);
+    parts = parts_of(
+        g.batch * bands,
+        g.batch * g.rows * g.columns * g.kernel_height * g.kernel_width * (g.channels / g.groups) * g.filters, workers);
+    depth = g.kernel_height * g.kernel_width * (g.channels / g.groups);
+    columns = g.filters / g.groups;
+    panel_distance = depth * tile_width<T>;
+    group_distance = quotient_up(columns, tile_width<T>) * panel_distance;
+    const Index cells = g.pool_height * g.pool_width;
+    in_registers = g.pooled && depth <= shallow_depth && cells <= tile_rows && cells > 1 && g.groups == 1 &&
+                   columns % lanes<T> == 0 && g.pool_before_y == 0 && g.pool_before_x == 0 &&
+                   (g.pooled_rows - 1) * g.pool_stride_y + g.pool_height <= g.rows &&
+                   (g.pooled_columns - 1) * g.pool_stride_x + g.pool_width <= g.columns;
+    panels = workspace.take<T>(g.groups * group_distance);
+    offsets = workspace.take<Index>(depth);
+    for (Index part = 0; part < parts; ++part) {
+      Own& mine = own[part];
+      mine.image = workspace.take<T>(padding.elements());
+      mine.rows = workspace.take<const T*>(band * row_pixels);
+      if (!g.pooled) continue;
+      mine.buffer = workspace.take<T>(band * row_pixels * g.filters);
+      mine.which = workspace.take<T>(g.pooled_columns * g.filters);
+    }
+  }
+
+  void prepare() {
+    for (Index group = 0; group < g.groups; ++group)
+      pack_b(Operand<T>{g.kernel + group * columns, g.filters, 1}, depth, columns, panels + group * group_distance);
+    Index* next = offsets;
+    const Index channels = g.channels / g.groups;
+    for (Index u = 0; u < g.kernel_height; ++u)
+      for (Index v = 0; v < g.kernel_width; ++v)
+        for (Index c = 0; c < channels; ++c)
+          *next++ =
+              ((u * g.dilation_y * padding.width + v * g.dilation_x) * g.channels + c) * static_cast<Index>(sizeof(T));
+  }
+
+  static void run(void* context, int part) {
+    Forward& job = *static_cast<Forward*>(context);
+    const Index units = job.g.batch * job.bands;
+    Index copied = -1;
+    for (Index unit = units * part / job.parts; unit < units * (part + 1) / job.parts; ++unit) {
+      const Index image = unit / job.bands, first = unit % job.bands * job.band;
+      const Index count = smaller(job.band, job.result_rows - first);
+      const T* x = job.g.x + image * job.g.height * job.g.width * job.g.channels;
+      if (job.padding.needed) {
+        if (copied != image) job.padding.copy(x, job.own[part].image);
+        copied = image;
+        x = job.own[part].image;
+      }
+      const Index row = image * job.result_rows + first;
+      if (job.in_registers)
+        for (Index p = 0; p < count; ++p) job.pooled_in_registers(x, first + p, row + p, job.own[part]);
+      else if (job.g.pooled)
+        job.pooled(x, first, count, row, job.own[part]);
+      else
+        job.plain(x, first, count, row, job.own[part]);
+      if (job.g.rows_done) job.g.rows_done(job.g.context, row * job.result_columns, (row + count) * job.result_columns);
+    }
+  }
+
+  const T* pixel(const T* x, Index i, Index j) const {
+    return x + (i * g.stride_y * padding.width + j * g.stride_x) * g.channels;
+  }
+
+  void multiply(Index pixels, const T** rows, T* y) const {
+    for (Index group = 0; group < g.groups; ++group) {
+      gather_multiply(rows, pixels, offsets, depth, panels + group * group_distance, panel_distance, columns,
+                      y + group * columns, g.filters, false);
+      for (Index i = 0; i < pixels && group + 1 < g.groups; ++i) rows[i] += g.channels / g.groups;
+    }
+  }
+
+  void plain(const T* x, Index first, Index count, Index row, const Own& mine) const {
+    const T** next = mine.rows;
+    for (Index i = first; i < first + count; ++i)
+      for (Index j = 0; j < g.columns; ++j) *next++ = pixel(x, i, j);
+    multiply(next - mine.rows, mine.rows, g.out + row * result_columns * g.filters);
+  }
+
+  /// Cells of y outside it are computed as its nearest ones and not looked at.
+  void pooled(const T* x, Index first, Index count, Index row, const Own& mine) const {
+    const T** next = mine.rows;
+    for (Index p = first; p < first + count; ++p)
+      for (Index i = 0; i < g.pool_height; ++i) {
+        const Index y = larger(smaller(p * g.pool_stride_y - g.pool_before_y + i, g.rows - 1), 0);
+        for (Index q = 0; q < g.pooled_columns; ++q)
+          for (Index j = 0; j < g.pool_width; ++j)
+            *next++ = pixel(x, y, larger(smaller(q * g.pool_stride_x - g.pool_before_x + j, g.columns - 1), 0));
+      }
+    multiply(next - mine.rows, mine.rows, mine.buffer);
+    for (Index p = 0; p < count; ++p) {
+      const Index at = (row + p) * g.pooled_columns * g.filters;
+      for (Index q = 0; q < g.pooled_columns; ++q) pool(p, first + p, q, g.out + at + q * g.filters, mine);
+      if (g.index) to_index(mine.which, g.pooled_columns * g.filters, g.index + at);
+    }
+  }
+
+  /// A row of windows, each of them computed and pooled in one tile.
+  void pooled_in_registers(const T* x, Index pooled_row, Index row, const Own& mine) const {
+    const Index cells = g.pool_height * g.pool_width, at = row * g.pooled_columns * g.filters;
+    const T **rows = mine.rows, **next = rows;
+    for (Index i = 0; i < g.pool_height; ++i)
+      for (Index j = 0; j < g.pool_width; ++j) *next++ = pixel(x, pooled_row * g.pool_stride_y + i, j);
+    const Index step = g.pool_stride_x * g.stride_x * g.channels, count = g.pooled_columns * cells;
+    for (Index n = cells; n < count; ++n) rows[n] = rows[n - cells] + step;
+    for (Index j = 0; j < columns; j += tile_width<T>) {
+      const auto tile = largest_tiles<T>.of[cells - 1][smaller(columns - j, tile_width<T>) / lanes<T> - 1];
+      for (Index q = 0; q < g.pooled_columns; ++q)
+        tile({mine.rows + q * cells, offsets, depth, panels + j / tile_width<T> * panel_distance,
+              g.out + at + q * g.filters + j, 0, false},
+             mine.which + q * g.filters + j);
+    }
+    if (g.index) to_index(mine.which, g.pooled_columns * g.filters, g.index + at);
+  }
+
+  /// One window of the band's row p, which is row `pooled_row` of the image.
+  void pool(Index p, Index pooled_row, Index q, T* out, const Own& mine) const {
+    const Index y = pooled_row * g.pool_stride_y - g.pool_before_y, x = q * g.pool_stride_x - g.pool_before_x;
+    const Index line = g.pooled_columns * g.pool_width;
+    PoolCells<T> cells{mine.buffer + (p * g.pool_height * line + q * g.pool_width) * g.filters,
+                       line * g.filters,
+                       g.filters,
+                       g.pool_width,
+                       0,
+                       0,
+                       0,
+                       0};
+    cells.clip(y, x, g.rows, g.columns, g.pool_height);
+    pool_cells(cells, g.filters, out, mine.which + q * g.filters);
+  }
+};
+
+}  // namespace
+
+template <class T> void convolve(const ConvolutionArguments<T>& arguments, const Workers& workers) {
+  Workspace workspace(arguments.workspace);
+  Forward<T> job(arguments, workers.count, workspace);
+  job.prepare();
+  fan_out(workers, job.parts, Forward<T>::run, &job);
+}
+
+template <class T> std::int64_t convolve_workspace(const ConvolutionArguments<T>& arguments, int workers) {
+  Workspace workspace(nullptr);
+  const Forward<T> job(arguments, workers, workspace);
+  return workspace.used();
+}
+
+template void convolve(const ConvolutionArguments<float>&, const Workers&);
+template std::int64_t convolve_workspace(const ConvolutionArguments<float>&, int);
+#ifdef ETUDE_FLOAT64
+template void convolve(const ConvolutionArguments<double>&, const Workers&);
+template std::int64_t convolve_workspace(const ConvolutionArguments<double>&, int);
+#endif
+
+}  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,183 @@
+#include "etude/kernels/cpu/isa/convolution_sparse.hpp"
+#include "etude/kernels/cpu/isa/gather_tile.hpp"
+#include "etude/kernels/cpu/isa/unpooling.hpp"
+#include "etude/kernels/cpu/isa/workspace.hpp"
+
+// The convolution's transpose in the kernel: rows are the kernel's cells and channels, the depth is the pixels of all
+// images in order. Parts share the kernel out, not the images, so that each element is one sum in one order.
+
+namespace etude::cpu::ETUDE_ISA {
+namespace {
+
+/// sums [Count registers] += the sum over n < count of value[n] · x[offset[n] ..].
+template <class T, int Count>
+[[gnu::noinline]] void add_weighted_pieces(const Index* offset, const T* value, Index count, const T* x, T* sums) {
+  Vec<T> sum[Count];
+  unroll<Count>([&](auto v) { sum[v] = load(sums + v * lanes<T>); });
+  for (Index n = 0; n < count; ++n) {
+    const T* piece = x + offset[n];
+    const Vec<T> factor = broadcast(value[n]);
+    unroll<Count>([&](auto v) { sum[v] = madd(load(piece + v * lanes<T>), factor, sum[v]); });
+  }
+  unroll<Count>([&](auto v) { store(sums + v * lanes<T>, sum[v]); });
+}
+
+template <class T> struct AddWeightedPieces {
+  void (*of[sparse_vectors])(const Index*, const T*, Index, const T*, T*);
+  constexpr AddWeightedPieces() : of{} { fill<sparse_vectors>(); }
+  template <int Count> constexpr void fill() {
+    of[Count - 1] = add_weighted_pieces<T, Count>;
+    if constexpr (Count > 1) fill<Count - 1>();
+  }
+};
+template <class T> constexpr AddWeightedPieces<T> add_weighted_pieces_of;
+
+template <class T> struct Filter {
+  const ConvolutionArguments<T>& g;
+  Index parts, channels, filters;  // of a group
+  Index cells, pixels;             // rows of dkernel; of y
+  Index panel_count, blocks;       // panels of all groups, and what each is cut into by rows
+  bool sparse;
+  PaddedImage<T> padding;
+  Index *offsets, *cell_offsets;  // of pixels, in bytes; of the cells and their channels, in elements
+  T* transposed;                  // dkernel as [filters][cells], if sparse
+  struct Own {
+    T *image, *panel;
+    const T** rows;
+    EntriesOfFilters<T> entries;
+  };
+  Own own[max_parts];
+
+  Filter(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
+      : g(arguments), padding(arguments) {
+    channels = g.channels / g.groups;
+    filters = g.filters / g.groups;
+    cells = g.kernel_height * g.kernel_width * channels;
+    pixels = g.rows * g.columns;
+    sparse = g.method == GradientMethod::sparse;
+    panel_count = quotient_up(filters, tile_width<T>) * g.groups;
+    parts = parts_of(sparse ? g.filters : panel_count * quotient_up(cells, tile_rows),
+                     g.batch * pixels * cells * g.filters, workers);
+    blocks = panel_count % parts == 0 ? 1 : smaller(parts, quotient_up(cells, tile_rows));
+    offsets = workspace.take<Index>(pixels);
+    cell_offsets = workspace.take<Index>(cells);
+    transposed = workspace.take<T>(sparse ? cells * g.filters : 0);
+    for (Index part = 0; part < parts; ++part) {
+      Own& mine = own[part];
+      mine.image = workspace.take<T>(padding.elements());
+      if (sparse) {
+        mine.entries = EntriesOfFilters<T>(g, workspace);
+        continue;
+      }
+      mine.panel = workspace.take<T>(pixels * tile_width<T>);
+      mine.rows = workspace.take<const T*>(cells);
+    }
+  }
+
+  void prepare() {
+    for (Index i = 0; i < g.rows; ++i)
+      for (Index j = 0; j < g.columns; ++j)
+        offsets[i * g.columns + j] =
+            (i * g.stride_y * padding.width + j * g.stride_x) * g.channels * static_cast<Index>(sizeof(T));
+    Index* next = cell_offsets;
+    for (Index u = 0; u < g.kernel_height; ++u)
+      for (Index v = 0; v < g.kernel_width; ++v)
+        for (Index c = 0; c < channels; ++c)
+          *next++ = (u * g.dilation_y * padding.width + v * g.dilation_x) * g.channels + c;
+  }
+
+  const T* image_of(Index image, const Own& mine) const {
+    const T* x = g.x + image * g.height * g.width * g.channels;
+    if (!padding.needed) return x;
+    padding.copy(x, mine.image);
+    return mine.image;
+  }
+
+  static void run(void* context, int part) {
+    const Filter& job = *static_cast<const Filter*>(context);
+    const Own& mine = job.own[part];
+    if (job.sparse)
+      return job.add_sparse(job.g.filters * part / job.parts, job.g.filters * (part + 1) / job.parts, mine);
+    const Index units = job.panel_count * job.blocks;
+    for (Index image = 0; image < job.g.batch; ++image) {
+      const T* x = job.image_of(image, mine);
+      Index packed = -1;
+      for (Index unit = units * part / job.parts; unit < units * (part + 1) / job.parts; ++unit) {
+        const Index panel = unit / job.blocks, block = unit % job.blocks;
+        if (packed != panel) job.pack(image, panel, mine);
+        packed = panel;
+        job.add_dense(x, image, panel, block, mine);
+      }
+    }
+    if (job.g.batch == 0) zero_elements(job.g.out, job.cells * job.g.filters);
+  }
+
+  /// A panel of dy: [pixels][tile_width].
+  void pack(Index image, Index panel, const Own& mine) const {
+    const Index each = quotient_up(filters, tile_width<T>);
+    const Index first = panel % each * tile_width<T>, wide = smaller(filters - first, tile_width<T>);
+    const Index begin = panel / each * filters + first;
+    if (!g.pooled)
+      return pack_b(Operand<T>{g.dy + image * pixels * g.filters + begin, g.filters, 1}, pixels, wide, mine.panel);
+    unpool(g, image, begin, begin + wide, mine.panel, tile_width<T>);
+    if (wide < tile_width<T>)
+      for (Index n = 0; n < pixels; ++n)
+        for (Index c = wide; c < tile_width<T>; ++c) mine.panel[n * tile_width<T> + c] = T(0);
+  }
+
+  void add_dense(const T* x, Index image, Index panel, Index block, const Own& mine) const {
+    const Index each = quotient_up(filters, tile_width<T>), group = panel / each;
+    const Index first = panel % each * tile_width<T>, wide = smaller(filters - first, tile_width<T>);
+    const Index units = quotient_up(cells, tile_rows);
+    const Index begin = smaller(units * block / blocks * tile_rows, cells),
+                end = smaller(units * (block + 1) / blocks * tile_rows, cells);
+    for (Index cell = begin; cell < end; ++cell) mine.rows[cell - begin] = x + cell_offsets[cell] + group * channels;
+    gather_multiply(mine.rows, end - begin, offsets, pixels, mine.panel, 0, wide,
+                    g.out + begin * g.filters + group * filters + first, g.filters, image > 0);
+  }
+
+  void add_sparse(Index begin, Index end, const Own& mine) const {
+    constexpr Index most = sparse_vectors * lanes<T>;
+    const Index piece = g.kernel_width * channels, line = padding.width * channels;
+    const EntriesOfFilters<T>& entries = mine.entries;
+    zero_elements(transposed + begin * cells, (end - begin) * cells);
+    for (Index image = 0; image < g.batch; ++image) {
+      const T* x = image_of(image, mine);
+      const Index from = image * g.pooled_rows * g.pooled_columns * g.filters;
+      entries.collect(g, g.dy + from, g.index + from, begin, end, g.stride_y * line, g.stride_x * channels);
+      for (Index u = 0; u < g.kernel_height; ++u)
+        for (Index c = 0; c < piece; c += most) {
+          const auto add = add_weighted_pieces_of<T>.of[smaller(piece - c, most) / lanes<T> - 1];
+          for (Index f = begin; f < end; ++f)
+            add(entries.offset + f * entries.most, entries.value + f * entries.most, entries.count[f],
+                x + u * g.dilation_y * line + c, transposed + f * cells + u * piece + c);
+        }
+    }
+  }
+};
+
+}  // namespace
+
+template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments, const Workers& workers) {
+  Workspace workspace(arguments.workspace);
+  Filter<T> job(arguments, workers.count, workspace);
+  job.prepare();
+  fan_out(workers, job.parts, Filter<T>::run, &job);
+  if (job.sparse) transpose_matrix(job.transposed, arguments.filters, job.cells, arguments.out);
+  if (arguments.rows_done) arguments.rows_done(arguments.context, 0, job.cells);
+}
+
+template <class T> std::int64_t convolve_filter_workspace(const ConvolutionArguments<T>& arguments, int workers) {
+  Workspace workspace(nullptr);
+  const Filter<T> job(arguments, workers, workspace);
+  return workspace.used();
+}
+
+template void convolve_filter(const ConvolutionArguments<float>&, const Workers&);
+template std::int64_t convolve_filter_workspace(const ConvolutionArguments<float>&, int);
+#ifdef ETUDE_FLOAT64
+template void convolve_filter(const ConvolutionArguments<double>&, const Workers&);
+template std::int64_t convolve_filter_workspace(const ConvolutionArguments<double>&, int);
+#endif
+
+}  // namespace etude::cpu::ETUDE_ISA

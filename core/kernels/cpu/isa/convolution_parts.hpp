@@ -1,0 +1,80 @@
+#pragma once
+
+#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/isa/gemm_tile.hpp"
+
+// What a convolution and its transposes share: the padded image, rows of numbers, and the split over workers.
+
+namespace etude::cpu::ETUDE_ISA {
+
+/// Parts that work at the same time, at most.
+inline constexpr Index max_parts = 64;
+
+/// Multiplications that are worth a part of their own.
+inline constexpr Index multiplications_each = 64 * 64 * 16;
+
+inline Index parts_of(Index units, Index multiplications, Index workers) {
+  const Index most = smaller(smaller(workers, units), max_parts);
+  return larger(smaller(most, multiplications / multiplications_each), 1);
+}
+
+inline void fan_out(const Workers& workers, Index parts, void (*task)(void*, int), void* context) {
+  if (parts == 1)
+    task(context, 0);
+  else
+    workers.run(workers.pool, static_cast<int>(parts), task, context);
+}
+
+template <class T> inline void copy_elements(const T* from, Index count, T* to) {
+  Index i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>) store(to + i, load(from + i));
+  if (i < count) store_first(to + i, load_first(from + i, count - i), count - i);
+}
+template <class T> inline void zero_elements(T* to, Index count) {
+  Index i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>) store(to + i, broadcast(T(0)));
+  for (; i < count; ++i) to[i] = T(0);
+}
+/// to[i] += from[i].
+template <class T> inline void add_elements(const T* from, Index count, T* to) {
+  Index i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>) store(to + i, load(to + i) + load(from + i));
+  if (i < count) store_first(to + i, load_first(to + i, count - i) + load_first(from + i, count - i), count - i);
+}
+
+/// An image of x with the zeros around it that the window sees.
+template <class T> struct PaddedImage {
+  Index height, width, channels;  // padded
+  Index from_height, from_width, before_y, before_x;
+  bool needed;
+
+  explicit PaddedImage(const ConvolutionArguments<T>& g)
+      : height((g.rows - 1) * g.stride_y + (g.kernel_height - 1) * g.dilation_y + 1),
+        width((g.columns - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1),
+        channels(g.channels),
+        from_height(g.height),
+        from_width(g.width),
+        before_y(g.before_y),
+        before_x(g.before_x) {
+    needed = before_y > 0 || before_x > 0 || height > from_height || width > from_width;
+    if (!needed) height = from_height, width = from_width;
+  }
+
+  Index elements() const { return needed ? height * width * channels : 0; }
+
+  void copy(const T* image, T* to) const {
+    const Index left = smaller(before_x, width), inside = larger(smaller(from_width, width - left), 0);
+    for (Index y = 0; y < height; ++y, to += width * channels) {
+      const Index from = y - before_y;
+      if (from < 0 || from >= from_height) {
+        zero_elements(to, width * channels);
+        continue;
+      }
+      zero_elements(to, left * channels);
+      copy_elements(image + from * from_width * channels, inside * channels, to + left * channels);
+      zero_elements(to + (left + inside) * channels, (width - left - inside) * channels);
+    }
+  }
+};
+
+}  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "etude/kernels/cpu/isa/gemm_tile.hpp"
+
+namespace etude::cpu::ETUDE_ISA {
+
+/// Hands out pieces of a workspace, one behind the other. Begun at null it counts how much is wanted.
+class Workspace {
+ public:
+  explicit Workspace(void* begin) : begin_(reinterpret_cast<std::uintptr_t>(begin)) {}
+
+  template <class U> [[gnu::always_inline]] U* take(Index count) {
+    U* piece = reinterpret_cast<U*>(begin_ + used_);
+    used_ += (static_cast<std::uintptr_t>(count) * sizeof(U) + 63) / 64 * 64;
+    return piece;
+  }
+  [[gnu::always_inline]] std::int64_t used() const { return static_cast<std::int64_t>(used_); }
+
+ private:
+  std::uintptr_t begin_, used_ = 0;
+};
+
+}  // namespace etude::cpu::ETUDE_ISA
