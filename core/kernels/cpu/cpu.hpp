@@ -20,6 +20,7 @@ class Cpu : public Device {
   std::string_view isa() const { return kernels_.isa; }
   std::shared_ptr<Storage> allocate(std::size_t bytes) override { return std::make_shared<Storage>(bytes); }
   std::size_t workspace(const instruction::Gemm&) const override;
+  std::size_t workspace(const instruction::Reduce&) const override;
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
@@ -42,6 +43,7 @@ class Cpu : public Device {
   std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
   template <class T> void gemm(const instruction::Gemm&, Addresses);
   template <class T> void reduce(const instruction::Reduce&, Addresses);
+  template <class T> void transpose(const instruction::Transpose&, Addresses);
 
   const cpu::Kernels& kernels_;
 };
