@@ -688,6 +688,18 @@ const std::vector<OpCase>& composites() {
       {"dropout",
        {number({4, 5})},
        [](Values x) { return ops::dropout(x[0], 0.4, 1, 2, Graph::current().constant(3, DType::int32)); }},
+      {"rows made even",
+       {number({3, 2, 5}), number({5})},
+       [](Values x) {
+         const Value centered = x[0] - ops::mean(x[0], {-1}, true);
+         return centered / ops::sqrt(ops::mean(ops::square(centered), {-1}, true) + 0.1) * x[1];
+       }},
+      {"rows of two axes",
+       {spaced({2, 3, 4})},
+       [](Values x) { return ops::exp(x[0] - ops::max(x[0], {1, 2}, true)) * ops::sum(x[0], {2}, true); }},
+      {"what rows sum to, of a row",
+       {number({4, 4})},
+       [](Values x) { return x[0] * ops::sum(x[0], {1}) + ops::sum(x[0], {1}, true); }},
       {"x used thrice", {number({3})}, [](Values x) { return x[0] * ops::exp(x[0]) + ops::sin(x[0]); }},
       {"numbers beside Values",
        {{{3}, Numbers::between, 0.5, 2}},

@@ -39,11 +39,20 @@ struct MultiHeadAttentionOptions {
 
 /// What attention is applied to.
 struct AttentionInputs {
-  Value query, value;
+  Value query = {}, value = {};
   Value key = {};             ///< Default: value.
   Value attention_mask = {};  ///< [batch, steps, source steps]: true where a step attends; fewer axes broadcast.
   bool use_causal_mask = false;
   bool training = false;
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("query", self.query);
+    visit("value", self.value);
+    visit("key", self.key);
+    visit("attention_mask", self.attention_mask);
+    visit("use_causal_mask", self.use_causal_mask);
+    visit("training", self.training);
+  }
 };
 /// What comes of it: output [batch, steps, features], scores [batch, heads, steps, source steps].
 struct Attended {
