@@ -14,10 +14,28 @@ template <class T> emscripten::class_<T> held() {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// A layer of a Value within a step, or of data outside.
+/// A layer of a Value, or a list of them, within a step, or of data outside.
 val call_layer(Layer& layer, val x, bool training) {
+  if (x.isArray()) {
+    const auto length = x["length"].as<unsigned>();
+    for (unsigned i = 0; i < length; ++i)
+      if (Crossing<Value>::is(x[i])) {
+        return to_js(layer(from_js<std::vector<Value>>(x, {"Layer.call", "x"}), training));
+      }
+    if (length > 0 && !x[0].isNumber() && !x[0].isArray())
+      return to_js(layer(from_js<std::vector<Tensor>>(x, {"Layer.call", "x"}), training));
+  }
   if (Crossing<Value>::is(x)) return to_js(layer(from_js<Value>(x, {"Layer.call", "x"}), training));
   return to_js(layer(from_js<Tensor>(x, {"Layer.call", "x"}), training));
+}
+
+/// What a MultiHeadAttention makes of Values within a step: {output, scores}.
+StepLogs attend(Layer& layer, AttentionInputs inputs) {
+  auto* attention = dynamic_cast<MultiHeadAttention*>(&layer);
+  check(attention, ErrorKind::value, layer.name(), "attend() of a ", layer.class_name(),
+        " - expected a MultiHeadAttention - call the layer.");
+  const Attended attended = attention->attend(inputs);
+  return {{"output", attended.output}, {"scores", attended.scores}};
 }
 
 /// The value of a variable within a step; what it is after it.
@@ -54,6 +72,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
   property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);
   method<"Layer.call(x, training?)", call_layer>(layer);
+  method<"Layer.attend(inputs)", attend>(layer);
   method<"Layer.count_params()", [](Layer& self) { return self.count_params(); }>(layer);
   method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);
   method<"Layer.set_weights(weights)", [](Layer& self, std::vector<Tensor> weights) { self.set_weights(weights); }>(
@@ -95,6 +114,11 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
   bind<"layers.rescaling(options)", layers::rescaling>();
   bind<"layers.lstm(options)", layers::lstm>();
+  bind<"layers.add(options?)", layers::add>();
+  bind<"layers.layer_normalization(options?)", layers::layer_normalization>();
+  bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();
+  bind<"layers.multi_head_attention(options)",
+       [](MultiHeadAttentionOptions options) -> LayerPtr { return layers::multi_head_attention(std::move(options)); }>();
 
   bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
   bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();

@@ -60,6 +60,14 @@ template <> struct Crossing<Pair> {
   static std::string given() { return "number | [height: number, width: number]"; }
 };
 
+template <> struct Crossing<Integers> {
+  static Integers from(const val& value, const Where& where) {
+    if (!value.isArray()) return from_js<std::int64_t>(value, where);
+    return from_js<std::vector<std::int64_t>>(value, where);
+  }
+  static std::string given() { return "number | readonly number[]"; }
+};
+
 template <> struct Crossing<ShuffleChoice> {
   static ShuffleChoice from(const val& value, const Where& where) {
     return value.isString() ? ShuffleChoice(value.as<std::string>().c_str())
@@ -99,7 +107,7 @@ template <class T> std::string default_of(const T& value) {
   std::ostringstream text;
   if constexpr (std::is_same_v<T, bool>)
     text << (value ? "true" : "false");
-  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair>)
+  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
     text << value;
   else if constexpr (std::is_same_v<T, std::string>)
     text << (value.empty() ? "" : "'" + value + "'");

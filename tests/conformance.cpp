@@ -24,6 +24,10 @@ void flatten_into(const json& value, std::vector<double>& numbers) {
 
 const json& first_leaf(const json& value) { return value.is_array() && !value.empty() ? first_leaf(value[0]) : value; }
 
+Integers integers_of(const json& value) {
+  return value.is_array() ? Integers(value.get<std::vector<std::int64_t>>()) : Integers(value.get<std::int64_t>());
+}
+
 Pair pair_of(const json& value) { return value.is_array() ? Pair(value[0], value[1]) : Pair(value.get<int>()); }
 
 /// One element of the first axis.
@@ -99,6 +103,18 @@ LayerPtr make_layer(const json& description) {
                                   .strides = pair_of(config.value("strides", config.value("pool_size", json(2)))),
                                   .padding = text("padding", "valid"),
                                   .data_format = text("data_format", "channels_last")});
+  if (name == "LayerNormalization")
+    return layers::layer_normalization({.axis = integers_of(config.value("axis", json(-1))),
+                                        .rms_scaling = config.value("rms_scaling", false),
+                                        .beta_initializer = text("beta_initializer", "zeros"),
+                                        .gamma_initializer = text("gamma_initializer", "ones")});
+  if (name == "GlobalAveragePooling1D")
+    return layers::global_average_pooling1d(
+        {.data_format = text("data_format", "channels_last"), .keepdims = config.value("keepdims", false)});
+  if (name == "MultiHeadAttention")
+    return layers::multi_head_attention({.num_heads = config["num_heads"],
+                                         .key_dim = config["key_dim"],
+                                         .attention_axes = integers_of(config.value("attention_axes", json::array()))});
   if (name == "Activation") return layers::activation({.activation = text("activation", "")});
   if (name == "Dropout") return layers::dropout(config["rate"].get<double>());
   if (name == "Flatten") return layers::flatten({.data_format = text("data_format", "channels_last")});

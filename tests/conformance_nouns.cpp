@@ -1,4 +1,5 @@
 #include "conformance.hpp"
+#include "etude/ops/elementwise.hpp"
 #include "etude/etude.hpp"
 #include "support.hpp"
 
@@ -138,7 +139,13 @@ std::string run_layer(const json& test) {
           weights.push_back(tensor_of(given[weight.name().substr(weight.name().rfind('/') + 1)]));
       layer->set_weights(weights);
     }
-    result = (*layer)(x, training);
+    if (call["args"].size() == 1) {
+      result = (*layer)(x, training);
+      continue;
+    }
+    result = compute({x, tensor_of(call["args"][1])}, [&](std::span<const Value> given) {
+      return (*layer)(given[0].with_mask(ops::cast(given[1], DType::boolean)), training);
+    });
   }
   return difference_from(test["expect"], result);
 }
@@ -151,7 +158,12 @@ std::string run_layer_shape(const json& test) {
     return shape;
   };
   const json& expect = test["expect"];
-  const Tensor y = (*layer)(Tensor(shape_of(test["inputs"]["input_shape"]), floatx()));
+  std::vector<Tensor> inputs;
+  const json& shapes = test["inputs"]["input_shape"];
+  for (const char* name : {"query_shape", "value_shape"})
+    if (shapes.is_object()) inputs.emplace_back(shape_of(shapes[name]), floatx());
+  if (shapes.is_array()) inputs.emplace_back(shape_of(shapes), floatx());
+  const Tensor y = (*layer)(inputs);
   const std::size_t trainable = layer->trainable_variables().size(), all = layer->weights().size();
   if (y.shape() != shape_of(expect["output_shape"])) return "output of shape " + y.shape().to_string();
   if (trainable != expect["num_trainable_weights"]) return std::to_string(trainable) + " trainable weights";

@@ -311,9 +311,9 @@ OpEntry entry(const op::Concatenate&) {
            {"rows", {number({1, 3}), number({2, 3})}, along(0)},
            {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
            {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
-           {"what programs compute",
-            {number({3, 2}), number({3, 2})},
-            [](Values x) { return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1); }}}};
+           {"what programs compute", {number({3, 2}), number({3, 2})}, [](Values x) {
+              return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1);
+            }}}};
 }
 
 /// A reduction over different axes, that go or stay.
@@ -557,11 +557,9 @@ OpEntry entry(const op::Scan&) {
     };
   };
   const auto recurrent = [](Values x) {
-    return ops::scan(
-               [](Steps h, Steps in, Steps u) {
-                 return ops::ScanStep{{ops::tanh(in[0] + ops::matmul(h[0], u[0]))}, {}};
-               },
-               {x[0]}, {x[1]}, {x[2]})
+    return ops::scan([](Steps h, Steps in,
+                        Steps u) { return ops::ScanStep{{ops::tanh(in[0] + ops::matmul(h[0], u[0]))}, {}}; },
+                     {x[0]}, {x[1]}, {x[2]})
         .carry[0];
   };
   const auto swapping = [](Values x) {
@@ -584,18 +582,17 @@ OpEntry entry(const op::Scan&) {
     };
   };
   const auto masked = [](Values x) {
-    return all_of(ops::scan(
-        [](Steps carry, Steps in, Steps) {
-          return ops::ScanStep{{ops::where(in[1], carry[0] * in[0], carry[0])}, {carry[0]}};
-        },
-        {x[0]}, {x[1], x[2]}));
+    return all_of(
+        ops::scan([](Steps carry, Steps in,
+                     Steps) { return ops::ScanStep{{ops::where(in[1], carry[0] * in[0], carry[0])}, {carry[0]}}; },
+                  {x[0]}, {x[1], x[2]}));
   };
   const auto nested = [](Values x) {
     return all_of(ops::scan(
         [](Steps outer, Steps in, Steps w) {
-          const auto inner = ops::scan(
-              [](Steps sum, Steps row, Steps c) { return ops::ScanStep{{sum[0] * c[0] + row[0]}, {sum[0]}}; },
-              {outer[0]}, {in[0]}, {w[0]});
+          const auto inner =
+              ops::scan([](Steps sum, Steps row, Steps c) { return ops::ScanStep{{sum[0] * c[0] + row[0]}, {sum[0]}}; },
+                        {outer[0]}, {in[0]}, {w[0]});
           return ops::ScanStep{{inner.carry[0]}, inner.outputs};
         },
         {x[0]}, {x[1]}, {x[2]}));
@@ -607,15 +604,11 @@ OpEntry entry(const op::Scan&) {
            {"one step", {number({3}), number({1, 3})}, running_sum(false)},
            {"recurrent product", {number({2, 3}), number({4, 2, 3}), number({3, 3})}, recurrent},
            {"carried Values that change places", {number({3}), number({3, 3})}, swapping},
-           {"gates",
-            {number({2, 2}), number({2, 2}), number({3, 2, 8}), number({2, 8}), number({8})},
-            gated(false)},
+           {"gates", {number({2, 2}), number({2, 2}), number({3, 2, 8}), number({2, 8}), number({8})}, gated(false)},
            {"gates from the end",
             {number({2, 2}), number({2, 2}), number({3, 2, 8}), number({2, 8}), number({8})},
             gated(true)},
-           {"masked",
-            {number({3}), number({4, 3}), {{4, 3}, Numbers::between, 0, 2, DType::boolean}},
-            masked},
+           {"masked", {number({3}), number({4, 3}), {{4, 3}, Numbers::between, 0, 2, DType::boolean}}, masked},
            {"a loop in a loop", {number({2}), number({3, 2, 2}), number({2})}, nested}}};
 }
 
@@ -695,6 +688,18 @@ const std::vector<OpCase>& composites() {
       {"dropout",
        {number({4, 5})},
        [](Values x) { return ops::dropout(x[0], 0.4, 1, 2, Graph::current().constant(3, DType::int32)); }},
+      {"rows made even",
+       {number({3, 2, 5}), number({5})},
+       [](Values x) {
+         const Value centered = x[0] - ops::mean(x[0], {-1}, true);
+         return centered / ops::sqrt(ops::mean(ops::square(centered), {-1}, true) + 0.1) * x[1];
+       }},
+      {"rows of two axes",
+       {spaced({2, 3, 4})},
+       [](Values x) { return ops::exp(x[0] - ops::max(x[0], {1, 2}, true)) * ops::sum(x[0], {2}, true); }},
+      {"what rows sum to, of a row",
+       {number({4, 4})},
+       [](Values x) { return x[0] * ops::sum(x[0], {1}) + ops::sum(x[0], {1}, true); }},
       {"x used thrice", {number({3})}, [](Values x) { return x[0] * ops::exp(x[0]) + ops::sin(x[0]); }},
       {"numbers beside Values",
        {{{3}, Numbers::between, 0.5, 2}},

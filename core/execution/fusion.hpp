@@ -18,8 +18,8 @@ enum class Phase : std::uint8_t { never, step, logs };
 struct Group {
   std::vector<NodeId> members;
   NodeId anchor = -1;
-  /// What else the anchor's kernel computes: of a PoolGather the PoolArgMax and the Convolution before it, of a loop its
-  /// other results.
+  /// What else the anchor's kernel computes: of a PoolGather the PoolArgMax and the Convolution before it, of a loop
+  /// its other results.
   std::vector<NodeId> inner;
   std::int64_t size = 0, row = 0;
   NodeId last = 0;  ///< the highest node in it

@@ -205,9 +205,9 @@ bool Lowering::may_lie_in(NodeId part) const {
   const auto wanted = [&](NodeId id) { return id == part; };
   return group >= 0 && programs_[index_of(group)] && part != fusion_.group(group).anchor && !places_.contains(part) &&
          fusion_.readers(part).size() == 1 && std::ranges::none_of(wanted_.results, wanted) &&
-         std::ranges::none_of(wanted_.logs, wanted) && std::ranges::none_of(graph_.assignments(), [&](const auto& assignment) {
-           return fusion_.base(assignment.current) == part;
-         });
+         std::ranges::none_of(wanted_.logs, wanted) &&
+         std::ranges::none_of(graph_.assignments(),
+                              [&](const auto& assignment) { return fusion_.base(assignment.current) == part; });
 }
 
 void Lowering::place_in_blocks() {
@@ -330,8 +330,7 @@ Operand Lowering::block_operand(int block, DType dtype) const {
 }
 
 Operand Lowering::output_operand(std::size_t index) const {
-  return {static_cast<std::int32_t>(1 + lowered_.input_count + index), 0,
-          graph_.node(wanted_.outputs[index]).dtype};
+  return {static_cast<std::int32_t>(1 + lowered_.input_count + index), 0, graph_.node(wanted_.outputs[index]).dtype};
 }
 
 Operand Lowering::operand(NodeId node) const {
@@ -419,8 +418,7 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
     const auto [outer, count, inner] = around(shape(0), o->first, o->count);
     return Reduce{Reduce::Kind::max, outer, count, inner, in(0), out, {}};
   }
-  if (std::holds_alternative<op::Concatenate>(node.op))
-    return emit_concatenate(node, out);
+  if (std::holds_alternative<op::Concatenate>(node.op)) return emit_concatenate(node, out);
   if (std::holds_alternative<op::ArgMax>(node.op)) return ArgMax{rows(0), shape(0)[-1], in(0), out};
   if (const auto* o = std::get_if<op::OneHot>(&node.op)) return OneHot{shape(0).size(), o->depth, in(0), out};
   if (std::holds_alternative<op::Softmax>(node.op)) return instruction::Softmax{rows(0), shape(0)[-1], in(0), out};

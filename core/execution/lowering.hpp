@@ -6,8 +6,8 @@
 
 #include "etude/execution/fusion.hpp"
 #include "etude/execution/plan.hpp"
-#include "etude/graph/loop.hpp"
 #include "etude/execution/program_builder.hpp"
+#include "etude/graph/loop.hpp"
 
 namespace etude {
 
@@ -89,8 +89,8 @@ class Lowering {
   Lowered lowered_;
   const Graph& graph_;
   const Device& device_;
-  Wanted wanted_;  // base nodes
-  std::vector<Shape> result_shapes_;    // of the results themselves: a base may be shaped otherwise
+  Wanted wanted_;                     // base nodes
+  std::vector<Shape> result_shapes_;  // of the results themselves: a base may be shaped otherwise
   Fusion fusion_;
   std::vector<std::optional<VirtualProgram>> programs_;  // by group
   std::vector<int> order_;                               // groups that lead, by position

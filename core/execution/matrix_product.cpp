@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
+#include "etude/execution/program_builder.hpp"
+
 namespace etude {
 
 using instruction::Gemm;
 
 namespace {
-
-Shape contiguous_strides(const Shape& shape) {
-  Shape strides = shape;
-  std::int64_t stride = 1;
-  for (std::ptrdiff_t axis = -1; axis >= -static_cast<std::ptrdiff_t>(shape.rank()); --axis) {
-    strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return strides;
-}
 
 /// The matrices of a tensor whose axes lie `strides` apart, if their rows or columns are contiguous.
 std::optional<Gemm::Matrix> matrix_of(const Shape& shape, const Shape& strides) {
@@ -31,7 +23,7 @@ std::optional<Shape> strides_through(const Graph& graph, const Node& node) {
   const auto* transpose = std::get_if<op::Transpose>(&node.op);
   if (!transpose && !std::holds_alternative<op::Broadcast>(node.op)) return std::nullopt;
   const Shape& from = graph.node(node.inputs[0]).shape;
-  const Shape inner = contiguous_strides(from);
+  const Shape inner = etude::strides(from);
   Shape strides = node.shape;
   for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(strides.rank()); ++axis) {
     const std::ptrdiff_t own = axis - static_cast<std::ptrdiff_t>(strides.rank() - from.rank());
@@ -65,7 +57,7 @@ Factor operand_of(const Fusion& fusion, const Node& product, std::size_t index) 
   const auto& op = std::get<op::MatMul>(product.op);
   const Shape& shape = fusion.graph().node(product.inputs[index]).shape;
   std::optional<Factor> operand = view_of(fusion, product, index);
-  if (!operand) operand = Factor{fusion.base(product.inputs[index]), *matrix_of(shape, contiguous_strides(shape))};
+  if (!operand) operand = Factor{fusion.base(product.inputs[index]), *matrix_of(shape, etude::strides(shape))};
   operand->matrix.transposed ^= index == 0 ? op.transpose_a : op.transpose_b;
   return *operand;
 }
@@ -89,10 +81,10 @@ MatrixProduct matrix_product(const Fusion& fusion, NodeId id) {
   const Shape& a_shape = fusion.graph().node(product.inputs[0]).shape;
   Factor a = operand_of(fusion, product, 0), b = operand_of(fusion, product, 1);
   std::int64_t m = product.shape[-2], n = product.shape[-1];
-  Shape strides = contiguous_strides(product.shape);
+  Shape strides = etude::strides(product.shape);
   if (const NodeId transpose = fusion.written_as(id); transpose >= 0) {
     const Node& written = fusion.graph().node(transpose);
-    const Shape outer = contiguous_strides(written.shape);
+    const Shape outer = etude::strides(written.shape);
     const auto& order = std::get<op::Transpose>(written.op).order;
     for (std::size_t i = 0; i < rank; ++i) strides[order[i]] = outer[static_cast<std::ptrdiff_t>(i)];
     if (order[rank - 1] == rank - 2) {  // its transpose is the product of their transposes

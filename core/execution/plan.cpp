@@ -37,12 +37,13 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
 /// Another plan may have made the arena grow, and storages know best where they are.
 void Plan::bind() {
   addresses_[0] = arena_->address();
-  for (std::size_t i = 0; i < lowered_.storages.size(); ++i) addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
+  for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
+    addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
 }
 
 void Plan::run(std::span<const std::byte* const> inputs) {
-  check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ", lowered_.input_count,
-        " - this is a defect of the library.");
+  check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ",
+        lowered_.input_count, " - this is a defect of the library.");
   bind();
   // Inputs are only read: Addresses has one type for all spaces.
   for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);

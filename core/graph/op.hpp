@@ -201,12 +201,11 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 }  // namespace detail
 
 /// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
-using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
-                               op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
-                               op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul, op::Convolution,
-                               op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax, op::PoolGather,
-                               op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy,
-                               op::Uniform, op::Scan, op::AllReduce>::type;
+using Op = detail::JoinVariant<
+    op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast, op::Reshape,
+    op::Transpose, op::Slice, op::Reverse, op::Concatenate, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul,
+    op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax, op::PoolGather, op::PoolScatter,
+    op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
 /// "MatMul", "Exp", …: the struct's own name.
 template <class O> constexpr std::string_view op_name() {

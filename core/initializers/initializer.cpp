@@ -108,8 +108,8 @@ class Orthogonal : public Initializer {
     check(shape.rank() >= 2, ErrorKind::shape, "orthogonal", "shape ", shape,
           " - expected a matrix, or more axes - choose another initializer.");
     const auto columns = static_cast<std::size_t>(shape[-1]), count = static_cast<std::size_t>(shape.size()) / columns;
-    Random random(options_.seed ? static_cast<std::uint64_t>(*options_.seed) : random_seed(),
-                  RandomStream::initializer, options_.seed ? 0 : next_random_stream());
+    Random random(options_.seed ? static_cast<std::uint64_t>(*options_.seed) : random_seed(), RandomStream::initializer,
+                  options_.seed ? 0 : next_random_stream());
     std::vector<std::vector<double>> lines(std::min(count, columns));
     for (auto& line : lines)
       for (std::size_t i = 0; i < std::max(count, columns); ++i) line.push_back(random.normal());

@@ -55,19 +55,40 @@ Layer::Layer(std::string_view class_name, const LayerOptions& options)
 
 std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
 
-void Layer::build_once(const Shape& input_shape) {
-  if (built_) return;
-  build(input_shape);
+std::vector<Value> Layer::accept(const std::vector<Value>& given) {
+  check(!given.empty() && given.front(), ErrorKind::value, where(),
+        "called on nothing - expected an input - pass one.");
+  std::vector<Value> inputs = given;
+  std::vector<Shape> shapes;
+  for (Value& x : inputs) {
+    if (!x) continue;
+    if (is_floating(x.dtype())) x = ops::cast(x, compute_dtype()).with_mask(x.mask());
+    shapes.push_back(x.shape());
+  }
+  if (!built_) build_for(shapes);
   built_ = true;
+  return inputs;
 }
 
-Value Layer::operator()(Value x, bool training) {
-  if (is_floating(x.dtype())) x = ops::cast(x, compute_dtype());
-  build_once(x.shape());
-  const Value y = call(x, training);
-  input_shape_ = x.shape();
+Value Layer::operator()(Value x, bool training) { return (*this)(std::vector{x}, training); }
+
+Value Layer::operator()(const std::vector<Value>& given, bool training) {
+  const std::vector<Value> inputs = accept(given);
+  const Value y = call_with(inputs, training);
+  input_shape_ = inputs.front().shape();
   output_shape_ = y.shape();
-  return y.mask() || !masks(x.mask(), y) ? y : y.with_mask(x.mask());
+  return y.mask() ? y : y.with_mask(mask_of(inputs, y));
+}
+
+Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
+  const Value mask = inputs.front().mask();
+  return masks(mask, y) ? mask : Value{};
+}
+
+Value Layer::call_with(const std::vector<Value>& inputs, bool training) {
+  check(inputs.size() == 1, ErrorKind::value, where(), "called on ", inputs.size(),
+        " inputs - expected one - pass it without a list.");
+  return call(inputs.front(), training);
 }
 
 void Layer::set_trainable(bool trainable) {

@@ -39,13 +39,20 @@ class Layer {
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
   /// and calls it. The mask of x goes with a result that has its axes, and more, unless the layer gives one of its own.
   Value operator()(Value x, bool training = false);
+  /// The same of several inputs, of which one may be left empty where the layer can do without.
+  Value operator()(const std::vector<Value>& inputs, bool training = false);
   /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
   Tensor operator()(const Tensor& x, bool training = false);
+  Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
 
   /// Makes the variables for inputs of `input_shape`, batch axis included.
   virtual void build(const Shape& input_shape) { static_cast<void>(input_shape); }
+  /// The same of several inputs; those that were left out are not among them.
+  virtual void build_for(const std::vector<Shape>& input_shapes) { build(input_shapes.front()); }
   /// What the layer makes of x. `training` is false in evaluate and predict.
   virtual Value call(Value x, bool training) = 0;
+  /// What a layer of several inputs makes of them; one of one input throws Error(value) here.
+  virtual Value call_with(const std::vector<Value>& inputs, bool training);
   /// Layers inside this one, in order.
   virtual std::vector<LayerPtr> layers() const { return {}; }
 
@@ -82,11 +89,15 @@ class Layer {
   Variable add_state(std::string name, const Tensor& value);
   /// A variable's value within the trace, in the compute dtype.
   Value value_of(const Variable& variable) const;
+  /// The inputs, floats cast to the compute dtype; builds the layer for their shapes if it is not built yet.
+  std::vector<Value> accept(const std::vector<Value>& inputs);
+  /// The mask of its result, or an empty Value: by default that of the first input if the result has its axes, and
+  /// more.
+  virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
   /// How errors name it: Dense "dense_1".
   std::string where() const;
 
  private:
-  void build_once(const Shape& input_shape);
   template <class Keep> std::vector<Variable> collect(Keep keep) const;
 
   std::string class_name_, name_;

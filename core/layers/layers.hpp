@@ -1,7 +1,11 @@
 #pragma once
 
+#include "etude/layers/attention.hpp"
 #include "etude/layers/convolution.hpp"
 #include "etude/layers/dense.hpp"
+#include "etude/layers/global_pooling.hpp"
+#include "etude/layers/merging.hpp"
+#include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/recurrent.hpp"
@@ -22,6 +26,16 @@ inline LayerPtr dropout(DropoutOptions options) { return std::make_shared<Dropou
 inline LayerPtr dropout(double rate) { return dropout(DropoutOptions{.rate = rate}); }
 inline LayerPtr rescaling(RescalingOptions options) { return std::make_shared<Rescaling>(std::move(options)); }
 
+inline LayerPtr add(MergeOptions options = {}) { return std::make_shared<Add>(std::move(options)); }
+inline LayerPtr layer_normalization(LayerNormalizationOptions options = {}) {
+  return std::make_shared<LayerNormalization>(std::move(options));
+}
+inline LayerPtr global_average_pooling1d(GlobalAveragePooling1DOptions options = {}) {
+  return std::make_shared<GlobalAveragePooling1D>(std::move(options));
+}
+inline std::shared_ptr<MultiHeadAttention> multi_head_attention(MultiHeadAttentionOptions options) {
+  return std::make_shared<MultiHeadAttention>(std::move(options));
+}
 inline LayerPtr lstm(LSTMOptions options) { return std::make_shared<LSTM>(std::move(options)); }
 
 }  // namespace etude::layers

@@ -81,15 +81,15 @@ void LSTM::check_input(const Value& x) const {
   check(x.shape().rank() == 3 && x.shape()[2] == features, ErrorKind::shape, where(),
         "expected input of shape [batch, steps, ", features, "], received ", x.shape(), ". The layer was built for ",
         features, " features; build a new one or check the data.");
-  check(!h_ || x.shape()[0] == h_.shape()[0], ErrorKind::shape, where(), "a batch of ", x.shape()[0],
-        " - expected ", h_ ? h_.shape()[0] : 0, ", for which the stateful layer was built - drop the last, short batch.");
+  check(!h_ || x.shape()[0] == h_.shape()[0], ErrorKind::shape, where(), "a batch of ", x.shape()[0], " - expected ",
+        h_ ? h_.shape()[0] : 0, ", for which the stateful layer was built - drop the last, short batch.");
 }
 
 Value LSTM::initial(Value given, const Variable& kept, std::int64_t batch) const {
   const Shape shape{batch, options_.units};
   if (!given) return kept ? value_of(kept) : Graph::current().constant(0, compute_dtype(), shape);
-  check(given.shape() == shape, ErrorKind::shape, where(), "an initial state of shape ", given.shape(),
-        " - expected ", shape, " - pass h and c, one row for each sample.");
+  check(given.shape() == shape, ErrorKind::shape, where(), "an initial state of shape ", given.shape(), " - expected ",
+        shape, " - pass h and c, one row for each sample.");
   return given;
 }
 

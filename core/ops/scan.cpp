@@ -170,9 +170,7 @@ class Adjoint {
     back.steps = loop_->steps;
     back.reverse = !loop_->reverse;
     std::vector<Value> initial, sequences, constants;
-    const auto leaf = [&](NodeId id) {
-      copies_[id] = back.body.input(joint_.node(id).shape, joint_.node(id).dtype);
-    };
+    const auto leaf = [&](NodeId id) { copies_[id] = back.body.input(joint_.node(id).shape, joint_.node(id).dtype); };
     for (int i = 0; i < d_carries_; ++i) leaf(seeds_[at(i)].id());
     back.carries = d_carries_;
     for (const bool constant : {false, true})
@@ -202,8 +200,7 @@ class Adjoint {
       if (carry_of_[at(i)] < 0) continue;
       const Value &carry = inputs_[at(i)], dx = d_inputs_[at(i)];
       initial.push_back(i == last ? dy_ : dy_.graph().constant(0, carry.dtype(), carry.shape()));
-      back_->next.push_back(dx ? copies_.at(dx.id()).id()
-                               : back_->body.constant(0, carry.dtype(), carry.shape()).id());
+      back_->next.push_back(dx ? copies_.at(dx.id()).id() : back_->body.constant(0, carry.dtype(), carry.shape()).id());
     }
     back_operands_.insert(back_operands_.begin(), initial.begin(), initial.end());
   }
@@ -234,13 +231,13 @@ class Adjoint {
   std::span<const Value> operands_;
   Value dy_;
   NodeId forward_count_;
-  Graph joint_;                                       // the body, and its gradient behind it
-  std::vector<Value> inputs_, targets_, seeds_;       // of the joint graph
-  std::vector<Value> d_inputs_;                       // by input of the body
-  std::vector<int> carry_of_;                         // by the body's carried Value: the backward body's, or -1
+  Graph joint_;                                  // the body, and its gradient behind it
+  std::vector<Value> inputs_, targets_, seeds_;  // of the joint graph
+  std::vector<Value> d_inputs_;                  // by input of the body
+  std::vector<int> carry_of_;                    // by the body's carried Value: the backward body's, or -1
   int d_carries_ = 0;
-  std::set<NodeId> wanted_;                           // joint nodes that the backward body has
-  std::map<NodeId, Value> copies_;                    // by joint node: the backward body's
+  std::set<NodeId> wanted_;         // joint nodes that the backward body has
+  std::map<NodeId, Value> copies_;  // by joint node: the backward body's
   std::shared_ptr<Loop> back_;
   std::vector<Value> back_operands_;
 };
@@ -248,8 +245,7 @@ class Adjoint {
 void check_sequences(const std::vector<Value>& sequences) {
   check(!sequences.empty(), ErrorKind::shape, "scan", "no sequences - expected one or more - pass what to loop over.");
   for (const Value& sequence : sequences)
-    check(sequence.shape().rank() > 0 && sequence.shape()[0] > 0 &&
-              sequence.shape()[0] == sequences.front().shape()[0],
+    check(sequence.shape().rank() > 0 && sequence.shape()[0] > 0 && sequence.shape()[0] == sequences.front().shape()[0],
           ErrorKind::shape, "scan", "sequences of shapes ", sequences.front().shape(), " and ", sequence.shape(),
           " - expected an equal number of steps, 1 or more, in the first axis of each - transpose or pad them.");
 }

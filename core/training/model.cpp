@@ -291,10 +291,15 @@ void Model::build_from(const Batch& example) {
 }
 
 /// Declared in layers/layer.hpp: layers know nothing of devices.
-Tensor Layer::operator()(const Tensor& x, bool training) {
-  const Tensor input = is_floating(x.dtype()) ? x.astype(compute_dtype()) : x;
-  return etude::evaluate(get_strategy()->device(), std::span(&input, 1),
-                         [&](std::span<const Value> values) { return std::vector{(*this)(values[0], training)}; })
+Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::vector{x}, training); }
+
+Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
+  std::vector<Tensor> inputs;
+  for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(compute_dtype()) : x);
+  return etude::evaluate(get_strategy()->device(), inputs,
+                         [&](std::span<const Value> values) {
+                           return std::vector{(*this)(std::vector(values.begin(), values.end()), training)};
+                         })
       .front();
 }
 

@@ -41,6 +41,18 @@ Workload tiny() {
           32000};
 }
 
+/// Rows of pixels as steps: LSTM 64, Dense 10 on Fashion-MNIST.
+Workload lstm() {
+  auto model = std::make_shared<etude::Sequential>(
+      std::vector{layers::lstm({.units = 64}), layers::dense({.units = 10, .activation = "softmax"})});
+  return {model,
+          {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+          etude::fashion_mnist::images().reshape({etude::fashion_mnist::samples, 28, 28}),
+          etude::fashion_mnist::labels(),
+          64,
+          938};
+}
+
 /// 784-4096-4096-10 on Fashion-MNIST: large products.
 Workload big() {
   const auto wide = [] { return layers::dense({.units = 4096, .activation = "relu"}); };
@@ -72,6 +84,7 @@ const std::vector<Named>& all_workloads() {
   static const std::vector<Named> all{
       {"mlp", mlp},
       {"tiny", tiny},
+      {"lstm", lstm},
       {"big", big},
       {"predict-mlp", predict<mlp>},
   };

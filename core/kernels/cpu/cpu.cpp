@@ -22,8 +22,8 @@ using instruction::Crossentropy;
 using instruction::Elementwise;
 using instruction::Gemm;
 using instruction::OneHot;
-using instruction::Reduce;
 using instruction::Segment;
+
 
 Device& default_device() {
   static Cpu device;
@@ -88,44 +88,16 @@ void Cpu::run(const Gemm& instruction, Addresses addresses) {
   with_float(instruction.c.operand.dtype, [&]<class T>(T) { gemm<T>(instruction, addresses); });
 }
 
-template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
-  const auto& kernels = cpu::float_kernels<T>(kernels_);
-  const T* in = at<const T>(addresses, r.in);
-  T* out = at<T>(addresses, r.out);
-  const bool sum = r.kind == Reduce::Kind::sum;
-  if (r.inner == 1) {
-    split(r.outer, row_grain(r.count), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = (sum ? kernels.sum : kernels.max)(in + i * r.count, r.count);
-    });
-    return;
-  }
-  for (std::int64_t i = 0; i < r.outer; ++i)
-    split(r.inner, std::max<std::int64_t>(row_grain(r.count) / 64 * 64, 64), [&](std::int64_t begin, std::int64_t end) {
-      (sum ? kernels.sum_columns : kernels.max_columns)(in + i * r.count * r.inner, r.count, r.inner, begin, end,
-                                                        out + i * r.inner);
-    });
-}
-
-void Cpu::run(const Reduce& instruction, Addresses addresses) {
-  if (instruction.in.dtype != DType::int32) {
-    with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
-    return;
-  }
-  const auto* in = at<const std::int32_t>(addresses, instruction.in);
-  auto* out = at<std::int32_t>(addresses, instruction.out);
-  std::fill_n(out, instruction.outer * instruction.inner, 0);
-  for (std::int64_t o = 0; o < instruction.outer; ++o)
-    for (std::int64_t c = 0; c < instruction.count; ++c)
-      for (std::int64_t i = 0; i < instruction.inner; ++i)
-        out[o * instruction.inner + i] += in[(o * instruction.count + c) * instruction.inner + i];
-}
-
 void Cpu::run(const ArgMax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, instruction.in);
     auto* out = at<std::int32_t>(addresses, instruction.out);
-    for (std::int64_t row = 0; row < instruction.rows; ++row, in += instruction.count)
-      out[row] = static_cast<std::int32_t>(std::max_element(in, in + instruction.count) - in);
+    split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const T* first = in + row * instruction.count;
+        out[row] = static_cast<std::int32_t>(std::max_element(first, first + instruction.count) - first);
+      }
+    });
   });
 }
 
@@ -163,26 +135,6 @@ void Cpu::run(const Crossentropy& instruction, Addresses addresses) {
         kernels.crossentropy(logits, at<const T>(addresses, instruction.targets) + offset, end - begin,
                              instruction.count, losses);
     });
-  });
-}
-
-void Cpu::run(const instruction::Transpose& instruction, Addresses addresses) {
-  visit_dtype(instruction.in.dtype, [&]<class T>(T) {
-    const T* in = at<const T>(addresses, instruction.in);
-    T* out = at<T>(addresses, instruction.out);
-    const auto rank = static_cast<std::ptrdiff_t>(instruction.extents.rank());
-    Shape index = instruction.extents;
-    for (std::ptrdiff_t axis = 0; axis < rank; ++axis) index[axis] = 0;
-    std::int64_t offset = 0;
-    for (std::int64_t i = 0, size = instruction.extents.size(); i < size; ++i) {
-      out[i] = in[offset];
-      for (std::ptrdiff_t axis = rank - 1; axis >= 0; --axis) {
-        offset += instruction.strides[axis];
-        if (++index[axis] < instruction.extents[axis]) break;
-        offset -= instruction.extents[axis] * instruction.strides[axis];
-        index[axis] = 0;
-      }
-    }
   });
 }
 

@@ -23,6 +23,7 @@ class Cpu : public Device {
   std::size_t workspace(const instruction::Convolution&) const override;
   std::size_t workspace(const instruction::ConvolutionInput&) const override;
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
+  std::size_t workspace(const instruction::Reduce&) const override;
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
@@ -45,6 +46,7 @@ class Cpu : public Device {
   std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
   template <class T> void gemm(const instruction::Gemm&, Addresses);
   template <class T> void reduce(const instruction::Reduce&, Addresses);
+  template <class T> void transpose(const instruction::Transpose&, Addresses);
 
   const cpu::Kernels& kernels_;
 };

@@ -255,8 +255,9 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
       const Access& access = segment.outputs[o];
       const auto [from, per_row] = program.outputs[o];
       std::byte* memory = address(access.operand);
-      const bool there = access.kind != Access::Kind::strided &&
-                         at[from] == memory + static_cast<std::size_t>(first_of(per_row)) * size_of(access.operand.dtype);
+      const bool there =
+          access.kind != Access::Kind::strided &&
+          at[from] == memory + static_cast<std::size_t>(first_of(per_row)) * size_of(access.operand.dtype);
       if (!there) store(memory, access, at[from], first_of(per_row), count_of(per_row));
     }
   }

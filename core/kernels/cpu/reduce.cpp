@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "etude/kernels/cpu/cpu.hpp"
+#include "etude/kernels/cpu/launch.hpp"
+
+// Reductions. Columns are summed up in chunks of rows and then chunk by chunk, so that tall ones have work for every
+// thread and errors grow with the chunks and not the rows; where a chunk ends depends on the shape alone.
+
+namespace etude {
+
+using cpu::at;
+using cpu::row_grain;
+using cpu::split;
+using instruction::Reduce;
+
+namespace {
+
+/// Rows of a chunk, at most.
+constexpr std::int64_t chunk_most = 256;
+
+std::int64_t chunks_of(const Reduce& r) {
+  return r.inner == 1 ? 1 : std::max<std::int64_t>((r.count + chunk_most - 1) / chunk_most, 1);
+}
+
+template <class T> using Columns = void (*)(const T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, T*);
+
+/// in [outer, count, inner] -> out [outer, chunks, inner]: all columns of all chunks, dealt out as one row of them.
+template <class T> void reduce_columns(Columns<T> columns, const T* in, const Reduce& r, std::int64_t chunks, T* out) {
+  const std::int64_t each = (r.count + chunks - 1) / chunks;
+  const std::int64_t grain = std::max<std::int64_t>(row_grain(each) / 64, 1) * 64;
+  split(r.outer * chunks * r.inner, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin; first < end;) {
+      const std::int64_t unit = first / r.inner, column = first % r.inner;
+      const std::int64_t last = std::min(r.inner, column + end - first), row = unit % chunks * each;
+      columns(in + (unit / chunks * r.count + row) * r.inner, std::clamp<std::int64_t>(r.count - row, 0, each), r.inner,
+              column, last, out + unit * r.inner);
+      first += last - column;
+    }
+  });
+}
+
+}  // namespace
+
+std::size_t Cpu::workspace(const Reduce& r) const {
+  const std::int64_t chunks = chunks_of(r);
+  return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
+}
+
+template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
+  const auto& kernels = cpu::float_kernels<T>(kernels_);
+  const T* in = at<const T>(addresses, r.in);
+  T* out = at<T>(addresses, r.out);
+  const bool sum = r.kind == Reduce::Kind::sum;
+  if (r.inner == 1) {
+    split(r.outer, row_grain(r.count), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = (sum ? kernels.sum : kernels.max)(in + i * r.count, r.count);
+    });
+    return;
+  }
+  const Columns<T> columns = sum ? kernels.sum_columns : kernels.max_columns;
+  const std::int64_t chunks = chunks_of(r);
+  if (chunks == 1) return reduce_columns(columns, in, r, 1, out);
+  T* parts = at<T>(addresses, r.workspace);
+  reduce_columns(columns, in, r, chunks, parts);
+  Reduce last = r;
+  last.count = chunks;
+  reduce_columns(columns, static_cast<const T*>(parts), last, 1, out);
+}
+
+void Cpu::run(const Reduce& instruction, Addresses addresses) {
+  if (instruction.in.dtype != DType::int32) {
+    cpu::with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
+    return;
+  }
+  const auto* in = at<const std::int32_t>(addresses, instruction.in);
+  auto* out = at<std::int32_t>(addresses, instruction.out);
+  split(instruction.outer, row_grain(instruction.count * instruction.inner), [&](std::int64_t begin, std::int64_t end) {
+    std::fill(out + begin * instruction.inner, out + end * instruction.inner, 0);
+    for (std::int64_t o = begin; o < end; ++o)
+      for (std::int64_t c = 0; c < instruction.count; ++c)
+        for (std::int64_t i = 0; i < instruction.inner; ++i)
+          out[o * instruction.inner + i] += in[(o * instruction.count + c) * instruction.inner + i];
+  });
+}
+
+}  // namespace etude

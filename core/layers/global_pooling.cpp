@@ -1,0 +1,27 @@
+#include "etude/layers/global_pooling.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude {
+
+GlobalAveragePooling1D::GlobalAveragePooling1D(GlobalAveragePooling1DOptions options)
+    : Layer("GlobalAveragePooling1D", {options.name, options.dtype, true}),
+      channels_first_(options.data_format == "channels_first"),
+      keepdims_(options.keepdims) {
+  check(channels_first_ || options.data_format == "channels_last", ErrorKind::value, where(), "data_format = \"",
+        options.data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
+}
+
+Value GlobalAveragePooling1D::call(Value x, bool) {
+  check(x.shape().rank() == 3, ErrorKind::shape, where(), "input of shape ", x.shape(),
+        " - expected [batch, steps, features] - reshape the data.");
+  const std::ptrdiff_t steps = channels_first_ ? 2 : 1;
+  if (!x.mask()) return ops::mean(x, {steps}, keepdims_);
+  const Value counts = ops::expand_dims(ops::cast(x.mask(), x.dtype()), channels_first_ ? 1 : 2);
+  return ops::sum(x * counts, {steps}, keepdims_) / ops::sum(counts, {steps}, keepdims_);
+}
+
+}  // namespace etude

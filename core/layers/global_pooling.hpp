@@ -1,0 +1,36 @@
+#pragma once
+
+#include "etude/layers/layer.hpp"
+
+namespace etude {
+
+struct GlobalAveragePooling1DOptions {
+  std::string data_format = "channels_last";
+  bool keepdims = false;
+  std::string name = {};
+  std::string dtype = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("data_format", self.data_format);
+    visit("keepdims", self.keepdims);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+  }
+};
+
+/// The mean over the steps: [batch, steps, features] -> [batch, features], or [batch, 1, features] with keepdims; of
+/// "channels_first" data [batch, features, steps] -> [batch, features]. Under a mask [batch, steps] the mean over the
+/// steps that count. Throws Error(value) for another data_format, Error(shape) for inputs of another rank.
+/// Source: keras/src/layers/pooling/global_average_pooling1d.py.
+class GlobalAveragePooling1D : public Layer {
+ public:
+  explicit GlobalAveragePooling1D(GlobalAveragePooling1DOptions options = {});
+  Value call(Value x, bool training) override;
+
+ protected:
+  Value mask_of(const std::vector<Value>&, Value) const override { return {}; }
+
+ private:
+  bool channels_first_, keepdims_;
+};
+
+}  // namespace etude

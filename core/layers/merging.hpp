@@ -1,0 +1,40 @@
+#pragma once
+
+#include "etude/layers/layer.hpp"
+
+namespace etude {
+
+struct MergeOptions {
+  std::string name = {};
+  std::string dtype = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+  }
+};
+
+/// What a layer that makes one Value of a list has in common: extents of 1 broadcast, inputs of lower rank get axes
+/// behind the batch axis, and the result has a mask where all inputs have one: what counts in any of them. Throws
+/// Error(value) when it is called on something else than a list, Error(shape) for other batch sizes or shapes that do
+/// not broadcast. Source: keras/src/layers/merging/base_merge.py.
+class MergeLayer : public Layer {
+ public:
+  using Layer::Layer;
+  Value call(Value x, bool training) final;
+  Value call_with(const std::vector<Value>& inputs, bool training) final;
+
+ protected:
+  virtual Value merge(Value a, Value b) const = 0;
+  Value mask_of(const std::vector<Value>& inputs, Value y) const final;
+};
+
+/// The sum of its inputs. Source: keras/src/layers/merging/add.py.
+class Add : public MergeLayer {
+ public:
+  explicit Add(MergeOptions options = {}) : MergeLayer("Add", {options.name, options.dtype, true}) {}
+
+ protected:
+  Value merge(Value a, Value b) const override;
+};
+
+}  // namespace etude
