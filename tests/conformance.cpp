@@ -76,6 +76,29 @@ std::string difference_from(const json& expect, Tensor got) {
   return testing::difference(got, want, {expect.value("atol", 0.0) + 1e-6, expect.value("rtol", 0.0) + 1e-5});
 }
 
+/// By name, or {"class": "Constant", "config": {"value": …}}.
+Choice<Initializer> initializer_of(const json& config, const char* key, const char* fallback) {
+  if (!config.contains(key)) return fallback;
+  const json& given = config[key];
+  if (given.is_string()) return given.get<std::string>();
+  check(given["class"] == "Constant", ErrorKind::value, "conformance", "initializer ", given.dump(),
+        " - expected Constant - add it to initializer_of.");
+  return initializers::constant({.value = given["config"]["value"]});
+}
+
+LayerPtr make_lstm(const json& config) {
+  return layers::lstm({.units = config["units"],
+                       .use_bias = config.value("use_bias", true),
+                       .kernel_initializer = initializer_of(config, "kernel_initializer", "glorot_uniform"),
+                       .recurrent_initializer = initializer_of(config, "recurrent_initializer", "orthogonal"),
+                       .bias_initializer = initializer_of(config, "bias_initializer", "zeros"),
+                       .unit_forget_bias = config.value("unit_forget_bias", true),
+                       .return_sequences = config.value("return_sequences", false),
+                       .go_backwards = config.value("go_backwards", false),
+                       .stateful = config.value("stateful", false),
+                       .zero_output_for_mask = config.value("zero_output_for_mask", false)});
+}
+
 LayerPtr make_layer(const json& description) {
   const json& config = description["config"];
   const std::string name = description["class"];
@@ -103,6 +126,7 @@ LayerPtr make_layer(const json& description) {
                                   .strides = pair_of(config.value("strides", config.value("pool_size", json(2)))),
                                   .padding = text("padding", "valid"),
                                   .data_format = text("data_format", "channels_last")});
+  if (name == "LSTM") return make_lstm(config);
   if (name == "LayerNormalization")
     return layers::layer_normalization({.axis = integers_of(config.value("axis", json(-1))),
                                         .rms_scaling = config.value("rms_scaling", false),

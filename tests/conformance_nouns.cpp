@@ -128,7 +128,10 @@ std::string run_layer(const json& test) {
   for (const json& call : calls) {
     const Tensor x = tensor_of(call["args"][0]);
     const bool training = call.contains("kwargs") && call["kwargs"].value("training", false);
-    if (!layer->built()) (*layer)(x);
+    if (!layer->built()) {
+      (*layer)(x);
+      if (const auto lstm = std::dynamic_pointer_cast<LSTM>(layer)) lstm->reset_state();
+    }
     if (test.contains("weights")) {
       std::vector<Tensor> weights;
       const json& given = test["weights"];
@@ -139,13 +142,20 @@ std::string run_layer(const json& test) {
           weights.push_back(tensor_of(given[weight.name().substr(weight.name().rfind('/') + 1)]));
       layer->set_weights(weights);
     }
-    if (call["args"].size() == 1) {
+    const json options = call.value("kwargs", json::object());
+    if (options.contains("initial_state")) {
+      const std::vector<Tensor> state{x, tensor_of(options["initial_state"][0]), tensor_of(options["initial_state"][1])};
+      result = compute(state, [&](std::span<const Value> given) {
+        return std::static_pointer_cast<LSTM>(layer)->call_with_state(given[0], given[1], given[2], training).output;
+      });
+    } else if (call["args"].size() > 1 || options.contains("mask")) {
+      const Tensor mask = tensor_of(options.contains("mask") ? options["mask"] : call["args"][1]);
+      result = compute({x, mask}, [&](std::span<const Value> given) {
+        return (*layer)(given[0].with_mask(ops::cast(given[1], DType::boolean)), training);
+      });
+    } else {
       result = (*layer)(x, training);
-      continue;
     }
-    result = compute({x, tensor_of(call["args"][1])}, [&](std::span<const Value> given) {
-      return (*layer)(given[0].with_mask(ops::cast(given[1], DType::boolean)), training);
-    });
   }
   return difference_from(test["expect"], result);
 }
