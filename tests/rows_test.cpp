@@ -28,7 +28,8 @@ Compiled compiled(const std::vector<Tensor>& inputs, const std::function<std::ve
 /// The names of a step's instructions.
 std::string instructions(Compiled& step) {
   std::string text;
-  for (const Instruction& one : step.plan().instructions()) text += (text.empty() ? "" : " ") + std::string(name_of(one));
+  for (const Instruction& one : step.plan().instructions())
+    text += (text.empty() ? "" : " ") + std::string(name_of(one));
   return text;
 }
 
@@ -87,8 +88,7 @@ TEST_CASE("what a program knows of rows can be wanted outside", "[execution][row
     CHECK(std::abs(step.plan().result(0).at(row) - sum) < 1e-13);
     CHECK(step.plan().result(2).at(row) == largest);
     CHECK(std::abs(step.plan().result(3).at(row) - std::sqrt(sum * sum + 1)) < 1e-13);
-    for (std::int64_t i = 0; i < 29; ++i)
-      CHECK(step.plan().result(1).at(row * 29 + i) == x.at(row * 29 + i) - largest);
+    for (std::int64_t i = 0; i < 29; ++i) CHECK(step.plan().result(1).at(row * 29 + i) == x.at(row * 29 + i) - largest);
   }
 }
 
@@ -163,8 +163,8 @@ TEST_CASE("tall columns are summed up in chunks: the same bits for any number of
     const Tensor one = sums();
     const std::vector<Tensor> wide{x[0].astype(DType::float64)};
     CHECK(difference(one.astype(DType::float64),
-                     run_on(default_device(), wide, [&](Values v) { return ops::sum(v[0], {axis}); }), {1e-4, 1e-5}) ==
-          "");
+                     run_on(default_device(), wide, [&](Values v) { return ops::sum(v[0], {axis}); }),
+                     {1e-4, 1e-5}) == "");
     for (const int count : {2, 3, 5}) {
       const Threads threads(count);
       CHECK(same_bits(sums(), one));

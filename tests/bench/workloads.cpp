@@ -53,6 +53,40 @@ Workload lstm() {
           938};
 }
 
+/// Images as a convolution sees them: [60000, 28, 28, 1].
+Tensor square_images() { return etude::fashion_mnist::images().reshape({etude::fashion_mnist::samples, 28, 28, 1}); }
+
+etude::LayerPtr convolution(std::int64_t filters) {
+  return layers::conv2d({.filters = filters, .kernel_size = 3, .activation = "relu"});
+}
+
+/// One convolution: Conv 32, pool, 64, 10.
+Workload cnn() {
+  auto model = std::make_shared<etude::Sequential>(std::vector{
+      convolution(32), layers::max_pooling2d({.pool_size = 2}), layers::flatten(),
+      layers::dense({.units = 64, .activation = "relu"}), layers::dense({.units = 10, .activation = "softmax"})});
+  return {model,
+          {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+          square_images(),
+          etude::fashion_mnist::labels(),
+          32,
+          400};
+}
+
+/// Two: Conv 32, pool, Conv 64, pool, 128, dropout, 10.
+Workload cnn2() {
+  auto model = std::make_shared<etude::Sequential>(std::vector{
+      convolution(32), layers::max_pooling2d({.pool_size = 2}), convolution(64),
+      layers::max_pooling2d({.pool_size = 2}), layers::flatten(), layers::dense({.units = 128, .activation = "relu"}),
+      layers::dropout(0.5), layers::dense({.units = 10, .activation = "softmax"})});
+  return {model,
+          {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+          square_images(),
+          etude::fashion_mnist::labels(),
+          64,
+          120};
+}
+
 /// 784-4096-4096-10 on Fashion-MNIST: large products.
 Workload big() {
   const auto wide = [] { return layers::dense({.units = 4096, .activation = "relu"}); };
@@ -83,10 +117,13 @@ struct Named {
 const std::vector<Named>& all_workloads() {
   static const std::vector<Named> all{
       {"mlp", mlp},
+      {"cnn", cnn},
+      {"cnn2", cnn2},
       {"tiny", tiny},
       {"lstm", lstm},
       {"big", big},
       {"predict-mlp", predict<mlp>},
+      {"predict-cnn2", predict<cnn2>},
   };
   return all;
 }

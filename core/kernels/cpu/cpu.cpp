@@ -24,7 +24,6 @@ using instruction::Gemm;
 using instruction::OneHot;
 using instruction::Segment;
 
-
 Device& default_device() {
   static Cpu device;
   return device;

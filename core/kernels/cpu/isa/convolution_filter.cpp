@@ -1,3 +1,4 @@
+#include "etude/kernels/cpu/isa/convolution_shallow.hpp"
 #include "etude/kernels/cpu/isa/convolution_sparse.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
 #include "etude/kernels/cpu/isa/unpooling.hpp"
@@ -37,7 +38,7 @@ template <class T> struct Filter {
   Index parts, channels, filters;  // of a group
   Index cells, pixels;             // rows of dkernel; of y
   Index panel_count, blocks;       // panels of all groups, and what each is cut into by rows
-  bool sparse;
+  bool sparse, shallow;
   PaddedImage<T> padding;
   Index *offsets, *cell_offsets;  // of pixels, in bytes; of the cells and their channels, in elements
   T* transposed;                  // dkernel as [filters][cells], if sparse
@@ -55,8 +56,11 @@ template <class T> struct Filter {
     cells = g.kernel_height * g.kernel_width * channels;
     pixels = g.rows * g.columns;
     sparse = g.method == GradientMethod::sparse;
+    shallow = is_shallow(g);
     panel_count = quotient_up(filters, tile_width<T>) * g.groups;
-    parts = parts_of(sparse ? g.filters : panel_count * quotient_up(cells, tile_rows),
+    parts = parts_of(sparse    ? g.filters
+                     : shallow ? g.filters / lanes<T>
+                               : panel_count * quotient_up(cells, tile_rows),
                      g.batch * pixels * cells * g.filters, workers);
     blocks = panel_count % parts == 0 ? 1 : smaller(parts, quotient_up(cells, tile_rows));
     offsets = workspace.take<Index>(pixels);
@@ -98,6 +102,7 @@ template <class T> struct Filter {
     const Own& mine = job.own[part];
     if (job.sparse)
       return job.add_sparse(job.g.filters * part / job.parts, job.g.filters * (part + 1) / job.parts, mine);
+    if (job.shallow) return job.add_shallow_rows(part, mine);
     const Index units = job.panel_count * job.blocks;
     for (Index image = 0; image < job.g.batch; ++image) {
       const T* x = job.image_of(image, mine);
@@ -109,7 +114,6 @@ template <class T> struct Filter {
         job.add_dense(x, image, panel, block, mine);
       }
     }
-    if (job.g.batch == 0) zero_elements(job.g.out, job.cells * job.g.filters);
   }
 
   /// A panel of dy: [pixels][tile_width].
@@ -134,6 +138,33 @@ template <class T> struct Filter {
     for (Index cell = begin; cell < end; ++cell) mine.rows[cell - begin] = x + cell_offsets[cell] + group * channels;
     gather_multiply(mine.rows, end - begin, offsets, pixels, mine.panel, 0, wide,
                     g.out + begin * g.filters + group * filters + first, g.filters, image > 0);
+  }
+
+  void add_shallow_rows(Index part, const Own& mine) const {
+    const Index units = g.filters / lanes<T>, line = padding.width * g.channels;
+    for (Index image = 0; image < g.batch; ++image) {
+      const T* x = image_of(image, mine);
+      for (Index unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const Index f = unit * lanes<T>, at = image * g.pooled_rows * g.pooled_columns * g.filters + f;
+        const ShallowArguments<T> t{x,
+                                    cell_offsets,
+                                    g.pooled_rows,
+                                    g.pooled_columns,
+                                    g.pool_height,
+                                    g.pool_width,
+                                    g.pool_stride_y * g.stride_y * line,
+                                    g.pool_stride_x * g.stride_x * g.channels,
+                                    g.stride_y * line,
+                                    g.stride_x * g.channels,
+                                    g.dy + at,
+                                    g.index + at,
+                                    g.filters,
+                                    g.out + f,
+                                    g.filters,
+                                    image > 0};
+        shallow_kernels<T>.of[cells - 1](t);
+      }
+    }
   }
 
   void add_sparse(Index begin, Index end, const Own& mine) const {
@@ -162,6 +193,7 @@ template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments
   Workspace workspace(arguments.workspace);
   Filter<T> job(arguments, workers.count, workspace);
   job.prepare();
+  if (arguments.batch == 0) zero_elements(arguments.out, job.cells * arguments.filters);
   fan_out(workers, job.parts, Filter<T>::run, &job);
   if (job.sparse) transpose_matrix(job.transposed, arguments.filters, job.cells, arguments.out);
   if (arguments.rows_done) arguments.rows_done(arguments.context, 0, job.cells);

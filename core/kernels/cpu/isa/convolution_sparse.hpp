@@ -32,6 +32,7 @@ template <class T> struct EntriesOfPixels {
           for (Index j = 0; j < g.pool_width; ++j)
             number[i * g.pool_width + j] = ((p * g.pool_height + i) * g.pooled_columns + q) * g.pool_width + j;
         sort(dy, index, number, g.filters, filter, count);
+        count[pixels] = 0;
       }
   }
 

@@ -20,7 +20,7 @@ template <class T> [[gnu::noinline]] inline void transpose_matrix(const T* in, I
     }
 }
 
-/// What windows do not cover of y, or all of it where that is not only its end, becomes 0.
+/// What windows do not cover of y becomes 0: its last rows and columns, or all of it where windows do not just touch.
 template <class T>
 inline void clear_uncovered(const ConvolutionArguments<T>& g, Index count, T* out, Index distance) {
   const bool touch = g.pool_before_y == 0 && g.pool_before_x == 0 && g.pool_stride_y == g.pool_height &&
