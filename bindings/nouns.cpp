@@ -117,8 +117,9 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.add(options?)", layers::add>();
   bind<"layers.layer_normalization(options?)", layers::layer_normalization>();
   bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();
-  bind<"layers.multi_head_attention(options)",
-       [](MultiHeadAttentionOptions options) -> LayerPtr { return layers::multi_head_attention(std::move(options)); }>();
+  bind<"layers.multi_head_attention(options)", [](MultiHeadAttentionOptions options) -> LayerPtr {
+    return layers::multi_head_attention(std::move(options));
+  }>();
 
   bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
   bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();

@@ -18,7 +18,8 @@ using Values = std::span<const Value>;
 void randomise(Layer& layer, std::uint64_t seed) {
   Random random = draws(seed);
   std::vector<Tensor> weights;
-  for (const Variable& weight : layer.weights()) weights.push_back(random_tensor(random, weight.shape(), weight.dtype()));
+  for (const Variable& weight : layer.weights())
+    weights.push_back(random_tensor(random, weight.shape(), weight.dtype()));
   layer.set_weights(weights);
 }
 
@@ -65,7 +66,8 @@ Reference attention(const Layer& layer, const Tensor& query, const Tensor& value
       }
       for (std::int64_t o = 0; o < out; ++o) {
         double sum = w[7].at(o);
-        for (std::size_t m = 0; m < mixed.size(); ++m) sum += mixed[m] * w[6].at(static_cast<std::int64_t>(m) * out + o);
+        for (std::size_t m = 0; m < mixed.size(); ++m)
+          sum += mixed[m] * w[6].at(static_cast<std::int64_t>(m) * out + o);
         result.output.data<double>()[static_cast<std::size_t>((b * t + i) * out + o)] = sum;
       }
     }
@@ -105,7 +107,7 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
   (*layer)({x, x});
   randomise(*layer, 4);
   const auto attended = [&](const std::function<Attended(Values)>& apply) {
-    return evaluate(default_device(), std::vector{x, mask, steps}, [&](Values v) {
+    return evaluate(default_device(), std::vector{x, mask, steps, x.clone()}, [&](Values v) {
       const Attended result = apply(v);
       return std::vector{result.output, result.scores};
     });
@@ -115,12 +117,13 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
     CHECK(difference(got[1], want.scores, {1e-9, 0}) == "");
     CHECK(difference(got[0], want.output, {1e-9, 0}) == "");
   };
+  check_against(
+      attended([&](Values v) { return layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true}); }),
+      [](auto, auto i, auto j) { return j <= i; });
   check_against(attended([&](Values v) {
-                  return layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true});
-                }),
-                [](auto, auto i, auto j) { return j <= i; });
-  check_against(attended([&](Values v) {
-                  const Value own = ops::logical_or(v[1], ops::cast(ops::one_hot(ops::argmax(ops::cast(v[1], DType::float64)), 5), DType::boolean));
+                  // Every step attends to one at least.
+                  const Value first = ops::one_hot(ops::argmax(ops::cast(v[1], DType::float64)), 5);
+                  const Value own = ops::logical_or(v[1], ops::cast(first, DType::boolean));
                   return layer->attend({.query = v[0], .value = v[0], .attention_mask = own});
                 }),
                 [&](auto b, auto i, auto j) {
@@ -130,9 +133,7 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
                   return mask.at((b * 5 + i) * 5 + j) != 0 || j == first;
                 });
   // A mask of the value: every step attends to the steps that count.
-  check_against(attended([&](Values v) {
-                  return layer->attend({.query = v[0] * 1.0, .value = (v[0] + 0.0).with_mask(v[2])});
-                }),
+  check_against(attended([&](Values v) { return layer->attend({.query = v[0], .value = v[3].with_mask(v[2])}); }),
                 [&](auto b, auto, auto j) { return steps.at(b * 5 + j) != 0; });
 }
 
@@ -191,7 +192,7 @@ TEST_CASE("Add sums its inputs, of equal ranks or not", "[layers]") {
 
 TEST_CASE("Add has a mask where all its inputs have one", "[layers]") {
   const Tensor x({2, 3, 4}), m = tensor_of({2, 3}, DType::boolean, {1, 0, 0, 1, 1, 0}),
-               n = tensor_of({2, 3}, DType::boolean, {0, 0, 1, 1, 0, 0});
+                             n = tensor_of({2, 3}, DType::boolean, {0, 0, 1, 1, 0, 0});
   const auto add = layers::add();
   const auto masks = evaluate(default_device(), std::vector{x, m, n}, [&](Values v) {
     const Value a = (v[0] + 1.0).with_mask(v[1]), b = (v[0] + 2.0).with_mask(v[2]);

@@ -1,6 +1,7 @@
 #include "conformance.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/etude.hpp"
+#include "etude/ops/elementwise.hpp"
 #include "support.hpp"
 
 // The families of one noun each: losses, metrics, activations, layers, optimizers, initializers.
