@@ -107,7 +107,7 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
   (*layer)({x, x});
   randomise(*layer, 4);
   const auto attended = [&](const std::function<Attended(Values)>& apply) {
-    return evaluate(default_device(), std::vector{x, mask, steps}, [&](Values v) {
+    return evaluate(default_device(), std::vector{x, mask, steps, x.clone()}, [&](Values v) {
       const Attended result = apply(v);
       return std::vector{result.output, result.scores};
     });
@@ -121,8 +121,9 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
       attended([&](Values v) { return layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true}); }),
       [](auto, auto i, auto j) { return j <= i; });
   check_against(attended([&](Values v) {
-                  const Value own = ops::logical_or(
-                      v[1], ops::cast(ops::one_hot(ops::argmax(ops::cast(v[1], DType::float64)), 5), DType::boolean));
+                  // Every step attends to one at least.
+                  const Value first = ops::one_hot(ops::argmax(ops::cast(v[1], DType::float64)), 5);
+                  const Value own = ops::logical_or(v[1], ops::cast(first, DType::boolean));
                   return layer->attend({.query = v[0], .value = v[0], .attention_mask = own});
                 }),
                 [&](auto b, auto i, auto j) {
@@ -132,9 +133,8 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
                   return mask.at((b * 5 + i) * 5 + j) != 0 || j == first;
                 });
   // A mask of the value: every step attends to the steps that count.
-  check_against(
-      attended([&](Values v) { return layer->attend({.query = v[0] * 1.0, .value = (v[0] + 0.0).with_mask(v[2])}); }),
-      [&](auto b, auto, auto j) { return steps.at(b * 5 + j) != 0; });
+  check_against(attended([&](Values v) { return layer->attend({.query = v[0], .value = v[3].with_mask(v[2])}); }),
+                [&](auto b, auto, auto j) { return steps.at(b * 5 + j) != 0; });
 }
 
 TEST_CASE("MultiHeadAttention attends over the axes that it is told", "[layers][attention]") {

@@ -58,7 +58,7 @@ TEST_CASE("softmax, normalisations and their gradients are one instruction", "[e
 
 TEST_CASE("rows longer than a tile are reduced by themselves", "[execution][rows]") {
   CHECK(instructions_of({3, 513}, softmax) == "Softmax");
-  CHECK(instructions_of({3, 513}, normalised) == "Reduce Elementwise Reduce Elementwise");
+  CHECK(instructions_of({3, 513}, [](Values x) { return x[0] - ops::max(x[0], {1}, true); }) == "Reduce Elementwise");
 }
 
 TEST_CASE("rows are worked on while a product is in cache, if a row is a part of its rows", "[execution][rows]") {
@@ -77,18 +77,23 @@ TEST_CASE("what a program knows of rows can be wanted outside", "[execution][row
   Random random = draws(1);
   const Tensor x = random_tensor(random, {37, 29});
   Compiled step = compiled({x}, [](Values v) {
-    const Value sum = ops::sum(v[0], {1}), largest = ops::max(v[0], {1}, true);
-    return std::vector{sum, v[0] - largest, largest, ops::sqrt(ops::square(sum) + 1)};
+    const Value e = ops::exp(v[0]), sum = ops::sum(e, {1}), largest = ops::max(e, {1}, true);
+    return std::vector{sum, e - largest, largest, ops::sqrt(ops::square(sum) + 1)};
   });
   CHECK(instructions(step) == "Elementwise");
   step.run({x});
   for (std::int64_t row = 0; row < 37; ++row) {
     double sum = 0, largest = -1e9;
-    for (std::int64_t i = 0; i < 29; ++i) sum += x.at(row * 29 + i), largest = std::max(largest, x.at(row * 29 + i));
+    for (std::int64_t i = 0; i < 29; ++i) {
+      const double e = std::exp(x.at(row * 29 + i));
+      sum += e;
+      largest = std::max(largest, e);
+    }
     CHECK(std::abs(step.plan().result(0).at(row) - sum) < 1e-13);
-    CHECK(step.plan().result(2).at(row) == largest);
+    CHECK(std::abs(step.plan().result(2).at(row) - largest) < 1e-14);
     CHECK(std::abs(step.plan().result(3).at(row) - std::sqrt(sum * sum + 1)) < 1e-13);
-    for (std::int64_t i = 0; i < 29; ++i) CHECK(step.plan().result(1).at(row * 29 + i) == x.at(row * 29 + i) - largest);
+    for (std::int64_t i = 0; i < 29; ++i)
+      CHECK(std::abs(step.plan().result(1).at(row * 29 + i) - (std::exp(x.at(row * 29 + i)) - largest)) < 1e-14);
   }
 }
 

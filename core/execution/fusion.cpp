@@ -57,6 +57,8 @@ Fusion::Fusion(const Graph& graph, const Wanted& wanted) : graph_(graph) {
   find_dependencies();
   form_groups();
   find_escapes(wanted);
+  find_recomputed();
+  find_escapes(wanted);
 }
 
 void Fusion::find_bases() {

@@ -60,6 +60,9 @@ class Fusion {
   /// What the kernel at the head of a group reads from memory.
   std::vector<NodeId> kernel_operands(int group) const;
 
+  /// Whether programs of other groups compute a node again instead of reading it.
+  bool recomputed(NodeId id) const { return recomputed_[static_cast<std::size_t>(id)]; }
+
   /// Lets `b` be computed together with `a`, as two segments of one instruction, if neither waits for the other.
   bool join(int a, int b);
   /// The groups that were joined to this one.
@@ -79,6 +82,12 @@ class Fusion {
   void form_pooling(NodeId gather);
   void fuse_epilogue(NodeId id);
   void find_escapes(const Wanted& wanted);
+  void find_recomputed();
+  bool read_by_programs_only(NodeId id) const;
+  bool is_near(NodeId id, std::vector<NodeId>& large) const;
+  std::vector<NodeId> stored_operands(NodeId id) const;
+  void read_operands_instead(NodeId id);
+  void drop_unread();
   int new_group(NodeId id, bool anchor);
   bool can_merge(int a, int b) const;
   bool reads_own_place(NodeId member, const Group& together) const;
@@ -96,7 +105,7 @@ class Fusion {
   const Graph& graph_;
   std::vector<NodeId> base_, written_as_;
   std::vector<Phase> phase_;
-  std::vector<bool> in_memory_, escapes_, inlined_;
+  std::vector<bool> in_memory_, escapes_, inlined_, recomputed_;
   std::vector<std::vector<NodeId>> dependencies_, readers_;
   std::vector<int> group_of_;
   std::vector<Group> groups_;

@@ -37,13 +37,21 @@ std::optional<Opcode> opcode_of(const Op& op) {
 
 class Builder {
  public:
-  Builder(const Fusion& fusion, const Group& group) : fusion_(fusion), graph_(fusion.graph()), group_(group) {}
+  Builder(const Fusion& fusion, const Group& group)
+      : fusion_(fusion), graph_(fusion.graph()), group_(group), members_(group.members) {
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      for (NodeId input : graph_.node(members_[i]).inputs)
+        if (const NodeId base = fusion_.base(input);
+            fusion_.recomputed(base) && std::ranges::find(members_, base) == members_.end())
+          members_.push_back(base);
+    std::ranges::sort(members_);
+  }
 
   VirtualProgram build() {
     // Loaded registers come first, so that they are numbered before any temporary is.
-    for (NodeId member : group_.members) scan(member);
+    for (NodeId member : members_) scan(member);
     next_ = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
-    for (NodeId member : group_.members) translate(member);
+    for (NodeId member : members_) translate(member);
     for (NodeId member : group_.members)
       if (fusion_.escapes(member)) {
         result_.outputs.push_back(member);
@@ -64,7 +72,7 @@ class Builder {
     Lane lane;
   };
 
-  bool inside(NodeId id) const { return std::ranges::binary_search(group_.members, id); }
+  bool inside(NodeId id) const { return std::ranges::binary_search(members_, id); }
   /// Whether a member is one number for each row of the group's.
   bool per_row(NodeId member) const { return graph_.node(member).shape.size() != group_.size; }
 
@@ -272,6 +280,7 @@ class Builder {
   const Fusion& fusion_;
   const Graph& graph_;
   const Group& group_;
+  std::vector<NodeId> members_;  // and what is computed again for them
   VirtualProgram result_;
   std::vector<VirtualProgram::Input> inputs_;
   std::vector<Program::Immediate> immediates_;

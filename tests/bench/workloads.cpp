@@ -87,6 +87,43 @@ Workload cnn2() {
           120};
 }
 
+/// One transformer block over the rows of an image, normalised before attention and before the wide layer.
+class Transformer : public etude::Model {
+ public:
+  Transformer() : Model({}, "Transformer") {}
+
+  std::vector<etude::LayerPtr> layers() const override {
+    return {embed_, before_attention_, attention_, add_, before_wide_, wide_, narrow_, pool_, head_};
+  }
+  etude::Value call(etude::Value x, bool training) override {
+    x = (*embed_)(x, training);
+    const etude::Value even = (*before_attention_)(x, training);
+    x = (*add_)({x, (*attention_)({even, even}, training)}, training);
+    const etude::Value wide = (*wide_)((*before_wide_)(x, training), training);
+    x = (*add_)({x, (*narrow_)(wide, training)}, training);
+    return (*head_)((*pool_)(x, training), training);
+  }
+
+ private:
+  etude::LayerPtr embed_ = layers::dense({.units = 64}), before_attention_ = layers::layer_normalization(),
+                  attention_ = layers::multi_head_attention({.num_heads = 4, .key_dim = 16}), add_ = layers::add(),
+                  before_wide_ = layers::layer_normalization(),
+                  wide_ = layers::dense({.units = 128, .activation = "relu"}), narrow_ = layers::dense({.units = 64}),
+                  pool_ = layers::global_average_pooling1d(),
+                  head_ = layers::dense({.units = 10, .activation = "softmax"});
+};
+
+/// The rows of Fashion-MNIST's images as 28 steps of 28 features.
+Workload attn() {
+  const Tensor images = etude::fashion_mnist::images();
+  return {std::make_shared<Transformer>(),
+          {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+          images.reshape({images.shape()[0], 28, 28}),
+          etude::fashion_mnist::labels(),
+          32,
+          1875};
+}
+
 /// 784-4096-4096-10 on Fashion-MNIST: large products.
 Workload big() {
   const auto wide = [] { return layers::dense({.units = 4096, .activation = "relu"}); };
@@ -121,6 +158,7 @@ const std::vector<Named>& all_workloads() {
       {"cnn2", cnn2},
       {"tiny", tiny},
       {"lstm", lstm},
+      {"attn", attn},
       {"big", big},
       {"predict-mlp", predict<mlp>},
       {"predict-cnn2", predict<cnn2>},

@@ -8,7 +8,7 @@
 
 /// What is timed: a model, its data, and how it is trained. The peers train the same: workloads.json says it to them.
 struct Workload {
-  std::shared_ptr<etude::Sequential> model;
+  std::shared_ptr<etude::Model> model;
   etude::CompileOptions compile;
   etude::Tensor x, y;
   std::int64_t batch;

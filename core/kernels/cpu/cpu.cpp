@@ -31,7 +31,7 @@ Device& default_device() {
 
 void Cpu::run(const Elementwise& instruction, Addresses addresses) {
   for (const Segment& segment : instruction.segments)
-    split(segment.size, 32 * cpu::tile_of(instruction.program), [&](std::int64_t begin, std::int64_t end) {
+    split(segment.size, 32 * cpu::tile_of(instruction.program, segment), [&](std::int64_t begin, std::int64_t end) {
       cpu::run_program(kernels_, instruction.program, segment, begin, end, addresses);
     });
 }

@@ -36,6 +36,8 @@ template <class T> struct FloatKernels {
   /// in [rows, count] -> out [rows]: the sum, or the largest, of each row, in an order that depends on count only.
   void (*sum_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   void (*max_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
+  /// in [rows] -> out [rows, count]: each number repeated, whatever bits it is.
+  void (*spread)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   /// out[c · out_row + r] = in[r · in_row + c] for r < rows, c < columns; whatever bits they are.
   void (*transpose)(const T* in, std::int64_t in_row, T* out, std::int64_t out_row, std::int64_t rows,
                     std::int64_t columns);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -18,20 +19,24 @@ using instruction::Segment;
 
 namespace {
 
-constexpr std::size_t register_bytes = static_cast<std::size_t>(tile) * sizeof(double);
+/// From one register to the next: one and a half times what the widest takes. Elements of the same place in registers
+/// would all fall into the same few sets of a cache if it were a power of two.
+constexpr std::size_t register_distance = static_cast<std::size_t>(tile) * sizeof(double) * 3 / 2;
 
 /// A thread's tiles, and where each register's elements are just now: in its tile, or in memory.
 struct Registers {
   Tensor tiles{Shape{0}, DType::uint8};
   std::vector<std::byte*> own;
   std::vector<std::byte*> at;
+  std::vector<char> kept;  // of an input: the same for every tile
 
   void prepare(std::size_t count) {
     if (count <= own.size()) return;
-    tiles = Tensor({static_cast<std::int64_t>(count * register_bytes)}, DType::uint8);
+    tiles = Tensor({static_cast<std::int64_t>(count * register_distance)}, DType::uint8);
     own.resize(count);
     at.resize(count);
-    for (std::size_t i = 0; i < count; ++i) own[i] = tiles.raw() + i * register_bytes;
+    kept.resize(count);
+    for (std::size_t i = 0; i < count; ++i) own[i] = tiles.raw() + i * register_distance;
   }
 };
 
@@ -82,25 +87,34 @@ template <class T, class M> T converted(M x) {
 }
 
 template <class T, class M> void convert(T* out, const M* in, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = converted<T>(in[i]);
+  if constexpr (std::is_same_v<T, M>)
+    std::copy_n(in, n, out);
+  else
+    for (std::int64_t i = 0; i < n; ++i) out[i] = converted<T>(in[i]);
 }
 
 /// Calls visit(offset, step, count) for each run of elements [begin, begin + n) that lie a fixed step apart.
 template <class Visitor> void for_each_run(const Access& access, std::int64_t begin, std::int64_t n, Visitor visit) {
-  const auto rank = static_cast<std::ptrdiff_t>(access.extents.rank());
-  const std::int64_t inner = access.extents[-1], step = access.strides[-1];
-  std::int64_t row = begin / inner, column = begin % inner;
+  const std::int64_t *extents = access.extents.begin(), *strides = access.strides.begin();
+  const auto last = static_cast<int>(access.extents.rank()) - 1;
+  const std::int64_t inner = extents[last], step = strides[last];
+  std::int64_t index[Shape::max_rank], rest = begin / inner, column = begin % inner, offset = 0;
+  for (int axis = last - 1; axis >= 0; --axis) {
+    index[axis] = rest % extents[axis];
+    rest /= extents[axis];
+    offset += index[axis] * strides[axis];
+  }
   while (n > 0) {
-    std::int64_t rest = row, offset = 0;
-    for (std::ptrdiff_t axis = rank - 2; axis >= 0; --axis) {
-      offset += rest % access.extents[axis] * access.strides[axis];
-      rest /= access.extents[axis];
-    }
     const std::int64_t count = std::min(inner - column, n);
     visit(offset + column * step, step, count);
     n -= count;
     column = 0;
-    ++row;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      offset += strides[axis];
+      if (++index[axis] < extents[axis]) break;
+      offset -= extents[axis] * strides[axis];
+      index[axis] = 0;
+    }
   }
 }
 
@@ -165,27 +179,27 @@ void convert_lanes(std::byte* out, Lane to, const std::byte* in, Lane from, std:
   });
 }
 
-/// Steps that look at rows. Numbers of one a row are repeated bit by bit, whatever they are.
+/// Steps that look at rows.
 template <class T> void run_row_step(const FloatKernels<T>& kernels, instruction::Opcode code, std::byte* out,
                                      const std::byte* in, std::int64_t rows, std::int64_t row) {
-  (code == instruction::sum_code ? kernels.sum_rows : kernels.max_rows)(reinterpret_cast<const T*>(in), rows, row,
-                                                                        reinterpret_cast<T*>(out));
-}
-
-template <class T> void spread(std::byte* out, const std::byte* in, std::int64_t rows, std::int64_t row) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::fill_n(reinterpret_cast<T*>(out) + i * row, row, reinterpret_cast<const T*>(in)[i]);
+  const auto kernel = code == instruction::sum_code   ? kernels.sum_rows
+                      : code == instruction::max_code ? kernels.max_rows
+                                                      : kernels.spread;
+  kernel(reinterpret_cast<const T*>(in), rows, row, reinterpret_cast<T*>(out));
 }
 
 void run_row_step(const Kernels& kernels, const Program::Step& step, std::byte* out, const std::byte* in,
                   std::int64_t rows, std::int64_t row) {
-  if (step.code == instruction::spread_code)
-    return step.to == Lane::float64 ? spread<std::uint64_t>(out, in, rows, row)
-                                    : spread<std::uint32_t>(out, in, rows, row);
 #ifdef ETUDE_FLOAT64
   if (step.lane == Lane::float64) return run_row_step(kernels.float64, step.code, out, in, rows, row);
 #endif
   run_row_step(kernels.float32, step.code, out, in, rows, row);
+}
+
+/// After how many elements an operand is read again from its beginning, as a bias is; 0 if never.
+std::int64_t period(const Access& access) {
+  const bool again = access.kind == Access::Kind::strided && access.extents.rank() == 2 && access.strides[0] == 0;
+  return again ? access.extents[1] : 0;
 }
 
 Registers& registers_of_this_thread() {
@@ -194,6 +208,15 @@ Registers& registers_of_this_thread() {
 }
 
 }  // namespace
+
+std::int64_t tile_of(const Program& program, const Segment& segment) {
+  static_assert(tile >= instruction::longest_row);
+  std::int64_t unit = std::max<std::int64_t>(program.row, 1);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i)
+    if (const std::int64_t again = program.inputs[i].per_row ? 0 : period(segment.inputs[i]); again > 0)
+      if (const std::int64_t both = std::lcm(unit, again); both <= tile) unit = both;
+  return tile / unit * unit;
+}
 
 void run_program(const Kernels& kernels, const Program& program, const Segment& segment, std::int64_t begin,
                  std::int64_t end, Addresses addresses) {
@@ -205,14 +228,19 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
   auto& own = registers.own;
   auto& at = registers.at;
 
-  const std::int64_t elements = tile_of(program), row = std::max<std::int64_t>(program.row, 1);
+  const std::int64_t elements = tile_of(program, segment), row = std::max<std::int64_t>(program.row, 1);
   const std::int64_t widest = std::min(elements, end - begin);
-  for (std::size_t i = 0; i < program.inputs.size(); ++i)
-    if (segment.inputs[i].kind == Access::Kind::scalar) {
-      at[i] = own[i];
-      const Operand& operand = segment.inputs[i].operand;
-      fill_from(own[i], program.inputs[i].lane, address(operand), operand.dtype, widest);
-    }
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const Access& access = segment.inputs[i];
+    const Program::Input& input = program.inputs[i];
+    const std::int64_t again = input.per_row ? 0 : period(access);
+    registers.kept[i] = access.kind == Access::Kind::scalar || (again > 0 && elements % again == 0);
+    at[i] = own[i];
+    if (access.kind == Access::Kind::scalar)
+      fill_from(own[i], input.lane, address(access.operand), access.operand.dtype, widest);
+    else if (registers.kept[i])
+      load(own[i], input.lane, address(access.operand), access, begin, widest);
+  }
   for (std::size_t i = 0; i < program.immediates.size(); ++i) {
     const std::size_t reg = program.inputs.size() + i;
     at[reg] = own[reg];
@@ -228,7 +256,7 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
       const Access& access = segment.inputs[i];
       const auto [lane, per_row] = program.inputs[i];
-      if (access.kind == Access::Kind::scalar) continue;
+      if (registers.kept[i]) continue;
       if (access.kind == Access::Kind::contiguous && same_layout(access.operand.dtype, lane)) {
         at[i] = address(access.operand) + static_cast<std::size_t>(first_of(per_row)) * lane_bytes(lane);
       } else {

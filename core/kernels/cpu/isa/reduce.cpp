@@ -10,8 +10,10 @@ namespace {
 struct Plus {
   template <class V> static V apply(const V& a, const V& b) { return a + b; }
   template <class T> static constexpr T start = T(0);
-  /// The first `count` elements, and what changes nothing behind them.
-  template <class T> static Vec<T> last(const T* in, std::ptrdiff_t count) { return load_first(in, count); }
+  /// Elements [i, count) of a row, fewer than a register, and what changes nothing.
+  template <class T> static Vec<T> last(const T* row, std::int64_t i, std::int64_t count) {
+    return load_first(row + i, static_cast<std::ptrdiff_t>(count - i));
+  }
 };
 /// NaN if either is.
 struct Larger {
@@ -22,9 +24,10 @@ struct Larger {
     return a > b || a != a ? a : b;
   }
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
-  template <class T> static Vec<T> last(const T* in, std::ptrdiff_t count) {
+  template <class T> static Vec<T> last(const T* row, std::int64_t i, std::int64_t count) {
+    if (count >= lanes<T>) return load(row + count - lanes<T>);
     alignas(64) T filled[lanes<T>];
-    for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) filled[i] = i < count ? in[i] : start<T>;
+    for (std::int64_t j = 0; j < lanes<T>; ++j) filled[j] = i + j < count ? row[i + j] : start<T>;
     return Vec<T>::load_aligned(filled);
   }
 };
@@ -95,7 +98,7 @@ template <class F, class T> [[gnu::always_inline]] inline Vec<T> partial(const T
     s0 = F::apply(s0, load(in + i));
     i += width;
   }
-  if (i < count) s1 = F::apply(s1, F::last(in + i, static_cast<std::ptrdiff_t>(count - i)));
+  if (i < count) s1 = F::apply(s1, F::last(in, i, count));
   return F::apply(s0, s1);
 }
 
@@ -117,6 +120,21 @@ template <class F, class T> void rows(const T* in, std::int64_t rows, std::int64
   }
 }
 
+/// Each number along a row; the last register of a row may lie over the one before.
+template <class T> void spread(const T* in, std::int64_t rows, std::int64_t count, T* out) {
+  constexpr std::int64_t width = lanes<T>;
+  for (std::int64_t row = 0; row < rows; ++row, out += count) {
+    const Vec<T> value = broadcast(in[row]);
+    std::int64_t i = 0;
+    for (; i + width <= count; i += width) store(out + i, value);
+    if (i == count) continue;
+    if (count >= width)
+      store(out + count - width, value);
+    else
+      for (; i < count; ++i) out[i] = in[row];
+  }
+}
+
 }  // namespace
 
 template <class T> void fill_reductions(FloatKernels<T>& kernels) {
@@ -124,6 +142,7 @@ template <class T> void fill_reductions(FloatKernels<T>& kernels) {
   kernels.max_columns = &columns<Larger, T>;
   kernels.sum = &neighbours<Plus, T>;
   kernels.max = &neighbours<Larger, T>;
+  kernels.spread = &spread<T>;
   kernels.sum_rows = &rows<Plus, T>;
   kernels.max_rows = &rows<Larger, T>;
 }
