@@ -2,6 +2,8 @@
 
 /// Registration: `bind<"ops.clip(x, low, high)", ops::clip>()` gives JavaScript `module.ops_clip`, whose arguments are
 /// read, and whose errors and result are given back, as their types say.
+#include <emscripten/threading.h>
+
 #include <set>
 #include <typeindex>
 
@@ -56,6 +58,10 @@ template <class T> struct Result<Task<T>> {
 template <> struct Result<void> {
   static std::string made() { return "void"; }
 };
+
+/// Embind repeats its initialization in every worker thread, where nobody calls anything. What is bound belongs to the
+/// thread that loaded the module.
+inline bool in_worker() { return !emscripten_is_main_runtime_thread(); }
 
 /// Tells Embind, once, what TypeScript calls a type.
 template <class Typed> void name_type(const std::string& name) {

@@ -140,6 +140,7 @@ template <> struct Crossing<Figures> {
 };
 
 EMSCRIPTEN_BINDINGS(model) {
+  if (in_worker()) return;
   emscripten::class_<Model, emscripten::base<Layer>>("Model").smart_ptr<ModelPtr>("ModelPointer");
 
   bind<"model.sequential(layers, options, link)",

@@ -43,6 +43,7 @@ template <> struct Crossing<Memory> {
 };
 
 EMSCRIPTEN_BINDINGS(module) {
+  if (in_worker()) return;
   host_yield() = yield_in_time;
 
   bind<"set_random_seed(seed)", set_random_seed>();
@@ -51,6 +52,8 @@ EMSCRIPTEN_BINDINGS(module) {
           " ms - expected 0 or more - Infinity never yields.");
     yield_every = milliseconds;
   }>();
+  bind<"set_num_threads(count)", set_num_threads>();
+  bind<"num_threads()", num_threads>();
   /// The module's memory, which never shrinks, and how much of it is in use.
   bind<"memory()", [] {
     return Memory{static_cast<double>(emscripten_get_heap_size()), static_cast<double>(mallinfo().uordblks)};

@@ -53,6 +53,7 @@ template <> struct Crossing<ValueOrData> {
 };
 
 EMSCRIPTEN_BINDINGS(nouns) {
+  if (in_worker()) return;
   auto variable = held<Variable>();
   property<"Variable.name", [](Variable& self) { return self.name(); }>(variable);
   property<"Variable.shape", [](Variable& self) { return self.shape(); }>(variable);

@@ -4,6 +4,7 @@
 namespace etude::js {
 
 EMSCRIPTEN_BINDINGS(ops) {
+  if (in_worker()) return;
   bind<"ops.negate(x)", ops::negate>();
   bind<"ops.absolute(x)", ops::absolute>();
   bind<"ops.sign(x)", ops::sign>();

@@ -321,7 +321,7 @@ TEST_CASE("prefetch: what the maker throws comes out of take, once, and nothing 
   CHECK(prefetcher.take());
 }
 
-#ifdef ETUDE_THREADS
+#ifdef ETUDE_PREFETCH
 TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
   std::atomic<int> made{0};
   const auto here = std::this_thread::get_id();

@@ -205,6 +205,34 @@ TEST_CASE("plans that run on several threads at once do not disturb each other",
   }
 }
 
+TEST_CASE("work goes on, to the same bits, while others keep all cores busy", "[threads]") {
+  const Tensors alone = [] {
+    const Threads threads(1);
+    return trained();
+  }();
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    others.emplace_back([&] {
+      while (!enough) continue;
+    });
+  {
+    const Threads threads(4);
+    CHECK(std::ranges::equal(trained(), alone, same_bits));
+  }
+  enough = true;
+  for (std::thread& other : others) other.join();
+}
+
+TEST_CASE("pools come and go while their threads are only starting", "[threads]") {
+  std::atomic<int> done{0};
+  for (int i = 0; i < 100; ++i) {
+    ThreadPool pool(4);
+    pool.run(8, [](void* context, int) { ++*static_cast<std::atomic<int>*>(context); }, &done);
+  }
+  CHECK(done == 800);
+}
+
 TEST_CASE("whoever finds the pool at work does its parts itself", "[threads]") {
   struct Work {
     ThreadPool pool{3};

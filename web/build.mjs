@@ -1,25 +1,39 @@
-// Builds the package: the WebAssembly module from the folder $ETUDE_MODULE, the options' types that it prints, and the
-// TypeScript compiled to dist/.
+// Builds the package: the four builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the options'
+// types that the module prints, and the TypeScript compiled to dist/.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const from = process.env.ETUDE_MODULE;
-if (!from) throw new Error('ETUDE_MODULE is not set - expected the folder of etude.mjs - build the package by ./dev test npm.');
+const folders = process.env.ETUDE_MODULES?.split(':');
+if (!folders) throw new Error("ETUDE_MODULES is not set - expected the folders of the module's builds - build the package by ./dev test npm.");
 process.chdir(import.meta.dirname ?? new URL('.', import.meta.url).pathname);
 for (const folder of ['wasm', 'dist']) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
 }
 
-copyFileSync(join(from, 'etude.mjs'), 'wasm/etude.mjs');
-copyFileSync(join(from, 'etude.wasm'), 'wasm/etude.wasm');
+const builds = ['etude', 'etude-threads', 'etude-relaxed', 'etude-relaxed-threads'];
+for (const build of builds) {
+  const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
+  if (!from) throw new Error(`none of ${folders} has ${build}.mjs - expected all of ${builds} - build the package by ./dev test npm.`);
+  for (const type of ['mjs', 'wasm']) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
+  if (build.endsWith('threads')) withoutOptions(`wasm/${build}.mjs`);
+  if (build !== 'etude') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
+}
+
+/** Threads in Node.js would take over the program's options, of which some, such as --input-type, keep them from starting. */
+function withoutOptions(path) {
+  const text = readFileSync(path, 'utf8');
+  const changed = text.replace(/workerData: ?["']em-pthread["']/, "$&, execArgv: []");
+  if (changed === text) throw new Error(`${path} starts workers otherwise than expected - look at its workerOptions.`);
+  writeFileSync(path, changed);
+}
 
 // Both declare types by names that are explained in web/src/types.ts.
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
-const { default: createEtude } = await import(pathToFileURL(join(from, 'etude.mjs')).href);
+const { default: createEtude } = await import(pathToFileURL(resolve('wasm/etude.mjs')).href);
 const options = (await createEtude({ wasmBinary: readFileSync('wasm/etude.wasm') })).optionTypes();
 const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
 const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer'];
@@ -31,7 +45,7 @@ writeFileSync(
   'wasm/etude.d.mts',
   imports('Batch, DType, DataLike, History, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
-    readFileSync(join(from, 'etude.d.ts'), 'utf8')
+    readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.
       .replace(/declare namespace RuntimeExports \{[^]*?\n\}\n/, '')
       .replace('typeof RuntimeExports & ', '')
@@ -42,4 +56,4 @@ writeFileSync(
 );
 
 execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc')], { stdio: 'inherit' });
-for (const file of ['etude.mjs', 'etude.wasm', 'etude.d.mts', 'options.d.mts']) copyFileSync(join('wasm', file), join('dist', file));
+for (const file of readdirSync('wasm')) copyFileSync(join('wasm', file), join('dist', file));

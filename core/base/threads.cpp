@@ -5,6 +5,11 @@
 #include "etude/base/error.hpp"
 
 #ifdef ETUDE_THREADS
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #endif
 
@@ -12,77 +17,128 @@ namespace etude {
 
 #ifdef ETUDE_THREADS
 
-struct ThreadPool::Threads {
-  std::atomic<unsigned> round{0};
-  std::atomic<int> next{0}, busy{0};
-  std::atomic<bool> stop{false};
-  std::atomic_flag taken;
-  int parts = 0;
-  void (*task)(void*, int) = nullptr;
-  void* context = nullptr;
-  std::vector<std::jthread> threads;
-};
-
 namespace {
 
-/// How often a waiting thread looks before it sleeps: some microseconds, the length of the gap between two instructions
-/// of a plan.
-constexpr int spins = 2000;
+/// Tells the core that this thread only waits. A thread does so often enough, before it sleeps, to outlast the gap
+/// between two instructions of a plan: some twenty microseconds.
+#if defined(__x86_64__)
+constexpr int spins = 1000;
+void relax() { __builtin_ia32_pause(); }
+#elif defined(__aarch64__)
+constexpr int spins = 1000;
+void relax() { __asm__ volatile("yield"); }
+#else
+constexpr int spins = 5000;
+void relax() {}
+#endif
 
-template <class T> void wait_while(const std::atomic<T>& value, T old) {
-  for (int i = 0; i < spins; ++i)
-    if (value.load(std::memory_order_acquire) != old) return;
-  value.wait(old, std::memory_order_acquire);
-}
+/// Where threads sleep until something that another thread writes comes true. Not std::atomic::wait: libc++ implements
+/// that for WebAssembly by a loop of timed sleeps.
+class Gate {
+ public:
+  template <class Condition> void wait_until(Condition condition) {
+    for (int i = 0; i < spins; ++i) {
+      if (condition()) return;
+      relax();
+    }
+    std::unique_lock lock(mutex_);
+    ++sleepers_;
+    opened_.wait(lock, condition);
+    --sleepers_;
+  }
+
+  /// To be called after the writing. Sequentially consistent like it and like `condition`: either this sees the
+  /// sleeper, or the sleeper sees what was written.
+  void open() {
+    if (sleepers_ == 0) return;
+    std::unique_lock(mutex_).unlock();  // a sleeper that has looked already is asleep now
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  std::atomic<int> sleepers_{0};
+};
 
 }  // namespace
 
-ThreadPool::ThreadPool(int count) : count_(std::max(count, 1)), threads_(std::make_unique<Threads>()) {
-  for (int i = 1; i < count_; ++i)
-    threads_->threads.emplace_back([this, pool = threads_.get()] {
-      unsigned seen = 0;
-      for (;;) {
-        wait_while(pool->round, seen);
-        seen = pool->round.load(std::memory_order_acquire);
-        if (pool->stop) return;
-        work_off();
-        if (pool->busy.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->busy.notify_one();
-      }
-    });
+struct ThreadPool::Shared {
+  /// Which run this is, and how many of its parts nobody has taken yet. One word: a thread that comes late takes none
+  /// of the next run with the task of this one.
+  std::atomic<std::uint64_t> work{0};
+  std::atomic<int> unfinished{0};
+  std::atomic<void (*)(void*, int)> task{nullptr};
+  std::atomic<void*> context{nullptr};
+  std::atomic<bool> stop{false};
+  std::atomic_flag taken;
+  bool started = false;
+  Gate begin, end;
+
+  static constexpr std::uint64_t parts_mask = 0xFFFFFFFF, next_run = std::uint64_t{1} << 32;
+
+  void start(int threads, const std::shared_ptr<Shared>& self);
+  void work_off();
+  void serve();
+};
+
+void ThreadPool::Shared::start(int threads, const std::shared_ptr<Shared>& self) {
+  started = true;
+  try {
+    for (int i = 0; i < threads; ++i) std::thread([self] { self->serve(); }).detach();
+  } catch (const std::system_error&) {
+    // The system has no more: those that there are do all parts.
+  }
 }
+
+void ThreadPool::Shared::work_off() {
+  for (std::uint64_t seen = work.load(); seen & parts_mask;) {
+    // What belongs to another run is not used: then `work` has changed.
+    const auto do_part = task.load(std::memory_order_relaxed);
+    void* const given = context.load(std::memory_order_relaxed);
+    if (!work.compare_exchange_weak(seen, seen - 1)) continue;
+    do_part(given, static_cast<int>((seen & parts_mask) - 1));
+    if (--unfinished == 0) end.open();
+    seen = work.load();
+  }
+}
+
+void ThreadPool::Shared::serve() {
+  for (;;) {
+    begin.wait_until([this] { return (work.load() & parts_mask) || stop.load(); });
+    if (stop) return;
+    work_off();
+  }
+}
+
+ThreadPool::ThreadPool(int count) : count_(std::max(count, 1)), shared_(std::make_shared<Shared>()) {}
 
 ThreadPool::~ThreadPool() {
-  threads_->stop = true;
-  ++threads_->round;
-  threads_->round.notify_all();
-}
-
-void ThreadPool::work_off() {
-  for (int part; (part = threads_->next.fetch_add(1, std::memory_order_relaxed)) < threads_->parts;)
-    threads_->task(threads_->context, part);
+  shared_->stop = true;
+  shared_->begin.open();
 }
 
 void ThreadPool::run(int parts, void (*task)(void*, int), void* context) {
-  if (count_ == 1 || parts <= 1 || threads_->taken.test_and_set(std::memory_order_acquire)) {
+  if (count_ == 1 || parts <= 1 || shared_->taken.test_and_set(std::memory_order_acquire)) {
     for (int part = 0; part < parts; ++part) task(context, part);
     return;
   }
-  Threads& pool = *threads_;
-  pool.parts = parts;
-  pool.task = task;
-  pool.context = context;
-  pool.next.store(0, std::memory_order_relaxed);
-  pool.busy.store(count_ - 1, std::memory_order_relaxed);
-  pool.round.fetch_add(1, std::memory_order_release);
-  pool.round.notify_all();
-  work_off();
-  for (int left; (left = pool.busy.load(std::memory_order_acquire)) > 0;) wait_while(pool.busy, left);
-  pool.taken.clear(std::memory_order_release);
+  Shared& shared = *shared_;
+  if (!shared.started) shared.start(count_ - 1, shared_);
+  shared.task.store(task, std::memory_order_relaxed);
+  shared.context.store(context, std::memory_order_relaxed);
+  shared.unfinished = parts;
+  const std::uint64_t run = (shared.work.load(std::memory_order_relaxed) & ~Shared::parts_mask) + Shared::next_run;
+  shared.work = run | static_cast<std::uint64_t>(parts);
+  shared.begin.open();
+  shared.work_off();
+  shared.end.wait_until([&] { return shared.unfinished.load() == 0; });
+  shared.taken.clear(std::memory_order_release);
 }
 
 #else
 
-struct ThreadPool::Threads {};
+struct ThreadPool::Shared {};
 
 ThreadPool::ThreadPool(int) : count_(1) {}
 ThreadPool::~ThreadPool() = default;

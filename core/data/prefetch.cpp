@@ -76,7 +76,7 @@ class Prefetcher::Worker {
 };
 
 Prefetcher::Prefetcher(Fill fill, [[maybe_unused]] bool threaded) : fill_(std::move(fill)) {
-#ifdef ETUDE_THREADS
+#ifdef ETUDE_PREFETCH
   if (threaded) worker_ = std::make_unique<Worker>(fill_);
 #endif
 }

@@ -74,7 +74,7 @@ const title = (name, peak) => {
 };
 
 export function textTable(name, summaries, peak) {
-  const widths = [20, 9, 9, 10, 10, 14, 16];
+  const widths = [24, 9, 9, 10, 10, 14, 16];
   const lines = [headings, ...rowsOf(name, summaries, peak)].map((row) =>
     row.map((cell, i) => (i === 0 ? cell.padEnd(widths[0]) : row.length === 2 ? `  ${cell}` : cell.padStart(widths[i]))).join(''));
   return [`\n${title(name, peak)}`, ...lines].join('\n');

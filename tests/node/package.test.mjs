@@ -23,8 +23,10 @@ test('it says what it is, and holds what it needs', () => {
 
 test('what a page downloads', (t) => {
   const sizes = (data) => [data, gzipSync(data, { level: 9 }), brotliCompressSync(data)].map(({ length }) => `${(length / 1000).toFixed(0)} kB`);
-  const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file));
-  const wasm = readFileSync(join(folder, 'dist/etude.wasm'));
+  // One build of the module, whichever.
+  const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file) && !/^etude-/.test(file));
+  const [wasm, ...others] = ['', '-threads', '-relaxed', '-relaxed-threads'].map((build) => readFileSync(join(folder, `dist/etude${build}.wasm`)));
+  for (const other of others) assert.ok(other.length < 1.1 * wasm.length, `${other.length} bytes`);
   t.diagnostic(`etude.wasm: ${sizes(wasm).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   t.diagnostic(`JavaScript: ${sizes(Buffer.concat(scripts.map((file) => readFileSync(join(folder, 'dist', file))))).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   assert.ok(wasm.length < 1.5e6, `${wasm.length} bytes`);

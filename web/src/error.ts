@@ -22,7 +22,7 @@ export function nativeError(message: string, kind: ErrorKind): EtudeError {
   Error.stackTraceLimit = 50;
   const error = new EtudeError(message, kind);
   Error.stackTraceLimit = limit;
-  if (error.stack) error.stack = error.stack.split('\n').filter((line) => !/wasm:\/\/|wasm-function|\/etude\.mjs:/.test(line)).join('\n');
+  if (error.stack) error.stack = error.stack.split('\n').filter((line) => !/wasm:\/\/|wasm-function|\/etude[-a-z]*\.mjs:/.test(line)).join('\n');
   return error;
 }
 

@@ -26,6 +26,7 @@ export {
 } from './model.js';
 export type * from './options.mjs';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
+export { variant, type Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
 export const layers: Family<'layers'> = family('layers');
@@ -45,6 +46,12 @@ export const {
   setRandomSeed,
   /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. */
   setYieldEvery,
+  /**
+   * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first
+   * as many as there are cores. Elsewhere it is always one.
+   */
+  setNumThreads,
+  numThreads,
   /** The module's memory, which never shrinks, and how much of it is in use, in bytes. */
   memory,
 } = module;

@@ -2,12 +2,13 @@
 import { asData } from './batch.js';
 import { assign, callHook, changedLogs, makeLogs } from './callback.js';
 import { Thrown, attempt, describe, nativeError } from './error.js';
-import createEtude, { type MainModule } from './etude.mjs';
+import type { MainModule } from './etude.mjs';
 import { inNode, readFile } from './node.js';
 import { isTerminal, write } from './stdout.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
 import { Value } from './value.js';
+import { variant } from './variant.js';
 
 /** What bindings/ finds by these names. */
 export const host: Record<string, unknown> = {
@@ -34,8 +35,17 @@ export const host: Record<string, unknown> = {
   write,
 };
 
+// Spelled out, so that bundlers see them; only one is loaded.
+const builds = {
+  simd: () => import('./etude.mjs'),
+  'simd-threads': () => import('./etude-threads.mjs'),
+  relaxed: () => import('./etude-relaxed.mjs'),
+  'relaxed-threads': () => import('./etude-relaxed-threads.mjs'),
+};
+const { default: createEtude } = await builds[variant]();
 // In Node.js, where fetch knows no files, it gets its bytes.
-const wasmBinary = inNode ? await readFile(new URL('./etude.wasm', import.meta.url)) : undefined;
+const file = `./etude${variant === 'simd' ? '' : `-${variant.replace('simd-', '')}`}.wasm`;
+const wasmBinary = inNode ? await readFile(new URL(/* @vite-ignore */ file, import.meta.url)) : undefined;
 export const module: MainModule = await createEtude(wasmBinary ? { host, wasmBinary } : { host });
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
