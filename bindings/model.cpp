@@ -191,6 +191,7 @@ EMSCRIPTEN_BINDINGS(model) {
   }>();
   bind<"model.metrics_names(model)", [](ModelPtr model) { return model->metrics_names(); }>();
   bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
+  bind<"explain(model)", [](ModelPtr model) { return model->explain(); }>();
   bind<"summary(model, print_fn?)", [](ModelPtr model, std::optional<std::function<void(std::string_view)>> print_fn) {
     model->summary({.print_fn = print_fn.value_or(nullptr)});
   }>();

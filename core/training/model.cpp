@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/execution/explain.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/training/trainer.hpp"
@@ -206,6 +207,13 @@ std::vector<MetricPtr> Model::metrics() const {
 }
 
 std::vector<std::string> Model::metrics_names() const { return numbered(metrics()); }
+
+std::string Model::explain() const {
+  for (const auto& function : {train_function_, test_function_, predict_function_})
+    if (function && function->plan()) return etude::explain(*function->plan());
+  fail(ErrorKind::state, where(), "explain() before a step was compiled - expected fit, evaluate or predict to have run, "
+       "and run_eagerly to be off - run one of them first.");
+}
 
 void Model::reset_metrics() {
   for (const MetricPtr& metric : metrics()) metric->reset_state();

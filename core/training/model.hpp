@@ -98,6 +98,11 @@ class Model : public Layer {
   /// Prints layers, output shapes and parameters as Keras does.
   void summary(const SummaryOptions& options = {}) const;
 
+  /// What the compiled step of fit runs, or of evaluate or predict where fit has not run: a line for each instruction
+  /// with what is fused into it and what it costs, and the memory that all share. Throws Error(state) before a step was
+  /// compiled, and for a model that runs eagerly.
+  std::string explain() const;
+
   /// Set by a callback: fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
   /// stop after this execution.
   bool stop_training = false, stop_evaluating = false, stop_predicting = false;

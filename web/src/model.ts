@@ -190,6 +190,13 @@ export class Model {
   summary({ printFn }: { printFn?: (text: string) => void } = {}): void {
     module.summary(this.handle, printFn);
   }
+  /**
+   * What the compiled step of fit runs, or of evaluate or predict where fit has not run: a line for each instruction with
+   * what is fused into it and what it costs, and the memory that all share.
+   */
+  explain(): string {
+    return module.explain(this.handle);
+  }
 
   /** Data and options of a loop; callbacks get to know the model. */
   #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
