@@ -61,9 +61,13 @@ template <class T> struct ShallowKernels {
 };
 template <class T> inline constexpr ShallowKernels<T> shallow_kernels;
 
+/// Each element of x is loaded for one register of filters only: with fewer registers the sums spill, and the product
+/// of matrices is the faster one.
+inline constexpr bool shallow_pays = registers >= 16;
+
 /// Whether it serves: few rows, whole registers of filters, and windows that lie wholly in y.
 template <class T> inline bool is_shallow(const ConvolutionArguments<T>& g) {
-  return g.pooled && g.method == GradientMethod::dense && g.groups == 1 && g.filters % lanes<T> == 0 &&
+  return shallow_pays && g.pooled && g.method == GradientMethod::dense && g.groups == 1 && g.filters % lanes<T> == 0 &&
          g.kernel_height * g.kernel_width * g.channels <= shallow_rows && g.pool_before_y == 0 &&
          g.pool_before_x == 0 && (g.pooled_rows - 1) * g.pool_stride_y + g.pool_height <= g.rows &&
          (g.pooled_columns - 1) * g.pool_stride_x + g.pool_width <= g.columns;
