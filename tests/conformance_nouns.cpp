@@ -144,7 +144,8 @@ std::string run_layer(const json& test) {
     }
     const json options = call.value("kwargs", json::object());
     if (options.contains("initial_state")) {
-      const std::vector<Tensor> state{x, tensor_of(options["initial_state"][0]), tensor_of(options["initial_state"][1])};
+      const std::vector<Tensor> state{x, tensor_of(options["initial_state"][0]),
+                                      tensor_of(options["initial_state"][1])};
       result = compute(state, [&](std::span<const Value> given) {
         return std::static_pointer_cast<LSTM>(layer)->call_with_state(given[0], given[1], given[2], training).output;
       });

@@ -36,9 +36,8 @@ TEST_CASE("explain shows the step of fit before others", "[execution][explain]")
 }
 
 TEST_CASE("explain counts the multiplications and additions of products", "[execution][explain]") {
-  Compiled step(std::vector{Tensor({4, 5}), Tensor({5, 8})}, [](Graph&, std::span<const Value> x) {
-    return Compiled::Outcome{{ops::matmul(x[0], x[1])}, {}};
-  });
+  Compiled step(std::vector{Tensor({4, 5}), Tensor({5, 8})},
+                [](Graph&, std::span<const Value> x) { return Compiled::Outcome{{ops::matmul(x[0], x[1])}, {}}; });
   const Cost cost = cost_of(step.plan().instructions().front());
   CHECK(cost.operations == 2 * 4 * 5 * 8);
   CHECK(cost.bytes == 4 * (4 * 5 + 5 * 8 + 4 * 8));
@@ -53,7 +52,8 @@ TEST_CASE("explain counts a loop's body once for each step", "[execution][explai
       return Compiled::Outcome{{(*model.get_layer(0))(x[0])}, {}};
     });
     double sum = 0;
-    for (const Instruction& one : step.plan().instructions()) sum += name_of(one) == "Scan" ? cost_of(one).operations : 0;
+    for (const Instruction& one : step.plan().instructions())
+      sum += name_of(one) == "Scan" ? cost_of(one).operations : 0;
     return sum;
   };
   CHECK(operations(6) == 3 * operations(2));

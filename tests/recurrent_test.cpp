@@ -96,7 +96,8 @@ TEST_CASE("a masked step leaves an LSTM's state as it is", "[layers][recurrent]"
   Tensor shorter({1, 4, 2}, DType::float64);
   for (std::int64_t t = 0, from = 0; t < 4; ++t, ++from) {
     from += t == 1;
-    for (std::int64_t f = 0; f < 2; ++f) shorter.data<double>()[static_cast<std::size_t>(t * 2 + f)] = x.at(from * 2 + f);
+    for (std::int64_t f = 0; f < 2; ++f)
+      shorter.data<double>()[static_cast<std::size_t>(t * 2 + f)] = x.at(from * 2 + f);
   }
   const Tensor want = reference(*layer, shorter, false);
   const std::vector<std::int64_t> shown{0, 0, 1, 2, 3};
@@ -108,9 +109,8 @@ TEST_CASE("a masked step leaves an LSTM's state as it is", "[layers][recurrent]"
 TEST_CASE("zero_output_for_mask gives zeros where a step is masked", "[layers][recurrent]") {
   for (const bool sequences : {true, false}) {
     const auto layer = lstm({.units = 2, .return_sequences = sequences, .zero_output_for_mask = true});
-    const Tensor y =
-        run({input({1, 3, 2}), tensor_of({1, 3}, DType::boolean, {1, 1, 0})},
-            [&](std::span<const Value> v) { return ops::absolute((*layer)(v[0].with_mask(v[1]))); });
+    const Tensor y = run({input({1, 3, 2}), tensor_of({1, 3}, DType::boolean, {1, 1, 0})},
+                         [&](std::span<const Value> v) { return ops::absolute((*layer)(v[0].with_mask(v[1]))); });
     const std::int64_t last = y.size() - 2;
     CHECK(y.at(last) == 0);
     CHECK(y.at(last + 1) == 0);

@@ -6,21 +6,39 @@
 
 namespace etude {
 
-using namespace instruction;
+using instruction::Access;
+using instruction::ArgMax;
+using instruction::Convolution;
+using instruction::ConvolutionFilter;
+using instruction::ConvolutionInput;
+using instruction::ConvolutionShape;
+using instruction::Copy;
+using instruction::Crossentropy;
+using instruction::Elementwise;
+using instruction::Gemm;
+using instruction::MaxPool;
+using instruction::OneHot;
+using instruction::Opcode;
+using instruction::PoolGather;
+using instruction::Pooling;
+using instruction::PoolScatter;
+using instruction::Program;
+using instruction::Reduce;
+using instruction::Segment;
 
 namespace {
 
 std::string_view name_of_code(Opcode code) {
   static constexpr auto names = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<std::string_view, sizeof...(I)>{op_name<std::tuple_element_t<I, op::Elementwise>>()...};
-  }(std::make_index_sequence<elementwise_count>{});
-  if (code < elementwise_count) return names[code];
+  }(std::make_index_sequence<instruction::elementwise_count>{});
+  if (code < instruction::elementwise_count) return names[code];
   switch (code) {
-    case convert_code: return "Convert";
-    case truth_code: return "Truth";
-    case byte_code: return "Byte";
-    case sum_code: return "RowSum";
-    case max_code: return "RowMax";
+    case instruction::convert_code: return "Convert";
+    case instruction::truth_code: return "Truth";
+    case instruction::byte_code: return "Byte";
+    case instruction::sum_code: return "RowSum";
+    case instruction::max_code: return "RowMax";
     default: return "Spread";
   }
 }
@@ -55,9 +73,9 @@ Cost with_epilogue(Cost sum, const std::optional<Elementwise>& epilogue) {
 
 Cost cost(const Gemm& g) {
   const std::int64_t batch = g.batch.size();
-  return with_epilogue({2 * size(g.m) * size(g.n) * size(g.k) * size(batch),
-                        bytes(g.a.operand, batch * g.m * g.k) + bytes(g.b.operand, batch * g.k * g.n) +
-                            bytes(g.c.operand, batch * g.m * g.n)},
+  return with_epilogue({2 * size(g.m) * size(g.n) * size(g.k) * size(batch), bytes(g.a.operand, batch * g.m * g.k) +
+                                                                                 bytes(g.b.operand, batch * g.k * g.n) +
+                                                                                 bytes(g.c.operand, batch * g.m * g.n)},
                        g.epilogue);
 }
 
@@ -67,10 +85,10 @@ template <class I> Cost convolution(const I& i, const Operand& x, const Operand&
   const std::int64_t cells = s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups);
   const std::int64_t seen = s.batch * s.rows * s.columns * s.filters;
   const std::int64_t kept = i.pooling ? s.batch * i.pooling->rows * i.pooling->columns * s.filters : seen;
-  return with_epilogue({2 * size(seen) * size(cells), bytes(x, s.batch * s.height * s.width * s.channels) +
-                                                          bytes(kernel, cells * s.filters) + bytes(y, kept) +
-                                                          bytes(i.index, kept)},
-                       i.epilogue);
+  return with_epilogue(
+      {2 * size(seen) * size(cells), bytes(x, s.batch * s.height * s.width * s.channels) +
+                                         bytes(kernel, cells * s.filters) + bytes(y, kept) + bytes(i.index, kept)},
+      i.epilogue);
 }
 Cost cost(const Convolution& i) { return convolution(i, i.x, i.kernel, i.out); }
 Cost cost(const ConvolutionInput& i) { return convolution(i, i.out, i.kernel, i.dy); }
@@ -140,7 +158,8 @@ std::string sizes(const instruction::Scan& i) {
 }
 template <class I> std::string sizes(const I& i) {
   if constexpr (requires { i.shape; })
-    return sizes(i.shape) + (i.pooling ? ", pooled" + by({i.pooling->window.extent[0], i.pooling->window.extent[1]}) : "");
+    return sizes(i.shape) +
+           (i.pooling ? ", pooled" + by({i.pooling->window.extent[0], i.pooling->window.extent[1]}) : "");
   else if constexpr (requires { i.pooling; })
     return sizes(i.pooling);
   else if constexpr (requires { i.depth; })
@@ -177,7 +196,9 @@ std::string short_number(double number) {
   return text;
 }
 
-std::string costs(const Cost& cost) { return short_number(cost.operations) + "FLOP, " + short_number(cost.bytes) + "B"; }
+std::string costs(const Cost& cost) {
+  return short_number(cost.operations) + "FLOP, " + short_number(cost.bytes) + "B";
+}
 
 void list(std::string& text, const std::vector<Instruction>& instructions, const std::string& margin) {
   int number = 0;

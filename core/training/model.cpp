@@ -211,7 +211,8 @@ std::vector<std::string> Model::metrics_names() const { return numbered(metrics(
 std::string Model::explain() const {
   for (const auto& function : {train_function_, test_function_, predict_function_})
     if (function && function->plan()) return etude::explain(*function->plan());
-  fail(ErrorKind::state, where(), "explain() before a step was compiled - expected fit, evaluate or predict to have run, "
+  fail(ErrorKind::state, where(),
+       "explain() before a step was compiled - expected fit, evaluate or predict to have run, "
        "and run_eagerly to be off - run one of them first.");
 }
 
