@@ -480,8 +480,8 @@ std::string name_of(const Shape& x, const Window& window) {
 OpEntry entry(const op::PoolArgMax&) {
   OpEntry entry{"PoolArgMax", Gradient::zero, {}};
   for (const auto& [x, window] : poolings())
-    entry.cases.push_back({name_of(x, window), {spaced(x)}, [window = window](Values v) {
-                             return ops::cast(ops::pool_argmax(v[0], window), v[0].dtype());
+    entry.cases.push_back({name_of(x, window), {spaced(x)}, [over = window](Values v) {
+                             return ops::cast(ops::pool_argmax(v[0], over), v[0].dtype());
                            }});
   return entry;
 }
@@ -490,9 +490,9 @@ OpEntry entry(const op::PoolGather&) {
   for (const auto& [x, window] : poolings()) {
     entry.cases.push_back({name_of(x, window),
                            {number(x), cells(pooled(x, window), window)},
-                           [window = window](Values v) { return ops::pool_gather(v[0], v[1], window); }});
-    entry.cases.push_back({name_of(x, window) + " of the largest", {spaced(x)}, [window = window](Values v) {
-                             return ops::max_pool(v[0], window);
+                           [over = window](Values v) { return ops::pool_gather(v[0], v[1], over); }});
+    entry.cases.push_back({name_of(x, window) + " of the largest", {spaced(x)}, [over = window](Values v) {
+                             return ops::max_pool(v[0], over);
                            }});
   }
   return entry;
@@ -502,7 +502,7 @@ OpEntry entry(const op::PoolScatter&) {
   for (const auto& [x, window] : poolings())
     entry.cases.push_back({name_of(x, window),
                            {number(pooled(x, window)), cells(pooled(x, window), window)},
-                           [x = x, window = window](Values v) { return ops::pool_scatter(v[0], v[1], window, x); }});
+                           [from = x, over = window](Values v) { return ops::pool_scatter(v[0], v[1], over, from); }});
   return entry;
 }
 
