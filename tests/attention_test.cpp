@@ -102,7 +102,7 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
   Random random = draws(3);
   const Tensor x = random_tensor(random, {2, 5, 6}), mask = random_tensor(random, {2, 5, 5}, DType::boolean, 0, 2);
   Tensor steps = Tensor({2, 5}, DType::boolean);
-  for (const std::size_t i : {0, 1, 2, 5, 6, 7, 8}) steps.data<bool>()[i] = true;
+  for (const std::size_t i : std::initializer_list<std::size_t>{0, 1, 2, 5, 6, 7, 8}) steps.data<bool>()[i] = true;
   const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3});
   (*layer)({x, x});
   randomise(*layer, 4);
