@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "etude/execution/fusion.hpp"
 
@@ -86,10 +87,10 @@ std::vector<NodeId> Fusion::stored_operands(NodeId id) const {
 
 /// Readers of other groups wait for what a node is made of, and not for the node.
 void Fusion::read_operands_instead(NodeId id) {
-  std::vector<NodeId>& readers = readers_[static_cast<std::size_t>(id)];
-  const auto own = std::ranges::stable_partition(readers, [&](NodeId r) { return group_of(r) == group_of(id); });
-  for (NodeId reader : own) {
-    if (group_of(reader) < 0) continue;
+  const std::vector<NodeId> readers = std::exchange(readers_[static_cast<std::size_t>(id)], {});
+  for (NodeId reader : readers) {
+    if (group_of(reader) == group_of(id)) readers_[static_cast<std::size_t>(id)].push_back(reader);
+    if (group_of(reader) < 0 || group_of(reader) == group_of(id)) continue;
     std::vector<NodeId>& sources = dependencies_[static_cast<std::size_t>(reader)];
     if (std::erase(sources, id) == 0) continue;
     for (NodeId source : stored_operands(id)) {
@@ -97,7 +98,6 @@ void Fusion::read_operands_instead(NodeId id) {
       readers_[static_cast<std::size_t>(source)].push_back(reader);
     }
   }
-  readers.erase(own.begin(), own.end());
 }
 
 /// Takes out of its group what nobody reads there any more.
