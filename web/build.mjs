@@ -39,7 +39,7 @@ const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match)
 const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer'];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, LayerLike, StepData, StepLogs, TensorLike, Value') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
 writeFileSync(
   'wasm/etude.d.mts',
@@ -52,7 +52,7 @@ writeFileSync(
       .replaceAll('  delete(): void;\n', '')
       // Embind has no overloads.
       .replace('call(x: unknown, training?: boolean): unknown;', (call) =>
-        ['Value, Value', 'TensorLike, Tensor'].map((pair) => pair.split(', ').reduce((text, type) => text.replace('unknown', type), call)).join('\n  ')),
+        ['Value, Value', 'readonly Value[], Value', 'TensorLike, Tensor', 'readonly TensorLike[], Tensor'].map((pair) => pair.split(', ').reduce((text, type) => text.replace('unknown', type), call)).join('\n  ')),
 );
 
 execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc')], { stdio: 'inherit' });
