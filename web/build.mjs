@@ -19,15 +19,18 @@ for (const build of builds) {
   const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
   if (!from) throw new Error(`none of ${folders} has ${build}.mjs - expected all of ${builds} - build the package by ./dev test npm.`);
   for (const type of ['mjs', 'wasm']) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
-  if (build.endsWith('threads')) withoutOptions(`wasm/${build}.mjs`);
+  if (build.endsWith('threads')) withPlainWorkers(`wasm/${build}.mjs`);
   if (build !== 'etude') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
 }
 
-/** Threads in Node.js would take over the program's options, of which some, such as --input-type, keep them from starting. */
-function withoutOptions(path) {
+/**
+ * How the module starts its threads, written out: bundlers look for that, and Node.js would hand on the program's options,
+ * of which some, such as --input-type, keep threads from starting.
+ */
+function withPlainWorkers(path) {
   const text = readFileSync(path, 'utf8');
-  const changed = text.replace(/workerData: ?["']em-pthread["']/, "$&, execArgv: []");
-  if (changed === text) throw new Error(`${path} starts workers otherwise than expected - look at its workerOptions.`);
+  const changed = text.replace(/(new Worker\(new URL\([^)]*\), ?)workerOptions\)/, "$1{type:'module',workerData:'em-pthread',execArgv:[],name:'em-pthread'})");
+  if (changed === text) throw new Error(`${path} starts workers otherwise than expected - look for workerOptions in it.`);
   writeFileSync(path, changed);
 }
 
