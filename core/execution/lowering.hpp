@@ -75,7 +75,11 @@ class Lowering {
   void emit_copies();
 
   static std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
-  template <class Visitor> void for_each_part(int group, Visitor&& visit) const;
+  /// The groups that are computed by one instruction, as its segments.
+  template <class Visitor> void for_each_part(int group, Visitor&& visit) const {
+    visit(group);
+    for (int follower : fusion_.followers(group)) visit(follower);
+  }
   int new_block(std::size_t bytes, int position);
   int root(int block) const;
   void touch(NodeId node, int position);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/execution/program_builder.hpp"
+#include "etude/execution/access.hpp"
 
 namespace etude {
 

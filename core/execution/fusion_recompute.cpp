@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "etude/execution/fusion.hpp"
+#include "etude/execution/node_kinds.hpp"
 
 // What is cheaper to compute again than to keep in memory: a difference, a product, a condition, of what is in memory
 // anyway. Without this a step would store most of what its backward half needs at the time of its forward half.
@@ -9,13 +10,11 @@
 namespace etude {
 namespace {
 
-template <class... O> bool is_one_of(const Op& op) { return (std::holds_alternative<O>(op) || ...); }
-
 /// Some cycles a register; a load costs as much.
-bool is_cheap(const Op& op) {
-  return is_one_of<op::Negate, op::Absolute, op::Square, op::Relu, op::Add, op::Subtract, op::Multiply, op::Maximum,
-                   op::Minimum, op::Equal, op::Less, op::LessEqual, op::LogicalNot, op::LogicalAnd, op::LogicalOr,
-                   op::Select>(op);
+bool is_cheap(const Node& node) {
+  return is<op::Negate, op::Absolute, op::Square, op::Relu, op::Add, op::Subtract, op::Multiply, op::Maximum,
+            op::Minimum, op::Equal, op::Less, op::LessEqual, op::LogicalNot, op::LogicalAnd, op::LogicalOr, op::Select>(
+      node);
 }
 
 }  // namespace
@@ -35,17 +34,17 @@ void Fusion::find_recomputed() {
 /// Whether those of other groups that read a member read its elements as they are, in programs.
 bool Fusion::read_by_programs_only(NodeId id) const {
   const auto& members = group(group_of(id)).members;
-  if (in_memory_[static_cast<std::size_t>(id)] || !is_cheap(graph_.node(id).op) ||
+  if (in_memory_[static_cast<std::size_t>(id)] || !is_cheap(graph_.node(id)) ||
       !std::ranges::binary_search(members, id))
     return false;
   return std::ranges::all_of(readers_[static_cast<std::size_t>(id)], [&](NodeId reader) {
     const int other = group_of(reader);
     if (other < 0 || other == group_of(id)) return true;
-    const auto& [op, inputs, shape, dtype] = graph_.node(reader);
-    return !is_one_of<op::Broadcast, op::Slice, op::Reverse>(op) && group(other).phase == group(group_of(id)).phase &&
+    const Node& node = graph_.node(reader);
+    return !is_window(node) && group(other).phase == group(group_of(id)).phase &&
            std::ranges::binary_search(group(other).members, reader) &&
            std::ranges::count_if(dependencies(reader), [&](NodeId source) { return source == id; }) ==
-               std::ranges::count_if(inputs, [&](NodeId input) { return base(input) == id; });
+               std::ranges::count_if(node.inputs, [&](NodeId input) { return base(input) == id; });
   });
 }
 
@@ -54,15 +53,14 @@ bool Fusion::is_near(NodeId id, std::vector<NodeId>& large) const {
   return std::ranges::all_of(graph_.node(id).inputs, [&](NodeId input) {
     NodeId source = base(input);
     const Node* node = &graph_.node(source);
-    const bool window = std::holds_alternative<op::Broadcast>(node->op);
+    const bool window = is<op::Broadcast>(*node);
     if (window) node = &graph_.node(source = base(node->inputs[0]));
-    if (std::holds_alternative<op::Constant>(node->op)) return true;
+    if (is<op::Constant>(*node)) return true;
     if (const auto* read = std::get_if<op::Read>(&node->op))
       if (std::ranges::any_of(graph_.assignments(), [&](const auto& a) { return a.variable == read->variable; }))
         return false;  // it may be overwritten by then
     const bool leaf = group_of(source) < 0;
-    if (leaf && !std::holds_alternative<op::Read>(node->op) && !std::holds_alternative<op::Input>(node->op))
-      return false;
+    if (leaf && !is_leaf(*node)) return false;
     if (recomputed(source)) return !window && is_near(source, large);
     if (node->shape.size() * 8 <= graph_.node(id).shape.size()) return true;
     if (window || !(leaf || escapes(source))) return false;
