@@ -4,9 +4,10 @@
 namespace etude::js {
 namespace {
 
-template <class T> emscripten::class_<T> held() {
+/// Registers a class whose objects both sides hold.
+template <class T, class Base = emscripten::internal::NoBaseClass> emscripten::class_<T, Base> held() {
   const std::string name = class_name<T>();
-  emscripten::class_<T> bound(name.c_str());
+  emscripten::class_<T, Base> bound(name.c_str());
   bound.template smart_ptr<std::shared_ptr<T>>((name + "Pointer").c_str());
   return bound;
 }
@@ -29,12 +30,9 @@ val call_layer(Layer& layer, val x, bool training) {
   return to_js(layer(from_js<Tensor>(x, {"Layer.call", "x"}), training));
 }
 
-/// What a MultiHeadAttention makes of Values within a step: {output, scores}.
-StepLogs attend(Layer& layer, AttentionInputs inputs) {
-  auto* attention = dynamic_cast<MultiHeadAttention*>(&layer);
-  check(attention, ErrorKind::value, layer.name(), "attend() of a ", layer.class_name(),
-        " - expected a MultiHeadAttention - call the layer.");
-  const Attended attended = attention->attend(inputs);
+/// What attention makes of Values within a step: {output, scores}.
+StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
+  const Attended attended = attention.attend(inputs);
   return {{"output", attended.output}, {"scores", attended.scores}};
 }
 
@@ -73,11 +71,12 @@ EMSCRIPTEN_BINDINGS(nouns) {
   property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
   property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);
   method<"Layer.call(x, training?)", call_layer>(layer);
-  method<"Layer.attend(inputs)", attend>(layer);
   method<"Layer.count_params()", [](Layer& self) { return self.count_params(); }>(layer);
   method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);
   method<"Layer.set_weights(weights)", [](Layer& self, std::vector<Tensor> weights) { self.set_weights(weights); }>(
       layer);
+  auto attention = held<MultiHeadAttention, emscripten::base<Layer>>();
+  method<"MultiHeadAttention.attend(inputs)", attend>(attention);
 
   auto loss = held<Loss>();
   property<"Loss.name", [](Loss& self) { return self.name(); }>(loss);
@@ -118,9 +117,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.add(options?)", layers::add>();
   bind<"layers.layer_normalization(options?)", layers::layer_normalization>();
   bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();
-  bind<"layers.multi_head_attention(options)", [](MultiHeadAttentionOptions options) -> LayerPtr {
-    return layers::multi_head_attention(std::move(options));
-  }>();
+  bind<"layers.multi_head_attention(options)", layers::multi_head_attention>();
 
   bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
   bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();

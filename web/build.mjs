@@ -1,5 +1,6 @@
-// Builds the package: the four builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the options'
-// types that the module prints, and the TypeScript compiled to dist/.
+// Builds the package: the builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the options' types
+// that the module prints, and the TypeScript compiled to dist/. A package that is published has all four builds; the demo
+// of Node.js is content with the first.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,14 +15,19 @@ for (const folder of ['wasm', 'dist']) {
   mkdirSync(folder);
 }
 
-const builds = ['etude', 'etude-threads', 'etude-relaxed', 'etude-relaxed-threads'];
-for (const build of builds) {
+const builds = { simd: 'etude', 'simd-threads': 'etude-threads', relaxed: 'etude-relaxed', 'relaxed-threads': 'etude-relaxed-threads' };
+const present = [];
+for (const [variant, build] of Object.entries(builds)) {
+  if (variant !== 'simd') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
   const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
-  if (!from) throw new Error(`none of ${folders} has ${build}.mjs - expected all of ${builds} - build the package by ./dev test npm.`);
+  if (!from) continue;
   for (const type of ['mjs', 'wasm']) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
   if (build.endsWith('threads')) withPlainWorkers(`wasm/${build}.mjs`);
-  if (build !== 'etude') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
+  present.push(variant);
 }
+if (present.length < folders.length) throw new Error(`found ${present} in ${folders} - expected a build in each - build the package by ./dev test npm.`);
+writeFileSync('wasm/variants.mjs', `export const present = ${JSON.stringify(present)};\n`);
+writeFileSync('wasm/variants.d.mts', "import type { Variant } from './variant.js';\nexport const present: readonly Variant[];\n");
 
 /**
  * How the module starts its threads, written out: bundlers look for that, and Node.js would hand on the program's options,

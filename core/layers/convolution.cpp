@@ -1,6 +1,7 @@
 #include "etude/layers/convolution.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/layers/data_format.hpp"
 #include "etude/layers/windowed.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -10,7 +11,7 @@ namespace etude {
 Conv2D::Conv2D(Conv2DOptions options)
     : Layer("Conv2D", {options.name, options.dtype, options.trainable}),
       options_(std::move(options)),
-      channels_first_(windowed::channels_first(options_.data_format, where())) {
+      channels_first_(is_channels_first(options_.data_format, where())) {
   const auto& o = options_;
   check(o.filters > 0 && o.groups > 0 && o.filters % o.groups == 0, ErrorKind::value, where(), "filters = ", o.filters,
         ", groups = ", o.groups, " - expected positive numbers, and filters a multiple of groups - set filters.");

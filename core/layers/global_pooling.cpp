@@ -1,6 +1,7 @@
 #include "etude/layers/global_pooling.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/layers/data_format.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
@@ -9,11 +10,8 @@ namespace etude {
 
 GlobalAveragePooling1D::GlobalAveragePooling1D(GlobalAveragePooling1DOptions options)
     : Layer("GlobalAveragePooling1D", {options.name, options.dtype, true}),
-      channels_first_(options.data_format == "channels_first"),
-      keepdims_(options.keepdims) {
-  check(channels_first_ || options.data_format == "channels_last", ErrorKind::value, where(), "data_format = \"",
-        options.data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
-}
+      channels_first_(is_channels_first(options.data_format, where())),
+      keepdims_(options.keepdims) {}
 
 Value GlobalAveragePooling1D::call(Value x, bool) {
   check(x.shape().rank() == 3, ErrorKind::shape, where(), "input of shape ", x.shape(),

@@ -1,6 +1,7 @@
 #include "etude/layers/pooling.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/layers/data_format.hpp"
 #include "etude/layers/windowed.hpp"
 #include "etude/ops/pooling.hpp"
 
@@ -9,7 +10,7 @@ namespace etude {
 MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
     : Layer("MaxPooling2D", {options.name, options.dtype, true}),
       options_(std::move(options)),
-      channels_first_(windowed::channels_first(options_.data_format, where())) {
+      channels_first_(is_channels_first(options_.data_format, where())) {
   windowed::check_positive("pool_size", options_.pool_size, where());
   if (options_.strides) windowed::check_positive("strides", *options_.strides, where());
   windowed::check_padding(options_.padding, where());

@@ -1,15 +1,13 @@
 #include "etude/layers/shaping.hpp"
 
-#include "etude/base/error.hpp"
+#include "etude/layers/data_format.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {
 
 Flatten::Flatten(FlattenOptions options)
-    : Layer("Flatten", {options.name, options.dtype, true}), channels_first_(options.data_format == "channels_first") {
-  check(channels_first_ || options.data_format == "channels_last", ErrorKind::value, where(), "data_format = \"",
-        options.data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
-}
+    : Layer("Flatten", {options.name, options.dtype, true}),
+      channels_first_(is_channels_first(options.data_format, where())) {}
 
 Value Flatten::call(Value x, bool) {
   if (channels_first_ && x.shape().rank() > 2) {

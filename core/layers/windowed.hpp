@@ -11,12 +11,6 @@
 /// What layers with a window over two axes have in common. `where` names the layer in errors.
 namespace etude::windowed {
 
-inline bool channels_first(const std::string& data_format, std::string_view where) {
-  check(data_format == "channels_first" || data_format == "channels_last", ErrorKind::value, where, "data_format = \"",
-        data_format, "\" - expected \"channels_last\" or \"channels_first\" - choose one.");
-  return data_format == "channels_first";
-}
-
 inline void check_positive(std::string_view name, const Pair& pair, std::string_view where) {
   check(pair.height() > 0 && pair.width() > 0, ErrorKind::value, where, name, " = ", pair,
         " - expected a positive number, or two - set ", name, '.');

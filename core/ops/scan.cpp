@@ -21,11 +21,6 @@ Value scan_result(const std::shared_ptr<const Loop>& loop, NodeId node, bool las
   return operands.front().graph().append(op::Scan{loop, node, last}, operands);
 }
 
-/// Appends a copy of `node` with other operands.
-Value append_copy(Graph& graph, const Node& node, const std::vector<Value>& inputs) {
-  return graph.append(node.op, inputs);
-}
-
 /// The gradient of a loop: a loop in the other direction, whose body is the gradient of the body. What that needs of
 /// the body's own Values, the forward loop stacks.
 class Adjoint {
@@ -62,7 +57,7 @@ class Adjoint {
     for (const Node& node : loop_->body.nodes()) {
       std::vector<Value> inputs;
       for (NodeId input : node.inputs) inputs.emplace_back(joint_, input);
-      const Value copy = append_copy(joint_, node, inputs);
+      const Value copy = joint_.append(node.op, inputs);
       if (const auto* input = std::get_if<op::Input>(&node.op)) {
         inputs_.resize(std::max(inputs_.size(), at(input->index) + 1));
         inputs_[at(input->index)] = copy;
@@ -169,7 +164,7 @@ class Adjoint {
     Loop& back = *back_;
     back.steps = loop_->steps;
     back.reverse = !loop_->reverse;
-    std::vector<Value> initial, sequences, constants;
+    std::vector<Value> sequences, constants;
     const auto leaf = [&](NodeId id) { copies_[id] = back.body.input(joint_.node(id).shape, joint_.node(id).dtype); };
     for (int i = 0; i < d_carries_; ++i) leaf(seeds_[at(i)].id());
     back.carries = d_carries_;
@@ -186,7 +181,7 @@ class Adjoint {
       if (!rebuilt(id)) continue;
       std::vector<Value> operands;
       for (NodeId operand : joint_.node(id).inputs) operands.push_back(copies_.at(operand));
-      copies_[id] = append_copy(back.body, joint_.node(id), operands);
+      copies_[id] = back.body.append(joint_.node(id).op, operands);
     }
     back_operands_ = sequences;
     back_operands_.insert(back_operands_.end(), constants.begin(), constants.end());

@@ -11,7 +11,7 @@ export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedDa
 export { Callback, callbacks, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
-export type { Initializer, Layer, Loss, Metric, Optimizer, Variable } from './etude.mjs';
+export type { Initializer, Layer, Loss, Metric, MultiHeadAttention, Optimizer, Variable } from './etude.mjs';
 export {
   Model,
   model,

@@ -1,9 +1,9 @@
 /** Which of the module's builds this engine gets: one is loaded, the others are not even fetched. */
 import { fail } from './error.js';
 import { inNode } from './node.js';
+import { present } from './variants.mjs';
 
-const variants = ['simd', 'simd-threads', 'relaxed', 'relaxed-threads'] as const;
-export type Variant = (typeof variants)[number];
+export type Variant = 'simd' | 'simd-threads' | 'relaxed' | 'relaxed-threads';
 
 declare global {
   /** Set before the package is imported, this is the build that it loads; in Node.js the environment variable serves too. */
@@ -18,15 +18,16 @@ const relaxedModule = Uint8Array.of(
 /** Relaxed SIMD multiplies and adds in one instruction; threads need memory that is shared, which pages have if isolated. */
 function best(): Variant {
   const threads = typeof SharedArrayBuffer === 'function' && (inNode || globalThis.crossOriginIsolated === true);
-  const simd = WebAssembly.validate(relaxedModule) ? 'relaxed' : 'simd';
-  return threads ? `${simd}-threads` : simd;
+  const relaxed = WebAssembly.validate(relaxedModule);
+  const runs = (variant: Variant) => (threads || !variant.endsWith('threads')) && (relaxed || !variant.startsWith('relaxed'));
+  return present.filter(runs).at(-1) ?? 'simd';
 }
 
 function chosen(): Variant {
   const asked = globalThis.ETUDE_VARIANT ?? (inNode ? process.env['ETUDE_VARIANT'] : undefined);
   if (asked === undefined) return best();
-  const found = variants.find((variant) => variant === asked);
-  return found ?? fail('value', 'ETUDE_VARIANT', `"${asked}" - expected one of ${variants.join(', ')} - correct it, or leave it unset.`);
+  const found = present.find((variant) => variant === asked);
+  return found ?? fail('value', 'ETUDE_VARIANT', `"${asked}" - expected one of ${present.join(', ')} - correct it, or leave it unset.`);
 }
 
 /** The build that was loaded. */

@@ -14,7 +14,6 @@ using instruction::Convolution;
 using instruction::ConvolutionFilter;
 using instruction::ConvolutionInput;
 using instruction::ConvolutionShape;
-using instruction::Elementwise;
 using instruction::Pooling;
 
 namespace {
@@ -76,12 +75,9 @@ template <class I> std::size_t workspace_of(const cpu::Kernels& kernels, const I
 }
 
 template <class I> void run_convolution(const cpu::Kernels& kernels, const I& instruction, Addresses addresses) {
-  struct Epilogue {
-    const cpu::Kernels& kernels;
-    const Elementwise* program;
-    std::int64_t columns;
-    Addresses addresses;
-  } epilogue{kernels, instruction.epilogue ? &*instruction.epilogue : nullptr, 0, addresses};
+  const std::int64_t columns =
+      std::is_same_v<I, ConvolutionInput> ? instruction.shape.channels : instruction.shape.filters;
+  cpu::Epilogue epilogue{kernels, instruction.epilogue ? &*instruction.epilogue : nullptr, columns, addresses};
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);
     auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.lanes);
@@ -91,20 +87,11 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
     arguments.out = at<T>(addresses, instruction.out);
     arguments.index = at<std::uint8_t>(addresses, instruction.index);
     arguments.workspace = at<void>(addresses, instruction.workspace);
-    if (epilogue.program) {
-      epilogue.columns = std::is_same_v<I, ConvolutionInput> ? instruction.shape.channels : instruction.shape.filters;
-      arguments.context = &epilogue;
-      arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
-        const Epilogue& e = *static_cast<Epilogue*>(context);
-        cpu::run_program(e.kernels, e.program->program, e.program->segments.front(), begin * e.columns, end * e.columns,
-                         e.addresses);
-      };
-    }
-    // There may be more threads now than when the plan was made.
-    Workers all = cpu::workers();
+    epilogue.join(arguments);
     const auto [run, workspace] = kernel_of(of_type, instruction);
-    while (all.count > 1 && static_cast<std::size_t>(workspace(arguments, all.count)) > instruction.workspace_bytes)
-      --all.count;
+    const Workers all = cpu::workers_within(instruction.workspace_bytes, [&, workspace = workspace](int count) {
+      return static_cast<std::size_t>(workspace(arguments, count));
+    });
     run(arguments, all);
   });
 }

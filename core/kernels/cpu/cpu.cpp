@@ -48,11 +48,6 @@ std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
 std::size_t Cpu::workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
 
 template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
-  struct Epilogue {
-    const cpu::Kernels& kernels;
-    const Gemm& gemm;
-    Addresses addresses;
-  } epilogue{kernels_, g, addresses};
   cpu::GemmArguments<T> arguments{};
   arguments.m = g.m;
   arguments.n = g.n;
@@ -68,18 +63,9 @@ template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
   arguments.batch = {static_cast<int>(g.batch.rank()), g.batch.begin(), g.a.strides.begin(), g.b.strides.begin(),
                      g.c.strides.begin()};
   arguments.workspace = g.workspace.space < 0 ? nullptr : at<T>(addresses, g.workspace);
-  if (g.epilogue) {
-    arguments.context = &epilogue;
-    arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
-      const Epilogue& e = *static_cast<Epilogue*>(context);
-      const Elementwise& program = *e.gemm.epilogue;
-      cpu::run_program(e.kernels, program.program, program.segments.front(), begin * e.gemm.n, end * e.gemm.n,
-                       e.addresses);
-    };
-  }
-  // There may be more threads now than when the plan was made.
-  Workers all = workers();
-  while (all.count > 1 && gemm_workspace(g, all.count) > g.workspace_bytes) --all.count;
+  cpu::Epilogue epilogue{kernels_, g.epilogue ? &*g.epilogue : nullptr, g.n, addresses};
+  epilogue.join(arguments);
+  const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
   cpu::float_kernels<T>(kernels_).gemm(arguments, all);
 }
 

@@ -5,6 +5,7 @@
 #include "etude/base/threads.hpp"
 #include "etude/execution/device.hpp"
 #include "etude/kernels/cpu/gemm.hpp"
+#include "etude/kernels/cpu/program_runner.hpp"
 
 // How class Cpu gets from an instruction to its kernels: addresses, dtypes, threads.
 
@@ -24,6 +25,33 @@ inline Workers workers() {
           },
           &pool};
 }
+
+/// As many of them as the workspace was made for: there may be more threads now than when the plan was made.
+/// `bytes_for(count)` tells what `count` workers want.
+template <class BytesFor> Workers workers_within(std::size_t bytes, BytesFor bytes_for) {
+  Workers all = workers();
+  while (all.count > 1 && bytes_for(all.count) > bytes) --all.count;
+  return all;
+}
+
+/// The program that a product or convolution runs over rows of its result as they are finished.
+struct Epilogue {
+  const Kernels& kernels;
+  const instruction::Elementwise* program;  // null: none
+  std::int64_t columns;                     // of the result
+  Addresses addresses;
+
+  /// Is what the kernel calls, if there is a program.
+  template <class Arguments> void join(Arguments& arguments) {
+    if (program == nullptr) return;
+    arguments.context = this;
+    arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
+      const Epilogue& e = *static_cast<Epilogue*>(context);
+      run_program(e.kernels, e.program->program, e.program->segments.front(), begin * e.columns, end * e.columns,
+                  e.addresses);
+    };
+  }
+};
 
 /// Calls body(begin, end) on stretches of [0, count), on all threads if there are at least two stretches of `grain`.
 template <class Body> void split(std::int64_t count, std::int64_t grain, Body body) {

@@ -151,7 +151,7 @@ template <class T> struct Forward {
     const Index step = g.pool_stride_x * g.stride_x * g.channels, count = g.pooled_columns * cells;
     for (Index n = cells; n < count; ++n) rows[n] = rows[n - cells] + step;
     for (Index j = 0; j < columns; j += tile_width<T>) {
-      const auto tile = largest_tiles<T>.of[cells - 1][smaller(columns - j, tile_width<T>) / lanes<T> - 1];
+      const auto tile = largest_tiles<T>[cells][smaller(columns - j, tile_width<T>) / lanes<T>];
       for (Index q = 0; q < g.pooled_columns; ++q)
         tile({mine.rows + q * cells, offsets, depth, panels + j / tile_width<T> * panel_distance,
               g.out + at + q * g.filters + j, 0, false},

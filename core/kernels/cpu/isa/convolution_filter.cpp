@@ -1,6 +1,7 @@
 #include "etude/kernels/cpu/isa/convolution_shallow.hpp"
 #include "etude/kernels/cpu/isa/convolution_sparse.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
+#include "etude/kernels/cpu/isa/transpose.hpp"
 #include "etude/kernels/cpu/isa/unpooling.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
@@ -23,15 +24,8 @@ template <class T, int Count>
   unroll<Count>([&](auto v) { store(sums + v * lanes<T>, sum[v]); });
 }
 
-template <class T> struct AddWeightedPieces {
-  void (*of[sparse_vectors])(const Index*, const T*, Index, const T*, T*);
-  constexpr AddWeightedPieces() : of{} { fill<sparse_vectors>(); }
-  template <int Count> constexpr void fill() {
-    of[Count - 1] = add_weighted_pieces<T, Count>;
-    if constexpr (Count > 1) fill<Count - 1>();
-  }
-};
-template <class T> constexpr AddWeightedPieces<T> add_weighted_pieces_of;
+template <class T> constexpr auto add_weighted_pieces_of =
+    table<sparse_vectors>([]<int Count> { return &add_weighted_pieces<T, Count>; });
 
 template <class T> struct Filter {
   const ConvolutionArguments<T>& g;
@@ -162,7 +156,7 @@ template <class T> struct Filter {
                                     g.out + f,
                                     g.filters,
                                     image > 0};
-        shallow_kernels<T>.of[cells - 1](t);
+        shallow_kernels<T>[cells](t);
       }
     }
   }
@@ -178,7 +172,7 @@ template <class T> struct Filter {
       entries.collect(g, g.dy + from, g.index + from, begin, end, g.stride_y * line, g.stride_x * channels);
       for (Index u = 0; u < g.kernel_height; ++u)
         for (Index c = 0; c < piece; c += most) {
-          const auto add = add_weighted_pieces_of<T>.of[smaller(piece - c, most) / lanes<T> - 1];
+          const auto add = add_weighted_pieces_of<T>[smaller(piece - c, most) / lanes<T>];
           for (Index f = begin; f < end; ++f)
             add(entries.offset + f * entries.most, entries.value + f * entries.most, entries.count[f],
                 x + u * g.dilation_y * line + c, transposed + f * cells + u * piece + c);
@@ -195,7 +189,8 @@ template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments
   job.prepare();
   if (arguments.batch == 0) zero_elements(arguments.out, job.cells * arguments.filters);
   fan_out(workers, job.parts, Filter<T>::run, &job);
-  if (job.sparse) transpose_matrix(job.transposed, arguments.filters, job.cells, arguments.out);
+  if (job.sparse)
+    transpose_matrix(job.transposed, job.cells, arguments.out, arguments.filters, arguments.filters, job.cells);
   if (arguments.rows_done) arguments.rows_done(arguments.context, 0, job.cells);
 }
 

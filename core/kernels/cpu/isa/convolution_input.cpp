@@ -1,5 +1,6 @@
 #include "etude/kernels/cpu/isa/convolution_sparse.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
+#include "etude/kernels/cpu/isa/transpose.hpp"
 #include "etude/kernels/cpu/isa/unpooling.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
@@ -33,17 +34,8 @@ template <class T, int Count>
   for (Index i = larger(low, 0); i < smaller(high, Count * lanes<T>); ++i) to[i] += aside[i];
 }
 
-template <class T> using AddWeightedRows = void (*)(const std::int32_t*, const T*, Index, const T*, Index, Index, Index,
-                                                    T*);
-template <class T> struct AddWeightedRowsTable {
-  AddWeightedRows<T> of[sparse_vectors];
-  constexpr AddWeightedRowsTable() : of{} { fill<sparse_vectors>(); }
-  template <int Count> constexpr void fill() {
-    of[Count - 1] = add_weighted_rows<T, Count>;
-    if constexpr (Count > 1) fill<Count - 1>();
-  }
-};
-template <class T> constexpr AddWeightedRowsTable<T> add_weighted_rows_of;
+template <class T> constexpr auto add_weighted_rows_of =
+    table<sparse_vectors>([]<int Count> { return &add_weighted_rows<T, Count>; });
 
 template <class T> struct Input {
   const ConvolutionArguments<T>& g;
@@ -88,7 +80,7 @@ template <class T> struct Input {
       // [kernel height][filters][piece]
       T* to = panels;
       for (Index u = 0; u < g.kernel_height; ++u, to += filters * piece)
-        transpose_matrix(g.kernel + u * piece * g.filters, piece, g.filters, to);
+        transpose_matrix(g.kernel + u * piece * g.filters, g.filters, to, piece, piece, g.filters);
       return;
     }
     for (Index group = 0; group < g.groups; ++group)
@@ -163,7 +155,7 @@ template <class T> struct Input {
             const Index y = i * g.stride_y + u * g.dilation_y - g.before_y, x = j * g.stride_x - g.before_x;
             if (y < 0 || y >= g.height) return;
             for (Index c = 0; c < piece; c += most)
-              add_weighted_rows_of<T>.of[smaller(piece - c, most) / lanes<T> - 1](
+              add_weighted_rows_of<T>[smaller(piece - c, most) / lanes<T>](
                   filter, dy, count, panels + u * filters * piece + c, piece, -x * channels - c,
                   (g.width - x) * channels - c, dx + (y * g.width + x) * channels + c);
           });

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "etude/kernels/cpu/convolution.hpp"
-#include "etude/kernels/cpu/isa/gemm_tile.hpp"
+#include "etude/kernels/cpu/isa/fan_out.hpp"
 
 // What a convolution and its transposes share: the padded image, rows of numbers, and the split over workers.
 
@@ -16,13 +16,6 @@ inline constexpr Index multiplications_each = 64 * 64 * 16;
 inline Index parts_of(Index units, Index multiplications, Index workers) {
   const Index most = smaller(smaller(workers, units), max_parts);
   return larger(smaller(most, multiplications / multiplications_each), 1);
-}
-
-inline void fan_out(const Workers& workers, Index parts, void (*task)(void*, int), void* context) {
-  if (parts == 1)
-    task(context, 0);
-  else
-    workers.run(workers.pool, static_cast<int>(parts), task, context);
 }
 
 template <class T> inline void copy_elements(const T* from, Index count, T* to) {

@@ -51,15 +51,8 @@ template <class T, int Rows> [[gnu::noinline]] void add_shallow(const ShallowArg
   unroll<Rows>([&](auto r) { store(t.out + r * t.out_row, sum[r]); });
 }
 
-template <class T> struct ShallowKernels {
-  void (*of[shallow_rows])(const ShallowArguments<T>&);
-  constexpr ShallowKernels() : of{} { fill<static_cast<int>(shallow_rows)>(); }
-  template <int Rows> constexpr void fill() {
-    of[Rows - 1] = add_shallow<T, Rows>;
-    if constexpr (Rows > 1) fill<Rows - 1>();
-  }
-};
-template <class T> inline constexpr ShallowKernels<T> shallow_kernels;
+template <class T> inline constexpr auto shallow_kernels =
+    table<static_cast<int>(shallow_rows)>([]<int Rows> { return &add_shallow<T, Rows>; });
 
 /// Each element of x is loaded for one register of filters only: with fewer registers the sums spill, and the product
 /// of matrices is the faster one.

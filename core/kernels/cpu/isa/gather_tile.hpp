@@ -76,32 +76,12 @@ template <class T, int Rows, int Vectors>
 }
 
 /// The tiles of every height and width up to the full one.
-template <class T> struct GatherTiles {
-  void (*of[tile_rows][tile_vectors])(const GatherArguments<T>&);
-
-  constexpr GatherTiles() : of{} { fill<tile_rows>(); }
-
-  template <int Rows> constexpr void fill() {
-    of[Rows - 1][0] = gather_tile<T, Rows, 1>;
-    of[Rows - 1][1] = gather_tile<T, Rows, 2>;
-    if constexpr (Rows > 1) fill<Rows - 1>();
-  }
-};
-template <class T> inline constexpr GatherTiles<T> gather_tiles;
+template <class T> inline constexpr auto gather_tiles = table<tile_rows>(
+    []<int Rows> { return table<tile_vectors>([]<int Vectors> { return &gather_tile<T, Rows, Vectors>; }); });
 
 /// Likewise gather_largest of every number of rows.
-template <class T> struct LargestTiles {
-  void (*of[tile_rows][tile_vectors])(const GatherArguments<T>&, T* which);
-
-  constexpr LargestTiles() : of{} { fill<tile_rows>(); }
-
-  template <int Rows> constexpr void fill() {
-    of[Rows - 1][0] = gather_largest<T, Rows, 1>;
-    of[Rows - 1][1] = gather_largest<T, Rows, 2>;
-    if constexpr (Rows > 1) fill<Rows - 1>();
-  }
-};
-template <class T> inline constexpr LargestTiles<T> largest_tiles;
+template <class T> inline constexpr auto largest_tiles = table<tile_rows>(
+    []<int Rows> { return table<tile_vectors>([]<int Vectors> { return &gather_largest<T, Rows, Vectors>; }); });
 
 /// A tile whose last register reaches beyond the `columns` of C: computed aside.
 template <class T> [[gnu::noinline]] void gather_edge(GatherArguments<T> t, Index rows, Index columns) {
@@ -114,7 +94,7 @@ template <class T> [[gnu::noinline]] void gather_edge(GatherArguments<T> t, Inde
   if (t.add)
     for (Index r = 0; r < rows; ++r)
       for (Index x = 0; x < width; ++x) aside[r * width + x] = x < columns ? c[r * c_row + x] : T(0);
-  gather_tiles<T>.of[rows - 1][quotient_up(columns, lanes<T>) - 1](t);
+  gather_tiles<T>[rows][quotient_up(columns, lanes<T>)](t);
   for (Index r = 0; r < rows; ++r)
     for (Index x = 0; x < columns; x += lanes<T>)
       store_first(c + r * c_row + x, load(aside + r * width + x), smaller(columns - x, lanes<T>));
@@ -139,7 +119,7 @@ void gather_multiply(const T* const* rows, Index count, const Index* offsets, In
         height = tile_height(count - i);
         const GatherArguments<T> t{rows + i, offsets + k, here, panel, c + i * c_row + j, c_row, add || k > 0};
         if (wide == vectors * lanes<T>)
-          gather_tiles<T>.of[height - 1][vectors - 1](t);
+          gather_tiles<T>[height][vectors](t);
         else
           gather_edge(t, height, wide);
       }

@@ -78,7 +78,7 @@ void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const 
       t.a = a.data + i * (A == Reads::packed ? depth : a.row);
       t.c = c + i * c_row + j * c_column;
       const Tile<T> tile =
-          (keep ? tiles<T, A, Keeps::panel>.of : tiles<T, A, Keeps::nothing>.of)[height - 1][vectors - 1];
+          keep ? tiles<T, A, Keeps::panel>[height][vectors] : tiles<T, A, Keeps::nothing>[height][vectors];
       if (whole && c_column == 1)
         tile(t);
       else

@@ -33,6 +33,21 @@ inline constexpr Index tile_width = tile_vectors * lanes<T>;
   return remaining - tile_rows < tile_rows / 2 ? quotient_up(remaining, 2) : tile_rows;
 }
 
+/// What was made for each of the numbers 1 … Count, found by the number.
+template <class Value, int Count>
+struct Table {
+  Value values[Count];
+  [[gnu::always_inline]] constexpr const Value& operator[](Index number) const { return values[number - 1]; }
+};
+
+/// make<1>(), …, make<Count>(): mostly functions compiled for that many rows or registers.
+template <int Count, class Make>
+constexpr auto table(Make make) {
+  return [&]<int... Number>(std::integer_sequence<int, Number...>) {
+    return Table<decltype(make.template operator()<1>()), Count> { {make.template operator()<Number + 1>()...} };
+  }(std::make_integer_sequence<int, Count>{});
+}
+
 /// Calls body(0), …, body(Count - 1) with compile-time numbers: arrays indexed by them stay in registers in every
 /// compiler.
 template <int Count, class Body>
@@ -104,22 +119,9 @@ template <class T, int Rows, int Vectors, Reads A, Keeps B>
 template <class T>
 using Tile = void (*)(const TileArguments<T>&);
 
-/// The tiles of every height and width up to the full one: tiles<T, A, B>.of[rows - 1][vectors - 1].
+/// The tile of every height and width up to the full one: tiles<T, A, B>[rows][vectors].
 template <class T, Reads A, Keeps B>
-struct Tiles {
-  Tile<T> of[tile_rows][tile_vectors];
-
-  constexpr Tiles() : of{} { fill<tile_rows>(); }
-
-  template <int Rows>
-  constexpr void fill() {
-    of[Rows - 1][0] = tile<T, Rows, 1, A, B>;
-    of[Rows - 1][1] = tile<T, Rows, 2, A, B>;
-    if constexpr (Rows > 1) fill<Rows - 1>();
-  }
-};
-
-template <class T, Reads A, Keeps B>
-inline constexpr Tiles<T, A, B> tiles;
+inline constexpr auto tiles = table<tile_rows>(
+    []<int Rows> { return table<tile_vectors>([]<int Vectors> { return &tile<T, Rows, Vectors, A, B>; }); });
 
 }  // namespace etude::cpu::ETUDE_ISA

@@ -4,22 +4,6 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// out [columns][rows] = in [rows][columns] transposed.
-template <class T> [[gnu::noinline]] inline void transpose_matrix(const T* in, Index rows, Index columns, T* out) {
-  for (Index r = 0; r < rows; r += lanes<T>)
-    for (Index c = 0; c < columns; c += lanes<T>) {
-      const Index high = smaller(rows - r, lanes<T>), wide = smaller(columns - c, lanes<T>);
-      if (wide == lanes<T>) {
-        Vec<T> square[lanes<T>];
-        load_transposed(in + r * columns + c, columns, high, square);
-        for (Index i = 0; i < lanes<T>; ++i) store_first(out + (c + i) * rows + r, square[i], high);
-      } else {
-        for (Index i = 0; i < high; ++i)
-          for (Index j = 0; j < wide; ++j) out[(c + j) * rows + r + i] = in[(r + i) * columns + c + j];
-      }
-    }
-}
-
 /// What windows do not cover of y becomes 0: its last rows and columns, or all of it where windows do not just touch.
 template <class T>
 inline void clear_uncovered(const ConvolutionArguments<T>& g, Index count, T* out, Index distance) {
