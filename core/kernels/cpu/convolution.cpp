@@ -88,11 +88,11 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
     arguments.index = at<std::uint8_t>(addresses, instruction.index);
     arguments.workspace = at<void>(addresses, instruction.workspace);
     epilogue.join(arguments);
-    const auto [run, workspace] = kernel_of(of_type, instruction);
-    const Workers all = cpu::workers_within(instruction.workspace_bytes, [&, workspace = workspace](int count) {
-      return static_cast<std::size_t>(workspace(arguments, count));
+    const auto kernel = kernel_of(of_type, instruction);
+    const Workers all = cpu::workers_within(instruction.workspace_bytes, [&](int count) {
+      return static_cast<std::size_t>(kernel.second(arguments, count));
     });
-    run(arguments, all);
+    kernel.first(arguments, all);
   });
 }
 
