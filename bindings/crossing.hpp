@@ -127,6 +127,21 @@ template <class T> struct Crossing<std::vector<T>> {
   static std::string made() { return "(" + Crossing<T>::made() + ")[]"; }
 };
 
+/// Whether it is an object as { } makes them, rather than one of a class.
+inline bool is_dictionary(const val& value) {
+  return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
+         value["constructor"] == val::global("Object");
+}
+template <class T> struct Crossing<std::map<std::string, T>> {
+  static std::map<std::string, T> from(const val& value, const Where& where) {
+    std::map<std::string, T> result;
+    for (const std::string& key : keys(value))
+      result.emplace(key, from_js<T>(value[key], where.of(where.what + '.' + key)));
+    return result;
+  }
+  static std::string given() { return "Record<string, " + Crossing<T>::given() + ">"; }
+};
+
 template <> struct Crossing<Shape> {
   static Shape from(const val& value, const Where& where) {
     return Shape(from_js<std::vector<std::int64_t>>(value, where));
@@ -148,8 +163,9 @@ template <> struct Crossing<DType> {
 // ---- Objects that JavaScript holds by a handle, freed when it lets go of them ----
 
 template <class T>
-concept Held = std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
-               std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T>;
+concept Held =
+    std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
+    std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T> || std::is_base_of_v<Regularizer, T>;
 
 template <Held T> struct Crossing<std::shared_ptr<T>> {
   static bool is(const val& value) { return value.instanceof(val::module_property(class_name<T>().c_str())); }
@@ -176,6 +192,17 @@ template <> struct Crossing<Variable> {
   static val to(const Variable& variable) { return val(std::make_shared<Variable>(variable)); }
   static std::string given() { return "Variable"; }
   static std::string made() { return "Variable"; }
+};
+
+template <> struct Crossing<SymbolicTensor> {
+  static bool is(const val& value) { return value.instanceof(val::module_property("SymbolicTensor")); }
+  static SymbolicTensor from(const val& value, const Where& where) {
+    if (!is(value)) where.wrong(value, "a SymbolicTensor", "make one by et.input(), or by a layer's apply()");
+    return *value.as<std::shared_ptr<SymbolicTensor>>();
+  }
+  static val to(const SymbolicTensor& tensor) { return val(std::make_shared<SymbolicTensor>(tensor)); }
+  static std::string given() { return "SymbolicTensor"; }
+  static std::string made() { return "SymbolicTensor"; }
 };
 
 // ---- Data ----
@@ -234,6 +261,18 @@ template <> struct Crossing<std::vector<Value>> {
   static val to(const std::vector<Value>& values);
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
+};
+/// What a step of JavaScript makes: one Value, or a list of them.
+template <> struct Crossing<Outputs> {
+  static Outputs from(const val& value, const Where& where) {
+    if (value.isArray()) return from_js<std::vector<Value>>(value, where);
+    return from_js<Value>(value, where);
+  }
+  static val to(const Outputs& outputs) {
+    return outputs.size() == 1 ? to_js(outputs.front()) : to_js<std::vector<Value>>(outputs);
+  }
+  static std::string given() { return "Value | Value[]"; }
+  static std::string made() { return "Value | Value[]"; }
 };
 template <> struct Crossing<StepData> {
   static StepData from(const val& value, const Where& where);

@@ -13,10 +13,10 @@ template <FixedString Type> struct UserStep {
 struct SequentialOptions {
   std::string name = {};
   bool trainable = true;
-  UserStep<"(x: Value, training: boolean) => Value"> call = {};
+  UserStep<"(x: Value, training: boolean) => Value | Value[]"> call = {};
   UserStep<"(data: StepData) => StepLogs"> train_step = {};
   UserStep<"(data: StepData) => StepLogs"> test_step = {};
-  UserStep<"(data: StepData) => Value"> predict_step = {};
+  UserStep<"(data: StepData) => Value | Value[]"> predict_step = {};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("name", self.name);
     visit("trainable", self.trainable);
@@ -35,6 +35,15 @@ struct ModelOptions : SequentialOptions {
   }
 };
 
+struct FunctionalOptions : SequentialOptions {
+  std::vector<SymbolicTensor> inputs = {}, outputs = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("inputs", self.inputs);
+    visit("outputs", self.outputs);
+    SequentialOptions::fields(self, visit);
+  }
+};
+
 /// A model some of whose steps a user wrote.
 template <class Parent> class JavaScriptModel : public Parent {
  public:
@@ -42,8 +51,9 @@ template <class Parent> class JavaScriptModel : public Parent {
   template <class... Arguments> JavaScriptModel(val link, SequentialOptions steps, Arguments&&... arguments)
       : Parent(std::forward<Arguments>(arguments)...), link_(std::move(link)), steps_(std::move(steps)) {}
 
-  Value call(Value x, bool training) override {
-    return steps_.call.given ? run<Value>("call", x, training) : Parent::call(x, training);
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override {
+    if (!steps_.call.given) return Parent::call_with(inputs, training);
+    return run<Outputs>("call", Outputs(inputs), training);
   }
   StepLogs train_step(const StepData& data) override {
     return steps_.train_step.given ? run<StepLogs>("trainStep", data) : Parent::train_step(data);
@@ -51,8 +61,8 @@ template <class Parent> class JavaScriptModel : public Parent {
   StepLogs test_step(const StepData& data) override {
     return steps_.test_step.given ? run<StepLogs>("testStep", data) : Parent::test_step(data);
   }
-  Value predict_step(const StepData& data) override {
-    return steps_.predict_step.given ? run<Value>("predictStep", data) : Parent::predict_step(data);
+  Outputs predict_step(const StepData& data) override {
+    return steps_.predict_step.given ? run<Outputs>("predictStep", data) : Parent::predict_step(data);
   }
 
  private:
@@ -115,7 +125,7 @@ Task<Figures> evaluate(ModelPtr model, Data data, EvaluateOptions options) {
 Task<HistoryPtr> fit(ModelPtr model, Data data, FitOptions options) {
   co_return co_await model->fit_task(std::move(data), std::move(options));
 }
-Task<Tensor> predict(ModelPtr model, Data data, PredictOptions options) {
+Task<std::vector<Tensor>> predict(ModelPtr model, Data data, PredictOptions options) {
   co_return co_await model->predict_task(std::move(data), std::move(options));
 }
 
@@ -154,6 +164,10 @@ EMSCRIPTEN_BINDINGS(model) {
           "et.model({layers, call(x, training) {…}}).");
     return std::make_shared<JavaScriptModel<FreeModel>>(link, options, options.layers, options.layer_options());
   }>();
+  bind<"model.functional(options, link)", [](FunctionalOptions options, val link) -> ModelPtr {
+    return std::make_shared<JavaScriptModel<Functional>>(link, options, options.inputs, options.outputs,
+                                                         options.layer_options());
+  }>();
   bind<"model.add(model, layer)",
        [](ModelPtr model, LayerPtr layer) { sequential(*model, "add").add(std::move(layer)); }>();
   bind<"model.pop(model)", [](ModelPtr model) { sequential(*model, "pop").pop(); }>();
@@ -174,10 +188,14 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"predict_on_batch(model, x)", [](ModelPtr model, Tensor x) { return model->predict_on_batch(x); }>();
 
   bind<"compute_loss(model, data, y_pred)",
-       [](ModelPtr model, StepData data, Value y_pred) { return model->compute_loss(data, y_pred); }>();
-  bind<"compute_metrics(model, data, y_pred, loss?)", [](ModelPtr model, StepData data, Value y_pred, Value loss) {
+       [](ModelPtr model, StepData data, Outputs y_pred) { return model->compute_loss(data, y_pred); }>();
+  bind<"compute_metrics(model, data, y_pred, loss?)", [](ModelPtr model, StepData data, Outputs y_pred, Value loss) {
     return model->compute_metrics(data, y_pred, loss);
   }>();
+  bind<"add_loss(model, loss)", [](ModelPtr model, Value loss) { model->add_loss(loss); }>();
+  bind<"add_metric(model, value, name)",
+       [](ModelPtr model, Value value, std::string name) { model->add_metric(value, name); }>();
+  bind<"model.output_names(model)", [](ModelPtr model) { return model->output_names(); }>();
 
   bind<"model.compiled(model)", [](ModelPtr model) { return model->compiled(); }>();
   bind<"model.optimizer(model)", [](ModelPtr model) {

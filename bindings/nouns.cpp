@@ -30,6 +30,11 @@ val call_layer(Layer& layer, val x, bool training) {
   return to_js(layer(from_js<Tensor>(x, {"Layer.call", "x"}), training));
 }
 
+/// What layers are applied to in a description: one SymbolicTensor, or a list.
+struct SymbolicInputs {
+  std::vector<SymbolicTensor> tensors;
+};
+
 /// What attention makes of Values within a step: {output, scores}.
 StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
   const Attended attended = attention.attend(inputs);
@@ -50,6 +55,14 @@ template <> struct Crossing<ValueOrData> {
   static std::string given() { return "Value | TensorLike"; }
 };
 
+template <> struct Crossing<SymbolicInputs> {
+  static SymbolicInputs from(const val& value, const Where& where) {
+    if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
+    return {{from_js<SymbolicTensor>(value, where)}};
+  }
+  static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
+};
+
 EMSCRIPTEN_BINDINGS(nouns) {
   if (in_worker()) return;
   auto variable = held<Variable>();
@@ -59,6 +72,11 @@ EMSCRIPTEN_BINDINGS(nouns) {
   method<"Variable.value()", [](Variable& self) { return self.value(); }>(variable);
   method<"Variable.assign(value)", assign>(variable);
   method<"Variable.read()", read>(variable);
+
+  auto symbolic = held<SymbolicTensor>();
+  property<"SymbolicTensor.name", [](SymbolicTensor& self) { return self.name(); }>(symbolic);
+  property<"SymbolicTensor.shape", [](SymbolicTensor& self) { return self.shape(); }>(symbolic);
+  property<"SymbolicTensor.dtype", [](SymbolicTensor& self) { return self.dtype(); }>(symbolic);
 
   auto layer = held<Layer>();
   property<"Layer.name", [](Layer& self) { return self.name(); }>(layer);
@@ -71,6 +89,9 @@ EMSCRIPTEN_BINDINGS(nouns) {
   property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
   property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);
   method<"Layer.call(x, training?)", call_layer>(layer);
+  method<"Layer.apply(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply(inputs.tensors); }>(layer);
+  method<"Layer.apply_all(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply_all(inputs.tensors); }>(
+      layer);
   method<"Layer.count_params()", [](Layer& self) { return self.count_params(); }>(layer);
   method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);
   method<"Layer.set_weights(weights)", [](Layer& self, std::vector<Tensor> weights) { self.set_weights(weights); }>(
@@ -104,12 +125,17 @@ EMSCRIPTEN_BINDINGS(nouns) {
          }>(optimizer);
 
   held<Initializer>();
+  held<Regularizer>();
 
   bind<"layers.dense(options)", layers::dense>();
   bind<"layers.conv2d(options)", layers::conv2d>();
   bind<"layers.max_pooling2d(options?)", layers::max_pooling2d>();
   bind<"layers.activation(options)",
        [](ActivationOptions options) { return layers::activation(std::move(options)); }>();
+  bind<"input(options)", layers::input>();
+  bind<"layers.embedding(options)", layers::embedding>();
+  bind<"layers.concatenate(options?)", layers::concatenate>();
+  bind<"layers.batch_normalization(options?)", layers::batch_normalization>();
   bind<"layers.flatten(options?)", layers::flatten>();
   bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
   bind<"layers.rescaling(options)", layers::rescaling>();
@@ -137,6 +163,11 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"optimizers.sgd(options?)", optimizers::sgd>();
   bind<"optimizers.rmsprop(options?)", optimizers::rmsprop>();
   bind<"optimizers.adam(options?)", optimizers::adam>();
+
+  bind<"regularizers.l1(options?)", regularizers::l1>();
+  bind<"regularizers.l2(options?)", regularizers::l2>();
+  bind<"regularizers.l1_l2(options?)", regularizers::l1_l2>();
+  bind<"regularizers.orthogonal(options?)", regularizers::orthogonal>();
 
   bind<"initializers.zeros()", initializers::zeros>();
   bind<"initializers.ones()", initializers::ones>();

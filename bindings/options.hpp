@@ -2,6 +2,7 @@
 
 /// Options structs as JavaScript objects. The struct's own `fields` visitor reads them, lists what there is when a name
 /// is unknown, and prints the TypeScript type: nothing is said twice.
+#include <charconv>
 #include <map>
 #include <sstream>
 
@@ -37,6 +38,35 @@ template <class T> struct Crossing<Choice<T>> {
       return losses::from_function(from_js<Comparison>(value, where), name);
     else
       return metrics::from_function(from_js<Comparison>(value, where), name);
+  }
+};
+
+/// One for all outputs, a list for each in their order, or an object by their names.
+template <class T> struct Crossing<PerOutput<T>> {
+  static PerOutput<T> from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (value.isArray()) return from_js<std::vector<T>>(value, where);
+    if (is_dictionary(value)) return from_js<std::map<std::string, T>>(value, where);
+    return from_js<T>(value, where);
+  }
+  static std::string given() {
+    const std::string one = Crossing<T>::given();
+    return one + " | (" + one + ")[] | Record<string, " + one + ">";
+  }
+};
+
+/// Metrics for all outputs; lists of them for each; or lists by the outputs' names.
+template <> struct Crossing<MetricChoices> {
+  static MetricChoices from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (is_dictionary(value)) return from_js<MetricsByName>(value, where);
+    if (value.isArray() && value["length"].as<unsigned>() > 0 && value[0].isArray())
+      return from_js<std::vector<MetricList>>(value, where);
+    return from_js<MetricList>(value, where);
+  }
+  static std::string given() {
+    const std::string all = Crossing<MetricList>::given();
+    return all + " | (" + all + ")[] | Record<string, " + all + ">";
   }
 };
 
@@ -97,6 +127,23 @@ template <> struct Crossing<std::function<void(std::string_view)>> {
     return [function](std::string_view text) { call(function, std::string(text)); };
   }
   static std::string given() { return "((text: string) => void)"; }
+};
+
+/// Classes and what each of their samples counts.
+template <> struct Crossing<ClassWeight> {
+  static ClassWeight from(const val& value, const Where& where) {
+    if (!is_dictionary(value)) where.wrong(value, "an object such as {0: 1, 1: 10}", "name classes by their numbers");
+    ClassWeight result;
+    for (const std::string& key : keys(value)) {
+      int label = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), label);
+      check(error == std::errc{} && end == key.data() + key.size(), ErrorKind::value, where.function, where.what,
+            " of class \"", key, "\" - expected whole numbers - name classes by their numbers.");
+      result[label] = from_js<double>(value[key], where.of(where.what + '[' + key + ']'));
+    }
+    return result;
+  }
+  static std::string given() { return "Record<number, number>"; }
 };
 
 /// The declarations of all options structs that were bound, by name.

@@ -196,8 +196,9 @@ TEST_CASE("Add has a mask where all its inputs have one", "[layers]") {
   const auto add = layers::add();
   const auto masks = evaluate(default_device(), std::vector{x, m, n}, [&](Values v) {
     const Value a = (v[0] + 1.0).with_mask(v[1]), b = (v[0] + 2.0).with_mask(v[2]);
-    CHECK(!(*add)({a, v[0]}).mask());
-    return std::vector{(*add)({a, b}).mask()};
+    const Value one_masked = (*add)({a, v[0]}), both_masked = (*add)({a, b});
+    CHECK(!one_masked.mask());
+    return std::vector{both_masked.mask()};
   });
   CHECK(numbers(masks[0]) == std::vector<double>{1, 0, 1, 1, 1, 0});
 }

@@ -18,8 +18,9 @@ std::unique_ptr<Sequential> make_model(const json& config) {
   CompileOptions options{.optimizer = make_optimizer(compile["optimizer"]["class"], compile["optimizer"]["config"]),
                          .loss = compile["loss"].get<std::string>(),
                          .fuse_logits = compile.value("fuse_logits", true)};
-  for (const json& metric : compile.value("metrics", json::array()))
-    options.metrics.emplace_back(metric.get<std::string>());
+  MetricList metrics;
+  for (const json& metric : compile.value("metrics", json::array())) metrics.emplace_back(metric.get<std::string>());
+  options.metrics = metrics;
   model->compile(options);
   return model;
 }

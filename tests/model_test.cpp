@@ -105,7 +105,7 @@ TEST_CASE("predict joins all batches, the partial one too (L-26)", "[model]") {
 
 TEST_CASE("predict gives what the model gives, be it more rows than it got", "[model]") {
   struct Twice : Sequential {
-    Value predict_step(const StepData& data) override {
+    Outputs predict_step(const StepData& data) override {
       const Value two =
           ops::broadcast_to(ops::expand_dims(data.x[0], 1), {data.x[0].shape()[0], 2, data.x[0].shape()[1]});
       return ops::reshape(two, {2 * data.x[0].shape()[0], data.x[0].shape()[1]});

@@ -1,6 +1,7 @@
 #include "op_entries.hpp"
 
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -162,6 +163,26 @@ OpEntry entry(const op::OneHot&) {
           {{"a scalar", {labels({}, 3)}, one_hot(3)},
            {"[4]", {labels({4}, 3)}, one_hot(3)},
            {"[2, 3], some out of range", {labels({2, 3}, 9)}, one_hot(4)}}};
+}
+
+OpEntry entry(const op::Gather&) {
+  const auto take = front(ops::take);
+  return {"Gather",
+          Gradient::passes,
+          {{"one row", {number({4, 3}), labels({}, 4)}, take},
+           {"rows, some of them twice", {number({3, 2}), labels({5}, 3)}, take},
+           {"rows of two axes by [2, 3]", {number({3, 2, 4}), labels({2, 3}, 3)}, take},
+           {"elements", {number({5}), labels({2, 2}, 5)}, take}}};
+}
+
+OpEntry entry(const op::ScatterAdd&) {
+  const auto scatter = [](std::int64_t rows) { return [=](Values x) { return ops::scatter_add(x[0], x[1], rows); }; };
+  return {"ScatterAdd",
+          Gradient::passes,
+          {{"one row", {number({3}), labels({}, 4)}, scatter(4)},
+           {"rows, some of them twice", {number({5, 2}), labels({5}, 3)}, scatter(3)},
+           {"rows of two axes by [2, 3]", {number({2, 3, 2, 4}), labels({2, 3}, 3)}, scatter(3)},
+           {"elements", {number({2, 2}), labels({2, 2}, 5)}, scatter(5)}}};
 }
 
 OpEntry entry(const op::MatMul&) {

@@ -44,6 +44,8 @@ OpEntry entry(const op::Sum&);
 OpEntry entry(const op::Max&);
 OpEntry entry(const op::ArgMax&);
 OpEntry entry(const op::OneHot&);
+OpEntry entry(const op::Gather&);
+OpEntry entry(const op::ScatterAdd&);
 OpEntry entry(const op::MatMul&);
 OpEntry entry(const op::Convolution&);
 OpEntry entry(const op::ConvolutionInput&);

@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -105,6 +106,19 @@ TEST_CASE("what does not fit is refused with a text that says what came, what wa
       {"argmax of integers", {{{3}, int32}}, of_one<ops::argmax>, {"ArgMax", "int32"}},
       {"argmax of no elements", {{{3, 0}}}, of_one<ops::argmax>, {"ArgMax", "[3, 0]"}},
       {"one_hot of floats", {{{3}}}, [](Values x) { return ops::one_hot(x[0], 4); }, {"OneHot", "float32"}},
+      {"take by floats",
+       {{{3, 2}}, {{4}}},
+       [](Values x) { return x[0].graph().append(op::Gather{}, {x[0], x[1]}); },
+       {"Gather", "float32"}},
+      {"take of a scalar", {{{}}, {{4}, int32}}, [](Values x) { return ops::take(x[0], x[1]); }, {"Gather", "scalar"}},
+      {"scatter_add of fewer indices",
+       {{{3, 2}}, {{4}, int32}},
+       [](Values x) { return ops::scatter_add(x[0], x[1], 5); },
+       {"ScatterAdd", "[4]", "[3, 2]"}},
+      {"scatter_add to no rows",
+       {{{3, 2}}, {{3}, int32}},
+       [](Values x) { return ops::scatter_add(x[0], x[1], 0); },
+       {"ScatterAdd", "0 rows"}},
       {"one_hot of no depth", {{{3}, int32}}, [](Values x) { return ops::one_hot(x[0], -1); }, {"OneHot", "-1"}},
 
       {"a convolution of rows", {{{5, 5}}, {{3, 3, 1, 2}}}, append(op::Convolution{three}), {"Convolution", "[5, 5]"}},

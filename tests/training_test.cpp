@@ -70,13 +70,13 @@ TEST_CASE("custom train_step: the eight plans used last are kept", "[training]")
 TEST_CASE("custom compute_loss, test_step and predict_step are what fit, evaluate and predict run", "[training]") {
   struct Own : Sequential {
     Own() : Sequential(summing_unit()) {}
-    Value compute_loss(const StepData& data, Value y_pred) override {
+    Value compute_loss(const StepData& data, const Outputs& y_pred) override {
       return ops::mean(ops::absolute(data.y[0] - y_pred));
     }
     StepLogs test_step(const StepData& data) override {
       return {{"rows", ops::scalar(static_cast<double>(data.x[0].shape()[0]), data.x[0])}};
     }
-    Value predict_step(const StepData& data) override { return (*this)(data.x[0], false) * 2; }
+    Outputs predict_step(const StepData& data) override { return (*this)(data.x[0], false) * 2; }
   } model;
   model.compile({.optimizer = optimizers::sgd({.learning_rate = 0})});
   const Tensor ones = filled({4, 3}, 1);
@@ -170,7 +170,7 @@ TEST_CASE("all_reduce is the identity under one device, and so is its gradient",
 TEST_CASE("run_eagerly: the step is traced at every batch, and Values can be read in it", "[training]") {
   struct Own : OwnStep {
     std::vector<double> seen;
-    Value compute_loss(const StepData& data, Value y_pred) override {
+    Value compute_loss(const StepData& data, const Outputs& y_pred) override {
       const Value loss = OwnStep::compute_loss(data, y_pred);
       seen.push_back(Graph::current().inspect(loss.id()).item());
       return loss;
@@ -188,8 +188,8 @@ TEST_CASE("run_eagerly: the step is traced at every batch, and Values can be rea
 
 TEST_CASE("run_eagerly: reading a Value in a compiled step is an Error that says how to", "[training]") {
   struct Own : OwnStep {
-    Value compute_loss(const StepData& data, Value y_pred) override {
-      Graph::current().inspect(y_pred.id());
+    Value compute_loss(const StepData& data, const Outputs& y_pred) override {
+      Graph::current().inspect(y_pred[0].id());
       return OwnStep::compute_loss(data, y_pred);
     }
   } model;

@@ -5,14 +5,31 @@
 #include <limits>
 #include <new>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace etude {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::size_t alignment = 64;
+
+#ifdef MADV_HUGEPAGE
+/// What is at least this large lies in pages of that size, where the system has them: of a matrix in pages of 4 KB,
+/// each row that a product reads costs a look into the page table.
+constexpr std::size_t large_page = std::size_t{2} << 20;
+#endif
 
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
-  auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), alignment));
-  return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
+  std::size_t aligned = alignment;
+#ifdef MADV_HUGEPAGE
+  if (bytes >= large_page) aligned = large_page;
+#endif
+  auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{aligned}));
+#ifdef MADV_HUGEPAGE
+  if (aligned == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint; without it all is as before
+#endif
+  return {memory, [aligned](std::byte* p) { ::operator delete(p, std::align_val_t{aligned}); }};
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ class Device {
   virtual void run(const instruction::Reduce&, Addresses) = 0;
   virtual void run(const instruction::ArgMax&, Addresses) = 0;
   virtual void run(const instruction::OneHot&, Addresses) = 0;
+  virtual void run(const instruction::Gather&, Addresses) = 0;
+  virtual void run(const instruction::ScatterAdd&, Addresses) = 0;
   virtual void run(const instruction::Softmax&, Addresses) = 0;
   virtual void run(const instruction::Crossentropy&, Addresses) = 0;
   virtual void run(const instruction::Transpose&, Addresses) = 0;

@@ -109,6 +109,13 @@ Cost cost(const Reduce& i) {
 }
 Cost cost(const ArgMax& i) { return {size(i.rows * i.count), bytes(i.in, i.rows * i.count) + bytes(i.out, i.rows)}; }
 Cost cost(const OneHot& i) { return {0, bytes(i.labels, i.rows) + bytes(i.out, i.rows * i.depth)}; }
+Cost cost(const instruction::Gather& i) {
+  return {0, bytes(i.indices, i.count) + bytes(i.table, i.count * i.width) + bytes(i.out, i.count * i.width)};
+}
+Cost cost(const instruction::ScatterAdd& i) {
+  const std::int64_t read = i.count * i.width;
+  return {size(read), bytes(i.indices, i.count) + bytes(i.in, read) + bytes(i.out, i.rows * i.width + read)};
+}
 /// The largest, the difference, the exponential, the sum, the quotient.
 Cost cost(const instruction::Softmax& i) {
   return {5 * size(i.rows * i.count), bytes(i.in, i.rows * i.count) + bytes(i.out, i.rows * i.count)};

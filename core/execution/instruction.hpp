@@ -207,6 +207,16 @@ struct OneHot {
   std::int64_t rows, depth;
   Operand labels, out;
 };
+/// Rows of `width` elements from a table [rows, width]: out [count, width].
+struct Gather {
+  std::int64_t count, width, rows;
+  Operand table, indices, out;
+};
+/// in [count, width], added up in out [rows, width], the first one first.
+struct ScatterAdd {
+  std::int64_t count, width, rows;
+  Operand in, indices, out;
+};
 /// Softmax of each row of in [rows, count].
 struct Softmax {
   std::int64_t rows, count;
@@ -257,8 +267,8 @@ using Instruction =
     std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
                  instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
                  instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
-                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose, instruction::Uniform,
-                 instruction::Copy, instruction::Scan>;
+                 instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
+                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::Scan>;
 
 /// What a Scan runs, and the table of addresses that it fills for each step.
 struct instruction::Body {

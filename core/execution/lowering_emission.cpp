@@ -110,6 +110,11 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   if (std::holds_alternative<op::Concatenate>(node.op)) return emit_concatenate(node, out);
   if (std::holds_alternative<op::ArgMax>(node.op)) return ArgMax{rows(0), shape(0)[-1], in(0), out};
   if (const auto* o = std::get_if<op::OneHot>(&node.op)) return OneHot{shape(0).size(), o->depth, in(0), out};
+  if (std::holds_alternative<op::Gather>(node.op))
+    return instruction::Gather{
+        shape(1).size(), shape(0).size() / std::max<std::int64_t>(shape(0)[0], 1), shape(0)[0], in(0), in(1), out};
+  if (const auto* o = std::get_if<op::ScatterAdd>(&node.op))
+    return instruction::ScatterAdd{shape(1).size(), node.shape.size() / o->rows, o->rows, in(0), in(1), out};
   if (std::holds_alternative<op::Softmax>(node.op)) return instruction::Softmax{rows(0), shape(0)[-1], in(0), out};
   if (std::holds_alternative<op::SoftmaxCrossentropy>(node.op))
     return Crossentropy{rows(0), shape(0)[-1], false, in(0), in(1), out};

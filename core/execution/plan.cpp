@@ -6,10 +6,25 @@
 namespace etude {
 
 std::string_view name_of(const Instruction& instruction) {
-  constexpr std::string_view names[] = {
-      "Elementwise", "Gemm",   "Convolution", "ConvolutionInput", "ConvolutionFilter", "MaxPool",      "PoolGather",
-      "PoolScatter", "Reduce", "ArgMax",      "OneHot",           "Softmax",           "Crossentropy", "Transpose",
-      "Uniform",     "Copy",   "Scan"};
+  constexpr std::string_view names[] = {"Elementwise",
+                                        "Gemm",
+                                        "Convolution",
+                                        "ConvolutionInput",
+                                        "ConvolutionFilter",
+                                        "MaxPool",
+                                        "PoolGather",
+                                        "PoolScatter",
+                                        "Reduce",
+                                        "ArgMax",
+                                        "OneHot",
+                                        "Gather",
+                                        "ScatterAdd",
+                                        "Softmax",
+                                        "Crossentropy",
+                                        "Transpose",
+                                        "Uniform",
+                                        "Copy",
+                                        "Scan"};
   static_assert(std::size(names) == std::variant_size_v<Instruction>);
   return names[instruction.index()];
 }

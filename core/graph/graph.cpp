@@ -54,6 +54,12 @@ Value Value::with_mask(Value mask) const {
   return *this;
 }
 
+Outputs::operator Value() const {
+  check(size() == 1, ErrorKind::value, "Outputs", size(),
+        " Values where one is used - expected exactly one - take one of them by its index.");
+  return front();
+}
+
 Graph& Graph::current() {
   check(current_graph != nullptr, ErrorKind::state, "Graph",
         "an op was called on Values outside a trace - expected a step "
@@ -62,6 +68,18 @@ Graph& Graph::current() {
 }
 
 bool Graph::tracing() { return current_graph != nullptr; }
+
+void Graph::add_loss(Value loss) {
+  check(loss && &loss.graph() == this, ErrorKind::state, "add_loss",
+        "a Value of another trace, or an empty one - expected one of the step being traced - add it in call().");
+  losses_.push_back(loss.id());
+}
+
+std::vector<Value> Graph::losses() {
+  std::vector<Value> result;
+  for (const NodeId id : losses_) result.emplace_back(*this, id);
+  return result;
+}
 
 Value Graph::append(Op op, std::span<const Value> inputs) {
   for (const Value& input : inputs)

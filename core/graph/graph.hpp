@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "etude/graph/op.hpp"
@@ -40,6 +41,16 @@ class Value {
   NodeId id_ = -1;
 };
 
+/// What a layer or model makes: one Value, or several. It is made of one, and converts to one where it has one.
+class Outputs : public std::vector<Value> {
+ public:
+  using std::vector<Value>::vector;
+  Outputs(Value value) : std::vector<Value>{value} {}
+  Outputs(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
+  /// Throws Error(value) unless there is exactly one.
+  operator Value() const;
+};
+
 struct Node {
   Op op;
   std::vector<NodeId> inputs;
@@ -66,6 +77,10 @@ class Graph {
   }
   Value input(const Shape& shape, DType dtype);
   Value constant(double value, DType dtype, const Shape& shape = {});
+
+  /// What a trainer adds to the loss of this trace besides that of its outputs.
+  void add_loss(Value loss);
+  std::vector<Value> losses();
 
   Value read(const Variable& variable);
   void assign(const Variable& variable, Value value);
@@ -95,6 +110,7 @@ class Graph {
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;
   std::unordered_map<NodeId, NodeId> masks_;
+  std::vector<NodeId> losses_;
   std::function<void(NodeId)> on_append_;
   std::function<Tensor(NodeId)> on_inspect_;
   int input_count_ = 0;

@@ -106,6 +106,18 @@ struct OneHot {
   friend bool operator==(const OneHot&, const OneHot&) = default;
 };
 
+/// table [n, ..], int32 indices [*shape] -> the rows of those numbers, [*shape, ..]; NaN, or 0 of integers, for a row
+/// that the table does not have.
+struct Gather {
+  friend bool operator==(const Gather&, const Gather&) = default;
+};
+/// Gather's transpose: x [*shape, ..], int32 indices [*shape] -> [rows, ..], in which row i is the sum of those of x
+/// that are called i.
+struct ScatterAdd {
+  std::int64_t rows;
+  friend bool operator==(const ScatterAdd&, const ScatterAdd&) = default;
+};
+
 /// a [.., m, k] · b [.., k, n] for every index of the leading axes, which are equal; a is stored [.., k, m] if
 /// transpose_a, b [.., n, k] if transpose_b.
 struct MatMul {
@@ -201,11 +213,12 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 }  // namespace detail
 
 /// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
-using Op = detail::JoinVariant<
-    op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast, op::Reshape,
-    op::Transpose, op::Slice, op::Reverse, op::Concatenate, op::Sum, op::Max, op::ArgMax, op::OneHot, op::MatMul,
-    op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax, op::PoolGather, op::PoolScatter,
-    op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
+using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
+                               op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
+                               op::Sum, op::Max, op::ArgMax, op::OneHot, op::Gather, op::ScatterAdd, op::MatMul,
+                               op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax,
+                               op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
+                               op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
 /// "MatMul", "Exp", …: the struct's own name.
 template <class O> constexpr std::string_view op_name() {

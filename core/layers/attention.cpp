@@ -44,6 +44,7 @@ MultiHeadAttention::MultiHeadAttention(MultiHeadAttentionOptions options)
   if (options_.dropout != 0)
     dropout_ = std::make_shared<Dropout>(DropoutOptions{
         .rate = options_.dropout, .seed = options_.seed, .name = name() + "_dropout", .dtype = options_.dtype});
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 std::vector<LayerPtr> MultiHeadAttention::layers() const {
@@ -53,9 +54,11 @@ std::vector<LayerPtr> MultiHeadAttention::layers() const {
 MultiHeadAttention::Projection MultiHeadAttention::project(const std::string& name, const Shape& kernel,
                                                            std::size_t inputs) {
   Projection result;
-  result.kernel = add_weight({name + "/kernel", kernel, options_.kernel_initializer});
+  result.kernel =
+      add_weight({name + "/kernel", kernel, options_.kernel_initializer, true, options_.kernel_regularizer});
   if (options_.use_bias)
-    result.bias = add_weight({name + "/bias", kernel.slice(inputs, kernel.rank()), options_.bias_initializer});
+    result.bias = add_weight({name + "/bias", kernel.slice(inputs, kernel.rank()), options_.bias_initializer, true,
+                              options_.bias_regularizer});
   return result;
 }
 
@@ -112,7 +115,7 @@ Value MultiHeadAttention::call(Value x, bool) {
        " - expected a list of query and value - pass {x, x} for self-attention.");
 }
 
-Value MultiHeadAttention::call_with(const std::vector<Value>& inputs, bool training) {
+Outputs MultiHeadAttention::call_with(const std::vector<Value>& inputs, bool training) {
   if (inputs.size() == 1) return call(inputs[0], training);
   check(inputs.size() <= 4, ErrorKind::value, where(), inputs.size(),
         " inputs - expected {query, value, key, attention_mask} - leave out what is more.");

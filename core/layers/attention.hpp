@@ -15,6 +15,9 @@ struct MultiHeadAttentionOptions {
   Integers attention_axes = {};  ///< Default: all but batch and features.
   Choice<Initializer> kernel_initializer = "glorot_uniform";
   Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
@@ -30,6 +33,9 @@ struct MultiHeadAttentionOptions {
     visit("attention_axes", self.attention_axes);
     visit("kernel_initializer", self.kernel_initializer);
     visit("bias_initializer", self.bias_initializer);
+    visit("kernel_regularizer", self.kernel_regularizer);
+    visit("bias_regularizer", self.bias_regularizer);
+    visit("activity_regularizer", self.activity_regularizer);
     visit("seed", self.seed);
     visit("name", self.name);
     visit("dtype", self.dtype);
@@ -73,7 +79,7 @@ class MultiHeadAttention : public Layer {
   explicit MultiHeadAttention(MultiHeadAttentionOptions options);
   void build_for(const std::vector<Shape>& shapes) override;
   Value call(Value x, bool training) override;
-  Value call_with(const std::vector<Value>& inputs, bool training) override;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   std::vector<LayerPtr> layers() const override;
   Attended attend(const AttentionInputs& inputs);
 

@@ -22,6 +22,7 @@ Conv2D::Conv2D(Conv2DOptions options)
   check(o.strides == 1 || o.dilation_rate == 1, ErrorKind::value, where(), "strides = ", o.strides,
         " with dilation_rate = ", o.dilation_rate, " - expected one of them to be 1 - choose which.");
   if (!o.activation.name().empty()) activations::get(o.activation.name());
+  set_activity_regularizer(o.activity_regularizer);
 }
 
 void Conv2D::build(const Shape& input_shape) {
@@ -33,8 +34,11 @@ void Conv2D::build(const Shape& input_shape) {
   kernel_ = add_weight(
       {"kernel",
        {options_.kernel_size.height(), options_.kernel_size.width(), channels / options_.groups, options_.filters},
-       options_.kernel_initializer});
-  if (options_.use_bias) bias_ = add_weight({"bias", {options_.filters}, options_.bias_initializer});
+       options_.kernel_initializer,
+       true,
+       options_.kernel_regularizer});
+  if (options_.use_bias)
+    bias_ = add_weight({"bias", {options_.filters}, options_.bias_initializer, true, options_.bias_regularizer});
 }
 
 Value Conv2D::call(Value x, bool) {

@@ -11,13 +11,16 @@ Dense::Dense(DenseOptions options)
   check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units,
         " - expected a positive number - set units.");
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 void Dense::build(const Shape& input_shape) {
   check(input_shape.rank() >= 2, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature.");
-  kernel_ = add_weight({"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer});
-  if (options_.use_bias) bias_ = add_weight({"bias", {options_.units}, options_.bias_initializer});
+  kernel_ = add_weight(
+      {"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer, true, options_.kernel_regularizer});
+  if (options_.use_bias)
+    bias_ = add_weight({"bias", {options_.units}, options_.bias_initializer, true, options_.bias_regularizer});
 }
 
 Value Dense::call(Value x, bool) {

@@ -13,6 +13,9 @@ struct DenseOptions {
   bool use_bias = true;
   Choice<Initializer> kernel_initializer = "glorot_uniform";
   Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -23,6 +26,9 @@ struct DenseOptions {
     visit("use_bias", self.use_bias);
     visit("kernel_initializer", self.kernel_initializer);
     visit("bias_initializer", self.bias_initializer);
+    visit("kernel_regularizer", self.kernel_regularizer);
+    visit("bias_regularizer", self.bias_regularizer);
+    visit("activity_regularizer", self.activity_regularizer);
     visit("name", self.name);
     visit("dtype", self.dtype);
     visit("trainable", self.trainable);

@@ -1,11 +1,14 @@
 #include "etude/layers/layer.hpp"
 
 #include <cctype>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/reduction.hpp"
 
 namespace etude {
 namespace {
@@ -70,14 +73,24 @@ std::vector<Value> Layer::accept(const std::vector<Value>& given) {
   return inputs;
 }
 
-Value Layer::operator()(Value x, bool training) { return (*this)(std::vector{x}, training); }
+Value Layer::operator()(Value x, bool training) {
+  const Outputs outputs = (*this)(std::vector{x}, training);
+  check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
+        " outputs where one is used - expected a layer of one output - call it on a list: layer({x}).");
+  return outputs;
+}
 
-Value Layer::operator()(const std::vector<Value>& given, bool training) {
+Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   const std::vector<Value> inputs = accept(given);
-  const Value y = call_with(inputs, training);
+  Outputs outputs = call_with(inputs, training);
+  check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return one from call().");
   input_shape_ = inputs.front().shape();
-  output_shape_ = y.shape();
-  return y.mask() ? y : y.with_mask(mask_of(inputs, y));
+  output_shape_ = outputs.front().shape();
+  for (Value& y : outputs) {
+    if (!y.mask()) y = y.with_mask(mask_of(inputs, y));
+    if (activity_regularizer_) add_loss((*activity_regularizer_)(y));
+  }
+  return outputs;
 }
 
 Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
@@ -85,7 +98,7 @@ Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
   return masks(mask, y) ? mask : Value{};
 }
 
-Value Layer::call_with(const std::vector<Value>& inputs, bool training) {
+Outputs Layer::call_with(const std::vector<Value>& inputs, bool training) {
   check(inputs.size() == 1, ErrorKind::value, where(), "called on ", inputs.size(),
         " inputs - expected one - pass it without a list.");
   return call(inputs.front(), training);
@@ -163,7 +176,29 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 
 Variable Layer::add_weight(const Weight& weight) {
   const Tensor value = (*initializers::get(weight.initializer))(weight.shape, variable_dtype());
-  return weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable);
+  const Variable variable = weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable);
+  if (const RegularizerPtr regularizer = regularizers::get(weight.regularizer))
+    regularized_.emplace_back(variable, regularizer);
+  return variable;
+}
+
+void Layer::set_activity_regularizer(const Choice<Regularizer>& regularizer) {
+  activity_regularizer_ = regularizers::get(regularizer);
+}
+
+void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::sum(loss)); }
+
+std::vector<Value> Layer::regularization_losses() const {
+  std::vector<Value> losses;
+  std::set<const Layer*> seen;  // one that is used twice pays once
+  const std::function<void(const Layer&)> visit = [&](const Layer& layer) {
+    if (!seen.insert(&layer).second) return;
+    for (const auto& [variable, regularizer] : layer.regularized_)
+      if (layer.trainable_ && variable.trainable()) losses.push_back((*regularizer)(layer.value_of(variable)));
+    for (const LayerPtr& inner : layer.layers()) visit(*inner);
+  };
+  visit(*this);
+  return losses;
 }
 
 Variable Layer::add_state(std::string name, const Tensor& value) {

@@ -9,11 +9,13 @@
 #include "etude/base/choice.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
+#include "etude/regularizers/regularizer.hpp"
 
 namespace etude {
 
 class Layer;
 using LayerPtr = std::shared_ptr<Layer>;
+class SymbolicTensor;
 
 /// What every layer can be given.
 struct LayerOptions {
@@ -24,7 +26,7 @@ struct LayerOptions {
 
 /// A piece of a model: variables, and what it makes of a Value. Subclasses override `call`, and `build` if they have
 /// variables. Source: keras/src/layers/layer.py.
-class Layer {
+class Layer : public std::enable_shared_from_this<Layer> {
  public:
   explicit Layer(std::string_view class_name, const LayerOptions& options = {});
   virtual ~Layer() = default;
@@ -38,12 +40,19 @@ class Layer {
 
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
   /// and calls it. The mask of x goes with a result that has its axes, and more, unless the layer gives one of its own.
+  /// Throws Error(value) for a layer of several outputs.
   Value operator()(Value x, bool training = false);
-  /// The same of several inputs, of which one may be left empty where the layer can do without.
-  Value operator()(const std::vector<Value>& inputs, bool training = false);
+  /// The same of several inputs, of which one may be left empty where the layer can do without; one Value per output.
+  Outputs operator()(const std::vector<Value>& inputs, bool training = false);
   /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
   Tensor operator()(const Tensor& x, bool training = false);
   Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
+  /// Outside a trace: describes a model, which Functional makes of such descriptions. Builds the layer. It must be held
+  /// by a std::shared_ptr, as the functions in layers:: give it.
+  SymbolicTensor apply(const SymbolicTensor& x);
+  SymbolicTensor apply(const std::vector<SymbolicTensor>& inputs);
+  /// The same of a layer of several outputs.
+  std::vector<SymbolicTensor> apply_all(const std::vector<SymbolicTensor>& inputs);
 
   /// Makes the variables for inputs of `input_shape`, batch axis included.
   virtual void build(const Shape& input_shape) { static_cast<void>(input_shape); }
@@ -51,8 +60,8 @@ class Layer {
   virtual void build_for(const std::vector<Shape>& input_shapes) { build(input_shapes.front()); }
   /// What the layer makes of x. `training` is false in evaluate and predict.
   virtual Value call(Value x, bool training) = 0;
-  /// What a layer of several inputs makes of them; one of one input throws Error(value) here.
-  virtual Value call_with(const std::vector<Value>& inputs, bool training);
+  /// What a layer of several inputs, or outputs, makes of them; one of one input throws Error(value) here.
+  virtual Outputs call_with(const std::vector<Value>& inputs, bool training);
   /// Layers inside this one, in order.
   virtual std::vector<LayerPtr> layers() const { return {}; }
 
@@ -69,6 +78,10 @@ class Layer {
   std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const;
   std::vector<Variable> non_trainable_variables() const;
+  /// Within a trace: what the sizes of trained weights add to the loss.
+  std::vector<Value> regularization_losses() const;
+  /// Within a trace: adds a scalar to the loss of the step, such as what this layer's outputs cost.
+  void add_loss(Value loss);
   /// Parameters: elements of all variables.
   std::int64_t count_params() const;
   /// The variables that are saved and loaded: all but the state of random draws.
@@ -83,6 +96,7 @@ class Layer {
     Shape shape;
     Choice<Initializer> initializer = "glorot_uniform";
     bool trainable = true;
+    Choice<Regularizer> regularizer = {};
   };
   Variable add_weight(const Weight& weight);
   /// State that is not a weight, such as the counter of a layer that draws.
@@ -94,6 +108,10 @@ class Layer {
   /// The mask of its result, or an empty Value: by default that of the first input if the result has its axes, and
   /// more.
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
+  /// For a layer whose variables are there before it is called.
+  void set_built() { built_ = true; }
+  /// What the size of its outputs adds to the loss.
+  void set_activity_regularizer(const Choice<Regularizer>& regularizer);
   /// How errors name it: Dense "dense_1".
   std::string where() const;
 
@@ -104,6 +122,8 @@ class Layer {
   DType dtype_;
   bool trainable_, built_ = false;
   std::vector<Variable> weights_, states_;
+  std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
+  RegularizerPtr activity_regularizer_;
   std::optional<Shape> input_shape_, output_shape_;
 };
 

@@ -3,6 +3,7 @@
 #include "etude/layers/attention.hpp"
 #include "etude/layers/convolution.hpp"
 #include "etude/layers/dense.hpp"
+#include "etude/layers/embedding.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/merging.hpp"
 #include "etude/layers/normalization.hpp"
@@ -10,6 +11,7 @@
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/layers/shaping.hpp"
+#include "etude/layers/symbolic.hpp"
 
 /// The layers by the names Keras users write: layers::dense({.units = 10}).
 namespace etude::layers {
@@ -21,6 +23,7 @@ inline LayerPtr max_pooling2d(MaxPooling2DOptions options = {}) {
 }
 inline LayerPtr activation(ActivationOptions options) { return std::make_shared<ActivationLayer>(std::move(options)); }
 inline LayerPtr activation(const char* name) { return activation(ActivationOptions{.activation = name}); }
+inline LayerPtr embedding(EmbeddingOptions options) { return std::make_shared<Embedding>(std::move(options)); }
 inline LayerPtr flatten(FlattenOptions options = {}) { return std::make_shared<Flatten>(std::move(options)); }
 inline LayerPtr dropout(DropoutOptions options) { return std::make_shared<Dropout>(std::move(options)); }
 inline LayerPtr dropout(double rate) { return dropout(DropoutOptions{.rate = rate}); }
@@ -29,6 +32,12 @@ inline LayerPtr rescaling(RescalingOptions options) { return std::make_shared<Re
 inline LayerPtr add(MergeOptions options = {}) { return std::make_shared<Add>(std::move(options)); }
 inline LayerPtr layer_normalization(LayerNormalizationOptions options = {}) {
   return std::make_shared<LayerNormalization>(std::move(options));
+}
+inline LayerPtr concatenate(ConcatenateOptions options = {}) {
+  return std::make_shared<Concatenate>(std::move(options));
+}
+inline LayerPtr batch_normalization(BatchNormalizationOptions options = {}) {
+  return std::make_shared<BatchNormalization>(std::move(options));
 }
 inline LayerPtr global_average_pooling1d(GlobalAveragePooling1DOptions options = {}) {
   return std::make_shared<GlobalAveragePooling1D>(std::move(options));

@@ -13,7 +13,7 @@ Value MergeLayer::call(Value x, bool) {
        " - expected a list of inputs - pass {a, b}.");
 }
 
-Value MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
+Outputs MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
   if (inputs.size() == 1) return call(inputs.front(), training);
   std::size_t rank = 0;
   for (const Value& x : inputs) {
@@ -40,5 +40,36 @@ Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
 }
 
 Value Add::merge(Value a, Value b) const { return a + b; }
+
+Concatenate::Concatenate(ConcatenateOptions options)
+    : Layer("Concatenate", {options.name, options.dtype, true}), options_(std::move(options)) {}
+
+Value Concatenate::call(Value x, bool) {
+  fail(ErrorKind::value, where(), "called on one input of shape ", x.shape(),
+       " - expected a list of inputs - pass {a, b}.");
+}
+
+Outputs Concatenate::call_with(const std::vector<Value>& inputs, bool training) {
+  if (inputs.size() == 1) return call(inputs.front(), training);
+  return ops::concatenate(inputs, options_.axis);
+}
+
+/// Of every step, or sample, whether it counts; where features are joined, in all of them.
+Value Concatenate::mask_of(const std::vector<Value>& inputs, Value y) const {
+  const auto axis = static_cast<std::ptrdiff_t>(y.shape().axis(options_.axis, where()));
+  std::size_t rank = 0;
+  for (const Value& x : inputs)
+    if (x.mask()) rank = std::max(rank, x.mask().shape().rank());
+  if (rank == 0) return {};
+  std::vector<Value> masks;
+  Value all;
+  for (const Value& x : inputs) {
+    const Shape shape = x.shape().slice(0, rank);
+    const Value own = x.mask() ? x.mask() : Graph::current().constant(1, DType::boolean, shape);
+    masks.push_back(own);
+    all = all ? ops::logical_and(all, own) : own;
+  }
+  return axis < static_cast<std::ptrdiff_t>(rank) ? ops::concatenate(masks, axis) : all;
+}
 
 }  // namespace etude

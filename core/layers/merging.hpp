@@ -21,7 +21,7 @@ class MergeLayer : public Layer {
  public:
   using Layer::Layer;
   Value call(Value x, bool training) final;
-  Value call_with(const std::vector<Value>& inputs, bool training) final;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) final;
 
  protected:
   virtual Value merge(Value a, Value b) const = 0;
@@ -35,6 +35,33 @@ class Add : public MergeLayer {
 
  protected:
   Value merge(Value a, Value b) const override;
+};
+
+struct ConcatenateOptions {
+  std::int64_t axis = -1;
+  std::string name = {};
+  std::string dtype = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("axis", self.axis);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+  }
+};
+
+/// Its inputs one behind the other along an axis, in which alone their shapes may differ. A mask where one of them has
+/// one: all entries of the others count. Throws Error(value) when it is called on something else than a list,
+/// Error(shape) for shapes that differ elsewhere. Source: keras/src/layers/merging/concatenate.py.
+class Concatenate : public Layer {
+ public:
+  explicit Concatenate(ConcatenateOptions options = {});
+  Value call(Value x, bool training) override;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override;
+
+ protected:
+  Value mask_of(const std::vector<Value>& inputs, Value y) const override;
+
+ private:
+  ConcatenateOptions options_;
 };
 
 }  // namespace etude

@@ -24,8 +24,10 @@ std::vector<std::ptrdiff_t> LayerNormalization::axes_of(const Shape& input_shape
 void LayerNormalization::build(const Shape& input_shape) {
   Shape shape;
   for (const std::ptrdiff_t axis : axes_of(input_shape)) shape.append(input_shape[axis]);
-  if (options_.scale || options_.rms_scaling) gamma_ = add_weight({"gamma", shape, options_.gamma_initializer});
-  if (options_.center && !options_.rms_scaling) beta_ = add_weight({"beta", shape, options_.beta_initializer});
+  if (options_.scale || options_.rms_scaling)
+    gamma_ = add_weight({"gamma", shape, options_.gamma_initializer, true, options_.gamma_regularizer});
+  if (options_.center && !options_.rms_scaling)
+    beta_ = add_weight({"beta", shape, options_.beta_initializer, true, options_.beta_regularizer});
 }
 
 Value LayerNormalization::call(Value x, bool) {
@@ -43,6 +45,59 @@ Value LayerNormalization::call(Value x, bool) {
   Value y = (options_.rms_scaling ? x : centered) * (1 / deviation);
   if (gamma_) y = y * value_along(gamma_);
   return beta_ ? y + value_along(beta_) : y;
+}
+
+BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
+    : Layer("BatchNormalization", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+  check(options_.momentum >= 0 && options_.momentum <= 1, ErrorKind::value, where(), "momentum = ", options_.momentum,
+        " - expected a number from 0 to 1 - set momentum.");
+}
+
+void BatchNormalization::build(const Shape& input_shape) {
+  const auto& o = options_;
+  const Shape shape{input_shape[static_cast<std::ptrdiff_t>(input_shape.axis(o.axis, where()))]};
+  if (o.scale) gamma_ = add_weight({"gamma", shape, o.gamma_initializer, true, o.gamma_regularizer});
+  if (o.center) beta_ = add_weight({"beta", shape, o.beta_initializer, true, o.beta_regularizer});
+  moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false});
+  moving_variance_ = add_weight({"moving_variance", shape, o.moving_variance_initializer, false});
+}
+
+Value BatchNormalization::call(Value x, bool training) {
+  const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(options_.axis, where()));
+  check(x.shape()[axis] == moving_mean_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
+        " - expected an extent of ", moving_mean_.size(), " along axis ", options_.axis,
+        ", for which it was built - build a new one or check the data.");
+  std::vector<std::ptrdiff_t> others;
+  Shape along = x.shape();
+  for (std::ptrdiff_t other = 0; other < static_cast<std::ptrdiff_t>(along.rank()); ++other)
+    if (other != axis) others.push_back(other), along[other] = 1;
+
+  Value mean = ops::reshape(value_of(moving_mean_), along), variance = ops::reshape(value_of(moving_variance_), along);
+  if (training && trainable()) {
+    Value weight;
+    if (x.mask()) {
+      Shape shape = x.mask().shape();
+      while (shape.rank() < x.shape().rank()) shape.append(1);
+      weight = ops::broadcast_to(ops::reshape(ops::cast(x.mask(), x.dtype()), shape), x.shape());
+    }
+    const auto mean_of = [&](Value values) {
+      return weight ? ops::divide_no_nan(ops::sum(values * weight, others, true), ops::sum(weight, others, true))
+                    : ops::mean(values, others, true);
+    };
+    mean = mean_of(x);
+    variance = mean_of(ops::square(x - mean));
+    const auto follow = [&](const Variable& moving, Value batch) {
+      const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());
+      Graph& graph = Graph::current();
+      graph.assign(moving, graph.read(moving) * options_.momentum + now * (1 - options_.momentum));
+    };
+    follow(moving_mean_, mean);
+    follow(moving_variance_, variance);
+  }
+  Value scale = 1 / ops::sqrt(variance + options_.epsilon);
+  if (gamma_) scale = scale * ops::reshape(value_of(gamma_), along);
+  const Value y = (x - mean) * scale;
+  return beta_ ? y + ops::reshape(value_of(beta_), along) : y;
 }
 
 }  // namespace etude

@@ -47,6 +47,7 @@ LSTM::LSTM(LSTMOptions options)
   const auto next_seed = options_.seed ? std::optional(*options_.seed + 1) : std::nullopt;
   dropout_ = dropout_layer(options_.dropout, options_.seed, options_.dtype);
   recurrent_dropout_ = dropout_layer(options_.recurrent_dropout, next_seed, options_.dtype);
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 std::vector<LayerPtr> LSTM::layers() const {
@@ -60,11 +61,13 @@ void LSTM::build(const Shape& input_shape) {
   check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, steps, features] - reshape the data.");
   const std::int64_t units = options_.units;
-  kernel_ = add_weight({"kernel", {input_shape[2], 4 * units}, options_.kernel_initializer});
-  recurrent_kernel_ = add_weight({"recurrent_kernel", {units, 4 * units}, options_.recurrent_initializer});
+  kernel_ = add_weight(
+      {"kernel", {input_shape[2], 4 * units}, options_.kernel_initializer, true, options_.kernel_regularizer});
+  recurrent_kernel_ = add_weight(
+      {"recurrent_kernel", {units, 4 * units}, options_.recurrent_initializer, true, options_.recurrent_regularizer});
   Choice<Initializer> bias = options_.bias_initializer;
   if (options_.unit_forget_bias) bias = std::make_shared<ForgetBias>(bias);
-  if (options_.use_bias) bias_ = add_weight({"bias", {4 * units}, bias});
+  if (options_.use_bias) bias_ = add_weight({"bias", {4 * units}, bias, true, options_.bias_regularizer});
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
         " - expected a fixed batch size - build it with one, or set stateful = false.");
@@ -98,7 +101,20 @@ Value LSTM::dropout_mask(const std::shared_ptr<Dropout>& dropout, std::int64_t b
   return (*dropout)(Graph::current().constant(1, compute_dtype(), {batch, width}), true);
 }
 
-Value LSTM::call(Value x, bool training) { return call_with_state(x, {}, {}, training).output; }
+Value LSTM::call(Value x, bool training) { return call_with({x}, training); }
+
+Outputs LSTM::call_with(const std::vector<Value>& inputs, bool training) {
+  check(inputs.size() == 1 || inputs.size() == 3, ErrorKind::value, where(), inputs.size(),
+        " inputs - expected x, or {x, h, c} - pass the initial state as two Values, or leave it out.");
+  const Outcome outcome = inputs.size() == 1 ? call_with_state(inputs[0], {}, {}, training)
+                                             : call_with_state(inputs[0], inputs[1], inputs[2], training);
+  return options_.return_state ? Outputs{outcome.output, outcome.h, outcome.c} : Outputs{outcome.output};
+}
+
+/// Steps are masked, states are not.
+Value LSTM::mask_of(const std::vector<Value>& inputs, Value y) const {
+  return options_.return_sequences && y.shape().rank() == 3 ? Layer::mask_of(inputs, y) : Value{};
+}
 
 LSTM::Outcome LSTM::call_with_state(Value x, Value h, Value c, bool training) {
   check_input(x);

@@ -19,9 +19,14 @@ struct LSTMOptions {
   Choice<Initializer> recurrent_initializer = "orthogonal";
   Choice<Initializer> bias_initializer = "zeros";
   bool unit_forget_bias = true;
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> recurrent_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
   double dropout = 0, recurrent_dropout = 0;
   std::optional<std::int64_t> seed = {};
-  bool return_sequences = false, go_backwards = false, stateful = false, zero_output_for_mask = false;
+  bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,
+       zero_output_for_mask = false;
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -35,10 +40,15 @@ struct LSTMOptions {
     visit("recurrent_initializer", self.recurrent_initializer);
     visit("bias_initializer", self.bias_initializer);
     visit("unit_forget_bias", self.unit_forget_bias);
+    visit("kernel_regularizer", self.kernel_regularizer);
+    visit("recurrent_regularizer", self.recurrent_regularizer);
+    visit("bias_regularizer", self.bias_regularizer);
+    visit("activity_regularizer", self.activity_regularizer);
     visit("dropout", self.dropout);
     visit("recurrent_dropout", self.recurrent_dropout);
     visit("seed", self.seed);
     visit("return_sequences", self.return_sequences);
+    visit("return_state", self.return_state);
     visit("go_backwards", self.go_backwards);
     visit("stateful", self.stateful);
     visit("zero_output_for_mask", self.zero_output_for_mask);
@@ -48,7 +58,9 @@ struct LSTMOptions {
   }
 };
 
-/// Long short-term memory: [batch, steps, features] -> [batch, units], or [batch, steps, units] with return_sequences.
+/// Long short-term memory: [batch, steps, features] -> [batch, units], or [batch, steps, units] with return_sequences;
+/// with return_state also the state after the last step, h and c [batch, units]. Called on {x, h, c} it begins from
+/// that state.
 ///
 ///     i, f, o = recurrent_activation(x · W + h · U + b)     g = activation(…)
 ///     c = f · c + i · g                                     h = o · activation(c)
@@ -65,6 +77,7 @@ class LSTM : public Layer {
   explicit LSTM(LSTMOptions options);
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   std::vector<LayerPtr> layers() const override;
 
   /// The output, and the state in which the last step ended: h and c, [batch, units].
@@ -75,6 +88,9 @@ class LSTM : public Layer {
   Outcome call_with_state(Value x, Value h = {}, Value c = {}, bool training = false);
   /// Sets the state of a stateful layer to zeros.
   void reset_state();
+
+ protected:
+  Value mask_of(const std::vector<Value>& inputs, Value y) const override;
 
  private:
   void check_input(const Value& x) const;

@@ -40,18 +40,6 @@ Batch prepared(Batch batch, std::string_view where) {
   return batch;
 }
 
-/// Names, where the later ones of those that are equal are numbered (M-11).
-std::vector<std::string> numbered(const std::vector<MetricPtr>& metrics) {
-  std::vector<std::string> names;
-  for (const MetricPtr& metric : metrics) {
-    std::string name = metric->name();
-    for (int number = 1; std::ranges::find(names, name) != names.end(); ++number)
-      name = metric->name() + '_' + std::to_string(number);
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 }  // namespace
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
@@ -63,19 +51,16 @@ void Model::compile(CompileOptions options) {
   check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
         "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
   OptimizerPtr optimizer = optimizers::get(options.optimizer);
-  LossPtr loss = options.loss.empty() ? nullptr : losses::get(options.loss);
-  for (const auto* list : {&options.metrics, &options.weighted_metrics})
-    for (const Choice<Metric>& metric : *list) metrics::check_name(metric);
+  CompiledLosses losses(options.loss, options.loss_weights, options.fuse_logits);
+  CompiledMetrics metrics(options.metrics, options.weighted_metrics);
 
   forget_functions("compile()");
   options_ = std::move(options);
   optimizer_ = std::move(optimizer);
-  loss_ = std::move(loss);
-  if (loss_) loss_->fuse_logits = options_.fuse_logits;
+  losses_ = std::move(losses);
   loss_tracker_ = metrics::mean({.name = "loss"});
-  metrics_.clear();
-  weighted_metrics_.clear();
-  metrics_built_ = false;
+  metrics_ = std::move(metrics);
+  added_metrics_.clear();
   compiled_trainable_.clear();
   compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
   for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
@@ -96,7 +81,15 @@ Optimizer& Model::optimizer() const {
 
 HistoryPtr Model::fit(const Data& data, const FitOptions& options) { return fit_task(data, options).get(); }
 Logs Model::evaluate(const Data& data, const EvaluateOptions& options) { return evaluate_task(data, options).get(); }
-Tensor Model::predict(const Data& x, const PredictOptions& options) { return predict_task(x, options).get(); }
+std::vector<Tensor> Model::predict_outputs(const Data& x, const PredictOptions& options) {
+  return predict_task(x, options).get();
+}
+Tensor Model::predict(const Data& x, const PredictOptions& options) {
+  std::vector<Tensor> outputs = predict_outputs(x, options);
+  check(outputs.size() == 1, ErrorKind::value, where(), "predict() of a model with ", outputs.size(),
+        " outputs - expected one - call predict_outputs().");
+  return std::move(outputs.front());
+}
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
   Trainer trainer(*this, "fit", Trainer::Claim::weights);
@@ -106,7 +99,7 @@ Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
   Trainer trainer(*this, "evaluate", Trainer::Claim::metrics);
   co_return co_await trainer.evaluate(std::move(data), std::move(options));
 }
-Task<Tensor> Model::predict_task(Data x, PredictOptions options) {
+Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
   Trainer trainer(*this, "predict", Trainer::Claim::nothing);
   co_return co_await trainer.predict(std::move(x), std::move(options));
 }
@@ -140,13 +133,8 @@ Tensor Model::predict_on_batch(const Tensor& x) {
   return result;
 }
 
-Value Model::forward(const StepData& data, bool training) {
-  check(data.x.size() == 1, ErrorKind::data, where(), data.x.size(), " inputs - expected one - pass a single x.");
-  return (*this)(data.x[0], training);
-}
-
 StepLogs Model::train_step(const StepData& data) {
-  const Value y_pred = forward(data, true);
+  const Outputs y_pred = (*this)(data.x, true);
   const Value loss = compute_loss(data, y_pred);
   const std::vector<Variable> variables = trainable_variables();
   optimizer().apply(gradients(loss, variables), variables);
@@ -154,59 +142,71 @@ StepLogs Model::train_step(const StepData& data) {
 }
 
 StepLogs Model::test_step(const StepData& data) {
-  const Value y_pred = forward(data, false);
+  const Outputs y_pred = (*this)(data.x, false);
   return compute_metrics(data, y_pred, compute_loss(data, y_pred));
 }
 
-Value Model::predict_step(const StepData& data) { return forward(data, false); }
+Outputs Model::predict_step(const StepData& data) { return (*this)(data.x, false); }
 
-Value Model::compute_loss(const StepData& data, Value y_pred) {
-  check(loss_ != nullptr, ErrorKind::state, "compile",
+std::vector<std::string> Model::names_of(const Outputs& outputs) const {
+  std::vector<std::string> names = output_names();
+  for (std::size_t i = names.size(); i < outputs.size(); ++i) names.push_back("output_" + std::to_string(i + 1));
+  return names;
+}
+
+Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
+  Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
+  const auto add = [&](Value loss) { total = total ? total + loss : loss; };
+  for (const Value& loss : regularization_losses()) add(loss);
+  for (const Value& loss : Graph::current().losses()) add(loss);
+  check(static_cast<bool>(total), ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
-  check(!data.y.empty(), ErrorKind::data, where(),
-        "Target data is missing - Your model was compiled with loss=", loss_->name(),
-        ", and therefore expects target data to be provided in `fit()` - pass y.");
-  return (*loss_)(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
+  return total;
 }
 
-/// Metrics are chosen by what they are to compare, so they come into being with the first batch.
-void Model::build_metrics(const StepData& data, Value y_pred) {
-  if (metrics_built_) return;
-  const Shape y_true = data.y.empty() ? y_pred.shape() : data.y[0].shape();
-  for (const Choice<Metric>& choice : options_.metrics)
-    metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
-  for (const Choice<Metric>& choice : options_.weighted_metrics)
-    weighted_metrics_.push_back(metrics::get(choice, y_true, y_pred.shape()));
-  metrics_built_ = true;
-}
-
-StepLogs Model::compute_metrics(const StepData& data, Value y_pred, Value loss) {
-  build_metrics(data, y_pred);
-  // The epoch's loss weighs batches by their samples (L-21).
-  const double samples =
-      data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
-  if (loss) loss_tracker_->update(loss, ops::scalar(samples, loss));
-  if (!data.y.empty()) {
-    for (const MetricPtr& metric : metrics_) metric->update_state(data.y[0], y_pred);
-    for (const MetricPtr& metric : weighted_metrics_)
-      metric->update_state(data.y[0], y_pred, data.sample_weight.empty() ? Value{} : data.sample_weight[0]);
-  }
-  const std::vector<std::string> names = metrics_names();
-  const std::vector<MetricPtr> all = metrics();
+StepLogs Model::compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) {
+  if (loss) loss_tracker_->update(loss, ops::scalar(samples_of(data), loss));
+  metrics_.update(data, y_pred, names_of(y_pred));
   StepLogs logs;
-  for (std::size_t i = 0; i < all.size(); ++i) logs.emplace_back(names[i], all[i]->result());
+  for (const auto& [name, metric] : named_metrics()) logs.emplace_back(name, metric->result());
   return logs;
+}
+
+void Model::add_metric(Value value, const std::string& name) {
+  auto found = std::ranges::find(added_metrics_, name, [](const auto& metric) { return metric->name(); });
+  if (found == added_metrics_.end()) found = added_metrics_.insert(found, metrics::mean({.name = name}));
+  (*found)->update(value);
+}
+
+/// In the order of logs (L-24). The later ones of those that are called the same are numbered (M-11).
+std::vector<std::pair<std::string, MetricPtr>> Model::named_metrics() const {
+  std::vector<std::pair<std::string, MetricPtr>> result;
+  const auto add = [&](const std::string& name, const MetricPtr& metric) {
+    std::string numbered = name;
+    const auto taken = [&] {
+      return std::ranges::any_of(result, [&](const auto& entry) { return entry.first == numbered; });
+    };
+    for (int number = 1; taken(); ++number) numbered = name + '_' + std::to_string(number);
+    result.emplace_back(numbered, metric);
+  };
+  if (loss_tracker_) add(loss_tracker_->name(), loss_tracker_);
+  for (const auto& mean : losses_.means()) add(mean->name(), mean);
+  for (const CompiledMetrics::Entry& entry : metrics_.entries()) add(entry.name, entry.metric);
+  for (const auto& mean : added_metrics_) add(mean->name(), mean);
+  return result;
 }
 
 std::vector<MetricPtr> Model::metrics() const {
   std::vector<MetricPtr> result;
-  if (loss_tracker_) result.push_back(loss_tracker_);
-  result.insert(result.end(), metrics_.begin(), metrics_.end());
-  result.insert(result.end(), weighted_metrics_.begin(), weighted_metrics_.end());
+  for (const auto& [name, metric] : named_metrics()) result.push_back(metric);
   return result;
 }
 
-std::vector<std::string> Model::metrics_names() const { return numbered(metrics()); }
+std::vector<std::string> Model::metrics_names() const {
+  std::vector<std::string> result;
+  for (const auto& [name, metric] : named_metrics()) result.push_back(name);
+  return result;
+}
 
 std::string Model::explain() const {
   for (const auto& function : {train_function_, test_function_, predict_function_})
@@ -241,7 +241,7 @@ std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
 }
 std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
   if (!predict_function_ || force)
-    predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, {predict_step(data)}}; });
+    predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, predict_step(data)}; });
   return predict_function_;
 }
 
@@ -296,7 +296,7 @@ void Model::build_from(const Batch& example) {
   const Trace trace(graph);
   StepData data;
   for (const Tensor& x : example.x) data.x.push_back(graph.input(x.shape(), x.dtype()));
-  forward(data, false);
+  (*this)(data.x, false);
 }
 
 /// Declared in layers/layer.hpp: layers know nothing of devices.
@@ -307,7 +307,8 @@ Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
   for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(compute_dtype()) : x);
   return etude::evaluate(get_strategy()->device(), inputs,
                          [&](std::span<const Value> values) {
-                           return std::vector{(*this)(std::vector(values.begin(), values.end()), training)};
+                           const Value y = (*this)(std::vector(values.begin(), values.end()), training);
+                           return std::vector{y};
                          })
       .front();
 }

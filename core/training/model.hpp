@@ -7,6 +7,8 @@
 #include "etude/base/task.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/layers/layer.hpp"
+#include "etude/training/compiled_losses.hpp"
+#include "etude/training/compiled_metrics.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/options.hpp"
 #include "etude/training/step.hpp"
@@ -56,11 +58,13 @@ class Model : public Layer {
   }
   /// The outputs for all rows of x, joined along axis 0.
   Tensor predict(const Data& x, const PredictOptions& options = {});
+  /// The same for a model of several outputs: a Tensor for each.
+  std::vector<Tensor> predict_outputs(const Data& x, const PredictOptions& options = {});
 
   /// The same as coroutines, for callers whose callbacks or generators have to be waited for.
   Task<HistoryPtr> fit_task(Data data, FitOptions options);
   Task<Logs> evaluate_task(Data data, EvaluateOptions options);
-  Task<Tensor> predict_task(Data x, PredictOptions options);
+  Task<std::vector<Tensor>> predict_task(Data x, PredictOptions options);
 
   /// One step on one batch. With reset_metrics = false metrics go on from the last call.
   Logs train_on_batch(const Batch& batch, bool reset_metrics = true);
@@ -72,25 +76,30 @@ class Model : public Layer {
   /// What one batch means, within a trace.
   virtual StepLogs train_step(const StepData& data);
   virtual StepLogs test_step(const StepData& data);
-  virtual Value predict_step(const StepData& data);
-  /// The reduced loss of a batch. Throws Error(state) without a loss, Error(data) without targets.
-  virtual Value compute_loss(const StepData& data, Value y_pred);
+  virtual Outputs predict_step(const StepData& data);
+  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23).
+  /// Throws Error(state) where there is none of them, Error(data) without targets.
+  virtual Value compute_loss(const StepData& data, const Outputs& y_pred);
   /// Updates loss and metrics and says what they are so far: what train_step returns.
-  virtual StepLogs compute_metrics(const StepData& data, Value y_pred, Value loss);
+  virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
+  /// Within a step: the mean over the epoch of `value`, a log of this name.
+  void add_metric(Value value, const std::string& name);
   /// The compiled steps. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
   virtual std::shared_ptr<StepFunction> make_predict_function(bool force = false);
 
   Optimizer& optimizer() const;
-  const std::shared_ptr<Loss>& loss() const { return loss_; }
-  /// The loss's Mean and the compiled metrics.
+  /// The mean of the loss, those of single outputs where there are several, the compiled metrics, those of add_metric.
   std::vector<MetricPtr> metrics() const;
   std::vector<std::string> metrics_names() const;
   void reset_metrics();
   const CompileOptions& compile_options() const { return options_; }
   const StrategyPtr& strategy() const { return strategy_; }
 
+  /// What outputs, and inputs, are called in losses, metrics and logs: "output_1", … unless the model knows better.
+  virtual std::vector<std::string> output_names() const { return {}; }
+  virtual std::vector<std::string> input_names() const { return {}; }
   LayerPtr get_layer(std::string_view name) const;
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
@@ -114,8 +123,8 @@ class Model : public Layer {
  private:
   friend class Trainer;
   std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
-  Value forward(const StepData& data, bool training);
-  void build_metrics(const StepData& data, Value y_pred);
+  std::vector<std::string> names_of(const Outputs& outputs) const;
+  std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_from(const Batch& example);
   void flatten_variables(const Graph& graph);
 
@@ -123,12 +132,13 @@ class Model : public Layer {
   std::shared_ptr<Arena> arena_;
   CompileOptions options_;
   OptimizerPtr optimizer_;
-  LossPtr loss_;
+  CompiledLosses losses_;
   std::shared_ptr<Mean> loss_tracker_;
-  std::vector<MetricPtr> metrics_, weighted_metrics_;
+  CompiledMetrics metrics_;
+  std::vector<std::shared_ptr<Mean>> added_metrics_;
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
-  bool compiled_ = false, metrics_built_ = false;
+  bool compiled_ = false;
   Trainer* trainer_ = nullptr;  // the loop that has the metrics, if one runs
 };
 using ModelPtr = std::shared_ptr<Model>;

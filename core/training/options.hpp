@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/data/class_weight.hpp"
 #include "etude/data/data_adapter.hpp"
 #include "etude/data/generator_adapter.hpp"
 #include "etude/data/tensor_like_adapter.hpp"
@@ -16,6 +17,7 @@
 #include "etude/metrics/metric.hpp"
 #include "etude/optimizers/optimizer.hpp"
 #include "etude/training/callback.hpp"
+#include "etude/training/per_output.hpp"
 
 namespace etude {
 
@@ -69,9 +71,13 @@ class ValidationFrequency {
 
 struct CompileOptions {
   Choice<Optimizer> optimizer = "rmsprop";
-  Choice<Loss> loss = {};
-  std::vector<Choice<Metric>> metrics = {};
-  std::vector<Choice<Metric>> weighted_metrics = {};
+  /// Of all outputs, or of each in their order, or by their names; an output without a loss is not trained.
+  PerOutput<Choice<Loss>> loss = {};
+  /// What each output's loss counts; default 1.
+  PerOutput<double> loss_weights = {};
+  MetricChoices metrics = {};
+  /// Metrics that sample_weight and class_weight weigh.
+  MetricChoices weighted_metrics = {};
   bool run_eagerly = false;
   /// Steps between two looks of callbacks at the loop.
   std::int64_t steps_per_execution = 1;
@@ -81,6 +87,7 @@ struct CompileOptions {
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("optimizer", self.optimizer);
     visit("loss", self.loss);
+    visit("loss_weights", self.loss_weights);
     visit("metrics", self.metrics);
     visit("weighted_metrics", self.weighted_metrics);
     visit("run_eagerly", self.run_eagerly);
@@ -98,6 +105,8 @@ struct FitOptions {
   double validation_split = 0;
   std::optional<Data> validation_data = {};
   ShuffleChoice shuffle = true;
+  /// What samples of each class count in the loss and in weighted metrics; 1 for classes that are not named (L-33).
+  ClassWeight class_weight = {};
   int initial_epoch = 0;
   std::optional<std::int64_t> steps_per_epoch = {};
   std::optional<std::int64_t> validation_steps = {};
@@ -112,6 +121,7 @@ struct FitOptions {
     visit("validation_split", self.validation_split);
     visit("validation_data", self.validation_data);
     visit("shuffle", self.shuffle);
+    visit("class_weight", self.class_weight);
     visit("initial_epoch", self.initial_epoch);
     visit("steps_per_epoch", self.steps_per_epoch);
     visit("validation_steps", self.validation_steps);

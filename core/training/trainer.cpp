@@ -16,13 +16,13 @@ std::vector<CallbackPtr> with_progress_bar(std::vector<CallbackPtr> callbacks, i
   return callbacks;
 }
 
-/// Joins outputs along axis 0, in one tensor that grows, or that has room for all `rows` from the start.
-class Outputs {
+/// One output's batches joined along axis 0, in a tensor that grows, or that has room for all `rows` from the start.
+class Predictions {
  public:
-  explicit Outputs(std::int64_t rows) : rows_(rows) {}
+  explicit Predictions(std::int64_t rows) : rows_(rows) {}
 
-  void add(const StepFunction& function) {
-    Shape shape = function.output_shape(0);
+  void add(const StepFunction& function, std::size_t output) {
+    Shape shape = function.output_shape(output);
     check(shape.rank() > 0, ErrorKind::shape, "predict",
           "a scalar output - expected [batch, ..] - return one row for each sample.");
     check(filled_ == 0 || shape.slice(1, shape.rank()) == joined_.shape().slice(1, joined_.shape().rank()),
@@ -30,16 +30,11 @@ class Outputs {
           " - expected the same shape but for the rows - predict batches of one shape at a time.");
     const std::int64_t begin = filled_;
     filled_ += shape[0];
-    if (begin == 0 || filled_ > joined_.shape()[0]) grow(shape, function.output_dtype(0));
-    function.read_output(0, joined_.rows(begin, filled_).raw());
+    if (begin == 0 || filled_ > joined_.shape()[0]) grow(shape, function.output_dtype(output));
+    function.read_output(output, joined_.rows(begin, filled_).raw());
   }
 
-  Tensor join() const {
-    check(filled_ > 0, ErrorKind::data, "predict",
-          "Unexpected result of `predict_function` (Empty batch_outputs) - expected at least one batch - "
-          "check the data.");
-    return filled_ < joined_.shape()[0] ? joined_.rows(0, filled_).clone() : joined_;
-  }
+  Tensor join() const { return filled_ < joined_.shape()[0] ? joined_.rows(0, filled_).clone() : joined_; }
 
  private:
   void grow(Shape shape, DType dtype) {
@@ -128,7 +123,10 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   epochs.initial_epoch = options.initial_epoch;
   epochs.epochs = options.epochs;
   epochs.steps_per_epoch = options.steps_per_epoch;
-  DataHandler handler = co_await make_handler(data.adapter(arrays), std::move(epochs));
+  std::unique_ptr<DataAdapter> adapter = data.adapter(arrays);
+  if (!options.class_weight.empty())
+    adapter = std::make_unique<ClassWeightAdapter>(std::move(adapter), options.class_weight);
+  DataHandler handler = co_await make_handler(std::move(adapter), std::move(epochs));
 
   auto history = std::make_shared<History>();
   std::vector<CallbackPtr> list = options.callbacks;
@@ -221,21 +219,29 @@ Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
   co_return co_await run_validation(handler, callbacks);
 }
 
-Task<Tensor> Trainer::predict(Data x, PredictOptions options) {
+Task<std::vector<Tensor>> Trainer::predict(Data x, PredictOptions options) {
   DataHandler handler = co_await make_handler(x, options.batch_size, options.steps);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);
   const auto predict_function = model_.make_predict_function();
-  Outputs outputs(x.is_arrays() ? x.arrays().size() : 0);
+  std::vector<Predictions> outputs;
+  const auto add = [&] {
+    outputs.resize(predict_function->output_count(), Predictions(x.is_arrays() ? x.arrays().size() : 0));
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].add(*predict_function, i);
+  };
   model_.stop_predicting = false;
   co_await callbacks.run(&Callback::on_predict_begin, no_logs());
   for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())
     co_await run_steps(*predict_function, handler, callbacks, &Callback::on_predict_batch_begin,
-                       &Callback::on_predict_batch_end, model_.stop_predicting,
-                       [&] { outputs.add(*predict_function); });
+                       &Callback::on_predict_batch_end, model_.stop_predicting, add);
   co_await callbacks.run(&Callback::on_predict_end, no_logs());
-  co_return outputs.join();
+  check(
+      !outputs.empty(), ErrorKind::data, "predict",
+      "Unexpected result of `predict_function` (Empty batch_outputs) - expected at least one batch - check the data.");
+  std::vector<Tensor> joined;
+  for (const Predictions& output : outputs) joined.push_back(output.join());
+  co_return joined;
 }
 
 }  // namespace etude

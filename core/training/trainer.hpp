@@ -30,7 +30,7 @@ class Trainer {
 
   Task<HistoryPtr> fit(Data data, FitOptions options);
   Task<Logs> evaluate(Data data, EvaluateOptions options);
-  Task<Tensor> predict(Data x, PredictOptions options);
+  Task<std::vector<Tensor>> predict(Data x, PredictOptions options);
 
  private:
   using BatchHook = void (Callback::*)(std::int64_t, Logs&);

@@ -73,9 +73,10 @@ process.exitCode = complaints.length ? 1 : 0;
 
 function document(tables) {
   const date = new Date().toISOString().slice(0, 10);
+  const peers = [...new Set(chosen.map((name) => targets[name].version?.()).filter(Boolean))];
   return `# A run of the benchmark, ${date}
 
-${cpus()[0].model}, ${cpus().length} cores; Node.js ${process.version}. \`./dev bench ${process.argv.slice(2).join(' ')}\`.
+${cpus()[0].model}, ${cpus().length} cores; Node.js ${process.version}${peers.map((peer) => `, ${peer}`).join('')}. \`./dev bench ${process.argv.slice(2).join(' ')}\`.
 
 Times are CPU milliseconds per step on one thread, and milliseconds on the wall on two: medians of ${options.rounds} rounds in which
 all targets took turns. Predictions are of all images at once. The floor is what one core needs at its measured peak. "/ native"

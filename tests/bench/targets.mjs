@@ -1,6 +1,6 @@
 // What runs a workload: Étude's builds and its peers, each a process of its own that prints a JSON line.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
@@ -24,6 +24,7 @@ const npm = (name, packageName, workloads, flags = [], cannot = []) => ({
   threads: 1,
   workloads,
   cannot,
+  version: () => `${packageName} ${JSON.parse(readFileSync(path(`peers/node_modules/${packageName}/package.json`), 'utf8')).version}`,
   missing: () => !existsSync(path(`peers/node_modules/${packageName}`)) && `npm package ${packageName} - run "npm ci" in tests/bench/peers`,
   start: (workload, { seed, seconds }) => [node, ...flags, path('peers/train.mjs'), name, workload, seed, seconds],
 });
@@ -31,6 +32,7 @@ const pytorch = (threads) => ({
   peer: true,
   threads,
   workloads: all,
+  version: () => `PyTorch ${spawnSync(python, ['-c', 'import torch; print(torch.__version__)'], { encoding: 'utf8' }).stdout.trim()}`,
   missing: () => spawnSync(python, ['-c', 'import torch']).status !== 0 && `Python package torch - run "./dev setup pytorch", or set ETUDE_PYTHON to a python that has it`,
   start: (workload, { seed, seconds }) => [python, path('peers/pytorch.py'), workload, seed, seconds, threads],
 });

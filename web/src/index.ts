@@ -11,7 +11,7 @@ export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedDa
 export { Callback, callbacks, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
-export type { Initializer, Layer, Loss, Metric, MultiHeadAttention, Optimizer, Variable } from './etude.mjs';
+export type { Initializer, Layer, Loss, Metric, MultiHeadAttention, Optimizer, Regularizer, SymbolicTensor, Variable } from './etude.mjs';
 export {
   Model,
   model,
@@ -34,10 +34,13 @@ export const losses: Family<'losses'> = family('losses');
 export const metrics: Family<'metrics'> = family('metrics');
 export const optimizers: Family<'optimizers'> = family('optimizers');
 export const initializers: Family<'initializers'> = family('initializers');
+export const regularizers: Family<'regularizers'> = family('regularizers');
 /** What steps are written in. */
 export const ops: Family<'ops'> = family('ops');
 
 export const {
+  /** Begins the description of a model: data [batch, ...shape]. Layers are applied to it: layer.apply(x). */
+  input,
   /** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
   gradients,
   /** The data behind a Value, in a model compiled with runEagerly. */

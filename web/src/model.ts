@@ -1,6 +1,6 @@
 import { Batch, isGenerator, isNamed, type BatchGenerator, type DataLike, type NamedData } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
-import { led } from './error.js';
+import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
@@ -85,6 +85,13 @@ export class Model {
 
   /** The outputs for all rows of x, joined along the first axis. */
   async predict(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor> {
+    const outputs = await this.predictOutputs(x, options);
+    if (outputs.length !== 1)
+      fail('value', 'predict', `of a model with ${outputs.length} outputs - expected one - call predictOutputs().`);
+    return outputs[0] as Tensor;
+  }
+  /** The same for a model of several outputs: a Tensor for each. */
+  async predictOutputs(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor[]> {
     const [data, rest] = this.#arguments([x, undefined, options]);
     const outputs = await led(() => module.predict(this.handle, data, rest));
     return this.#alive(outputs);
@@ -112,12 +119,24 @@ export class Model {
   call(x: Value | TensorLike, training = false): Value | Tensor {
     return this.handle.call(x as Value, training) as Value | Tensor;
   }
+  /** Describes a model of which this one is a layer. */
+  apply(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor {
+    return this.handle.apply(inputs);
+  }
+  /** Within a step: adds a scalar to the loss. */
+  addLoss(loss: Value): void {
+    module.addLoss(this.handle, loss);
+  }
+  /** Within a step: the mean over the epoch of `value`, a log of this name. */
+  addMetric(value: Value, name: string): void {
+    module.addMetric(this.handle, value, name);
+  }
   /** Within a step: the reduced loss of a batch. */
-  computeLoss(data: StepData, yPred: Value): Value {
+  computeLoss(data: StepData, yPred: Value | Value[]): Value {
     return module.computeLoss(this.handle, data, yPred);
   }
   /** Within a step: updates loss and metrics and says what they are so far; what trainStep returns. */
-  computeMetrics(data: StepData, yPred: Value, loss?: Value): StepLogs {
+  computeMetrics(data: StepData, yPred: Value | Value[], loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
   }
 
@@ -230,7 +249,15 @@ export function sequential(layers: LayerLike[] = [], options: options.Sequential
   return new Model((link) => module.model_sequential(layers, options, link), options);
 }
 
-/** A model whose `call` is a function of Values. `layers` lists those that it uses: they are trained and saved with it. */
-export function model(options: options.ModelOptions & ThisType<Model>): Model {
-  return new Model((link) => module.model_free(options, link), options);
+/**
+ * A model described from its inputs to its outputs, of which there may be several:
+ *
+ *     const x = et.input({ shape: [784] });
+ *     const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 10 }).apply(x)] });
+ *
+ * Or one whose `call` is a function of Values; `layers` lists those that it uses: they are trained and saved with it.
+ */
+export function model(options: (options.FunctionalOptions | options.ModelOptions) & ThisType<Model>): Model {
+  if ('inputs' in options) return new Model((link) => module.model_functional(options, link), options);
+  return new Model((link) => module.model_free(options as options.ModelOptions, link), options);
 }

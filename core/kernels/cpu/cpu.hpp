@@ -36,6 +36,8 @@ class Cpu : public Device {
   void run(const instruction::Reduce&, Addresses) override;
   void run(const instruction::ArgMax&, Addresses) override;
   void run(const instruction::OneHot&, Addresses) override;
+  void run(const instruction::Gather&, Addresses) override;
+  void run(const instruction::ScatterAdd&, Addresses) override;
   void run(const instruction::Softmax&, Addresses) override;
   void run(const instruction::Crossentropy&, Addresses) override;
   void run(const instruction::Transpose&, Addresses) override;

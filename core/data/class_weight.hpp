@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "etude/data/data_adapter.hpp"
+
+namespace etude {
+
+/// What the samples of each class count: class -> weight; 1 for classes that are not named (L-33).
+using ClassWeight = std::map<int, double>;
+
+/// The weight of each sample: of labels [rows] or [rows, 1] that of the label, of [rows, classes] that of the largest
+/// one's place. Floats [rows]. Throws Error(value) for targets with more axes.
+Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight);
+
+/// An adapter whose batches carry class weights, times the sample weights that they have already (L-27). Throws
+/// Error(value), when a batch comes, for more than one target. Source: _make_class_weight_map_fn in
+/// keras/engine/data_adapter.py (2.9).
+class ClassWeightAdapter : public DataAdapter {
+ public:
+  ClassWeightAdapter(std::unique_ptr<DataAdapter> adapter, ClassWeight class_weight)
+      : adapter_(std::move(adapter)), class_weight_(std::move(class_weight)) {}
+
+  std::optional<std::int64_t> size() const override { return adapter_->size(); }
+  std::optional<std::int64_t> batch_size() const override { return adapter_->batch_size(); }
+  std::optional<std::int64_t> partial_batch_size() const override { return adapter_->partial_batch_size(); }
+  Passes passes() const override { return adapter_->passes(); }
+  void begin_epoch(int epoch) override { adapter_->begin_epoch(epoch); }
+  PendingPtr fetch() override { return adapter_->fetch(); }
+  const Batch* take() override;
+  const Batch* peek() override { return adapter_->peek(); }
+
+ private:
+  std::unique_ptr<DataAdapter> adapter_;
+  ClassWeight class_weight_;
+  Batch batch_;
+};
+
+}  // namespace etude

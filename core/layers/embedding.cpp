@@ -1,0 +1,30 @@
+#include "etude/layers/embedding.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/gather.hpp"
+
+namespace etude {
+
+Embedding::Embedding(EmbeddingOptions options)
+    : Layer("Embedding", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+  check(options_.input_dim > 0 && options_.output_dim > 0, ErrorKind::value, where(),
+        "input_dim = ", options_.input_dim, ", output_dim = ", options_.output_dim,
+        " - expected positive numbers - set them.");
+}
+
+void Embedding::build(const Shape&) {
+  embeddings_ = add_weight({"embeddings",
+                            {options_.input_dim, options_.output_dim},
+                            options_.embeddings_initializer,
+                            true,
+                            options_.embeddings_regularizer});
+}
+
+Value Embedding::call(Value x, bool) { return ops::take(value_of(embeddings_), x); }
+
+Value Embedding::mask_of(const std::vector<Value>& inputs, Value) const {
+  return options_.mask_zero ? ops::logical_not(ops::equal(inputs.front(), ops::scalar(0, inputs.front()))) : Value{};
+}
+
+}  // namespace etude

@@ -1,0 +1,56 @@
+#include "etude/layers/symbolic.hpp"
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+const Shape& SymbolicTensor::shape() const { return call_->outputs[output_].shape; }
+DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
+const std::string& SymbolicTensor::name() const { return call_->layer->name(); }
+
+SymbolicTensor layers::input(const InputOptions& options) {
+  for (const std::int64_t extent : options.shape)
+    check(extent > 0, ErrorKind::shape, "input", "shape ", options.shape,
+          " - expected positive extents, without the batch axis - write those of one sample.");
+  const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
+  auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name);
+  return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{options.shape.with(0, -1), dtype}}}), 0};
+}
+
+/// The layer is called once on a batch of one, in a trace that is thrown away: that builds it, and tells the outputs.
+std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& inputs) {
+  const LayerPtr self = weak_from_this().lock();
+  check(self != nullptr, ErrorKind::state, where(),
+        "apply() of a layer that nobody shares - expected one held by a std::shared_ptr, for the model will hold it "
+        "too - make it by std::make_shared, or by layers::….");
+  auto call = std::make_shared<LayerCall>(LayerCall{self, inputs, {}});
+  Graph graph;
+  const Trace trace(graph);
+  std::vector<Value> values;
+  for (const SymbolicTensor& x : inputs) {
+    Shape shape = x.shape();
+    shape[0] = 1;
+    values.push_back(graph.input(shape, x.dtype()));
+  }
+  std::vector<SymbolicTensor> outputs;
+  for (const Value& y : (*this)(values)) {
+    check(y.shape().rank() > 0 && y.shape()[0] == 1, ErrorKind::shape, where(), "an output of shape ", y.shape(),
+          " for a batch of one - expected [batch, ..] - describe models of layers that keep the batch axis.");
+    Shape shape = y.shape();
+    shape[0] = -1;
+    call->outputs.push_back({shape, y.dtype()});
+    outputs.emplace_back(call, outputs.size());
+  }
+  return outputs;
+}
+
+SymbolicTensor Layer::apply(const std::vector<SymbolicTensor>& inputs) {
+  std::vector<SymbolicTensor> outputs = apply_all(inputs);
+  check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
+        " outputs where one is used - expected a layer of one output - use apply_all().");
+  return outputs.front();
+}
+
+SymbolicTensor Layer::apply(const SymbolicTensor& x) { return apply(std::vector{x}); }
+
+}  // namespace etude

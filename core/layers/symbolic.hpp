@@ -1,0 +1,72 @@
+#pragma once
+
+#include "etude/layers/layer.hpp"
+
+namespace etude {
+
+struct LayerCall;
+
+/// What stands for data while a model is described: a shape, a dtype, and the call of a layer that gives it. Source:
+/// keras/src/backend/common/keras_tensor.py.
+class SymbolicTensor {
+ public:
+  SymbolicTensor(std::shared_ptr<const LayerCall> call, std::size_t output) : call_(std::move(call)), output_(output) {}
+
+  /// The batch axis, whose extent is not known yet, is -1.
+  const Shape& shape() const;
+  DType dtype() const;
+  /// The name of the layer that gives it.
+  const std::string& name() const;
+  /// The call that gives it, and as which of its outputs.
+  const std::shared_ptr<const LayerCall>& call() const { return call_; }
+  std::size_t output() const { return output_; }
+  friend bool operator==(const SymbolicTensor&, const SymbolicTensor&) = default;
+
+ private:
+  std::shared_ptr<const LayerCall> call_;
+  std::size_t output_;
+};
+
+/// One use of a layer in a description.
+struct LayerCall {
+  struct Output {
+    Shape shape;
+    DType dtype;
+  };
+  LayerPtr layer;
+  std::vector<SymbolicTensor> inputs;  // none: an InputLayer
+  std::vector<Output> outputs;
+};
+
+struct InputOptions {
+  /// Of one sample: without the batch axis.
+  Shape shape = {};
+  std::string dtype = {};
+  std::string name = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("shape", self.shape);
+    visit("dtype", self.dtype);
+    visit("name", self.name);
+  }
+};
+
+/// Where a model's data comes in: passes it on. Made by layers::input.
+class InputLayer : public Layer {
+ public:
+  explicit InputLayer(const std::string& name) : Layer("InputLayer", {.name = name}) {}
+  Value call(Value x, bool) override { return x; }
+};
+
+namespace layers {
+
+/// Begins the description of a model: data [batch, *shape] of this dtype (default: floatx()).
+///
+///     SymbolicTensor x = layers::input({.shape = {784}});
+///     SymbolicTensor y = layers::dense({.units = 10})->apply(x);
+///     Functional model({x}, {y});
+///
+/// Throws Error(shape) for extents below 1.
+SymbolicTensor input(const InputOptions& options);
+
+}  // namespace layers
+}  // namespace etude

@@ -1,0 +1,50 @@
+#include "etude/ops/gather.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/graph/rules.hpp"
+#include "etude/ops/elementwise.hpp"
+
+namespace etude {
+namespace {
+
+void check_indices(const char* where, Value indices) {
+  check(indices.dtype() == DType::int32, ErrorKind::dtype, where, "indices of dtype ", indices.dtype(),
+        " - expected int32 - cast them.");
+}
+
+}  // namespace
+
+Meta infer(const op::Gather&, std::span<const Value> x) {
+  check_indices("Gather", x[1]);
+  check(x[0].shape().rank() > 0, ErrorKind::shape, "Gather", "a scalar - expected rows [n, ..] - reshape it.");
+  Shape shape = x[1].shape();
+  for (const std::int64_t extent : x[0].shape().slice(1, x[0].shape().rank())) shape.append(extent);
+  return {shape, x[0].dtype()};
+}
+
+Meta infer(const op::ScatterAdd& op, std::span<const Value> x) {
+  check_indices("ScatterAdd", x[1]);
+  check(op.rows > 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 1 or more - say how many there are.");
+  check(is_floating(x[0].dtype()), ErrorKind::dtype, "ScatterAdd", "numbers of dtype ", x[0].dtype(),
+        " - expected floats - cast them.");
+  const std::size_t rank = x[1].shape().rank();
+  check(rank <= x[0].shape().rank() && x[0].shape().slice(0, rank) == x[1].shape(), ErrorKind::shape, "ScatterAdd",
+        "indices of shape ", x[1].shape(), " for rows of shape ", x[0].shape(),
+        " - expected the leading axes of the rows - check the indices.");
+  return {x[0].shape().slice(rank, x[0].shape().rank()).with(0, op.rows), x[0].dtype()};
+}
+
+OperandGradients gradient(const op::Gather&, const Differential& d) {
+  return {ops::scatter_add(d.dy, d.x[1], d.x[0].shape()[0])};
+}
+OperandGradients gradient(const op::ScatterAdd&, const Differential& d) { return {ops::take(d.dy, d.x[1])}; }
+
+namespace ops {
+
+Value take(Value x, Value indices) { return x.graph().append(op::Gather{}, {x, cast(indices, DType::int32)}); }
+Value scatter_add(Value x, Value indices, std::int64_t rows) {
+  return x.graph().append(op::ScatterAdd{rows}, {x, cast(indices, DType::int32)});
+}
+
+}  // namespace ops
+}  // namespace etude

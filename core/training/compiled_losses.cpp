@@ -1,0 +1,64 @@
+#include "etude/training/compiled_losses.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/ops/elementwise.hpp"
+
+namespace etude {
+
+double samples_of(const StepData& data) {
+  return data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
+}
+
+Value of_output(const std::vector<Value>& given, std::size_t output) {
+  if (given.empty()) return {};
+  return given.size() == 1 ? given.front() : given.at(output);
+}
+
+CompiledLosses::CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double> weights, bool fuse_logits)
+    : losses_(std::move(losses)), weights_(std::move(weights)) {
+  bool any = false;
+  losses_.for_each([&](Choice<Loss>& choice) {
+    if (choice.empty()) return;
+    any = true;
+    choice = losses::get(choice);
+    choice.object()->fuse_logits = fuse_logits;
+  });
+  if (!any) losses_ = {};
+}
+
+/// Outputs are known when the model has made some.
+void CompiledLosses::resolve(std::span<const std::string> names) {
+  if (!loss_of_.empty()) return;
+  const auto losses = losses_.resolve(names, "loss");
+  const auto weights = weights_.resolve(names, "loss_weights");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    loss_of_.push_back(losses[i] ? losses[i]->object() : nullptr);
+    weight_of_.push_back(weights[i].value_or(1));
+    if (names.size() > 1 && loss_of_[i]) means_.push_back(metrics::mean({.name = names[i] + "_loss"}));
+  }
+}
+
+Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names) {
+  resolve(names);
+  Value total;
+  auto mean = means_.begin();
+  for (std::size_t i = 0; i < y_pred.size(); ++i) {
+    const LossPtr& loss = loss_of_[i];
+    if (!loss) continue;
+    check(!data.y.empty(), ErrorKind::data, "fit",
+          "Target data is missing - Your model was compiled with loss=", loss->name(),
+          ", and therefore expects target data to be provided in `fit()` - pass y.");
+    check(data.y.size() == y_pred.size(), ErrorKind::data, "fit", data.y.size(), " targets for ", y_pred.size(),
+          " outputs - expected one for each - pass a list of y in the order of the outputs.");
+    check(data.sample_weight.size() < 2 || data.sample_weight.size() == y_pred.size(), ErrorKind::data, "fit",
+          data.sample_weight.size(), " sample weights for ", y_pred.size(),
+          " outputs - expected one for all or one for each - pass as many.");
+    const Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
+    if (!means_.empty()) (*mean++)->update(value, ops::scalar(samples_of(data), value));
+    const Value weighted = weight_of_[i] == 1 ? value : value * weight_of_[i];
+    total = total ? total + weighted : weighted;
+  }
+  return total;
+}
+
+}  // namespace etude

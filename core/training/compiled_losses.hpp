@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "etude/losses/loss.hpp"
+#include "etude/metrics/metric.hpp"
+#include "etude/training/per_output.hpp"
+#include "etude/training/step.hpp"
+
+namespace etude {
+
+/// The losses of a compiled model, one for each output that has any. Source: CompileLoss in
+/// keras/src/trainers/compile_utils.py.
+class CompiledLosses {
+ public:
+  CompiledLosses() = default;
+  /// Throws Error(value) for unknown names.
+  CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double> weights, bool fuse_logits);
+  bool empty() const { return losses_.empty(); }
+  /// The loss of a model of one output; null without one.
+  LossPtr single() const { return losses_.one() ? losses_.one()->object() : nullptr; }
+
+  /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). Where there are several outputs it
+  /// keeps the means of their losses too. Throws Error(data) without a target for each output.
+  Value operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+  /// The means of single outputs' losses, unweighted: "<output>_loss".
+  const std::vector<std::shared_ptr<Mean>>& means() const { return means_; }
+
+ private:
+  void resolve(std::span<const std::string> names);
+
+  PerOutput<Choice<Loss>> losses_;
+  PerOutput<double> weights_;
+  std::vector<LossPtr> loss_of_;
+  std::vector<double> weight_of_;
+  std::vector<std::shared_ptr<Mean>> means_;
+};
+
+/// What belongs to one output of what was given for a batch: as it is for one output, or one for each, or (for weights)
+/// nothing at all. `what` and `where` name it in errors.
+Value of_output(const std::vector<Value>& given, std::size_t output);
+
+/// The batch's samples: what its losses weigh in an epoch's mean (L-21).
+double samples_of(const StepData& data);
+
+}  // namespace etude

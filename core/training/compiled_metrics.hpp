@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "etude/training/per_output.hpp"
+#include "etude/training/step.hpp"
+
+namespace etude {
+
+/// The metrics of a compiled model. Source: CompileMetrics in keras/src/trainers/compile_utils.py.
+class CompiledMetrics {
+ public:
+  struct Entry {
+    MetricPtr metric;
+    std::string name;  ///< In logs: "<output>_<metric>" where there are several outputs (M-12).
+    std::size_t output;
+    bool weighted;
+  };
+
+  CompiledMetrics() = default;
+  /// Throws Error(value) for unknown names.
+  CompiledMetrics(MetricChoices metrics, MetricChoices weighted);
+  /// Within a trace: takes a batch into account; the first one decides what "accuracy" means (M-1).
+  void update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+  /// None before the first batch.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  void build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+
+  MetricChoices metrics_, weighted_;
+  std::vector<Entry> entries_;
+  bool built_ = false;
+};
+
+}  // namespace etude

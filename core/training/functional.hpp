@@ -1,0 +1,42 @@
+#pragma once
+
+#include "etude/layers/symbolic.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+
+/// A model that was described from its inputs to its outputs, of which there may be several: layers may be used more
+/// than once, branch and join. Losses, metrics and logs go by the names of the layers that give the outputs. Source:
+/// keras/src/models/functional.py.
+class Functional : public Model {
+ public:
+  /// Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name.
+  Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicTensor> outputs, const LayerOptions& options = {});
+
+  Value call(Value x, bool training) override;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override;
+  /// Inputs come first; then what needs the most layers behind it, as in Keras.
+  std::vector<LayerPtr> layers() const override { return layers_; }
+  std::vector<std::string> output_names() const override;
+  std::vector<std::string> input_names() const override;
+
+  const std::vector<SymbolicTensor>& inputs() const { return inputs_; }
+  const std::vector<SymbolicTensor>& outputs() const { return outputs_; }
+
+ private:
+  /// A layer at work on Values by their places in a table.
+  struct Step {
+    LayerPtr layer;
+    std::vector<std::size_t> inputs;
+    std::size_t first_output;
+  };
+  Value accept_input(Value given, std::size_t index) const;
+
+  std::vector<SymbolicTensor> inputs_, outputs_;
+  std::vector<LayerPtr> layers_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> input_places_, output_places_;
+  std::size_t places_ = 0;
+};
+
+}  // namespace etude

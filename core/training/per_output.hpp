@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/base/choice.hpp"
+#include "etude/base/error.hpp"
+#include "etude/metrics/metric.hpp"
+
+namespace etude {
+
+/// What Keras takes for a model's outputs: one thing for all, one for each in their order, or some by their names.
+///
+///     .loss = "mse"          .loss = {"mse", "mae"}          .loss = {{"age", "mse"}, {"name", "mae"}}
+template <class T> class PerOutput {
+ public:
+  PerOutput() = default;
+  template <std::convertible_to<T> One> PerOutput(One&& one) : one_(std::forward<One>(one)) {}
+  PerOutput(std::vector<T> list) : list_(std::move(list)) {}
+  PerOutput(std::initializer_list<T> list) : list_(list) {}
+  PerOutput(std::map<std::string, T> named) : named_(std::move(named)) {}
+  PerOutput(std::initializer_list<std::pair<const std::string, T>> named) : named_(named) {}
+
+  bool empty() const { return !one_ && list_.empty() && named_.empty(); }
+  const std::optional<T>& one() const { return one_; }
+  const std::vector<T>& list() const { return list_; }
+  const std::map<std::string, T>& named() const { return named_; }
+  /// Calls visit on everything that was given.
+  template <class Visitor> void for_each(Visitor&& visit) {
+    if (one_) visit(*one_);
+    for (T& each : list_) visit(each);
+    for (auto& [name, each] : named_) visit(each);
+  }
+
+  /// One for each of the outputs, which are called `names`; nothing for outputs that a map does not name. `what` is
+  /// what errors call it. Throws Error(value) for a list of another length and for a name that no output has.
+  std::vector<std::optional<T>> resolve(std::span<const std::string> names, std::string_view what) const {
+    std::vector<std::optional<T>> result(names.size());
+    if (one_) std::ranges::fill(result, one_);
+    if (!list_.empty()) {
+      check(list_.size() == names.size(), ErrorKind::value, "compile", list_.size(), " entries in `", what,
+            "` for a model with ", names.size(), " outputs - expected one for each - pass as many, or a map by name.");
+      std::ranges::copy(list_, result.begin());
+    }
+    for (const auto& [name, each] : named_) {
+      const auto found = std::ranges::find(names, name);
+      std::string known;
+      for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
+      check(found != names.end(), ErrorKind::value, "compile", "`", what, "` for output \"", name,
+            "\" - expected one of: ", known, " - outputs are called as the layers that give them.");
+      result[static_cast<std::size_t>(found - names.begin())] = each;
+    }
+    return result;
+  }
+
+ private:
+  std::optional<T> one_;
+  std::vector<T> list_;
+  std::map<std::string, T> named_;
+};
+
+/// Metrics of a model's outputs: some for all of them, or for each in their order, or by their names.
+///
+///     .metrics = {"accuracy", "mse"}          .metrics = MetricsByName{{"age", {"mse"}}, {"name", {"accuracy"}}}
+using MetricList = std::vector<Choice<Metric>>;
+using MetricsByName = std::map<std::string, MetricList>;
+class MetricChoices : public PerOutput<MetricList> {
+ public:
+  MetricChoices() = default;
+  MetricChoices(std::initializer_list<Choice<Metric>> all) : PerOutput(MetricList(all)) {}
+  MetricChoices(MetricList all) : PerOutput(std::move(all)) {}
+  MetricChoices(std::vector<MetricList> each) : PerOutput(std::move(each)) {}
+  MetricChoices(MetricsByName named) : PerOutput(std::move(named)) {}
+};
+
+}  // namespace etude
