@@ -1,4 +1,5 @@
 /// Callbacks written in JavaScript: objects with hooks, onEpochEnd(epoch, logs) and its kin, some of them asynchronous.
+/// Étude's own are in callbacks.cpp.
 #include <array>
 
 #include "options.hpp"
@@ -130,6 +131,7 @@ class JavaScriptCallback : public Callback {
 CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "an object with hooks", "pass one such as {onEpochEnd(epoch, logs) {…}}");
+  if (value.instanceof(val::module_property("Callback"))) return value.as<CallbackPtr>();
   return std::make_shared<JavaScriptCallback>(value);
 }
 
