@@ -82,11 +82,7 @@ class JavaScriptCallback : public Callback {
 
   void set_params(const CallbackParams& params) override {
     Callback::set_params(params);
-    val object = val::object();
-    object.set("epochs", params.epochs);
-    object.set("steps", to_js(params.steps));
-    object.set("verbose", params.verbose);
-    call_host("assign", object_, std::string("params"), object);
+    call_host("assign", object_, std::string("params"), to_js(params));
   }
 
  private:
@@ -127,6 +123,14 @@ class JavaScriptCallback : public Callback {
 };
 
 }  // namespace
+
+val Crossing<CallbackParams>::to(const CallbackParams& params) {
+  val object = val::object();
+  object.set("epochs", params.epochs);
+  object.set("steps", to_js(params.steps));
+  object.set("verbose", params.verbose);
+  return object;
+}
 
 CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())

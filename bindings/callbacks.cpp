@@ -88,7 +88,8 @@ template <> struct Crossing<UpdateFrequency> {
 
 EMSCRIPTEN_BINDINGS(callbacks) {
   if (in_worker()) return;
-  held<Callback>();
+  auto callback = held<Callback>();
+  property<"Callback.params", [](Callback& self) { return self.params(); }>(callback);
   auto early_stopping = held<EarlyStopping, emscripten::base<Callback>>();
   property<"EarlyStopping.stopped_epoch", [](EarlyStopping& self) { return self.stopped_epoch(); }>(early_stopping);
   property<"EarlyStopping.best", [](EarlyStopping& self) { return self.best(); }>(early_stopping);

@@ -84,6 +84,11 @@ template <> struct Crossing<ValidationFrequency> {
   static std::string given() { return "number | number[]"; }
 };
 
+template <> struct Crossing<CallbackParams> {
+  static val to(const CallbackParams& params);
+  static std::string made() { return "CallbackParams"; }
+};
+
 /// An object with hooks, or one of Étude's own.
 template <> struct Crossing<CallbackPtr> {
   static CallbackPtr from(const val& value, const Where& where);

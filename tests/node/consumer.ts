@@ -59,6 +59,8 @@ export async function train(): Promise<number> {
 model.compile({ optimiser: 'adam' });
 // @ts-expect-error: no such mode of updating
 et.callbacks.tensorboard({ updateFreq: 'step' });
+// @ts-expect-error: no such hook
+model.fit([[1]], [[1]], { callbacks: [{ onEpochEnds() {} }] });
 // @ts-expect-error: not a number
 et.layers.dense({ units: 'eight' });
 // @ts-expect-error: no such op
