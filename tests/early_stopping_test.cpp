@@ -102,6 +102,7 @@ TEST_CASE("early stopping: the model ends with the weights of its best epoch, wh
   REQUIRE(run.weights.size() >= 3);
   CHECK(run.weights[1] != run.weights[2]);
   CHECK(weights_of(run.model) == run.weights[1]);
+  REQUIRE_FALSE(run.said.empty());
   CHECK(run.said.back() == "Restoring model weights from the end of the best epoch: 2.");
 }
 
