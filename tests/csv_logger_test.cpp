@@ -117,7 +117,6 @@ TEST_CASE("csv: the separator is free, and what holds it is quoted", "[callbacks
 
 TEST_CASE("csv: a fit writes a row an epoch to a file of the system, and makes its folder", "[callbacks]") {
   const auto folder = std::filesystem::temp_directory_path() / "etude_csv_logger_test.tmp";
-  std::filesystem::remove_all(folder);
   const std::string path = (folder / "deep" / "log.csv").string();
   Scripted run;
   const auto fit = [&](bool append) {
@@ -134,7 +133,7 @@ TEST_CASE("csv: a fit writes a row an epoch to a file of the system, and makes i
   CHECK_THAT(text, Catch::Matchers::StartsWith("epoch,loss,val_loss\r\n0," + shortest((*history)["loss"][0]) + ',' +
                                                shortest((*history)["val_loss"][0]) + "\r\n1,"));
   CHECK(std::ranges::count(text, '\n') == 5);
-  std::filesystem::remove_all(folder);
+  for (const auto& made : {folder / "deep" / "log.csv", folder / "deep", folder}) std::filesystem::remove(made);
 }
 
 TEST_CASE("csv: what cannot be opened, and options that say too little, are errors", "[callbacks]") {
@@ -146,7 +145,7 @@ TEST_CASE("csv: what cannot be opened, and options that say too little, are erro
         [&] { run.model.fit(x, y, {.verbose = 0, .callbacks = {callbacks::csv_logger({.filename = path})}}); });
   };
   CHECK_THAT(fit(blocked.string()), ContainsSubstring("etude_csv_logger_test.blocked\" cannot be opened: "));
-  std::filesystem::remove_all(blocked);
+  std::filesystem::remove(blocked);
   CHECK_THAT(error_of([] { callbacks::csv_logger({}); }), ContainsSubstring("[CSVLogger] no filename"));
   CHECK_THAT(error_of([] { callbacks::csv_logger({.filename = "f", .separator = ""}); }),
              ContainsSubstring("[CSVLogger] an empty separator"));

@@ -51,7 +51,7 @@ TEST_CASE("remote monitor: posts each epoch's figures as a form", "[callbacks]")
   run.fit({.headers = {{"X-Run", "7"}}});
   REQUIRE(run.posts.size() == 2);
   CHECK(run.posts[0].url == "http://localhost:9000/publish/epoch/end/");
-  CHECK(run.posts[0].headers == HttpHeaders{{"X-Run", "7"}, {"Content-Type", "application/x-www-form-urlencoded"}});
+  CHECK(run.posts[0].headers == HttpHeaders{{"Content-Type", "application/x-www-form-urlencoded"}, {"X-Run", "7"}});
   CHECK(run.posts[1].body == "data=%7B%22epoch%22%3A%201%2C%20%22loss%22%3A%200.5%7D");
 }
 

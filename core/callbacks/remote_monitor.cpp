@@ -71,8 +71,9 @@ void RemoteMonitor::on_epoch_end(int epoch, Logs& logs) {
   std::vector<std::pair<std::string, double>> figures{{"epoch", epoch}};
   for (auto& figure : logs.values()) figures.push_back(std::move(figure));
   HttpPost post{options_.root + options_.path, options_.headers, json_object(figures)};
-  post.headers.emplace_back("Content-Type",
-                            options_.send_as_json ? "application/json" : "application/x-www-form-urlencoded");
+  // First, so that one of the user's own, being the later one, counts.
+  const char* type = options_.send_as_json ? "application/json" : "application/x-www-form-urlencoded";
+  post.headers.insert(post.headers.begin(), {"Content-Type", type});
   if (!options_.send_as_json) post.body = percent_encoded(options_.field) + '=' + percent_encoded(post.body);
   attempt(options_, [&] {
     if (PendingPtr pending = options_.post(post)) pending_ = std::make_unique<Posting>(std::move(pending), options_);
