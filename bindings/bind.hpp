@@ -155,6 +155,14 @@ template <FixedString Text, auto F, class Class> void method(Class& bound) {
   bound.function(header<Text>().javascript(true).c_str(), &Bound::call);
 }
 
+/// Registers a class whose objects both sides hold.
+template <class T, class Base = emscripten::internal::NoBaseClass> emscripten::class_<T, Base> held() {
+  const std::string name = class_name<T>();
+  emscripten::class_<T, Base> bound(name.c_str());
+  bound.template smart_ptr<std::shared_ptr<T>>((name + "Pointer").c_str());
+  return bound;
+}
+
 /// A property that is read, and with a second function written.
 template <FixedString Text, auto Get, class Class> void property(Class& bound) {
   using Getter = Method<Text, Get, decltype(+Get)>;

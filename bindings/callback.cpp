@@ -1,4 +1,5 @@
 /// Callbacks written in JavaScript: objects with hooks, onEpochEnd(epoch, logs) and its kin, some of them asynchronous.
+/// Étude's own are in callbacks.cpp.
 #include <array>
 
 #include "options.hpp"
@@ -81,11 +82,7 @@ class JavaScriptCallback : public Callback {
 
   void set_params(const CallbackParams& params) override {
     Callback::set_params(params);
-    val object = val::object();
-    object.set("epochs", params.epochs);
-    object.set("steps", to_js(params.steps));
-    object.set("verbose", params.verbose);
-    call_host("assign", object_, std::string("params"), object);
+    call_host("assign", object_, std::string("params"), to_js(params));
   }
 
  private:
@@ -127,9 +124,18 @@ class JavaScriptCallback : public Callback {
 
 }  // namespace
 
+val Crossing<CallbackParams>::to(const CallbackParams& params) {
+  val object = val::object();
+  object.set("epochs", params.epochs);
+  object.set("steps", to_js(params.steps));
+  object.set("verbose", params.verbose);
+  return object;
+}
+
 CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "an object with hooks", "pass one such as {onEpochEnd(epoch, logs) {…}}");
+  if (value.instanceof(val::module_property("Callback"))) return value.as<CallbackPtr>();
   return std::make_shared<JavaScriptCallback>(value);
 }
 

@@ -4,14 +4,6 @@
 namespace etude::js {
 namespace {
 
-/// Registers a class whose objects both sides hold.
-template <class T, class Base = emscripten::internal::NoBaseClass> emscripten::class_<T, Base> held() {
-  const std::string name = class_name<T>();
-  emscripten::class_<T, Base> bound(name.c_str());
-  bound.template smart_ptr<std::shared_ptr<T>>((name + "Pointer").c_str());
-  return bound;
-}
-
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 

@@ -114,9 +114,17 @@ template <> struct Crossing<ValidationFrequency> {
   static std::string given() { return "number | number[]"; }
 };
 
+template <> struct Crossing<CallbackParams> {
+  static val to(const CallbackParams& params);
+  static std::string made() { return "CallbackParams"; }
+};
+
+/// An object with hooks, or one of Étude's own.
 template <> struct Crossing<CallbackPtr> {
   static CallbackPtr from(const val& value, const Where& where);
+  static val to(const CallbackPtr& callback) { return val(callback); }
   static std::string given() { return "CallbackLike"; }
+  static std::string made() { return "Callback"; }
 };
 
 /// Where summary() writes to, and the like.
@@ -173,7 +181,9 @@ template <HasFields T> struct Crossing<T> {
     T::fields(options, [&]<class Field>(const char* name, Field& field) {
       const std::string key = camel_case(name);
       const val value = object[key];
-      if (!value.isUndefined()) field = read<Field>(value, where.of(key));
+      if (value.isUndefined() || (has_auto(key, field) && value.isString() && value.as<std::string>() == "auto"))
+        return;
+      field = from_js<Field>(value, where.of(key));
     });
     return options;
   }
@@ -184,11 +194,10 @@ template <HasFields T> struct Crossing<T> {
   }
 
  private:
-  /// verbose is a number in C++, and -1 what Keras calls "auto".
-  template <class Field> static Field read(const val& value, const Where& where) {
-    if constexpr (std::is_same_v<Field, int>)
-      if (where.what == "verbose" && value.isString() && value.as<std::string>() == "auto") return -1;
-    return from_js<Field>(value, where);
+  /// A loop's verbose is a number in C++, at first -1, and that is what Keras calls "auto".
+  template <class Field> static bool has_auto(const std::string& key, const Field& field) {
+    if constexpr (std::is_same_v<Field, int>) return key == "verbose" && field == -1;
+    return false;
   }
 
   static std::string first() {
@@ -220,10 +229,11 @@ template <HasFields T> struct Crossing<T> {
     text = "export interface " + class_name<T>() + " {\n";
     T options{};
     T::fields(options, [&]<class Field>(const char* name, Field& field) {
-      const std::string key = camel_case(name), value = key == "verbose" ? "'auto'" : default_of(field);
+      const std::string key = camel_case(name);
+      const bool loops = has_auto(key, field);
+      const std::string value = loops ? "'auto'" : default_of(field);
       if (!value.empty()) text += "  /** Default: " + value + ". */\n";
-      text +=
-          "  " + key + "?: " + (key == "verbose" ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
+      text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
     });
     text += "}\n";
   }

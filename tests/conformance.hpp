@@ -4,6 +4,7 @@
 #include <string>
 
 #include "etude/base/tensor.hpp"
+#include "etude/callbacks/early_stopping.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/optimizers/optimizer.hpp"
 
@@ -23,6 +24,11 @@ std::string difference_from(const json& expect, Tensor got);
 /// What a case names by class and config.
 LayerPtr make_layer(const json& description);
 OptimizerPtr make_optimizer(const std::string& name, const json& config);
+/// Its warnings go to `warn`.
+std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink warn = {});
+
+/// Empty if both are the same; else what is not.
+std::string expect_equal(const char* what, const json& got, const json& want);
 
 // Each runs one case of its family and tells what is wrong; empty: nothing.
 std::string run_loss(const json&);
@@ -37,6 +43,8 @@ std::string run_train_on_batch(const json&);
 std::string run_evaluate(const json&);
 std::string run_loop(const json&);
 std::string run_callback(const json&);
+/// The targets of that family that name a callback.
+std::string run_named_callback(const json&);
 std::string run_data(const json&);
 
 }  // namespace etude::conformance

@@ -64,10 +64,6 @@ std::vector<int> indices(const Recorder& recorder, const std::string& hook) {
   return result;
 }
 
-std::string expect_equal(const char* what, const json& got, const json& want) {
-  return got == want ? "" : std::string(what) + ": " + got.dump() + " instead of " + want.dump();
-}
-
 std::vector<int> repeated(const json& indices, int times) {
   const std::vector<int> once = indices;
   std::vector<int> result;
@@ -88,6 +84,11 @@ std::string run_fit(const json& test) {
   if (given.contains("batch_size")) options.batch_size = given["batch_size"].get<std::int64_t>();
   if (given.contains("validation_data"))
     options.validation_data = Data(tensor_of(given["validation_data"][0]), tensor_of(given["validation_data"][1]));
+  for (const json& callback : given.value("callbacks", json::array())) {
+    check(callback["class"] == "EarlyStopping", ErrorKind::value, "conformance", callback.dump(),
+          " - expected a callback that run_fit knows - add it there.");
+    options.callbacks.push_back(make_early_stopping(callback["config"]));
+  }
   const auto history = model->fit(tensor_of(inputs["x"]), tensor_of(inputs["y"]), options);
 
   const json wanted = expect.value("history", json::object());
@@ -182,8 +183,11 @@ std::string run_callback(const json& test) {
   if (test["target"] == "Progbar.value") {
     std::string text;
     Logs logs;
-    ProgressBar bar(test["config"]["target"].get<std::int64_t>(),
-                    {.interval = 0, .sink = [&](std::string_view part) { text += part; }});
+    const json& config = test["config"];
+    ProgressBarOptions options{.interval = 0, .sink = [&](std::string_view part) { text += part; }};
+    if (!config["stateful_metrics"].is_null()) options.stateful_metrics = config["stateful_metrics"];
+    if (!config["stateless_metrics"].is_null()) options.stateless_metrics = config["stateless_metrics"];
+    ProgressBar bar(config["target"].get<std::int64_t>(), options);
     for (const json& update : test["inputs"]["updates"]) {
       for (const auto& [name, value] : update[1].items()) logs.set(name, value);
       bar.update(update[0], logs);
@@ -191,8 +195,7 @@ std::string run_callback(const json& test) {
     const std::string want = test["expect"]["last_line_contains"], last = text.substr(text.rfind('\b') + 1);
     return last.find(want) == std::string::npos ? last : "";
   }
-  check(test["target"] == "hook_order", ErrorKind::value, "conformance", test["target"].dump(),
-        " - expected a target that run_callback knows - add it there.");
+  if (test["target"] != "hook_order") return run_named_callback(test);
   const auto recorder = std::make_shared<Recorder>();
   recorded_fit(recorder, test["inputs"]["num_samples"], 1,
                {.batch_size = test["config"]["batch_size"].get<std::int64_t>(), .epochs = test["config"]["epochs"]});

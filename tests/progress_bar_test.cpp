@@ -300,4 +300,16 @@ TEST_CASE("progress bar: a verbose or width that does not exist is an error", "[
   CHECK_THROWS_WITH(ProgressBar(1, options), ContainsSubstring("width 0"));
 }
 
+TEST_CASE("progress bar: values that are stateless are averaged, weighted by steps, drawn or not", "[progress_bar]") {
+  Screen screen;
+  ProgressBarOptions options = screen.options(1, false);
+  options.stateless_metrics = {"loss"};
+  ProgressBar progress(4, options);
+  progress.update(1, logs(1, 0.1));
+  progress.update(4, logs(3, 0.2));
+  progress.finish(logs(2.5, 0.3));
+  CHECK_THAT(screen.text, Catch::Matchers::EndsWith(" - loss: 2.5000 - accuracy: 0.3000\n"));
+  CHECK(screen.drawings == 1);
+}
+
 }  // namespace etude

@@ -48,11 +48,11 @@ const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match)
 const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, DType, DataLike, History, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
+  imports('Batch, CallbackParams, DType, DataLike, FileSink, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.

@@ -118,7 +118,7 @@ std::string named(const MetricOptions& options, const char* fallback) {
 
 MetricPtr loss_metric(const LossPtr& loss, const MetricOptions& options) {
   return std::make_shared<MeanOf>([loss](Value t, Value p) { return loss->call(t, p); },
-                                  named(options, loss->name().c_str()));
+                                  named(options, loss->name().c_str()), Direction::down);
 }
 
 using Maker = MetricPtr (*)(MetricOptions);
@@ -144,18 +144,20 @@ const Catalogue<Maker>& catalogue() {
 }  // namespace
 
 std::shared_ptr<Mean> mean(MetricOptions options) { return std::make_shared<Mean>(named(options, "mean")); }
-MetricPtr accuracy(MetricOptions options) { return from_function(accuracy_values, named(options, "accuracy")); }
+MetricPtr accuracy(MetricOptions options) {
+  return from_function(accuracy_values, named(options, "accuracy"), Direction::up);
+}
 MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
   check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
         "threshold = ", options.threshold, " - expected a number between 0 and 1 - set threshold.");
   return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); },
-                       options.name);
+                       options.name, Direction::up);
 }
 MetricPtr categorical_accuracy(MetricOptions options) {
-  return from_function(categorical_values, named(options, "categorical_accuracy"));
+  return from_function(categorical_values, named(options, "categorical_accuracy"), Direction::up);
 }
 MetricPtr sparse_categorical_accuracy(MetricOptions options) {
-  return from_function(sparse_values, named(options, "sparse_categorical_accuracy"));
+  return from_function(sparse_values, named(options, "sparse_categorical_accuracy"), Direction::up);
 }
 MetricPtr mean_squared_error(MetricOptions options) { return loss_metric(losses::mean_squared_error(), options); }
 MetricPtr binary_crossentropy(MetricOptions options) { return loss_metric(losses::binary_crossentropy(), options); }
@@ -165,8 +167,8 @@ MetricPtr categorical_crossentropy(MetricOptions options) {
 MetricPtr sparse_categorical_crossentropy(MetricOptions options) {
   return loss_metric(losses::sparse_categorical_crossentropy(), options);
 }
-MetricPtr from_function(MeanOf::Function function, std::string name) {
-  return std::make_shared<MeanOf>(std::move(function), std::move(name));
+MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction) {
+  return std::make_shared<MeanOf>(std::move(function), std::move(name), direction);
 }
 
 void check_name(const Choice<Metric>& choice) {

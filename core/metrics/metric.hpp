@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,9 @@
 #include "etude/graph/graph.hpp"
 
 namespace etude {
+
+/// Which way a figure gets better.
+enum class Direction : std::uint8_t { unknown, up, down };
 
 /// A running figure: variables that a step updates, and what is read off them. Source: keras/src/metrics/metric.py.
 class Metric {
@@ -24,6 +28,9 @@ class Metric {
   /// Sets the variables to what they were at first: each epoch begins so.
   virtual void reset_state();
   const std::vector<Variable>& variables() const { return variables_; }
+
+  /// What callbacks ask that monitor it in mode "auto" (C-1).
+  Direction direction = Direction::unknown;
 
  protected:
   Variable add_variable(const std::string& name);
@@ -51,7 +58,10 @@ class Mean : public Metric {
 class MeanOf : public Mean {
  public:
   using Function = std::function<Value(Value y_true, Value y_pred)>;
-  MeanOf(Function function, std::string name) : Mean(std::move(name)), function_(std::move(function)) {}
+  MeanOf(Function function, std::string name, Direction better = Direction::unknown)
+      : Mean(std::move(name)), function_(std::move(function)) {
+    direction = better;
+  }
   void update_state(Value y_true, Value y_pred, Value sample_weight = {}) override;
 
  private:
@@ -87,8 +97,8 @@ MetricPtr mean_squared_error(MetricOptions options = {});
 MetricPtr binary_crossentropy(MetricOptions options = {});
 MetricPtr categorical_crossentropy(MetricOptions options = {});
 MetricPtr sparse_categorical_crossentropy(MetricOptions options = {});
-/// A function of (y_true, y_pred) as a metric.
-MetricPtr from_function(MeanOf::Function function, std::string name);
+/// A function of (y_true, y_pred) as a metric, and which of its values are the better ones.
+MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction = Direction::unknown);
 
 /// By name or object. "accuracy" and "acc" are resolved by the shapes of what they compare (M-1), and keep their names.
 /// Throws Error(value) listing the names there are.

@@ -51,7 +51,7 @@ ProgressBar::ProgressBar(std::optional<std::int64_t> target, ProgressBarOptions 
 
 void ProgressBar::reset(std::optional<std::int64_t> target) {
   target_ = target;
-  current_ = 0;
+  current_ = seen_ = 0;
   start_ = options_.clock();
   first_step_done_ = last_drawn_ = std::nullopt;
   values_.clear();
@@ -63,8 +63,9 @@ void ProgressBar::update(std::int64_t current, const Logs& logs) {
   if (options_.verbose == 0) return;
   const double now = options_.clock();
   if (current == 1) first_step_done_ = now;
-  if (!should_redraw(now)) return;
-  keep(logs);
+  const bool draws = should_redraw(now);
+  if (draws || options_.stateful_metrics || !options_.stateless_metrics.empty()) keep(logs, draws);
+  if (!draws) return;
   draw(now, false);
   last_drawn_ = now;
 }
@@ -72,7 +73,7 @@ void ProgressBar::update(std::int64_t current, const Logs& logs) {
 void ProgressBar::finish(const Logs& logs) {
   if (!target_) target_ = current_;
   if (options_.verbose == 0) return;
-  keep(logs);
+  keep(logs, true);
   draw(options_.clock(), true);
 }
 
@@ -87,14 +88,25 @@ double ProgressBar::seconds_per_step(double now) const {
   return (now - start_) / static_cast<double>(current_);
 }
 
-void ProgressBar::keep(const Logs& logs) {
+bool ProgressBar::averages(std::string_view name) const {
+  const auto lists = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  return lists(options_.stateless_metrics) || (options_.stateful_metrics && !lists(*options_.stateful_metrics));
+}
+
+void ProgressBar::keep(const Logs& logs, bool all) {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(current_ - seen_, 1));
+  seen_ = current_;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    const auto known =
-        std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == logs.name(i); });
-    if (known == values_.end()) {
-      values_.emplace_back(logs.name(i), logs.value(i));
-    } else {
-      known->second = logs.value(i);
+    auto shown = std::ranges::find(values_, logs.name(i), &Shown::name);
+    if (shown == values_.end()) shown = values_.insert(shown, Shown{logs.name(i), averages(logs.name(i))});
+    if (shown->averaged) {
+      shown->total += steps * logs.value(i);
+      shown->steps += steps;
+      shown->value = shown->total / shown->steps;
+    } else if (all) {
+      shown->value = logs.value(i);
     }
   }
 }
@@ -182,9 +194,10 @@ void ProgressBar::add_step_time(double seconds) {
 }
 
 void ProgressBar::add_values() {
-  for (const auto& [name, value] : values_) {
+  for (const Shown& shown : values_) {
+    const double value = shown.value;
     add(" - ");
-    add(name);
+    add(shown.name);
     add(": ");
     // As Keras does: with verbose 2 the sign counts, so negative values read %.4e.
     const double tested = options_.verbose == 2 ? value : std::abs(value);

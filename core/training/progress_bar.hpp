@@ -23,6 +23,10 @@ struct ProgressBarOptions {
   bool colour = true;
   /// Redraws in place by backspaces. Off (a file, a pipe): only the finished line is written.
   bool dynamic = true;
+  /// Which values are averaged over the updates, weighted by steps; all others are shown as they are, as what fit logs
+  /// are epoch means already. With `stateful_metrics`: all but those.
+  std::optional<std::vector<std::string>> stateful_metrics{};
+  std::vector<std::string> stateless_metrics{};
   /// Where the text goes; stdout if empty.
   std::function<void(std::string_view)> sink{};
   /// Seconds since any fixed moment; a monotonic clock if empty.
@@ -30,8 +34,9 @@ struct ProgressBarOptions {
 };
 
 /// Keras 3's line, `469/469 ━━━━━━━━━━━━━━━━━━━━ 2s 4ms/step - loss: 0.2554`. While it runs the ETA stands in place of
-/// the elapsed time. Logs are epoch means already, so they are shown as they are, in the order they first came.
-/// Logs are read only when something is drawn; drawing reuses its buffers. Source: keras/src/utils/progbar.py.
+/// the elapsed time. Logs are epoch means already, so they are shown as they are, in the order they first came,
+/// unless the options say otherwise. Logs are read only when something is drawn or averaged; drawing reuses its
+/// buffers. Source: keras/src/utils/progbar.py.
 class ProgressBar {
  public:
   /// `target`: steps expected, if known. Time runs from here.
@@ -53,7 +58,9 @@ class ProgressBar {
 
  private:
   double seconds_per_step(double now) const;
-  void keep(const Logs& logs);
+  bool averages(std::string_view name) const;
+  /// Takes the values in: all, or only those that have to be averaged.
+  void keep(const Logs& logs, bool all);
   void draw(double now, bool last);
   void add_bar(double now, bool last);
   void add_count();
@@ -69,7 +76,13 @@ class ProgressBar {
   std::int64_t current_ = 0;
   double start_ = 0;
   std::optional<double> first_step_done_, last_drawn_;
-  std::vector<std::pair<std::string, double>> values_;
+  struct Shown {
+    std::string name;
+    bool averaged;
+    double value = 0, total = 0, steps = 0;
+  };
+  std::vector<Shown> values_;
+  std::int64_t seen_ = 0;
   std::string line_;
   /// Columns that `line_` takes on the screen, and that the line before took.
   std::size_t columns_ = 0, previous_columns_ = 0;

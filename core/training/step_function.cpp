@@ -83,6 +83,7 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, std:
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
+  samples_ += batch.size();
   if (options_.run_eagerly) return run_eagerly(batch);
   Compiled& compiled = find(batch);
   std::size_t i = 0;

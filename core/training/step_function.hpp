@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,6 +53,8 @@ class StepFunction {
   const Plan* plan() const;
   /// How often the step was traced.
   int traces() const { return traces_; }
+  /// How many rows of data went through it.
+  std::int64_t samples() const { return samples_; }
 
  private:
   struct Compiled;
@@ -64,6 +67,7 @@ class StepFunction {
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
   int traces_ = 0;
+  std::int64_t samples_ = 0;
 };
 
 }  // namespace etude

@@ -1,9 +1,13 @@
-// Hooks into the loops: their order, what they are told, and that loops wait for them.
+// Hooks into the loops: their order, what they are told, and that loops wait for them; and Keras's callbacks.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as et from 'etude';
-import { assertError, mse, signsOf, summing, twoDense, waves } from './support.mjs';
+import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
 const hooks = ['onTrainBegin', 'onTrainEnd', 'onEpochBegin', 'onEpochEnd', 'onTrainBatchBegin', 'onTrainBatchEnd', 'onTestBegin', 'onTestEnd',
@@ -143,4 +147,126 @@ test('hooks that nobody asked for cost no call into JavaScript', async () => {
   const callback = new Proxy({}, { get: () => void (read += 1) });
   await model.fit(waves([64, 2]), waves([64, 1]), { ...quiet, batchSize: 1, epochs: 4, callbacks: [callback] });
   assert.ok(read <= 16, `${read} reads of properties in 256 steps`);
+});
+
+test("Keras's callbacks and one's own go into one list", async () => {
+  const x = waves([8, 2]);
+  const model = twoDense();
+  model.compile(mse());
+  const stopping = et.callbacks.earlyStopping({ monitor: 'mine', mode: 'min', patience: 2, restoreBestWeights: true });
+  const weights = [];
+  const { epoch, history } = await model.fit(x, signsOf(x), { ...quiet, epochs: 9, callbacks: [
+    { onEpochEnd(epoch, logs) { logs.mine = [3, 1, 2, 2, 0][epoch]; weights.push(weightsOf(model)); } },
+    stopping,
+    et.callbacks.learningRateScheduler({ schedule: (epoch, rate) => (epoch === 0 ? 0.5 : rate / 2) }),
+  ] });
+  assert.deepEqual([epoch, stopping.stoppedEpoch, stopping.best], [[0, 1, 2, 3], 3, 1]);
+  assert.deepEqual(weightsOf(model), weights[1]);
+  assert.deepEqual(history.learning_rate, [0.5, 0.25, 0.125, 0.0625]);
+});
+
+test('the same callback serves several fits and models', async () => {
+  const stopping = et.callbacks.earlyStopping({ monitor: 'loss', minDelta: 1e9 });
+  for (let i = 0; i < 2; ++i) {
+    const model = summing();
+    model.compile(mse());
+    const { epoch } = await model.fit(waves([4, 2]), waves([4, 1]), { ...quiet, epochs: 9, callbacks: [stopping] });
+    assert.deepEqual(epoch, [0, 1]);
+  }
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'etude-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('in Node.js CSVLogger and TensorBoard write files, and make their folders', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const csv = join(folder, 'deep/log.csv');
+  const board = et.callbacks.tensorboard({ logDir: join(folder, 'logs'), histogramFreq: 1, updateFreq: 'batch' });
+  const fit = (append) => model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.csvLogger({ filename: csv, append }), board] });
+  await fit(false);
+  await fit(true);
+  assert.equal(readFileSync(csv, 'utf8'), 'epoch,loss,val_loss\r\n0,9.0,NA\r\n0,9.0,NA\r\n');
+  const files = readdirSync(join(folder, 'logs/train'));
+  assert.equal(files.length, 2);
+  for (const file of files) {
+    assert.match(file, /^events\.out\.tfevents\.\d{10}\./);
+    const bytes = readFileSync(join(folder, 'logs/train', file), 'latin1');
+    for (const text of ['brain.Event:2', 'batch_loss', 'epoch_loss', 'epoch_learning_rate', '/histogram']) assert.ok(bytes.includes(text), text);
+  }
+  await assertError(() => model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.csvLogger({ filename: folder })] }), 'io', 'cannot be opened');
+});
+
+test('what is written goes to the option open where it is given', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const events = [];
+  class Sink {
+    text = '';
+    append(bytes) { this.text += new TextDecoder().decode(bytes); }
+    flush() { events.push(this.text); }
+    close() { events.push('closed'); }
+  }
+  const open = (...given) => { events.push(given); return new Sink(); };
+  await model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.csvLogger({ filename: 'a', separator: ';', open })] });
+  assert.deepEqual(events, [['a', false], 'epoch;loss;val_loss\r\n0;9.0;NA\r\n', 'closed']);
+  const error = new TypeError('mine');
+  const throwing = et.callbacks.csvLogger({ filename: 'a', open: () => ({ append() { throw error; } }) });
+  await assert.rejects(model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [throwing] }), (thrown) => thrown === error);
+});
+
+test('RemoteMonitor posts by fetch, or as it is told, and fit waits', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const received = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    received.push([request.method, request.url, request.headers['content-type'], body]);
+    response.end();
+  });
+  await new Promise((resolve) => server.listen(0, resolve));
+  const root = `http://localhost:${server.address().port}`;
+  await model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.remoteMonitor({ root, sendAsJson: true })] });
+  assert.deepEqual(received, [['POST', '/publish/epoch/end/', 'application/json', '{"epoch": 0, "loss": 9}']]);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+
+  const posts = [];
+  const post = async (given) => { await sleep(1); posts.push(given); };
+  await model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.remoteMonitor({ headers: { 'X-Run': '7' }, post })] });
+  assert.deepEqual(posts, [{ url: 'http://localhost:9000/publish/epoch/end/', headers: { 'X-Run': '7', 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: `data=${encodeURIComponent('{"epoch": 0, "loss": 9}')}` }]);
+});
+
+test('OperationalMetrics are in the history, and as JSON', async () => {
+  const model = twoDense();
+  model.compile(mse());
+  const metrics = et.callbacks.operationalMetrics();
+  const x = waves([8, 2]);
+  const { history } = await model.fit(x, signsOf(x), { ...quiet, batchSize: 2, epochs: 2, callbacks: [metrics] });
+  assert.deepEqual(Object.keys(history), ['loss', 'step_latency_median_ms', 'step_latency_p95_ms', 'step_latency_p99_ms', 'samples_per_second']);
+  await model.predict(x, { ...quiet, callbacks: [metrics] });
+  const { epochs, prediction_memory_bytes } = JSON.parse(metrics.json());
+  assert.deepEqual(epochs.map(({ epoch }) => epoch), [0, 1]);
+  assert.ok(prediction_memory_bytes > 4 * model.countParams());
+});
+
+for (const [what, make, ...texts] of [
+  ['an unknown option', () => et.callbacks.earlyStopping({ patients: 1 }), '"patients"', 'monitor, minDelta, patience'],
+  ['no filename', () => et.callbacks.csvLogger({}), 'filename'],
+  ['a schedule that is no function', () => et.callbacks.learningRateScheduler({ schedule: 0.1 }), 'schedule', 'a function'],
+  ['a factor that does not reduce', () => et.callbacks.reduceLrOnPlateau({ factor: 2 }), 'factor = 2'],
+  ['a graph for TensorBoard', () => et.callbacks.tensorboard({ writeGraph: true }), 'write_graph'],
+  ['a frequency that is none', () => et.callbacks.tensorboard({ updateFreq: 'step' }), '"step"'],
+  ['auto for verbose', () => et.callbacks.earlyStopping({ verbose: 'auto' }), 'verbose'],
+])
+  test(`${what} is an error when a callback is made`, () => assertError(make, 'value', ...texts));
+
+test('what a schedule returns must be a number, and what nobody knows the direction of needs a mode', async () => {
+  const model = summing();
+  model.compile(mse());
+  const fit = (callback) => () => model.fit(waves([4, 2]), waves([4, 1]), { ...quiet, callbacks: [callback] });
+  await assertError(fit(et.callbacks.learningRateScheduler({ schedule: () => undefined })), 'value', 'schedule', 'a number');
+  await assertError(fit(et.callbacks.earlyStopping({ monitor: 'val_auc' })), 'value', 'expected one of: loss');
 });

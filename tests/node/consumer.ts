@@ -32,8 +32,10 @@ const model: et.Model = et.sequential([et.layers.flatten(), dense, et.sequential
 const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });
 model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yTrue, yPred) => et.ops.mean(et.ops.subtract(yTrue, yPred)), metrics: ['mae', et.metrics.accuracy()] });
 
+const stopping: et.EarlyStopping = et.callbacks.earlyStopping({ monitor: 'loss', patience: 2 });
+const lines: et.FileSink = { append: (bytes: Uint8Array) => console.log(bytes.length) };
 const hooks: Hooks = { onTrainBatchEnd: async (step, logs) => console.log(step, logs['loss']) };
-const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks)], validationData: later, shuffle: 'batch' };
+const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks), stopping, et.callbacks.csvLogger({ filename: 'log.csv', open: () => lines })], validationData: later, shuffle: 'batch' };
 export async function train(): Promise<number> {
   const history: History = await model.fit(new Float32Array(8), [[1], [2]], options);
   await model.fit(batches(), { stepsPerEpoch: 2 });
@@ -55,6 +57,10 @@ export async function train(): Promise<number> {
 
 // @ts-expect-error: no such option
 model.compile({ optimiser: 'adam' });
+// @ts-expect-error: no such mode of updating
+et.callbacks.tensorboard({ updateFreq: 'step' });
+// @ts-expect-error: no such hook
+model.fit([[1]], [[1]], { callbacks: [{ onEpochEnds() {} }] });
 // @ts-expect-error: not a number
 et.layers.dense({ units: 'eight' });
 // @ts-expect-error: no such op

@@ -1,3 +1,4 @@
+import type { Callback as NativeCallback } from './etude.mjs';
 import type { Model } from './model.js';
 
 /** What an epoch or a step reports: loss, metrics, val_*. Values are fetched when they are read, within the hook. */
@@ -27,8 +28,8 @@ export interface CallbackParams {
   steps: number | null;
   verbose: number;
 }
-/** Hooks; `this.model` and `this.params` are set while a loop runs. */
-export type CallbackLike = Hooks & { model?: Model; params?: CallbackParams };
+/** Hooks, of which `this.model` and `this.params` are set while a loop runs; or one of `et.callbacks`. */
+export type CallbackLike = (Hooks & { model?: Model; params?: CallbackParams }) | NativeCallback;
 
 /** A callback to derive from: `class Stop extends et.Callback { onEpochEnd(epoch, logs) { … } }`. */
 export class Callback {
@@ -37,10 +38,8 @@ export class Callback {
 }
 export interface Callback extends Hooks {}
 
-export const callbacks = {
-  /** Functions as a callback. */
-  lambda: (hooks: Hooks): Callback => Object.assign(new Callback(), hooks),
-};
+/** Functions as a callback. */
+export const lambda = (hooks: Hooks): Callback => Object.assign(new Callback(), hooks);
 
 // ---- How the module calls hooks ----
 

@@ -5,13 +5,29 @@
  *
  * Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
  */
+import { lambda } from './callback.js';
 import { family, module, type Family } from './module.js';
 
 export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedData } from './batch.js';
-export { Callback, callbacks, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
+export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
-export type { Initializer, Layer, Loss, Metric, MultiHeadAttention, Optimizer, Regularizer, SymbolicTensor, Variable } from './etude.mjs';
+export type {
+  Callback as NativeCallback,
+  EarlyStopping,
+  Initializer,
+  Layer,
+  Loss,
+  Metric,
+  MultiHeadAttention,
+  OperationalMetrics,
+  Optimizer,
+  Regularizer,
+  SymbolicTensor,
+  Variable,
+} from './etude.mjs';
+export type { FileSink } from './files.js';
+export type { HttpPost } from './network.js';
 export {
   Model,
   model,
@@ -35,6 +51,8 @@ export const metrics: Family<'metrics'> = family('metrics');
 export const optimizers: Family<'optimizers'> = family('optimizers');
 export const initializers: Family<'initializers'> = family('initializers');
 export const regularizers: Family<'regularizers'> = family('regularizers');
+/** Keras's callbacks. They go into one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd() {…}}]`. */
+export const callbacks: Family<'callbacks'> & { readonly lambda: typeof lambda } = Object.freeze({ ...family('callbacks'), lambda });
 /** What steps are written in. */
 export const ops: Family<'ops'> = family('ops');
 

@@ -3,7 +3,9 @@ import { asData } from './batch.js';
 import { assign, callHook, changedLogs, makeLogs } from './callback.js';
 import { Thrown, attempt, describe, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
-import { inNode, readFile } from './node.js';
+import { asFile } from './files.js';
+import { post } from './network.js';
+import { inNode, openFile, readFile } from './node.js';
 import { isTerminal, write } from './stdout.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
@@ -16,6 +18,7 @@ export const host: Record<string, unknown> = {
   Thrown,
   Value,
   asData,
+  asFile,
   assign,
   attempt,
   callHook,
@@ -47,6 +50,8 @@ const { default: createEtude } = await builds[variant]();
 const file = `./etude${variant === 'simd' ? '' : `-${variant.replace('simd-', '')}`}.wasm`;
 const wasmBinary = inNode ? await readFile(new URL(/* @vite-ignore */ file, import.meta.url)) : undefined;
 export const module: MainModule = await createEtude(wasmBinary ? { host, wasmBinary } : { host });
+module.setHostTransport(post);
+if (openFile) module.setHostFiles(openFile);
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
 export type Family<Name extends string> = {

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+#include "etude/callbacks/monitor_callback.hpp"
+
+namespace etude {
+
+struct EarlyStoppingOptions {
+  std::string monitor = "val_loss";
+  /// Less of a change than this is none.
+  double min_delta = 0;
+  /// Epochs without improvement after which training stops.
+  int patience = 0;
+  /// 1: says when it stops training, and which weights it restores.
+  int verbose = 0;
+  std::string mode = "auto";
+  /// What has to be beaten for patience to begin anew.
+  std::optional<double> baseline = {};
+  bool restore_best_weights = false;
+  /// Epochs before this one are not looked at (C-5).
+  int start_from_epoch = 0;
+  /// Where messages and warnings go; stdout and stderr if empty.
+  TextSink print = {}, warn = {};
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("monitor", self.monitor);
+    visit("min_delta", self.min_delta);
+    visit("patience", self.patience);
+    visit("verbose", self.verbose);
+    visit("mode", self.mode);
+    visit("baseline", self.baseline);
+    visit("restore_best_weights", self.restore_best_weights);
+    visit("start_from_epoch", self.start_from_epoch);
+  }
+};
+
+/// Stops fit when a figure gets no better (C-3, C-5). With restore_best_weights the model ends with the weights of its
+/// best epoch, whoever stopped it (C-4); they are kept in memory. Source: keras/src/callbacks/early_stopping.py.
+class EarlyStopping : public MonitorCallback {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {});
+
+  /// The epoch after which it stopped the last fit; 0 if it did not.
+  int stopped_epoch() const { return stopped_epoch_; }
+
+  void on_train_begin(Logs&) override;
+  /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_train_end(Logs&) override;
+
+ private:
+  EarlyStoppingOptions options_;
+  int wait_ = 0, stopped_epoch_ = 0, best_epoch_ = 0;
+  std::vector<Tensor> best_weights_;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<EarlyStopping> early_stopping(EarlyStoppingOptions options = {}) {
+  return std::make_shared<EarlyStopping>(std::move(options));
+}
+
+}  // namespace callbacks
+}  // namespace etude

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/training/callback.hpp"
+
+namespace etude {
+
+struct OperationalMetricsOptions {
+  /// Seconds since any fixed moment; a monotonic clock if empty.
+  std::function<double()> clock = {};
+};
+
+/// How the machine does, beside how the model does: in the logs of each epoch, and so in History, the progress bar and
+/// every other callback that comes after this one, and as JSON.
+///
+///     step_latency_median_ms, step_latency_p95_ms, step_latency_p99_ms
+///                               a step with its data, and with the hooks of callbacks between this one's
+///     samples_per_second        rows trained, by the time that their steps took
+///     prediction_memory_bytes   the most that a predict needed: weights, intermediate results, its outputs
+///     checkpoint_write_ms       a checkpoint, on average
+///     replica_sync_ms           joining the replicas' gradients in a step, on average
+///
+/// A step that was compiled first does not count, unless an epoch has no other. A figure is absent until there is one.
+class OperationalMetrics : public Callback {
+ public:
+  explicit OperationalMetrics(OperationalMetricsOptions options = {});
+
+  /// For whoever writes checkpoints, and whoever joins replicas: how long it took. Count for the epoch they fall into.
+  void report_checkpoint_write(double milliseconds) { checkpoint_write_.add(milliseconds); }
+  void report_replica_sync(double milliseconds) { replica_sync_.add(milliseconds); }
+
+  /// {"epochs": [{"epoch": 0, "step_latency_median_ms": …, …}, …], "prediction_memory_bytes": …}: of the last fit and
+  /// the last predict.
+  std::string json() const;
+
+  void on_train_begin(Logs&) override;
+  void on_epoch_begin(int epoch, Logs&) override;
+  void on_train_batch_begin(std::int64_t step, Logs&) override;
+  void on_train_batch_end(std::int64_t step, Logs&) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_predict_begin(Logs&) override;
+  void on_predict_batch_end(std::int64_t step, Logs&) override;
+  void on_predict_end(Logs&) override;
+
+ private:
+  /// What some executions took.
+  struct Executions {
+    std::vector<double> step_milliseconds;
+    double seconds = 0;
+    std::int64_t samples = 0;
+    void clear();
+  };
+  struct Mean {
+    double total = 0;
+    int count = 0;
+    void add(double value);
+    std::optional<double> take();
+  };
+
+  std::function<double()> clock_;
+  Executions replayed_, compiled_;
+  Mean checkpoint_write_, replica_sync_;
+  double began_ = 0;
+  std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;
+  int traces_ = 0;
+  /// Of predict; none in eager mode, where nobody knows.
+  std::optional<std::size_t> intermediate_bytes_;
+  std::optional<double> prediction_bytes_;
+  using Figures = std::vector<std::pair<std::string, double>>;
+  std::vector<Figures> epochs_;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<OperationalMetrics> operational_metrics(OperationalMetricsOptions options = {}) {
+  return std::make_shared<OperationalMetrics>(std::move(options));
+}
+
+}  // namespace callbacks
+}  // namespace etude

@@ -1,0 +1,52 @@
+#include "etude/callbacks/reduce_lr_on_plateau.hpp"
+
+#include <algorithm>
+
+#include "etude/base/error.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+
+ReduceLROnPlateau::ReduceLROnPlateau(ReduceLROnPlateauOptions options)
+    : MonitorCallback("ReduceLROnPlateau", options.monitor, options.mode, options.min_delta, options.warn),
+      options_(std::move(options)) {
+  check(options_.factor < 1, ErrorKind::value, "ReduceLROnPlateau", "factor = ", options_.factor,
+        " - expected less than 1, for the learning rate is multiplied with it - choose a smaller one.");
+}
+
+void ReduceLROnPlateau::on_train_begin(Logs&) {
+  restart();
+  wait_ = cooldown_left_ = 0;
+}
+
+void ReduceLROnPlateau::on_epoch_end(int epoch, Logs& logs) {
+  direction(logs);
+  logs.set("learning_rate", model().optimizer().learning_rate());
+  const auto current = monitored(logs, "Learning rate reduction is conditioned on metric");
+  if (!current) return;
+  if (cooldown_left_ > 0) {
+    --cooldown_left_;
+    wait_ = 0;
+  }
+  if (is_improvement(*current, best())) {
+    set_best(*current);
+    wait_ = 0;
+  } else if (cooldown_left_ == 0 && ++wait_ >= options_.patience) {
+    reduce(epoch);
+  }
+}
+
+void ReduceLROnPlateau::reduce(int epoch) {
+  const double before = model().optimizer().learning_rate();
+  // The optimizer rounds what it is given; the least it can hold is min_lr so rounded.
+  if (before <= static_cast<double>(static_cast<float>(options_.min_lr))) return;
+  const double reduced = std::max(before * options_.factor, options_.min_lr);
+  model().optimizer().set_learning_rate(reduced);
+  if (options_.verbose > 0)
+    print_message(options_.print, "\nEpoch " + std::to_string(epoch + 1) +
+                                      ": ReduceLROnPlateau reducing learning rate to " + shortest(reduced) + '.');
+  cooldown_left_ = options_.cooldown;
+  wait_ = 0;
+}
+
+}  // namespace etude

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/base/task.hpp"
+#include "etude/callbacks/output.hpp"
+#include "etude/training/callback.hpp"
+
+namespace etude {
+
+/// Names and values, in order.
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+/// What is to be posted.
+struct HttpPost {
+  std::string url;
+  HttpHeaders headers;
+  std::string body;
+};
+
+/// Posts, and gives what is to be waited for, or null if it is done. What it throws, now or then, means that nobody was
+/// reached.
+using HttpTransport = std::function<PendingPtr(const HttpPost&)>;
+
+/// How callbacks reach the network unless their options say: what the host of a WebAssembly module sets; at first
+/// empty, for Étude has no network of its own.
+HttpTransport& host_transport();
+
+struct RemoteMonitorOptions {
+  std::string root = "http://localhost:9000";
+  std::string path = "/publish/epoch/end/";
+  /// The field of the form that holds the figures; unused if send_as_json.
+  std::string field = "data";
+  HttpHeaders headers = {};
+  bool send_as_json = false;
+  /// How to post; host_transport() if empty.
+  HttpTransport post = {};
+  /// Where warnings go; stderr if empty.
+  TextSink warn = {};
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("root", self.root);
+    visit("path", self.path);
+    visit("field", self.field);
+    visit("headers", self.headers);
+    visit("send_as_json", self.send_as_json);
+    visit("post", self.post);
+  }
+};
+
+/// Posts each epoch's figures to root + path: as JSON, {"epoch": 0, "loss": 0.5}, or as a form with that in one field.
+/// fit waits for the answer. A server that cannot be reached is warned of and costs nothing else. Source:
+/// keras/src/callbacks/remote_monitor.py.
+class RemoteMonitor : public Callback {
+ public:
+  /// Throws Error(value) unless root is an address of http or https, Error(io) where there is no transport.
+  explicit RemoteMonitor(RemoteMonitorOptions options = {});
+
+  void on_epoch_end(int epoch, Logs& logs) override;
+  PendingPtr take_pending() override { return std::move(pending_); }
+
+ private:
+  RemoteMonitorOptions options_;
+  PendingPtr pending_;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<RemoteMonitor> remote_monitor(RemoteMonitorOptions options = {}) {
+  return std::make_shared<RemoteMonitor>(std::move(options));
+}
+
+}  // namespace callbacks
+}  // namespace etude

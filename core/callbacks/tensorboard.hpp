@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "etude/callbacks/event_file.hpp"
+#include "etude/training/callback.hpp"
+
+namespace etude {
+
+/// TensorBoard's update_freq: "epoch", "batch", or every so many batches.
+class UpdateFrequency {
+ public:
+  /// Throws Error(value) for another name.
+  UpdateFrequency(const char* name);
+  /// Throws Error(value) for less than 1.
+  UpdateFrequency(int batches);
+  /// 0: only epochs.
+  int batches() const { return batches_; }
+  std::string name() const { return batches_ == 0 ? "epoch" : std::to_string(batches_); }
+
+ private:
+  int batches_ = 0;
+};
+
+struct TensorBoardOptions {
+  std::string log_dir = "logs";
+  /// Every how many epochs the distributions of the weights are written; 0: never.
+  int histogram_freq = 0;
+  // Étude does not write these; asking for them is an error rather than nothing.
+  bool write_graph = false, write_images = false;
+  bool write_steps_per_second = false;
+  UpdateFrequency update_freq = "epoch";
+  int profile_batch = 0, embeddings_freq = 0;
+  /// How files are opened; host_files() if empty.
+  OpenFile open = {};
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("log_dir", self.log_dir);
+    visit("histogram_freq", self.histogram_freq);
+    visit("write_graph", self.write_graph);
+    visit("write_images", self.write_images);
+    visit("write_steps_per_second", self.write_steps_per_second);
+    visit("update_freq", self.update_freq);
+    visit("profile_batch", self.profile_batch);
+    visit("embeddings_freq", self.embeddings_freq);
+    visit("open", self.open);
+  }
+};
+
+/// Writes what TensorBoard shows: `tensorboard --logdir logs`. Into log_dir/train epoch_*, the learning rate, and by
+/// update_freq batch_*, which reads the logs of those batches; into log_dir/validation the epoch_* of validations, and
+/// evaluation_*_vs_iterations. Files are begun when there is something to write, and complete after every epoch.
+/// Source: keras/src/callbacks/tensorboard.py.
+class TensorBoard : public Callback {
+ public:
+  /// Throws Error(value) for what is not offered: graphs, images, embeddings, profiles.
+  explicit TensorBoard(TensorBoardOptions options = {});
+
+  void set_model(Model* model) override;
+  void on_train_begin(Logs&) override;
+  void on_epoch_begin(int epoch, Logs&) override;
+  void on_train_batch_begin(std::int64_t step, Logs&) override;
+  void on_train_batch_end(std::int64_t step, Logs& logs) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_train_end(Logs&) override;
+  void on_test_end(Logs& logs) override;
+
+ private:
+  EventFile& train();
+  EventFile& validation();
+  void write_histograms(int epoch);
+
+  TensorBoardOptions options_;
+  std::optional<EventFile> train_, validation_;
+  /// Batches of this fit, those of this epoch, and the first of this execution.
+  std::int64_t batches_ = 0, epoch_batches_ = 0, first_step_ = 0;
+  double epoch_began_ = 0, execution_began_ = 0;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<TensorBoard> tensorboard(TensorBoardOptions options = {}) {
+  return std::make_shared<TensorBoard>(std::move(options));
+}
+
+}  // namespace callbacks
+}  // namespace etude

@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <map>
+
+#include "conformance.hpp"
+#include "support.hpp"
+#include "training_samples.hpp"
+
+// Callbacks by name, each in a real fit whose epochs report what the case says.
+namespace etude::conformance {
+
+std::string expect_equal(const char* what, const json& got, const json& want) {
+  return got == want ? "" : std::string(what) + ": " + got.dump() + " instead of " + want.dump();
+}
+
+std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink warn) {
+  EarlyStoppingOptions options{.monitor = config.value("monitor", "val_loss"),
+                               .min_delta = config.value("min_delta", 0.0),
+                               .patience = config.value("patience", 0),
+                               .mode = config.value("mode", "auto"),
+                               .restore_best_weights = config.value("restore_best_weights", false),
+                               .warn = std::move(warn)};
+  if (config.contains("baseline")) options.baseline = config["baseline"].get<double>();
+  return callbacks::early_stopping(options);
+}
+
+namespace {
+
+/// Makes each epoch report what a script says, and remembers the weights that it ended with.
+struct Script : Callback {
+  json logs;
+  int stop_at = -1;
+  std::vector<std::vector<double>> weights;
+
+  Script(const json& inputs) : logs(inputs["epoch_logs"]), stop_at(inputs.value("external_stop_at_epoch", -1)) {}
+  void on_epoch_end(int epoch, Logs& given) override {
+    for (const auto& [name, value] : logs[static_cast<std::size_t>(epoch)].items()) given.set(name, value);
+    weights.push_back(samples::weights_of(model()));
+    if (epoch == stop_at) model().stop_training = true;
+  }
+};
+
+/// A model of one unit on four rows.
+struct Trained {
+  Sequential model{samples::summing_unit()};
+  const Tensor x = samples::waves({4, 2}), y = samples::signs_of(x);
+
+  explicit Trained(CompileOptions options = samples::mse()) { model.compile(std::move(options)); }
+  HistoryPtr fit(int epochs, std::vector<CallbackPtr> callbacks, bool validates = false) {
+    FitOptions options{.epochs = epochs, .verbose = 0, .callbacks = std::move(callbacks)};
+    if (validates) options.validation_data = Data(x, y);
+    return model.fit(x, y, options);
+  }
+};
+
+std::string run_early_stopping(const json& test) {
+  int warnings = 0;
+  const auto stopping = make_early_stopping(test["config"], [&](std::string_view) { ++warnings; });
+  const auto script = std::make_shared<Script>(test["inputs"]);
+  Trained run;
+  const auto history = run.fit(static_cast<int>(script->logs.size()), {script, stopping});
+  const std::size_t epochs = history->epoch().size();
+  const std::vector<double> weights = samples::weights_of(run.model);
+  const std::map<std::string, json> got{
+      {"stopped_epoch", stopping->stopped_epoch()},
+      {"epochs_run", epochs},
+      {"weights_from_epoch", std::ranges::find(script->weights, weights) - script->weights.begin()},
+      {"stop_requested_after_index", run.model.stop_training ? json(epochs - 1) : json()},
+  };
+  for (const auto& [name, want] : test["expect"].items())
+    if (const std::string text = expect_equal(name.c_str(), got.at(name), want); !text.empty()) return text;
+  const bool monitored = script->logs[0].contains(test["config"].value("monitor", "val_loss"));
+  return expect_equal("warnings", warnings, monitored ? 0 : epochs);
+}
+
+/// Says what a MonitorCallback has found out.
+struct Probe : MonitorCallback {
+  Direction found = Direction::unknown;
+  Probe(const json& config)
+      : MonitorCallback("Probe", config.value("monitor", "loss"), config["mode"], config.value("min_delta", 0.0), {}) {}
+  void on_epoch_end(int, Logs& logs) override { found = direction(logs); }
+  bool improves(double value, double reference) {
+    direction({});
+    return is_improvement(value, reference);
+  }
+};
+
+std::string run_direction(const json& test) {
+  CompileOptions options = samples::mse();
+  // The direction is the monitored metric's; those that Étude has not yet only keep it company.
+  for (const json& name : test["inputs"]["compiled_metrics"])
+    if (testing::error_of([&] { metrics::check_name(name.get<std::string>()); }) == "no error")
+      options.metrics.emplace_back(name.get<std::string>());
+  const auto probe = std::make_shared<Probe>(test["config"]);
+  Trained run(options);
+  const std::string error = samples::error_of([&] { run.fit(1, {probe}, true); });
+  if (test["expect"].contains("error"))
+    return error.find("expected one of: loss, mse") < error.size() ? "" : error + " - no error";
+  if (!error.empty()) return error;
+  return expect_equal("direction", probe->found == Direction::up ? "max" : "min", test["expect"]["direction"]);
+}
+
+std::string run_rate(const json& test, const CallbackPtr& callback, const CallbackPtr& script, int epochs) {
+  Trained run(samples::mse(test["inputs"]["initial_lr"]));
+  run.fit(epochs, script ? std::vector{script, callback} : std::vector{callback});
+  json expect = test["expect"];
+  expect["value"] = expect["final_lr"];
+  return difference_from(expect, tensor_of(run.model.optimizer().learning_rate()));
+}
+
+std::string run_plateau(const json& test) {
+  const json& config = test["config"];
+  const auto callback = callbacks::reduce_lr_on_plateau({.monitor = config["monitor"],
+                                                         .factor = config["factor"],
+                                                         .patience = config["patience"],
+                                                         .min_delta = config["min_delta"],
+                                                         .cooldown = config.value("cooldown", 0),
+                                                         .min_lr = config.value("min_lr", 0.0)});
+  const auto script = std::make_shared<Script>(test["inputs"]);
+  return run_rate(test, callback, script, static_cast<int>(script->logs.size()));
+}
+
+std::string run_scheduler(const json& test) {
+  const std::map<std::string, EpochSchedule> schedules{
+      {"1/(2+epoch)", [](int epoch, double) { return 1.0 / (2 + epoch); }},
+      {"lr/2", [](int, double rate) { return rate / 2; }}};
+  const auto callback = callbacks::learning_rate_scheduler({.schedule = schedules.at(test["config"]["schedule"])});
+  return run_rate(test, callback, nullptr, test["inputs"]["epochs"]);
+}
+
+/// A file in memory, as text.
+struct TextFile : FileSink {
+  std::string& text;
+  bool began_empty;
+  explicit TextFile(std::string& kept) : text(kept), began_empty(kept.empty()) {}
+  bool empty() const override { return began_empty; }
+  void append(std::string_view bytes) override { text += bytes; }
+  void flush() override {}
+};
+
+std::string run_csv(const json& test) {
+  std::string text;
+  const auto open = [&](const std::string&, bool append) {
+    if (!append) text.clear();
+    return std::make_unique<TextFile>(text);
+  };
+  const auto logger = [&](bool append) {
+    return callbacks::csv_logger(
+        {.filename = "log.csv", .separator = test["config"]["separator"], .append = append, .open = open});
+  };
+  CompileOptions options = samples::mse();
+  options.metrics = {"mse"};
+  Trained run(options);
+  run.fit(test["inputs"]["epochs"], {logger(false)}, true);
+  const auto again = logger(true);
+  run.fit(1, {again}, true);
+  run.fit(2, {again}, true);
+
+  const json& expect = test["expect"];
+  std::vector<std::string> lines;
+  for (std::size_t end; (end = text.find("\r\n")) != text.npos; text.erase(0, end + 2))
+    lines.push_back(text.substr(0, end));
+  const auto headers = std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("epoch"); });
+  for (const std::string& line : lines)
+    if (std::ranges::count(line, test["config"]["separator"].get<std::string>()[0]) != expect["separators_per_line"])
+      return line;
+  return expect_equal("lines and headers", {lines.size(), headers}, {expect["total_lines"], expect["header_lines"]});
+}
+
+std::string run_log_keys(const json& test) {
+  /// The names in the logs of each hook's first call.
+  struct Keys : samples::Recorder {
+    json found = json::object();
+    json names() {
+      for (const std::string& event : events) {
+        const std::string hook = event.substr(0, event.find_first_of(" :"));
+        json list = json::array();
+        if (const std::size_t colon = event.find(": "); colon != event.npos)
+          for (std::size_t at = colon + 2, end = 0; end != event.npos; at = end + 1)
+            list.push_back(event.substr(at, (end = event.find(',', at)) - at));
+        found.emplace(hook, list);
+      }
+      return found;
+    }
+  };
+  CompileOptions options = samples::mse();
+  for (const json& name : test["config"]["metrics"]) options.metrics.emplace_back(name.get<std::string>());
+  Trained run(options);
+  const auto recorder = std::make_shared<Keys>();
+  run.fit(1, {recorder}, true);
+  run.model.predict(run.x, {.verbose = 0, .callbacks = {recorder}});
+  const json found = recorder->names();
+  for (const auto& [hook, want] : test["expect"].items()) {
+    if (hook == "on_predict_batch_end") continue;  // logs are numbers: a batch's outputs are none
+    std::string name = hook.substr(3);
+    if (name.starts_with("train_batch")) name = name.substr(6);
+    if (const std::string text = expect_equal(hook.c_str(), found.at(name), want); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string run_named_callback(const json& test) {
+  const std::string target = test["target"];
+  if (target == "EarlyStopping") return run_early_stopping(test);
+  if (target == "MonitorCallback.mode") return run_direction(test);
+  if (target == "MonitorCallback.is_improvement")
+    return expect_equal("improved",
+                        Probe(test["config"]).improves(test["inputs"]["value"], test["inputs"]["reference"]),
+                        test["expect"]["improved"]);
+  if (target == "ReduceLROnPlateau") return run_plateau(test);
+  if (target == "LearningRateScheduler") return run_scheduler(test);
+  if (target == "CSVLogger") return run_csv(test);
+  if (target == "callback_log_keys") return run_log_keys(test);
+  fail(ErrorKind::value, "conformance", target, " - expected a target that run_named_callback knows - add it there.");
+}
+
+}  // namespace etude::conformance

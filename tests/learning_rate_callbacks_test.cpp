@@ -1,0 +1,151 @@
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <catch2/matchers/catch_matchers_vector.hpp>
+#include <limits>
+
+#include "training_samples.hpp"
+
+// ReduceLROnPlateau, LearningRateScheduler and TerminateOnNaN: rules C-6, C-7, C-10.
+namespace etude {
+namespace {
+
+using namespace samples;
+using Catch::Matchers::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+const Tensor x = waves({8, 3}), y = signs_of(x);
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Trained {
+  Sequential model{two_dense()};
+  Texts said, warned;
+  TextSink print = [this](std::string_view text) { said.emplace_back(text); };
+  TextSink warn = [this](std::string_view text) { warned.emplace_back(text); };
+
+  explicit Trained(double learning_rate = 1) { model.compile(mse(learning_rate)); }
+
+  HistoryPtr fit(std::vector<CallbackPtr> callbacks, int epochs, std::int64_t batch_size = 8) {
+    return model.fit(x, y, {.batch_size = batch_size, .epochs = epochs, .verbose = 0, .callbacks = callbacks});
+  }
+  /// The learning rates in the logs of epochs that report these losses.
+  std::vector<double> rates(const ReduceLROnPlateauOptions& options, std::vector<double> losses) {
+    const auto script = callbacks::lambda(
+        {.on_epoch_end = [&](int epoch, Logs& logs) { logs.set("loss", losses[static_cast<std::size_t>(epoch)]); }});
+    return (*fit({script, callbacks::reduce_lr_on_plateau(options)}, static_cast<int>(losses.size())))["learning_rate"];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("reduce lr: the rate falls by the factor after so many epochs without improvement (C-6)", "[callbacks]") {
+  // Logs hold the rate that the epoch was trained with.
+  CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 2}, {3, 2, 2, 2, 2, 2, 1, 1}),
+             Approx(std::vector<double>{1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25}));
+}
+
+TEST_CASE("reduce lr: a change of min_delta or less is none (C-6)", "[callbacks]") {
+  CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 1, .min_delta = 0.5}, {3, 2.5, 2.5, 2.4}),
+             Approx(std::vector<double>{1, 1, 0.5, 0.25}));
+}
+
+TEST_CASE("reduce lr: epochs of cooldown do not count (C-6)", "[callbacks]") {
+  CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 1, .cooldown = 2}, {1, 1, 1, 1, 1, 1}),
+             Approx(std::vector<double>{1, 1, 0.5, 0.5, 0.25, 0.25}));
+}
+
+TEST_CASE("reduce lr: the rate does not fall below min_lr, and then nothing is said any more (C-6)", "[callbacks]") {
+  Trained run;
+  const ReduceLROnPlateauOptions options{
+      .monitor = "loss", .factor = 0.25, .patience = 1, .verbose = 1, .min_lr = 0.1, .print = run.print};
+  CHECK_THAT(run.rates(options, {1, 1, 1, 1, 1}), Approx(std::vector<double>{1, 1, 0.25, 0.1, 0.1}));
+  CHECK(run.said == Texts{"\nEpoch 2: ReduceLROnPlateau reducing learning rate to 0.25.",
+                          "\nEpoch 3: ReduceLROnPlateau reducing learning rate to 0.1."});
+}
+
+TEST_CASE("reduce lr: the same object begins anew in another fit", "[callbacks]") {
+  Trained run;
+  const auto callback =
+      callbacks::reduce_lr_on_plateau({.monitor = "mine", .factor = 0.5, .patience = 2, .mode = "min"});
+  const auto script = callbacks::lambda({.on_epoch_end = [&](int, Logs& logs) { logs.set("mine", 1); }});
+  run.fit({script, callback}, 2);
+  run.fit({script, callback}, 2);
+  CHECK(run.model.optimizer().learning_rate() == 1);
+  run.fit({script, callback}, 3);
+  CHECK(run.model.optimizer().learning_rate() == 0.5);
+}
+
+TEST_CASE("reduce lr: a factor that would not reduce is an error, a missing monitor a warning (C-6)", "[callbacks]") {
+  CHECK_THAT(error_of([] { callbacks::reduce_lr_on_plateau({.factor = 1}); }),
+             ContainsSubstring("[ReduceLROnPlateau] factor = 1 - expected less than 1"));
+  Trained run;
+  const auto history = run.fit({callbacks::reduce_lr_on_plateau({.warn = run.warn})}, 1);
+  CHECK(run.warned == Texts{"Learning rate reduction is conditioned on metric `val_loss` which is not available. "
+                            "Available metrics are: loss,learning_rate"});
+  CHECK((*history)["learning_rate"] == std::vector{1.0});
+}
+
+TEST_CASE("learning rate scheduler: sets the rate before each epoch, and logs it after (C-7)", "[callbacks]") {
+  Trained run(0.8);
+  std::vector<int> epochs;
+  const auto scheduler = callbacks::learning_rate_scheduler({.schedule =
+                                                                 [&](int epoch, double rate) {
+                                                                   epochs.push_back(epoch);
+                                                                   return rate / 2;
+                                                                 },
+                                                             .verbose = 1,
+                                                             .print = run.print});
+  std::vector<double> during;
+  const auto watch = callbacks::lambda(
+      {.on_train_batch_end = [&](std::int64_t, Logs&) { during.push_back(run.model.optimizer().learning_rate()); }});
+  const auto history = run.fit({scheduler, watch}, 2);
+  CHECK(epochs == std::vector{0, 1});
+  CHECK_THAT(during, Approx(std::vector{0.4, 0.2}));
+  CHECK((*history)["learning_rate"] == during);
+  REQUIRE(run.said.size() == 2);
+  CHECK_THAT(run.said[0], ContainsSubstring("\nEpoch 1: LearningRateScheduler setting learning rate to 0.4"));
+}
+
+TEST_CASE("learning rate scheduler: a rate that is none is the optimizer's error; no schedule is one at once (C-7)",
+          "[callbacks]") {
+  Trained run;
+  const auto scheduler = [](double rate) {
+    return callbacks::learning_rate_scheduler({.schedule = [rate](int, double) { return rate; }});
+  };
+  CHECK_THAT(error_of([&] { run.fit({scheduler(-1)}, 1); }), ContainsSubstring("-1"));
+  CHECK_THAT(error_of([&] { run.fit({scheduler(std::numeric_limits<double>::quiet_NaN())}, 1); }),
+             ContainsSubstring("nan"));
+  CHECK_THAT(error_of([] { callbacks::learning_rate_scheduler({}); }),
+             ContainsSubstring("[LearningRateScheduler] no schedule"));
+}
+
+TEST_CASE("terminate on nan: a loss that is not finite stops fit, and its epoch ends in good order (C-10)",
+          "[callbacks]") {
+  const double loss = GENERATE(infinity, -infinity, std::numeric_limits<double>::quiet_NaN());
+  CAPTURE(loss);
+  Trained run;
+  const auto spoil = callbacks::lambda(
+      {.on_train_batch_end = [&](std::int64_t step, Logs& logs) { logs.set("loss", step == 1 ? loss : 1); }});
+  const auto recorder = std::make_shared<Recorder>();
+  const auto history = run.fit({spoil, callbacks::terminate_on_nan({.print = run.print}), recorder}, 5, 2);
+  CHECK(run.said == Texts{"Batch 1: Invalid loss, terminating training"});
+  CHECK(recorder->starting_with("batch_end") == Texts{"batch_end 0: loss", "batch_end 1: loss"});
+  CHECK(recorder->events.back() == "train_end: loss");
+  CHECK(history->epoch() == std::vector{0});
+}
+
+TEST_CASE("terminate on nan: weights that explode stop it", "[callbacks]") {
+  Trained run(1e30);
+  CHECK(run.fit({callbacks::terminate_on_nan({.print = run.print})}, 5, 2)->epoch().size() == 1);
+  CHECK(run.said.size() == 1);
+}
+
+TEST_CASE("terminate on nan: with raise_error it throws; a finite loss it lets pass", "[callbacks]") {
+  Trained run(1e30);
+  CHECK_THAT(error_of([&] { run.fit({callbacks::terminate_on_nan({.raise_error = true})}, 5, 2); }),
+             ContainsSubstring("[TerminateOnNaN] loss = ") && ContainsSubstring(" at batch "));
+  CHECK(Trained(0.1).fit({callbacks::terminate_on_nan()}, 3)->epoch().size() == 3);
+}
+
+}  // namespace etude
