@@ -24,7 +24,7 @@
 #include "etude/ops/pooling.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
-#include "etude/optimizers/optimizer.hpp"
+#include "etude/optimizers/optimizers.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"
 #include "etude/training/progbar_logger.hpp"

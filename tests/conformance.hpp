@@ -23,6 +23,7 @@ std::string difference_from(const json& expect, Tensor got);
 /// What a case names by class and config.
 LayerPtr make_layer(const json& description);
 OptimizerPtr make_optimizer(const std::string& name, const json& config);
+LearningRateSchedulePtr make_schedule(const std::string& name, const json& config);
 
 // Each runs one case of its family and tells what is wrong; empty: nothing.
 std::string run_loss(const json&);
@@ -31,6 +32,8 @@ std::string run_activation(const json&);
 std::string run_layer(const json&);
 std::string run_layer_shape(const json&);
 std::string run_optimizer(const json&);
+std::string run_optimizer_clip(const json&);
+std::string run_schedule(const json&);
 std::string run_initializer(const json&);
 std::string run_fit(const json&);
 std::string run_train_on_batch(const json&);

@@ -97,12 +97,16 @@ std::string run_fit(const json& test) {
   if (expect.contains("epochs_run") && expect["epochs_run"] != history->epoch().size()) return "another epochs_run";
   if (expect.contains("iterations") && expect["iterations"] != model->optimizer().iterations())
     return std::to_string(model->optimizer().iterations()) + " iterations";
-  const json weights = expect.value("weights", json::array());
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    if (const std::string text = weights[i].is_null() ? "" : compare(expect, weights[i], model->get_weights().at(i));
-        !text.empty())
-      return "weights: " + text;
-  return {};
+  const auto compare_each = [&](const char* what, const std::function<Tensor(std::size_t)>& got) -> std::string {
+    const json wanted_values = expect.value(what, json::array());
+    for (std::size_t i = 0; i < wanted_values.size(); ++i)
+      if (const std::string text = wanted_values[i].is_null() ? "" : compare(expect, wanted_values[i], got(i));
+          !text.empty())
+        return std::string(what) + ": " + text;
+    return {};
+  };
+  const std::string text = compare_each("ema", [&](auto i) { return model->optimizer().slots()[0].at(i).value(); });
+  return text.empty() ? compare_each("weights", [&](auto i) { return model->get_weights().at(i); }) : text;
 }
 
 std::string run_train_on_batch(const json& test) {
