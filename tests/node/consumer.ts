@@ -32,6 +32,11 @@ const model: et.Model = et.sequential([et.layers.flatten(), dense, et.sequential
 const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });
 model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yTrue, yPred) => et.ops.mean(et.ops.subtract(yTrue, yPred)), metrics: ['mae', et.metrics.accuracy()] });
 
+const schedule: et.LearningRateSchedule = et.schedules.cosineDecay({ initialLearningRate: 1e-3, decaySteps: 100 });
+const optimizer: et.Optimizer = et.optimizers.adamw({ learningRate: schedule, weightDecay: 0.01, clipnorm: 1, gradientAccumulationSteps: null });
+optimizer.excludeFromWeightDecay([], ['bias']);
+residual.compile({ optimizer, loss: 'mse' });
+
 const hooks: Hooks = { onTrainBatchEnd: async (step, logs) => console.log(step, logs['loss']) };
 const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks)], validationData: later, shuffle: 'batch' };
 export async function train(): Promise<number> {

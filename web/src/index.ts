@@ -11,7 +11,7 @@ export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedDa
 export { Callback, callbacks, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
-export type { Initializer, Layer, Loss, Metric, MultiHeadAttention, Optimizer, Variable } from './etude.mjs';
+export type { Initializer, Layer, LearningRateSchedule, Loss, Metric, MultiHeadAttention, Optimizer, Variable } from './etude.mjs';
 export {
   Model,
   model,
@@ -33,6 +33,8 @@ export const layers: Family<'layers'> = family('layers');
 export const losses: Family<'losses'> = family('losses');
 export const metrics: Family<'metrics'> = family('metrics');
 export const optimizers: Family<'optimizers'> = family('optimizers');
+/** Learning rates that follow from the step. */
+export const schedules: Family<'schedules'> = family('schedules');
 export const initializers: Family<'initializers'> = family('initializers');
 /** What steps are written in. */
 export const ops: Family<'ops'> = family('ops');
