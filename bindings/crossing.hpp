@@ -166,7 +166,7 @@ template <class T>
 concept Held =
     std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
     std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T> || std::is_base_of_v<Regularizer, T> ||
-    std::is_base_of_v<Callback, T>;
+    std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T>;
 
 template <Held T> struct Crossing<std::shared_ptr<T>> {
   static bool is(const val& value) { return value.instanceof(val::module_property(class_name<T>().c_str())); }

@@ -1,4 +1,4 @@
-/// Layers, losses, metrics, optimizers, initializers: Keras's nouns.
+/// Layers, losses, metrics, optimizers, schedules, initializers: Keras's nouns.
 #include "bind.hpp"
 
 namespace etude::js {
@@ -115,6 +115,17 @@ EMSCRIPTEN_BINDINGS(nouns) {
          [](Optimizer& self, std::vector<Value> gradients, std::vector<Variable> variables) {
            self.apply(gradients, variables);
          }>(optimizer);
+  method<"Optimizer.scale_loss(loss)", [](Optimizer& self, Value loss) { return self.scale_loss(loss); }>(optimizer);
+  method<"Optimizer.exclude_from_weight_decay(variables, names?)",
+         [](Optimizer& self, std::vector<Variable> variables, std::vector<std::string> names) {
+           self.exclude_from_weight_decay(variables, names);
+         }>(optimizer);
+  method<"Optimizer.finalize_variable_values(variables)",
+         [](Optimizer& self, std::vector<Variable> variables) { self.finalize_variable_values(variables); }>(optimizer);
+
+  auto schedule = held<LearningRateSchedule>();
+  method<"LearningRateSchedule.at(step)", [](LearningRateSchedule& self, std::int64_t step) { return self.at(step); }>(
+      schedule);
 
   held<Initializer>();
   held<Regularizer>();
@@ -155,6 +166,21 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"optimizers.sgd(options?)", optimizers::sgd>();
   bind<"optimizers.rmsprop(options?)", optimizers::rmsprop>();
   bind<"optimizers.adam(options?)", optimizers::adam>();
+  bind<"optimizers.adamw(options?)", optimizers::adamw>();
+  bind<"optimizers.adamax(options?)", optimizers::adamax>();
+  bind<"optimizers.nadam(options?)", optimizers::nadam>();
+  bind<"optimizers.adagrad(options?)", optimizers::adagrad>();
+  bind<"optimizers.adadelta(options?)", optimizers::adadelta>();
+  bind<"optimizers.ftrl(options?)", optimizers::ftrl>();
+  bind<"optimizers.lion(options?)", optimizers::lion>();
+  bind<"optimizers.lamb(options?)", optimizers::lamb>();
+
+  bind<"schedules.exponential_decay(options)", schedules::exponential_decay>();
+  bind<"schedules.piecewise_constant_decay(options)", schedules::piecewise_constant_decay>();
+  bind<"schedules.polynomial_decay(options)", schedules::polynomial_decay>();
+  bind<"schedules.inverse_time_decay(options)", schedules::inverse_time_decay>();
+  bind<"schedules.cosine_decay(options)", schedules::cosine_decay>();
+  bind<"schedules.cosine_decay_restarts(options)", schedules::cosine_decay_restarts>();
 
   bind<"regularizers.l1(options?)", regularizers::l1>();
   bind<"regularizers.l2(options?)", regularizers::l2>();

@@ -80,6 +80,16 @@ template <> struct Crossing<Activation> {
   static std::string given() { return "string | " + Crossing<Activation::Function>::given() + " | null"; }
 };
 
+template <> struct Crossing<LearningRate> {
+  static LearningRate from(const val& value, const Where& where) {
+    if (value.isNumber()) return from_js<double>(value, where);
+    if (!Crossing<LearningRateSchedulePtr>::is(value))
+      where.wrong(value, "a number or a LearningRateSchedule", "make one by et.schedules.…");
+    return from_js<LearningRateSchedulePtr>(value, where);
+  }
+  static std::string given() { return "number | LearningRateSchedule"; }
+};
+
 template <> struct Crossing<Pair> {
   static Pair from(const val& value, const Where& where) {
     if (!value.isArray()) return from_js<int>(value, where);
@@ -162,6 +172,10 @@ template <class T> std::string default_of(const T& value) {
   std::ostringstream text;
   if constexpr (std::is_same_v<T, bool>)
     text << (value ? "true" : "false");
+  else if constexpr (std::is_same_v<T, double>)
+    std::isnan(value) ? text : text << value;  // NaN: there is none
+  else if constexpr (std::is_same_v<T, LearningRate>)
+    text << value.number();
   else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
     text << value;
   else if constexpr (std::is_same_v<T, std::string>)

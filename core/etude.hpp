@@ -33,7 +33,7 @@
 #include "etude/ops/pooling.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
-#include "etude/optimizers/optimizer.hpp"
+#include "etude/optimizers/optimizers.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"

@@ -115,7 +115,8 @@ const std::vector<Case> name_cases{
      "[loss] \"msee\" - expected one of: mean_squared_error, mse, binary_crossentropy, categorical_crossentropy, "
      "sparse_categorical_crossentropy - choose one of them, or pass an object."},
     {"optimizer", [](Sequential& m) { m.compile({.optimizer = "adamm", .loss = "mse"}); },
-     "[optimizer] \"adamm\" - expected one of: sgd, rmsprop, adam - choose one of them, or pass an object."},
+     "[optimizer] \"adamm\" - expected one of: sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta, ftrl, "
+     "lion, lamb - choose one of them, or pass an object."},
     {"metric", [](Sequential& m) { m.compile({.loss = "mse", .metrics = {"accurate"}}); },
      "[metric] \"accurate\" - expected one of: accuracy, acc, binary_accuracy,"},
     {"weighted metric", [](Sequential& m) { m.compile({.loss = "mse", .weighted_metrics = {""}}); }, "[metric] \"\""},

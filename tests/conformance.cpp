@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "etude/layers/layers.hpp"
+#include "etude/optimizers/optimizers.hpp"
 #include "support.hpp"
 
 namespace etude::conformance {
@@ -86,6 +87,16 @@ Choice<Initializer> initializer_of(const json& config, const char* key, const ch
   return initializers::constant({.value = given["config"]["value"]});
 }
 
+/// Likewise a regularizer.
+Choice<Regularizer> regularizer_of(const json& config, const char* key) {
+  if (!config.contains(key)) return {};
+  const json& given = config[key];
+  if (given.is_string()) return given.get<std::string>();
+  check(given["class"] == "L1L2", ErrorKind::value, "conformance", "regularizer ", given.dump(),
+        " - expected L1L2 - add it to regularizer_of.");
+  return regularizers::l1_l2({.l1 = given["config"]["l1"], .l2 = given["config"]["l2"]});
+}
+
 LayerPtr make_lstm(const json& config) {
   return layers::lstm({.units = config["units"],
                        .use_bias = config.value("use_bias", true),
@@ -108,7 +119,10 @@ LayerPtr make_layer(const json& description) {
                           .activation = text("activation", ""),
                           .use_bias = config.value("use_bias", true),
                           .kernel_initializer = text("kernel_initializer", "glorot_uniform"),
-                          .bias_initializer = text("bias_initializer", "zeros")});
+                          .bias_initializer = text("bias_initializer", "zeros"),
+                          .kernel_regularizer = regularizer_of(config, "kernel_regularizer"),
+                          .name = text("name", "")});
+  if (name == "BatchNormalization") return layers::batch_normalization({.epsilon = config.value("epsilon", 1e-3)});
   if (name == "Conv2D")
     return layers::conv2d({.filters = config["filters"],
                            .kernel_size = pair_of(config["kernel_size"]),
@@ -145,26 +159,37 @@ LayerPtr make_layer(const json& description) {
   fail(ErrorKind::value, "conformance", "layer ", name, " - expected one that make_layer knows - add it there.");
 }
 
+namespace {
+
+LearningRate learning_rate_of(const json& value) {
+  return value.is_number() ? LearningRate(value.get<double>()) : make_schedule(value["class"], value["config"]);
+}
+
+/// Sets those options that a config names.
+auto options_of(const json& config) {
+  return [&config]<class Field>(const char* name, Field& field) {
+    if (!config.contains(name)) return;
+    const json& value = config[name];
+    if constexpr (std::is_same_v<Field, LearningRate>)
+      field = learning_rate_of(value);
+    else if constexpr (requires {
+                         typename Field::value_type;
+                         field.has_value();
+                       })
+      field = value.get<typename Field::value_type>();
+    else
+      field = value.get<Field>();
+  };
+}
+
+}  // namespace
+
 OptimizerPtr make_optimizer(const std::string& name, const json& config) {
-  const auto number = [&](const char* key, double fallback) { return config.value(key, fallback); };
-  if (name == "SGD")
-    return optimizers::sgd({.learning_rate = number("learning_rate", 0.01),
-                            .momentum = number("momentum", 0),
-                            .nesterov = config.value("nesterov", false)});
-  if (name == "RMSprop")
-    return optimizers::rmsprop({.learning_rate = number("learning_rate", 0.001),
-                                .rho = number("rho", 0.9),
-                                .momentum = number("momentum", 0),
-                                .epsilon = number("epsilon", 1e-7),
-                                .centered = config.value("centered", false)});
-  if (name == "Adam")
-    return optimizers::adam({.learning_rate = number("learning_rate", 0.001),
-                             .beta_1 = number("beta_1", 0.9),
-                             .beta_2 = number("beta_2", 0.999),
-                             .epsilon = number("epsilon", 1e-7),
-                             .amsgrad = config.value("amsgrad", false)});
-  fail(ErrorKind::value, "conformance", "optimizer ", name,
-       " - expected one that make_optimizer knows - add it there.");
+  return optimizers::make(name, options_of(config));
+}
+
+LearningRateSchedulePtr make_schedule(const std::string& name, const json& config) {
+  return schedules::make(name, options_of(config));
 }
 
 }  // namespace etude::conformance

@@ -29,6 +29,7 @@ std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink 
 
 /// Empty if both are the same; else what is not.
 std::string expect_equal(const char* what, const json& got, const json& want);
+LearningRateSchedulePtr make_schedule(const std::string& name, const json& config);
 
 // Each runs one case of its family and tells what is wrong; empty: nothing.
 std::string run_loss(const json&);
@@ -37,6 +38,8 @@ std::string run_activation(const json&);
 std::string run_layer(const json&);
 std::string run_layer_shape(const json&);
 std::string run_optimizer(const json&);
+std::string run_optimizer_clip(const json&);
+std::string run_schedule(const json&);
 std::string run_initializer(const json&);
 std::string run_fit(const json&);
 std::string run_train_on_batch(const json&);

@@ -3,7 +3,7 @@
 #include "etude/ops/elementwise.hpp"
 #include "support.hpp"
 
-// The families of one noun each: losses, metrics, activations, layers, optimizers, initializers.
+// The families of one noun each: losses, metrics, activations, layers, optimizers, schedules, initializers.
 namespace etude::conformance {
 namespace {
 
@@ -183,11 +183,39 @@ std::string run_layer_shape(const json& test) {
   return expect["num_losses"] == 0 ? "" : "losses of its own";
 }
 
-std::string run_optimizer(const json& test) {
-  const OptimizerPtr optimizer = make_optimizer(test["target"], test["config"]);
+namespace {
+
+/// The variables of a case, under names of which only those that it gives matter.
+std::vector<Variable> variables_of(const json& given) {
   std::vector<Variable> variables;
-  for (const json& variable : test["inputs"]["variables"])
-    variables.emplace_back("variable_" + std::to_string(variables.size()), tensor_of(variable["value"]));
+  for (const json& variable : given) {
+    const json& name = variable["name"];
+    variables.emplace_back(name.is_null() ? "variable_" + std::to_string(variables.size()) : name.get<std::string>(),
+                           tensor_of(variable["value"]));
+  }
+  return variables;
+}
+
+/// What a checkpoint looks at: a variable, its average, which is the first kind of slot, or a counter.
+Tensor looked_at(const json& checkpoint, const Optimizer& optimizer, const std::vector<Variable>& variables) {
+  if (checkpoint.contains("variable")) return variables[checkpoint["variable"].get<std::size_t>()].value();
+  if (checkpoint.contains("ema")) return optimizer.slots()[0][checkpoint["ema"].get<std::size_t>()].value();
+  check(checkpoint["counter"] == "iterations", ErrorKind::value, "conformance", checkpoint.dump(),
+        " - expected a checkpoint that looked_at knows - add it there.");
+  return testing::tensor_of({}, DType::float64, {static_cast<double>(optimizer.iterations())});
+}
+
+}  // namespace
+
+std::string run_optimizer(const json& test) {
+  const json& config = test["config"];
+  const OptimizerPtr optimizer = make_optimizer(test["target"], config);
+  const std::vector<Variable> variables = variables_of(test["inputs"]["variables"]);
+  std::vector<Variable> excluded;
+  for (const json& index : config.value("exclude_from_weight_decay_vars", json::array()))
+    excluded.push_back(variables[index.get<std::size_t>()]);
+  optimizer->exclude_from_weight_decay(
+      excluded, config.value("exclude_from_weight_decay_names", json::array()).get<std::vector<std::string>>());
   int done = 0;
   for (const json& gradients : test["inputs"]["grads_per_step"]) {
     std::vector<Tensor> given;
@@ -202,16 +230,35 @@ std::string run_optimizer(const json& test) {
     });
     step.run(given);
     ++done;
-    for (const json& expect : test["expect"]["checkpoints"]) {
-      if (expect["after_steps"] != done) continue;
-      const Tensor got = expect.contains("variable")
-                             ? variables[expect["variable"].get<std::size_t>()].value()
-                             : testing::tensor_of({}, DType::float64, {static_cast<double>(optimizer->iterations())});
-      if (const std::string text = difference_from(expect, got); !text.empty())
-        return "after step " + std::to_string(done) + ": " + text;
-    }
+    for (const json& expect : test["expect"]["checkpoints"])
+      if (expect["after_steps"] == done)
+        if (const std::string text = difference_from(expect, looked_at(expect, *optimizer, variables)); !text.empty())
+          return "after step " + std::to_string(done) + ": " + text;
   }
   return {};
+}
+
+std::string run_optimizer_clip(const json& test) {
+  const OptimizerPtr optimizer = make_optimizer(test["target"], test["config"]);
+  std::vector<Tensor> gradients;
+  for (const json& gradient : test["inputs"]["grads"]) gradients.push_back(tensor_of(gradient));
+  json expect = test["expect"];
+  const std::size_t which = expect["index"][0];
+  expect.erase("index");
+  return difference_from(expect, compute(gradients, [&](std::span<const Value> given) {
+                           return optimizer->clip_gradients({given.begin(), given.end()})[which];
+                         }));
+}
+
+/// Traced, and on the host.
+std::string run_schedule(const json& test) {
+  const LearningRateSchedulePtr schedule = make_schedule(test["target"], test["config"]);
+  const double step = test["inputs"]["step"];
+  const Tensor traced = compute({tensor_of(step)}, [&](std::span<const Value> given) { return (*schedule)(given[0]); });
+  const std::string text = difference_from(test["expect"], traced);
+  if (!text.empty()) return text;
+  return difference_from(test["expect"],
+                         testing::tensor_of({}, DType::float64, {schedule->at(static_cast<std::int64_t>(step))}));
 }
 
 std::string run_initializer(const json& test) {

@@ -21,6 +21,8 @@ const std::map<std::string, std::string (*)(const json&)> families{
     {"layer", run_layer},
     {"layer_shape", run_layer_shape},
     {"optimizer", run_optimizer},
+    {"optimizer_clip", run_optimizer_clip},
+    {"schedule", run_schedule},
     {"initializer", run_initializer},
     {"fit", run_fit},
     {"train_on_batch", run_train_on_batch},
@@ -30,12 +32,13 @@ const std::map<std::string, std::string (*)(const json&)> families{
     {"data", run_data},
 };
 
-const std::vector<const char*> files{"losses",       "metrics",      "optimizers", "activations", "layers",
-                                     "layer_shapes", "initializers", "training",   "callbacks",   "data"};
+const std::vector<const char*> files{"losses",       "metrics",      "optimizers", "schedules", "activations", "layers",
+                                     "layer_shapes", "initializers", "training",   "callbacks", "data"};
 
 /// Features that no catalogue tells of.
-const std::set<std::string> features{"amsgrad", "callback/EarlyStopping", "progress_bar/stateless_metrics",
-                                     "steps_per_epoch"};
+const std::set<std::string> features{
+    "amsgrad", "callback/EarlyStopping", "class_weight", "clipping", "ema", "functional", "loss_weights",
+    "progress_bar/stateless_metrics", "regularizers", "schedules", "steps_per_epoch", "weight_decay"};
 
 template <class Find> bool found(Find&& find) { return testing::error_of(find) == "no error"; }
 
@@ -46,6 +49,7 @@ bool exists(const std::string& need) {
   if (kind == "activation") return found([&] { activations::get(name); });
   if (kind == "initializer") return found([&] { initializers::get(name); });
   if (kind == "loss") return found([&] { losses::get(name); });
+  if (kind == "optimizer") return found([&] { optimizers::get(name); });
   if (kind == "metric") return found([&] { metrics::check_name(name); });
   return features.contains(need);
 }

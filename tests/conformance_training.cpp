@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "conformance.hpp"
 #include "support.hpp"
@@ -10,19 +11,67 @@ namespace {
 
 using samples::Recorder;
 
-std::unique_ptr<Sequential> make_model(const json& config) {
-  std::vector<LayerPtr> layers;
-  for (const json& layer : config["layers"]) layers.push_back(make_layer(layer));
-  auto model = std::make_unique<Sequential>(std::move(layers));
+/// Layers one after the other, or a graph of named ones.
+std::unique_ptr<Model> make_layers(const json& config) {
+  if (!config.contains("graph")) {
+    std::vector<LayerPtr> layers;
+    for (const json& layer : config["layers"]) layers.push_back(make_layer(layer));
+    return std::make_unique<Sequential>(std::move(layers));
+  }
+  std::map<std::string, SymbolicTensor> tensors;
+  const auto named = [&](const json& names) {
+    std::vector<SymbolicTensor> result;
+    for (const json& name : names) result.push_back(tensors.at(name.get<std::string>()));
+    return result;
+  };
+  std::vector<SymbolicTensor> inputs;
+  for (const json& input : config["inputs"]) {
+    const std::vector<std::int64_t> shape = input["shape"];
+    inputs.push_back(layers::input({.shape = Shape(shape), .name = input["name"]}));
+    tensors.emplace(input["name"], inputs.back());
+  }
+  for (json node : config["graph"]) {
+    node["layer"]["config"]["name"] = node["name"];
+    tensors.emplace(node["name"], make_layer(node["layer"])->apply(named(node["from"])));
+  }
+  return std::make_unique<Functional>(inputs, named(config["outputs"]));
+}
+
+/// What is given for all outputs, for each, or by name.
+template <class T, class Read> PerOutput<T> per_output(const json& given, Read read) {
+  if (given.is_object()) {
+    std::map<std::string, T> named;
+    for (const auto& [name, each] : given.items()) named.emplace(name, read(each));
+    return named;
+  }
+  if (!given.is_array()) return PerOutput<T>(read(given));
+  std::vector<T> list;
+  for (const json& each : given) list.push_back(read(each));
+  return list;
+}
+
+std::unique_ptr<Model> make_model(const json& config) {
+  auto model = make_layers(config);
   const json& compile = config["compile"];
+  const auto loss = [](const json& name) { return Choice<Loss>(name.get<std::string>()); };
   CompileOptions options{.optimizer = make_optimizer(compile["optimizer"]["class"], compile["optimizer"]["config"]),
-                         .loss = compile["loss"].get<std::string>(),
+                         .loss = per_output<Choice<Loss>>(compile["loss"], loss),
                          .fuse_logits = compile.value("fuse_logits", true)};
+  if (compile.contains("loss_weights"))
+    options.loss_weights = per_output<double>(compile["loss_weights"], [](const json& w) { return w.get<double>(); });
   MetricList metrics;
   for (const json& metric : compile.value("metrics", json::array())) metrics.emplace_back(metric.get<std::string>());
   options.metrics = metrics;
   model->compile(options);
   return model;
+}
+
+/// One array, or several.
+std::vector<Tensor> tensors_of(const json& given, std::size_t count) {
+  if (count == 1) return {tensor_of(given)};
+  std::vector<Tensor> result;
+  for (const json& each : given) result.push_back(tensor_of(each));
+  return result;
 }
 
 /// The same, with the tolerance that the whole case has.
@@ -89,7 +138,10 @@ std::string run_fit(const json& test) {
           " - expected a callback that run_fit knows - add it there.");
     options.callbacks.push_back(make_early_stopping(callback["config"]));
   }
-  const auto history = model->fit(tensor_of(inputs["x"]), tensor_of(inputs["y"]), options);
+  for (const auto& [label, weight] : given.value("class_weight", json::object()).items())
+    options.class_weight[std::stoi(label)] = weight;
+  const json outputs = test["config"].value("outputs", json::array({"y"}));
+  const auto history = model->fit(Batch{{tensor_of(inputs["x"])}, tensors_of(inputs["y"], outputs.size()), {}}, options);
 
   const json wanted = expect.value("history", json::object());
   for (const auto& [name, values] : wanted.items())
@@ -99,12 +151,16 @@ std::string run_fit(const json& test) {
   if (expect.contains("epochs_run") && expect["epochs_run"] != history->epoch().size()) return "another epochs_run";
   if (expect.contains("iterations") && expect["iterations"] != model->optimizer().iterations())
     return std::to_string(model->optimizer().iterations()) + " iterations";
-  const json weights = expect.value("weights", json::array());
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    if (const std::string text = weights[i].is_null() ? "" : compare(expect, weights[i], model->get_weights().at(i));
-        !text.empty())
-      return "weights: " + text;
-  return {};
+  const auto compare_each = [&](const char* what, const std::function<Tensor(std::size_t)>& got) -> std::string {
+    const json wanted_values = expect.value(what, json::array());
+    for (std::size_t i = 0; i < wanted_values.size(); ++i)
+      if (const std::string text = wanted_values[i].is_null() ? "" : compare(expect, wanted_values[i], got(i));
+          !text.empty())
+        return std::string(what) + ": " + text;
+    return {};
+  };
+  const std::string text = compare_each("ema", [&](auto i) { return model->optimizer().slots()[0].at(i).value(); });
+  return text.empty() ? compare_each("weights", [&](auto i) { return model->get_weights().at(i); }) : text;
 }
 
 std::string run_train_on_batch(const json& test) {

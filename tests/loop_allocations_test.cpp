@@ -120,7 +120,12 @@ TEST_CASE("evaluate allocates nothing in a step, and predict nothing but its res
 TEST_CASE("a compiled step allocates nothing: train, test and predict, under each optimizer", "[allocations]") {
   const auto optimizer = GENERATE(values<OptimizerPtr>(
       {optimizers::sgd(), optimizers::sgd({.momentum = 0.9, .nesterov = true}),
-       optimizers::rmsprop({.momentum = 0.9, .centered = true}), optimizers::adam({.amsgrad = true})}));
+       optimizers::rmsprop({.momentum = 0.9, .centered = true}), optimizers::adam({.amsgrad = true}),
+       optimizers::adamw({.learning_rate = schedules::cosine_decay({.initial_learning_rate = 0.1, .decay_steps = 9}),
+                          .global_clipnorm = 1,
+                          .use_ema = true,
+                          .ema_overwrite_frequency = 2,
+                          .gradient_accumulation_steps = 2})}));
   Sequential model(two_dense());
   model.compile(compile_options(optimizer));
   model.fit(x, y, {.epochs = 1, .verbose = 0});

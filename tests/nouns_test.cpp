@@ -6,7 +6,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Losses, metrics, optimizers, layers and initializers: what the cases of other libraries do not cover.
+// Losses, metrics, layers and initializers: what the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -271,59 +271,6 @@ TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics
   CHECK(logs["mse"] == 5);
   CHECK(logs["mse_1"] == 3);
   CHECK(logs["loss"] == 6);
-}
-
-TEST_CASE("optimizers: a learning rate set between steps counts from the next one, without a trace", "[optimizers]") {
-  const auto make = GENERATE(
-      +[] { return optimizers::sgd({.momentum = 0.5}); }, +[] { return optimizers::rmsprop(); },
-      +[] { return optimizers::adam(); });
-  const Tensor x = waves({8, 3}), y = signs_of(x);
-  const auto change = [&](double rate, bool from_the_start) {
-    const OptimizerPtr optimizer = make();
-    if (from_the_start) optimizer->set_learning_rate(rate);
-    Sequential model(two_dense());
-    model.compile({.optimizer = optimizer, .loss = "mse"});
-    model.build({-1, 3});
-    const auto before = weights_of(model);
-    if (!from_the_start) optimizer->set_learning_rate(rate);
-    model.train_on_batch(x, y);
-    auto after = weights_of(model);
-    for (std::size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
-    optimizer->set_learning_rate(0.25);
-    CHECK(optimizer->learning_rate() == 0.25);
-    model.train_on_batch(x, y);
-    CHECK(model.make_train_function()->traces() == 1);
-    return after;
-  };
-  const auto small = change(0.001, false), large = change(0.01, false);
-  CHECK(change(0.01, true) == large);
-  for (std::size_t i = 0; i < small.size(); ++i) CHECK_THAT(large[i], WithinAbs(10 * small[i], 1e-6));
-}
-
-TEST_CASE("optimizers: what they keep is listed kind by kind, after iterations and learning rate (O-21)",
-          "[optimizers]") {
-  const OptimizerPtr adam = optimizers::adam({.amsgrad = true});
-  adam->build({Variable("a", Tensor({2})), Variable("b", Tensor({3}))});
-  adam->build({Variable("c", Tensor({4}))});
-  Texts names;
-  for (const Variable& variable : adam->variables()) names.push_back(variable.name());
-  CHECK(names == Texts{"adam/iterations", "adam/learning_rate", "adam/a_momentum", "adam/b_momentum", "adam/c_momentum",
-                       "adam/a_velocity", "adam/b_velocity", "adam/c_velocity", "adam/a_velocity_hat",
-                       "adam/b_velocity_hat", "adam/c_velocity_hat"});
-}
-
-TEST_CASE("optimizers: Adam's first step is the learning rate, to float32's last digits (O-3)", "[optimizers]") {
-  // Whatever the gradient: alpha m / sqrt(v) is lr g / |g|, where 1 - beta^t cancels.
-  const OptimizerPtr adam = optimizers::adam({.learning_rate = 0.5, .epsilon = 0});
-  const Variable variable("v", Tensor({2}));
-  const Tensor gradient = Tensor::from<float>({2}, {3, -0.01F});
-  Compiled step(std::span(&gradient, 1), [&](Graph&, std::span<const Value> g) {
-    adam->apply({g[0]}, {variable});
-    return Compiled::Outcome{};
-  });
-  step.run({gradient});
-  CHECK_THAT(variable.value().at(0), WithinAbs(-0.5, 2e-7));
-  CHECK_THAT(variable.value().at(1), WithinAbs(0.5, 2e-7));
 }
 
 TEST_CASE("initializers: random ones have the spread that fan-in and fan-out ask for (A-4)", "[initializers]") {

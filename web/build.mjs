@@ -45,7 +45,7 @@ const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const { default: createEtude } = await import(pathToFileURL(resolve('wasm/etude.mjs')).href);
 const options = (await createEtude({ wasmBinary: readFileSync('wasm/etude.wasm') })).optionTypes();
 const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
-const classes = ['Initializer', 'Layer', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
+const classes = ['Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
 writeFileSync(
   'wasm/options.d.mts',
   imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,

@@ -2,210 +2,316 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
+#include <utility>
 
-#include "etude/base/catalogue.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/reduction.hpp"
 
 namespace etude {
 namespace {
 
-double checked_rate(const std::string& name, double rate) {
-  check(std::isfinite(rate) && rate >= 0, ErrorKind::value, name, "learning_rate = ", rate,
-        " - expected a finite number of 0 or more - set the learning rate.");
-  return rate;
+/// count / by, rounded down, of int32.
+Value floor_divide(Value count, std::int64_t by) {
+  const auto quotient = [&](Value of) {
+    return ops::cast(ops::floor(ops::cast(of, DType::float32) / static_cast<double>(by)), DType::int32);
+  };
+  // float32 has too few digits for a large count: what the first quotient leaves is divided again.
+  const Value most = quotient(count);
+  return most + quotient(count - most * static_cast<double>(by));
 }
 
-/// A momentum, or how much of an average is kept from step to step.
-void check_share(const std::string& name, const char* what, double share) {
-  check(share >= 0 && share <= 1, ErrorKind::value, name, what, " = ", share, " - expected a number from 0 to 1 - set ",
-        what, '.');
+Value is_multiple(Value count, std::int64_t of) {
+  return ops::equal(count, floor_divide(count, of) * static_cast<double>(of));
 }
 
-void check_epsilon(const std::string& name, double epsilon) {
-  check(std::isfinite(epsilon) && epsilon >= 0, ErrorKind::value, name, "epsilon = ", epsilon,
-        " - expected a finite number of 0 or more - set epsilon.");
+Value squared_norm(Value gradient) { return ops::sum(ops::square(gradient)); }
+
+/// What a gradient of that norm is multiplied by, so that it is no longer than `longest`.
+Value shortening(Value norm, double longest) { return longest / ops::maximum(norm, ops::scalar(longest, norm)); }
+
+std::regex regex_of(const std::string& optimizer, const std::string& text) {
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error& error) {
+    fail(ErrorKind::value, optimizer, "exclude_from_weight_decay of \"", text, "\": ", error.what(),
+         " - expected a regular expression - check its brackets and backslashes.");
+  }
 }
 
 }  // namespace
 
-Optimizer::Optimizer(std::string name, double learning_rate)
-    : name_(std::move(name)),
-      learning_rate_(name_ + "/learning_rate", Tensor({}, floatx()), false),
-      iterations_(name_ + "/iterations", Tensor({}, DType::int32), false) {
-  set_learning_rate(learning_rate);
+Optimizer::Optimizer(OptimizerOptions options)
+    : options_(std::move(options)), iterations_(name() + "/iterations", Tensor({}, DType::int32), false) {
+  check_options();
+  if (options_.learning_rate.schedule()) return;
+  learning_rate_ = Variable(name() + "/learning_rate", Tensor({}, floatx()), false);
+  set_learning_rate(options_.learning_rate.number());
 }
 
-void Optimizer::set_learning_rate(double rate) { learning_rate_.fill(checked_rate(name_, rate)); }
+void Optimizer::check_share(const char* what, double number) const {
+  check(number >= 0 && number <= 1, ErrorKind::value, name(), what, " = ", number,
+        " - expected a number from 0 to 1 - set ", what, '.');
+}
+
+void Optimizer::check_not_negative(const char* what, double number) const {
+  check(std::isfinite(number) && number >= 0, ErrorKind::value, name(), what, " = ", number,
+        " - expected a finite number of 0 or more - set ", what, '.');
+}
+
+void Optimizer::check_options() const {
+  const auto above_zero = [&](const char* what, const std::optional<double>& number) {
+    check(!number || (std::isfinite(*number) && *number > 0), ErrorKind::value, name(), what, " = ", number.value_or(0),
+          " - expected a finite number above 0 - set ", what, ", or leave it out.");
+  };
+  const auto at_least = [&](const char* what, const std::optional<std::int64_t>& number, std::int64_t least) {
+    check(!number || *number >= least, ErrorKind::value, name(), what, " = ", number.value_or(0), " - expected ", least,
+          " or more - set ", what, ", or leave it out.");
+  };
+  if (options_.weight_decay) check_not_negative("weight_decay", *options_.weight_decay);
+  above_zero("clipnorm", options_.clipnorm);
+  above_zero("clipvalue", options_.clipvalue);
+  above_zero("global_clipnorm", options_.global_clipnorm);
+  above_zero("loss_scale_factor", options_.loss_scale_factor);
+  const int clips =
+      options_.clipnorm.has_value() + options_.clipvalue.has_value() + options_.global_clipnorm.has_value();
+  check(clips <= 1, ErrorKind::value, name(), clips,
+        " ways of clipping - expected one: only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set - "
+        "leave the others out.");
+  check_share("ema_momentum", options_.ema_momentum);
+  at_least("ema_overwrite_frequency", options_.ema_overwrite_frequency, 1);
+  at_least("gradient_accumulation_steps", options_.gradient_accumulation_steps, 2);
+}
+
+double Optimizer::learning_rate() const {
+  const auto& schedule = options_.learning_rate.schedule();
+  if (!schedule) return learning_rate_.value().item();
+  return schedule->at(static_cast<std::int64_t>(iterations_.value().item()));
+}
+
+void Optimizer::set_learning_rate(double rate) {
+  check(
+      !options_.learning_rate.schedule(), ErrorKind::state, name(), "learning_rate = ", rate,
+      " where a LearningRateSchedule sets it - expected an optimizer made with a number - make it with one, or change "
+      "the schedule.");
+  check(std::isfinite(rate) && rate >= 0, ErrorKind::value, name(), "learning_rate = ", rate,
+        " - expected a finite number of 0 or more - set the learning rate.");
+  learning_rate_.fill(rate);
+}
+
+std::int64_t Optimizer::iterations() const {
+  const auto calls = static_cast<std::int64_t>(iterations_.value().item());
+  return calls / options_.gradient_accumulation_steps.value_or(1);
+}
+
+// ---- Slots ----
+
+Variable Optimizer::make_slot(const Variable& variable, const std::string& kind) const {
+  return {name() + '/' + variable.name() + '_' + kind, Tensor(variable.shape(), variable.dtype()), false};
+}
 
 void Optimizer::build(const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
     const bool known = std::ranges::any_of(slots_, [&](const Slots& slots) { return slots.variable == variable; });
     if (known) continue;
-    Slots slots{variable, {}};
-    for (const std::string& name : slot_names())
-      slots.slots.emplace_back(name_ + '/' + variable.name() + '_' + name, Tensor(variable.shape(), variable.dtype()),
-                               false);
+    Slots slots{variable, {}, {}, {}};
+    if (options_.use_ema) {
+      slots.average = make_slot(variable, "average");
+      slots.average.assign(variable.value());
+    }
+    if (options_.gradient_accumulation_steps) slots.accumulator = make_slot(variable, "gradient_accumulator");
+    for (const auto& [kind, initial] : slot_kinds()) {
+      slots.own.push_back(make_slot(variable, kind));
+      if (initial != 0) slots.own.back().fill(initial);
+    }
     slots_.push_back(std::move(slots));
   }
 }
 
-void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
-  check(gradients.size() == variables.size(), ErrorKind::value, name_, gradients.size(), " gradients for ",
-        variables.size(),
-        " variables - expected one for each - pass gradients(loss, variables) and the same variables.");
-  check(std::ranges::any_of(gradients, [](const Value& g) { return static_cast<bool>(g); }), ErrorKind::value, name_,
-        "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
-        "layers are trainable and that the loss uses y_pred.");
-  build(variables);
-  Graph& graph = Graph::current();
-  for (std::size_t i = 0; i < variables.size(); ++i)
-    if (gradients[i])
-      update_step(gradients[i], variables[i], ops::cast(graph.read(learning_rate_), variables[i].dtype()));
-  graph.assign(iterations_, graph.read(iterations_) + 1);
-}
-
-const Variable& Optimizer::slot(std::size_t kind, const Variable& variable) const {
+const Optimizer::Slots& Optimizer::slots_of(const Variable& variable) const {
   const auto found = std::ranges::find_if(slots_, [&](const Slots& slots) { return slots.variable == variable; });
-  check(found != slots_.end(), ErrorKind::state, name_, "no slots for \"", variable.name(),
+  check(found != slots_.end(), ErrorKind::state, name(), "no slots for \"", variable.name(),
         "\" - expected a variable that it was built for - call build() first.");
-  return found->slots[kind];
+  return *found;
 }
-
-Value Optimizer::step_number(DType dtype) const { return ops::cast(Graph::current().read(iterations_) + 1, dtype); }
 
 std::vector<std::vector<Variable>> Optimizer::slots() const {
-  std::vector<std::vector<Variable>> kinds(slot_names().size());
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind)
-    for (const Slots& slots : slots_) kinds[kind].push_back(slots.slots[kind]);
+  std::vector<std::vector<Variable>> kinds;
+  const auto add = [&](const auto& of) {
+    kinds.emplace_back();
+    for (const Slots& slots : slots_) kinds.back().push_back(of(slots));
+  };
+  if (options_.use_ema) add([](const Slots& slots) { return slots.average; });
+  if (options_.gradient_accumulation_steps) add([](const Slots& slots) { return slots.accumulator; });
+  for (std::size_t kind = 0; kind < slot_kinds().size(); ++kind)
+    add([&](const Slots& slots) { return slots.own[kind]; });
   return kinds;
 }
 
 std::vector<Variable> Optimizer::variables() const {
-  std::vector<Variable> result{iterations_, learning_rate_};
+  std::vector<Variable> result{iterations_};
+  if (learning_rate_) result.push_back(learning_rate_);
   for (const auto& kind : slots()) result.insert(result.end(), kind.begin(), kind.end());
+  for (const Variable& variable : common_variables()) result.push_back(variable);
   return result;
 }
 
-namespace optimizers {
-namespace {
+// ---- A step ----
 
-class SGD : public Optimizer {
- public:
-  explicit SGD(const SGDOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check_share(options.name, "momentum", options.momentum);
-  }
-
-  void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
-    Graph& graph = Graph::current();
-    const Value step = learning_rate * gradient;
-    if (options_.momentum == 0) return graph.assign(variable, graph.read(variable) - step);
-    const Variable& momentum = slot(0, variable);
-    const Value velocity = graph.read(momentum) * options_.momentum - step;
-    graph.assign(momentum, velocity);
-    graph.assign(variable, graph.read(variable) + (options_.nesterov ? velocity * options_.momentum - step : velocity));
-  }
-
- private:
-  std::vector<std::string> slot_names() const override {
-    return options_.momentum == 0 ? std::vector<std::string>{} : std::vector<std::string>{"momentum"};
-  }
-  SGDOptions options_;
-};
-
-class RMSprop : public Optimizer {
- public:
-  explicit RMSprop(const RMSpropOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check_share(options.name, "rho", options.rho);
-    check_share(options.name, "momentum", options.momentum);
-    check_epsilon(options.name, options.epsilon);
-  }
-
-  void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
-    Graph& graph = Graph::current();
-    const double rho = options_.rho;
-    const Variable& mean_square = slot(0, variable);
-    const Value velocity = graph.read(mean_square) * rho + ops::square(gradient) * (1 - rho);
-    graph.assign(mean_square, velocity);
-    Value denominator = velocity + options_.epsilon;
-    if (options_.centered) {
-      const Variable& mean = slot(options_.momentum > 0 ? 2 : 1, variable);
-      const Value average = graph.read(mean) * rho + gradient * (1 - rho);
-      graph.assign(mean, average);
-      denominator = denominator - ops::square(average);
-    }
-    Value increment = learning_rate * gradient / ops::sqrt(denominator);
-    if (options_.momentum > 0) {
-      const Variable& momentum = slot(1, variable);
-      increment = graph.read(momentum) * options_.momentum + increment;
-      graph.assign(momentum, increment);
-    }
-    graph.assign(variable, graph.read(variable) - increment);
-  }
-
- private:
-  std::vector<std::string> slot_names() const override {
-    std::vector<std::string> names{"velocity"};
-    if (options_.momentum > 0) names.push_back("momentum");
-    if (options_.centered) names.push_back("average_gradient");
-    return names;
-  }
-  RMSpropOptions options_;
-};
-
-class Adam : public Optimizer {
- public:
-  explicit Adam(const AdamOptions& options) : Optimizer(options.name, options.learning_rate), options_(options) {
-    check_share(options.name, "beta_1", options.beta_1);
-    check_share(options.name, "beta_2", options.beta_2);
-    check_epsilon(options.name, options.epsilon);
-  }
-
-  void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
-    Graph& graph = Graph::current();
-    const auto& [rate, beta_1, beta_2, epsilon, amsgrad, name] = options_;
-    const Value t = step_number(variable.dtype());
-    // 1 - beta^t as 2u / (1 + u) with u = tanh(-t ln(beta) / 2): in float32 the subtraction would lose five digits.
-    const auto one_minus_power = [&](double beta) {
-      const Value u = ops::tanh(t * (-std::log(beta) / 2));
-      return 2 * u / (1 + u);
-    };
-    const Value alpha = learning_rate * ops::sqrt(one_minus_power(beta_2)) / one_minus_power(beta_1);
-    const Variable &momentum = slot(0, variable), &velocity = slot(1, variable);
-    const Value m = graph.read(momentum) * beta_1 + gradient * (1 - beta_1);
-    Value v = graph.read(velocity) * beta_2 + ops::square(gradient) * (1 - beta_2);
-    graph.assign(momentum, m);
-    graph.assign(velocity, v);
-    if (amsgrad) {
-      const Variable& largest = slot(2, variable);
-      v = ops::maximum(graph.read(largest), v);
-      graph.assign(largest, v);
-    }
-    graph.assign(variable, graph.read(variable) - alpha * m / (ops::sqrt(v) + epsilon));
-  }
-
- private:
-  std::vector<std::string> slot_names() const override {
-    std::vector<std::string> names{"momentum", "velocity"};
-    if (options_.amsgrad) names.push_back("velocity_hat");
-    return names;
-  }
-  AdamOptions options_;
-};
-
-}  // namespace
-
-OptimizerPtr sgd(SGDOptions options) { return std::make_shared<SGD>(options); }
-OptimizerPtr rmsprop(RMSpropOptions options) { return std::make_shared<RMSprop>(options); }
-OptimizerPtr adam(AdamOptions options) { return std::make_shared<Adam>(options); }
-
-OptimizerPtr get(const Choice<Optimizer>& choice) {
-  static const Catalogue<OptimizerPtr (*)()> catalogue("optimizer", {
-                                                                        {"sgd", [] { return sgd(); }},
-                                                                        {"rmsprop", [] { return rmsprop(); }},
-                                                                        {"adam", [] { return adam(); }},
-                                                                    });
-  return choice.object() ? choice.object() : catalogue.find(choice.name())();
+Value Optimizer::traced_learning_rate() const {
+  Graph& graph = Graph::current();
+  const auto& schedule = options_.learning_rate.schedule();
+  return schedule ? (*schedule)(ops::cast(graph.read(iterations_), floatx())) : graph.read(learning_rate_);
 }
 
-}  // namespace optimizers
+Value Optimizer::traced_iterations() const {
+  const Value calls = Graph::current().read(iterations_);
+  return options_.gradient_accumulation_steps ? floor_divide(calls, *options_.gradient_accumulation_steps) : calls;
+}
+
+Value Optimizer::step_number(DType dtype) const { return ops::cast(traced_iterations() + 1, dtype); }
+
+Value Optimizer::scale_loss(Value loss) {
+  if (!options_.loss_scale_factor) return loss;
+  loss_is_scaled_ = true;
+  return loss * *options_.loss_scale_factor;
+}
+
+void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
+  check(gradients.size() == variables.size(), ErrorKind::value, name(), gradients.size(), " gradients for ",
+        variables.size(),
+        " variables - expected one for each - pass gradients(loss, variables) and the same variables.");
+  check(std::ranges::any_of(gradients, [](const Value& g) { return static_cast<bool>(g); }), ErrorKind::value, name(),
+        "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
+        "layers are trainable and that the loss uses y_pred.");
+  const auto& scale = options_.loss_scale_factor;
+  // Divided all the same, they would train at a fraction of the learning rate, and nobody would be told.
+  check(!scale || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),
+        "loss_scale_factor = ", scale.value_or(1),
+        " but a loss that was not scaled - expected gradients of optimizer.scale_loss(loss) - call it in train_step.");
+  build(variables);
+  std::vector<Value> given;
+  std::vector<Variable> updated;
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    if (gradients[i]) {
+      given.push_back(scale ? gradients[i] / *scale : gradients[i]);
+      updated.push_back(variables[i]);
+    }
+  if (options_.gradient_accumulation_steps)
+    accumulate(given, updated);
+  else
+    update(std::move(given), updated);
+  if (options_.use_ema) average(variables);
+  Graph& graph = Graph::current();
+  graph.assign(iterations_, graph.read(iterations_) + 1);
+}
+
+/// The update of the mean is traced with every call, and what it assigns is kept where it is due.
+void Optimizer::accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
+  Graph& graph = Graph::current();
+  const std::int64_t steps = *options_.gradient_accumulation_steps;
+  const Value due = is_multiple(graph.read(iterations_) + 1, steps);
+  std::vector<Value> sums, means;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    sums.push_back(graph.read(slots_of(variables[i]).accumulator) + gradients[i]);
+    means.push_back(sums.back() / static_cast<double>(steps));
+  }
+
+  const std::vector<Graph::Assignment> before = graph.assignments();
+  update(means, variables);
+  const std::vector<Graph::Assignment> after = graph.assignments();
+  for (const auto& [variable, current] : after) {
+    const auto known = std::ranges::find(before, variable, &Graph::Assignment::variable);
+    const Value old = known == before.end() ? graph.append(op::Read{variable}, {}) : Value(graph, known->current);
+    if (old.id() != current) graph.assign(variable, ops::where(due, Value(graph, current), old));
+  }
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    graph.assign(slots_of(variables[i]).accumulator, ops::where(due, ops::scalar(0, sums[i]), sums[i]));
+}
+
+void Optimizer::update(std::vector<Value> gradients, const std::vector<Variable>& variables) {
+  Graph& graph = Graph::current();
+  gradients = clip_gradients(std::move(gradients));
+  const Value learning_rate = traced_learning_rate();
+  const auto rate_of = [&](const Variable& variable) { return ops::cast(learning_rate, variable.dtype()); };
+  if (options_.weight_decay)
+    for (const Variable& variable : variables)
+      if (decays(variable)) {
+        const Value value = graph.read(variable);
+        graph.assign(variable, value - value * (rate_of(variable) * *options_.weight_decay));
+      }
+  begin_step();
+  for (std::size_t i = 0; i < variables.size(); ++i) update_step(gradients[i], variables[i], rate_of(variables[i]));
+}
+
+std::vector<Value> Optimizer::clip_gradients(std::vector<Value> gradients) const {
+  const auto for_each_given = [&](auto&& change) {
+    for (Value& gradient : gradients)
+      if (gradient) change(gradient);
+  };
+  if (const auto& longest = options_.clipnorm)
+    for_each_given(
+        [&](Value& gradient) { gradient = gradient * shortening(ops::sqrt(squared_norm(gradient)), *longest); });
+  if (const auto& largest = options_.clipvalue)
+    for_each_given([&](Value& gradient) { gradient = ops::clip(gradient, -*largest, *largest); });
+  if (const auto& longest = options_.global_clipnorm) {
+    Value sum;
+    for_each_given([&](Value gradient) {
+      const Value square = ops::cast(squared_norm(gradient), floatx());
+      sum = sum ? sum + square : square;
+    });
+    if (!sum) return gradients;
+    const Value norm = ops::sqrt(sum);
+    // norm - norm is NaN where the norm is infinite: no part of such a step can be trusted.
+    const Value factor = shortening(norm, *longest) + (norm - norm);
+    for_each_given([&](Value& gradient) { gradient = gradient * ops::cast(factor, gradient.dtype()); });
+  }
+  return gradients;
+}
+
+// ---- Averages ----
+
+/// In the first step an average is the variable itself.
+void Optimizer::average(const std::vector<Variable>& variables) {
+  Graph& graph = Graph::current();
+  const Value iterations = traced_iterations();
+  const Value first = ops::equal(iterations, ops::scalar(0, iterations));
+  Value overwrite;
+  if (options_.ema_overwrite_frequency) overwrite = is_multiple(iterations + 1, *options_.ema_overwrite_frequency);
+  for (const Variable& variable : variables) {
+    const Variable& average = slots_of(variable).average;
+    const Value value = graph.read(variable), kept = graph.read(average);
+    const Value momentum = ops::where(first, ops::scalar(0, value), ops::scalar(options_.ema_momentum, value));
+    const Value next = kept * momentum + value * (1 - momentum);
+    graph.assign(average, next);
+    if (overwrite) graph.assign(variable, ops::where(overwrite, next, value));
+  }
+}
+
+void Optimizer::finalize_variable_values(const std::vector<Variable>& variables) {
+  if (!options_.use_ema) return;
+  for (Slots& slots : slots_)
+    if (std::ranges::find(variables, slots.variable) != variables.end()) slots.variable.assign(slots.average.value());
+}
+
+// ---- Weight decay ----
+
+void Optimizer::exclude_from_weight_decay(const std::vector<Variable>& variables,
+                                          const std::vector<std::string>& names) {
+  check(
+      slots_.empty(), ErrorKind::state, name(),
+      "exclude_from_weight_decay() after the first step - expected it before the optimizer is built - call it as soon "
+      "as the optimizer is made.");
+  for (const std::string& text : names) regex_of(name(), text);
+  excluded_ = variables;
+  excluded_names_ = names;
+}
+
+bool Optimizer::decays(const Variable& variable) const {
+  return std::ranges::find(excluded_, variable) == excluded_.end() &&
+         std::ranges::none_of(excluded_names_, [&](const std::string& text) {
+           return std::regex_search(variable.name(), regex_of(name(), text));
+         });
+}
+
 }  // namespace etude

@@ -1,108 +1,152 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "etude/base/choice.hpp"
 #include "etude/graph/graph.hpp"
+#include "etude/optimizers/schedule.hpp"
 
 namespace etude {
+
+/// What every optimizer can be asked for besides its own arithmetic. The options of each have these fields too.
+struct OptimizerOptions {
+  LearningRate learning_rate = 0.001;
+  /// Each step takes this times the learning rate of a variable away from it, before the update (O-4).
+  std::optional<double> weight_decay = {};
+  /// At most one of these (O-12): the longest that the gradient of one variable may be, the largest that an element of
+  /// it may be, the longest that all gradients together may be.
+  std::optional<double> clipnorm = {}, clipvalue = {}, global_clipnorm = {};
+  /// Whether to keep a moving average of each variable (O-13), with which fit replaces the variables when it ends; and
+  /// after how many steps it replaces them in between.
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = {};
+  /// By what scale_loss multiplies the loss, and apply divides the gradients.
+  std::optional<double> loss_scale_factor = {};
+  /// How many calls of apply make one update, of the mean of their gradients (O-14). A schedule counts calls.
+  std::optional<std::int64_t> gradient_accumulation_steps = {};
+  std::string name = {};
+};
+
+/// Those of an optimizer's own options that all have.
+template <class Options> OptimizerOptions shared_options(const Options& options) {
+  return {.learning_rate = options.learning_rate,
+          .weight_decay = options.weight_decay,
+          .clipnorm = options.clipnorm,
+          .clipvalue = options.clipvalue,
+          .global_clipnorm = options.global_clipnorm,
+          .use_ema = options.use_ema,
+          .ema_momentum = options.ema_momentum,
+          .ema_overwrite_frequency = options.ema_overwrite_frequency,
+          .loss_scale_factor = options.loss_scale_factor,
+          .gradient_accumulation_steps = options.gradient_accumulation_steps,
+          .name = options.name};
+}
+/// Shows a visitor the fields that end the options of all optimizers, in Keras's order.
+template <class Self, class Visitor> void visit_shared_fields(Self& self, Visitor&& visit) {
+  visit("clipnorm", self.clipnorm);
+  visit("clipvalue", self.clipvalue);
+  visit("global_clipnorm", self.global_clipnorm);
+  visit("use_ema", self.use_ema);
+  visit("ema_momentum", self.ema_momentum);
+  visit("ema_overwrite_frequency", self.ema_overwrite_frequency);
+  visit("loss_scale_factor", self.loss_scale_factor);
+  visit("gradient_accumulation_steps", self.gradient_accumulation_steps);
+  visit("name", self.name);
+}
 
 /// Makes variables smaller in loss. Subclasses state `update_step` for one variable; the plan joins the updates of all
 /// of them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
 class Optimizer {
  public:
-  /// Throws Error(value) unless the learning rate is finite and not negative.
-  Optimizer(std::string name, double learning_rate);
+  /// Throws Error(value) for a number out of its range, and when there is more than one way of clipping.
+  explicit Optimizer(OptimizerOptions options);
   virtual ~Optimizer() = default;
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return options_.name; }
 
   /// Makes the slots for these variables; later calls make those of variables not seen before.
   void build(const std::vector<Variable>& variables);
-  /// Within a trace: one step for each variable that has a gradient, and iterations + 1. Throws Error(value) when none
-  /// has one, or when there are not as many gradients as variables.
+  /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
+  /// divided by loss_scale_factor, accumulated, clipped; variables decay, are updated, are averaged. Throws
+  /// Error(value) when none has a gradient, or when there are not as many gradients as variables, and Error(state) when
+  /// there is a loss_scale_factor and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
+  /// The loss that gradients are to be taken of: times loss_scale_factor.
+  Value scale_loss(Value loss);
+  /// Gradients as clipnorm, clipvalue or global_clipnorm bound them; empty ones stay empty.
+  std::vector<Value> clip_gradients(std::vector<Value> gradients) const;
 
   /// The next value of `variable`, assigned within the trace. `learning_rate` is a scalar of the variable's dtype.
   virtual void update_step(Value gradient, const Variable& variable, Value learning_rate) = 0;
 
-  double learning_rate() const { return learning_rate_.value().item(); }
-  /// Takes effect from the next step on; nothing is traced again.
+  /// Spares these variables, and those in whose name one of the regular expressions is found, the weight decay (O-15).
+  /// Replaces what an earlier call said. Throws Error(state) after the first step, Error(value) for what is no regular
+  /// expression.
+  void exclude_from_weight_decay(const std::vector<Variable>& variables, const std::vector<std::string>& names = {});
+  /// Under use_ema, gives those of the variables that were trained their averages: what fit does when it ends.
+  void finalize_variable_values(const std::vector<Variable>& variables);
+
+  /// That of the next step.
+  double learning_rate() const;
+  /// Takes effect from the next step on; nothing is traced again. Throws Error(state) where there is a schedule (O-17).
   void set_learning_rate(double learning_rate);
-  std::int64_t iterations() const { return static_cast<std::int64_t>(iterations_.value().item()); }
-  /// iterations, learning rate, then the slots, kind by kind.
+  /// How many updates there were.
+  std::int64_t iterations() const;
+  /// How often apply ran, the learning rate unless it is a schedule, then the slots, kind by kind (O-21).
   std::vector<Variable> variables() const;
-  /// The slots of each kind, in the order of the variables they belong to.
+  /// The slots of each kind, in the order of the variables they belong to: averages and accumulated gradients, where
+  /// there are any, then the subclass's own.
   std::vector<std::vector<Variable>> slots() const;
 
  protected:
-  /// What the slots of one kind are called, in the order in which they are made.
-  virtual std::vector<std::string> slot_names() const { return {}; }
+  struct SlotKind {
+    std::string name;
+    double initial = 0;
+  };
+  /// The slots that each variable has, in the order in which they are made.
+  virtual std::vector<SlotKind> slot_kinds() const { return {}; }
+  /// What there is once for all variables.
+  virtual std::vector<Variable> common_variables() const { return {}; }
+  /// Called before the updates of a step: where common variables are assigned.
+  virtual void begin_step() {}
   /// The slot of the kind with index `kind` that belongs to `variable`.
-  const Variable& slot(std::size_t kind, const Variable& variable) const;
+  const Variable& slot(std::size_t kind, const Variable& variable) const { return slots_of(variable).own[kind]; }
   /// iterations + 1, as a scalar of `dtype`: t in the papers.
   Value step_number(DType dtype) const;
 
+  /// Throw Error(value) unless `number`, called `what`, is from 0 to 1; is finite and not negative.
+  void check_share(const char* what, double number) const;
+  void check_not_negative(const char* what, double number) const;
+
  private:
   struct Slots {
-    Variable variable;
-    std::vector<Variable> slots;
+    Variable variable, average, accumulator;  ///< the last two where the options ask for them
+    std::vector<Variable> own;
   };
-  std::string name_;
+  const Slots& slots_of(const Variable& variable) const;
+  Variable make_slot(const Variable& variable, const std::string& kind) const;
+  void check_options() const;
+  bool decays(const Variable& variable) const;
+  Value traced_learning_rate() const;
+  Value traced_iterations() const;
+  void accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
+  void update(std::vector<Value> gradients, const std::vector<Variable>& variables);
+  void average(const std::vector<Variable>& variables);
+
+  OptimizerOptions options_;
   Variable learning_rate_, iterations_;
   std::vector<Slots> slots_;
+  std::vector<Variable> excluded_;
+  std::vector<std::string> excluded_names_;
+  bool loss_is_scaled_ = false;  ///< since the last step
 };
 using OptimizerPtr = std::shared_ptr<Optimizer>;
 
 namespace optimizers {
-
-struct SGDOptions {
-  double learning_rate = 0.01, momentum = 0;
-  bool nesterov = false;
-  std::string name = "SGD";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("momentum", self.momentum);
-    visit("nesterov", self.nesterov);
-    visit("name", self.name);
-  }
-};
-struct RMSpropOptions {
-  double learning_rate = 0.001, rho = 0.9, momentum = 0, epsilon = 1e-7;
-  bool centered = false;
-  std::string name = "rmsprop";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("rho", self.rho);
-    visit("momentum", self.momentum);
-    visit("epsilon", self.epsilon);
-    visit("centered", self.centered);
-    visit("name", self.name);
-  }
-};
-struct AdamOptions {
-  double learning_rate = 0.001, beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
-  bool amsgrad = false;
-  std::string name = "adam";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("amsgrad", self.amsgrad);
-    visit("name", self.name);
-  }
-};
-
-// Each throws Error(value) for a momentum, rho or beta outside [0, 1] and for an epsilon below 0 or not finite.
-
-/// v = momentum v - lr g; w += v, or with Nesterov w += momentum v - lr g (O-1).
-OptimizerPtr sgd(SGDOptions options = {});
-/// s = rho s + (1 - rho) g²; w -= lr g / sqrt(s + epsilon), epsilon inside the root (O-2).
-OptimizerPtr rmsprop(RMSpropOptions options = {});
-/// Adam with "epsilon hat" (O-3).
-OptimizerPtr adam(AdamOptions options = {});
 
 /// By name or object; throws Error(value) listing the names there are.
 OptimizerPtr get(const Choice<Optimizer>& choice);

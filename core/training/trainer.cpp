@@ -161,6 +161,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     co_await callbacks.run(&Callback::on_epoch_end, epoch, logs);
     if (model_.stop_training) break;
   }
+  if (options.epochs > 0) model_.optimizer().finalize_variable_values(model_.trainable_variables());
   co_await callbacks.run(&Callback::on_train_end, logs);
   co_return history;
 }

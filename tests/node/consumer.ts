@@ -34,6 +34,11 @@ model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yT
 
 const stopping: et.EarlyStopping = et.callbacks.earlyStopping({ monitor: 'loss', patience: 2 });
 const lines: et.FileSink = { append: (bytes: Uint8Array) => console.log(bytes.length) };
+const schedule: et.LearningRateSchedule = et.schedules.cosineDecay({ initialLearningRate: 1e-3, decaySteps: 100 });
+const optimizer: et.Optimizer = et.optimizers.adamw({ learningRate: schedule, weightDecay: 0.01, clipnorm: 1, gradientAccumulationSteps: null });
+optimizer.excludeFromWeightDecay([], ['bias']);
+residual.compile({ optimizer, loss: 'mse' });
+
 const hooks: Hooks = { onTrainBatchEnd: async (step, logs) => console.log(step, logs['loss']) };
 const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks), stopping, et.callbacks.csvLogger({ filename: 'log.csv', open: () => lines })], validationData: later, shuffle: 'batch' };
 export async function train(): Promise<number> {

@@ -49,7 +49,7 @@ test('its types hold a strict consumer', { skip: !process.env.ETUDE_ROOT }, () =
 });
 
 test('names are the C++ names in camelCase', () => {
-  const families = ['layers', 'losses', 'metrics', 'optimizers', 'initializers', 'ops', 'callbacks', 'data'];
+  const families = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'ops', 'callbacks', 'data'];
   for (const family of families) {
     assert.ok(Object.keys(et[family]).length > 0, family);
     for (const name of Object.keys(et[family])) assert.match(name, /^[a-z][a-zA-Z0-9]*$/);

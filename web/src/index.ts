@@ -17,6 +17,7 @@ export type {
   EarlyStopping,
   Initializer,
   Layer,
+  LearningRateSchedule,
   Loss,
   Metric,
   MultiHeadAttention,
@@ -49,6 +50,8 @@ export const layers: Family<'layers'> = family('layers');
 export const losses: Family<'losses'> = family('losses');
 export const metrics: Family<'metrics'> = family('metrics');
 export const optimizers: Family<'optimizers'> = family('optimizers');
+/** Learning rates that follow from the step. */
+export const schedules: Family<'schedules'> = family('schedules');
 export const initializers: Family<'initializers'> = family('initializers');
 export const regularizers: Family<'regularizers'> = family('regularizers');
 /** Keras's callbacks. They go into one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd() {…}}]`. */

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// A learning rate that follows from the step. It is traced with the step that it belongs to: nothing is computed on
+/// the host, and nothing is traced again when it changes. Source:
+/// keras/src/optimizers/schedules/learning_rate_schedule.py.
+class LearningRateSchedule {
+ public:
+  virtual ~LearningRateSchedule() = default;
+  /// The rate at `step`, the scalar number of steps taken before this one, in a float dtype, which the result has too.
+  virtual Value operator()(Value step) const = 0;
+  /// The same number on the host, in double precision. Throws Error(value) unless the schedule is written in
+  /// elementwise ops of scalars.
+  double at(std::int64_t step) const;
+};
+using LearningRateSchedulePtr = std::shared_ptr<LearningRateSchedule>;
+
+/// What an optimizer's learning_rate may be: a number, or a schedule.
+class LearningRate {
+ public:
+  LearningRate(double number) : number_(number) {}
+  template <std::derived_from<LearningRateSchedule> Schedule>
+  LearningRate(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {
+    check(schedule_ != nullptr, ErrorKind::value, "learning_rate",
+          "an empty schedule - expected a number or a schedule - make one by schedules::….");
+  }
+
+  /// Only where there is no schedule.
+  double number() const { return number_; }
+  /// Empty where the rate is a number.
+  const LearningRateSchedulePtr& schedule() const { return schedule_; }
+
+ private:
+  double number_ = 0;
+  LearningRateSchedulePtr schedule_;
+};
+
+}  // namespace etude

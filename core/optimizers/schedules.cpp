@@ -1,0 +1,191 @@
+#include "etude/optimizers/schedules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "etude/ops/elementwise.hpp"
+
+namespace etude::schedules {
+namespace {
+
+void check_not_negative(const std::string& name, const char* what, double number) {
+  check(std::isfinite(number) && number >= 0, ErrorKind::value, name, what, " = ", number,
+        " - expected a finite number of 0 or more - set ", what, '.');
+}
+
+void check_steps(const std::string& name, const char* what, std::int64_t steps) {
+  check(steps >= 1, ErrorKind::value, name, what, " = ", steps,
+        " - expected 1 or more - say over how many steps it decays.");
+}
+
+/// From 1 at 0 to 0 at 1.
+Value half_cosine(Value fraction) { return 0.5 * (1 + ops::cos(fraction * std::numbers::pi)); }
+
+Value power(double base, Value exponent) { return ops::power(ops::scalar(base, exponent), exponent); }
+
+class ExponentialDecay : public LearningRateSchedule {
+ public:
+  explicit ExponentialDecay(ExponentialDecayOptions options) : options_(std::move(options)) {
+    check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(options_.name, "decay_steps", options_.decay_steps);
+    check_not_negative(options_.name, "decay_rate", options_.decay_rate);
+  }
+  Value operator()(Value step) const override {
+    const Value periods = step / static_cast<double>(options_.decay_steps);
+    return options_.initial_learning_rate *
+           power(options_.decay_rate, options_.staircase ? ops::floor(periods) : periods);
+  }
+
+ private:
+  ExponentialDecayOptions options_;
+};
+
+class PiecewiseConstantDecay : public LearningRateSchedule {
+ public:
+  explicit PiecewiseConstantDecay(PiecewiseConstantDecayOptions options) : options_(std::move(options)) {
+    const auto& [boundaries, values, name] = options_;
+    check(boundaries.size() + 1 == values.size(), ErrorKind::value, name, boundaries.size(), " boundaries and ",
+          values.size(), " values - expected one value more than boundaries - give one for each interval.");
+    check(std::ranges::adjacent_find(boundaries, std::greater_equal<>()) == boundaries.end(), ErrorKind::value, name,
+          "boundaries out of order - expected each to be larger than the one before - sort them.");
+    for (const double value : values) check_not_negative(name, "a value", value);
+  }
+  Value operator()(Value step) const override {
+    Value rate = ops::scalar(options_.values[0], step);
+    for (std::size_t i = 0; i < options_.boundaries.size(); ++i)
+      rate = ops::where(ops::less(ops::scalar(options_.boundaries[i], step), step),
+                        ops::scalar(options_.values[i + 1], step), rate);
+    return rate;
+  }
+
+ private:
+  PiecewiseConstantDecayOptions options_;
+};
+
+class PolynomialDecay : public LearningRateSchedule {
+ public:
+  explicit PolynomialDecay(PolynomialDecayOptions options) : options_(std::move(options)) {
+    check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(options_.name, "decay_steps", options_.decay_steps);
+    check_not_negative(options_.name, "end_learning_rate", options_.end_learning_rate);
+    check_not_negative(options_.name, "power", options_.power);
+  }
+  Value operator()(Value step) const override {
+    const auto steps = static_cast<double>(options_.decay_steps);
+    // The first period also has step 0, which is no multiple of its own.
+    const Value periods =
+        options_.cycle ? ops::maximum(-ops::floor(-step / steps), ops::scalar(1, step)) : ops::scalar(1, step);
+    // Not below 0: of a large step the quotient may round to more than 1, and a root of what is left would be NaN.
+    const Value left = ops::maximum(1 - step / (steps * periods), ops::scalar(0, step));
+    return (options_.initial_learning_rate - options_.end_learning_rate) *
+               ops::power(left, ops::scalar(options_.power, step)) +
+           options_.end_learning_rate;
+  }
+
+ private:
+  PolynomialDecayOptions options_;
+};
+
+class InverseTimeDecay : public LearningRateSchedule {
+ public:
+  explicit InverseTimeDecay(InverseTimeDecayOptions options) : options_(std::move(options)) {
+    check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(options_.name, "decay_steps", options_.decay_steps);
+    check_not_negative(options_.name, "decay_rate", options_.decay_rate);
+  }
+  Value operator()(Value step) const override {
+    const Value periods = step / static_cast<double>(options_.decay_steps);
+    return options_.initial_learning_rate /
+           (1 + options_.decay_rate * (options_.staircase ? ops::floor(periods) : periods));
+  }
+
+ private:
+  InverseTimeDecayOptions options_;
+};
+
+class CosineDecay : public LearningRateSchedule {
+ public:
+  explicit CosineDecay(CosineDecayOptions options) : options_(std::move(options)) {
+    check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(options_.name, "decay_steps", options_.decay_steps);
+    check_not_negative(options_.name, "alpha", options_.alpha);
+    check_not_negative(options_.name, "warmup_steps", static_cast<double>(options_.warmup_steps));
+    if (options_.warmup_target) check_not_negative(options_.name, "warmup_target", *options_.warmup_target);
+  }
+  Value operator()(Value step) const override {
+    const double initial = options_.initial_learning_rate;
+    if (!options_.warmup_target) return decayed(step, initial);
+    const double target = *options_.warmup_target;
+    const auto warmup_steps = static_cast<double>(options_.warmup_steps);
+    const Value after = decayed(step - warmup_steps, target);
+    if (warmup_steps == 0) return after;
+    return ops::where(ops::less(step, ops::scalar(warmup_steps, step)),
+                      (target - initial) * (step / warmup_steps) + initial, after);
+  }
+
+ private:
+  Value decayed(Value step, double from) const {
+    const auto steps = static_cast<double>(options_.decay_steps);
+    const Value share = half_cosine(ops::minimum(step, ops::scalar(steps, step)) / steps);
+    return from * ((1 - options_.alpha) * share + options_.alpha);
+  }
+  CosineDecayOptions options_;
+};
+
+class CosineDecayRestarts : public LearningRateSchedule {
+ public:
+  explicit CosineDecayRestarts(CosineDecayRestartsOptions options) : options_(std::move(options)) {
+    const std::string& name = options_.name;
+    check_not_negative(name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(name, "first_decay_steps", options_.first_decay_steps);
+    check(std::isfinite(options_.t_mul) && options_.t_mul >= 1, ErrorKind::value, name, "t_mul = ", options_.t_mul,
+          " - expected a finite number of 1 or more - say how much longer each period is.");
+    check(std::isfinite(options_.m_mul) && options_.m_mul > 0, ErrorKind::value, name, "m_mul = ", options_.m_mul,
+          " - expected a finite number above 0 - say how much higher each period begins.");
+    check_not_negative(name, "alpha", options_.alpha);
+  }
+  Value operator()(Value step) const override {
+    const double growth = options_.t_mul;
+    // How often it has begun anew, and which share of the present period is over; both from the step in first periods.
+    Value restarts = step / static_cast<double>(options_.first_decay_steps), fraction = restarts;
+    if (growth == 1) {
+      restarts = ops::floor(restarts);
+      fraction = fraction - restarts;
+    } else {
+      // Rounded to less than a whole number, the quotient would restart a step too late.
+      const double rounding = step.dtype() == DType::float64 ? 2e-15 : 3e-7;
+      restarts = ops::floor(ops::log(1 + fraction * (growth - 1)) * ((1 + rounding) / std::log(growth)));
+      const Value length = power(growth, restarts);
+      fraction = (fraction - (length - 1) / (growth - 1)) / length;
+    }
+    const Value share = power(options_.m_mul, restarts) * half_cosine(fraction);
+    return options_.initial_learning_rate * ((1 - options_.alpha) * share + options_.alpha);
+  }
+
+ private:
+  CosineDecayRestartsOptions options_;
+};
+
+}  // namespace
+
+LearningRateSchedulePtr exponential_decay(ExponentialDecayOptions options) {
+  return std::make_shared<ExponentialDecay>(std::move(options));
+}
+LearningRateSchedulePtr piecewise_constant_decay(PiecewiseConstantDecayOptions options) {
+  return std::make_shared<PiecewiseConstantDecay>(std::move(options));
+}
+LearningRateSchedulePtr polynomial_decay(PolynomialDecayOptions options) {
+  return std::make_shared<PolynomialDecay>(std::move(options));
+}
+LearningRateSchedulePtr inverse_time_decay(InverseTimeDecayOptions options) {
+  return std::make_shared<InverseTimeDecay>(std::move(options));
+}
+LearningRateSchedulePtr cosine_decay(CosineDecayOptions options) {
+  return std::make_shared<CosineDecay>(std::move(options));
+}
+LearningRateSchedulePtr cosine_decay_restarts(CosineDecayRestartsOptions options) {
+  return std::make_shared<CosineDecayRestarts>(std::move(options));
+}
+
+}  // namespace etude::schedules

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support.hpp"
+#include "training_samples.hpp"
+
+namespace etude::samples {
+
+inline const std::vector<std::string> optimizer_names{"sgd",     "rmsprop",  "adam", "adamw", "adamax", "nadam",
+                                                      "adagrad", "adadelta", "ftrl", "lion",  "lamb"};
+
+/// The optimizer of that name whose options `set` may change.
+template <class Set> OptimizerPtr changed(const std::string& name, Set set) {
+  return optimizers::make(name, [&]<class Field>(const char* field, Field& value) { set(std::string(field), value); });
+}
+
+/// A variable (1, -2), and steps of an optimizer on it, traced once.
+struct Trained {
+  using Prepare = std::function<void(Optimizer&, const Variable&)>;
+  /// `prepare` is called before the first step.
+  explicit Trained(OptimizerPtr of, Prepare by = {}) : optimizer(std::move(of)), prepare(std::move(by)) {}
+
+  /// The variable after a step with this gradient.
+  std::vector<double> after(std::initializer_list<float> gradient) {
+    step.run({Tensor::from<float>({2}, gradient)});
+    return now();
+  }
+  std::vector<double> now() const { return numbers(variable.value()); }
+
+  OptimizerPtr optimizer;
+  Prepare prepare;
+  Variable variable{"dense/kernel", Tensor::from<float>({2}, {1, -2})};
+  testing::Compiled step{std::vector{Tensor({2})}, [this](Graph&, std::span<const Value> gradient) {
+                           if (prepare) prepare(*optimizer, variable);
+                           optimizer->apply({gradient[0]}, {variable});
+                           return testing::Compiled::Outcome{};
+                         }};
+};
+
+inline void check_close(const std::vector<double>& got, const std::vector<double>& want, double tolerance = 1e-6) {
+  CHECK(testing::difference(got, want, {.atol = tolerance}) == "");
+}
+
+}  // namespace etude::samples

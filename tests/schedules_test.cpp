@@ -1,0 +1,168 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <cmath>
+#include <limits>
+
+#include "optimizer_samples.hpp"
+
+// Learning rates that follow from the step: what the cases of other libraries do not cover.
+namespace etude {
+namespace {
+
+using namespace samples;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+/// The rate as a step computes it, in float32.
+double traced(const LearningRateSchedule& schedule, std::int64_t step) {
+  return testing::run({Tensor::from<float>({}, {static_cast<float>(step)})},
+                      [&](std::span<const Value> given) { return schedule(given[0]); })
+      .item();
+}
+
+/// 1 / (1 + step).
+class Harmonic : public LearningRateSchedule {
+ public:
+  Value operator()(Value step) const override { return 1 / (1 + step); }
+};
+
+}  // namespace
+
+TEST_CASE("schedules: the host knows the rate that a step computes", "[schedules]") {
+  const auto schedule = GENERATE(values<LearningRateSchedulePtr>({
+      schedules::exponential_decay({.initial_learning_rate = 0.1, .decay_steps = 7, .decay_rate = 0.9}),
+      schedules::exponential_decay(
+          {.initial_learning_rate = 0.1, .decay_steps = 7, .decay_rate = 0.9, .staircase = true}),
+      schedules::piecewise_constant_decay({.boundaries = {3, 10}, .values = {1, 0.5, 0.25}}),
+      schedules::polynomial_decay({.initial_learning_rate = 0.1, .decay_steps = 20, .power = 0.5}),
+      schedules::polynomial_decay({.initial_learning_rate = 0.1, .decay_steps = 20, .power = 2, .cycle = true}),
+      schedules::inverse_time_decay({.initial_learning_rate = 0.1, .decay_steps = 7, .decay_rate = 0.5}),
+      schedules::cosine_decay({.initial_learning_rate = 0.1, .decay_steps = 30, .alpha = 0.1}),
+      schedules::cosine_decay(
+          {.initial_learning_rate = 0, .decay_steps = 30, .warmup_target = 0.1, .warmup_steps = 10}),
+      schedules::cosine_decay({.initial_learning_rate = 0.5, .decay_steps = 30, .warmup_target = 0.1}),
+      schedules::cosine_decay_restarts(
+          {.initial_learning_rate = 0.1, .first_decay_steps = 6, .m_mul = 0.9, .alpha = 0.01}),
+      schedules::cosine_decay_restarts({.initial_learning_rate = 0.1, .first_decay_steps = 6, .t_mul = 1}),
+      std::make_shared<Harmonic>(),
+  }));
+  for (std::int64_t step = 0; step < 64; ++step) {
+    CAPTURE(step);
+    CHECK_THAT(traced(*schedule, step), WithinAbs(schedule->at(step), 1e-6));
+    CHECK(schedule->at(step) >= 0);
+  }
+}
+
+TEST_CASE("schedules: a restart comes with its step, however many there were before", "[schedules]") {
+  const double growth = GENERATE(1.0, 1.5, 2.0, 3.0), height = GENERATE(1.0, 0.9);
+  const std::int64_t first = GENERATE(10, 1000);
+  const auto schedule = schedules::cosine_decay_restarts(
+      {.initial_learning_rate = 1, .first_decay_steps = first, .t_mul = growth, .m_mul = height});
+  auto begin = static_cast<double>(first), length = begin * growth;
+  for (int restart = 1; restart < 12; ++restart, begin += length, length *= growth) {
+    const auto step = static_cast<std::int64_t>(std::ceil(begin));
+    CAPTURE(growth, first, restart, step);
+    const double highest = std::pow(height, restart);
+    CHECK_THAT(schedule->at(step), WithinAbs(highest, 0.1));
+    CHECK(schedule->at(step - 1) < 0.1);
+    CHECK_THAT(traced(*schedule, step), WithinAbs(highest, 0.1));
+    if (length < 5e4) CHECK(traced(*schedule, step - 1) < 0.1);  // float32 cannot tell the steps of longer ones apart
+  }
+}
+
+TEST_CASE("schedules: polynomial decay ends at its end, in whatever period a step is", "[schedules]") {
+  const auto schedule = schedules::polynomial_decay(
+      {.initial_learning_rate = 1, .decay_steps = 1'000'000, .end_learning_rate = 0, .power = 0.5, .cycle = true});
+  for (const std::int64_t step : {1'000'000, 5'000'000, 15'999'999, 16'000'000, 16'000'001}) {
+    CAPTURE(step);
+    CHECK(traced(*schedule, step) >= 0);
+    CHECK_THAT(traced(*schedule, step), WithinAbs(schedule->at(step), 2e-3));
+  }
+}
+
+TEST_CASE("schedules: the first step is step 0, and a new rate needs no new trace (O-18)", "[schedules]") {
+  Trained sgd(optimizers::sgd(
+      {.learning_rate = schedules::piecewise_constant_decay({.boundaries = {0, 2}, .values = {4, 2, 1}})}));
+  std::vector<double> rates, steps;
+  for (int i = 0; i < 5; ++i) {
+    rates.push_back(sgd.optimizer->learning_rate());
+    const double before = sgd.now()[0];
+    steps.push_back(before - sgd.after({1, 0})[0]);
+  }
+  CHECK(rates == std::vector<double>{4, 2, 2, 1, 1});
+  CHECK(steps == rates);
+
+  Sequential model(two_dense());
+  model.compile({.optimizer = optimizers::adam({.learning_rate = std::make_shared<Harmonic>()}), .loss = "mse"});
+  const Tensor x = waves({8, 3});
+  model.fit(x, signs_of(x), {.batch_size = 4, .epochs = 3, .verbose = 0});
+  CHECK(model.make_train_function()->traces() == 1);
+  CHECK_THAT(model.optimizer().learning_rate(), WithinRel(1.0 / 7, 1e-12));
+}
+
+TEST_CASE("schedules: where gradients are accumulated, every call is a step of the schedule", "[schedules]") {
+  Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Harmonic>(), .gradient_accumulation_steps = 2}));
+  sgd.after({1, 1});
+  check_close(sgd.after({1, 1}), {1 - 0.5, -2 - 0.5});
+  sgd.after({1, 1});
+  check_close(sgd.after({1, 1}), {0.5 - 0.25, -2.5 - 0.25});
+}
+
+TEST_CASE("schedules: a schedule's rate is not set (O-17)", "[schedules]") {
+  const OptimizerPtr adam = optimizers::adam({.learning_rate = std::make_shared<Harmonic>()});
+  CHECK(error_of([&] { adam->set_learning_rate(0.5); }) ==
+        "[adam] learning_rate = 0.5 where a LearningRateSchedule sets it - expected an optimizer made with a number - "
+        "make it with one, or change the schedule.");
+  CHECK(adam->learning_rate() == 1);
+}
+
+TEST_CASE("schedules: what is not written in scalars trains, and only the host does not know it", "[schedules]") {
+  struct Drawn : LearningRateSchedule {
+    Value operator()(Value step) const override {
+      return step.graph().append(op::Uniform{1, 2, {}, step.dtype()}, {ops::cast(step, DType::int32)});
+    }
+  };
+  Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Drawn>()}));
+  CHECK(sgd.after({1, 1})[0] < 1);
+  CHECK(error_of([&] { sgd.optimizer->learning_rate(); }) ==
+        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in "
+        "those.");
+}
+
+TEST_CASE("schedules: options out of range are told in full", "[schedules]") {
+  struct Case {
+    std::function<LearningRateSchedulePtr()> make;
+    std::string text;
+  };
+  const std::vector<Case> cases{
+      {[] { return schedules::exponential_decay({.decay_steps = 1, .decay_rate = 1}); },
+       "[ExponentialDecay] initial_learning_rate = nan - expected a finite number of 0 or more - set "
+       "initial_learning_rate."},
+      {[] { return schedules::exponential_decay({.initial_learning_rate = 1, .decay_rate = 1}); },
+       "[ExponentialDecay] decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+      {[] { return schedules::inverse_time_decay({.initial_learning_rate = 1, .decay_steps = 1}); },
+       "[InverseTimeDecay] decay_rate = nan - expected a finite number of 0 or more - set decay_rate."},
+      {[] { return schedules::piecewise_constant_decay({.boundaries = {1, 2}, .values = {1, 2}}); },
+       "[PiecewiseConstant] 2 boundaries and 2 values - expected one value more than boundaries - give one for each "
+       "interval."},
+      {[] { return schedules::piecewise_constant_decay({.boundaries = {2, 2}, .values = {1, 2, 3}}); },
+       "[PiecewiseConstant] boundaries out of order - expected each to be larger than the one before - sort them."},
+      {[] { return schedules::polynomial_decay({.initial_learning_rate = 1, .decay_steps = 1, .power = -1}); },
+       "[PolynomialDecay] power = -1 - expected a finite number of 0 or more - set power."},
+      {[] { return schedules::cosine_decay({.initial_learning_rate = 1, .decay_steps = -2}); },
+       "[CosineDecay] decay_steps = -2 - expected 1 or more - say over how many steps it decays."},
+      {[] { return schedules::cosine_decay_restarts({.initial_learning_rate = 1}); },
+       "[SGDRDecay] first_decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+      {[] {
+         return schedules::cosine_decay_restarts({.initial_learning_rate = 1, .first_decay_steps = 1, .t_mul = 0.5});
+       },
+       "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - say how much longer each period is."},
+      {[] { return schedules::make("StepDecay", [](const char*, auto&) {}); },
+       "[learning rate schedule] \"StepDecay\" - expected one of: ExponentialDecay, PiecewiseConstantDecay, "
+       "PolynomialDecay, InverseTimeDecay, CosineDecay, CosineDecayRestarts - choose one of them, or pass an object."},
+  };
+  for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
+}
+
+}  // namespace etude
