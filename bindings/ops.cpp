@@ -56,6 +56,8 @@ EMSCRIPTEN_BINDINGS(ops) {
     return ops::one_hot(labels, depth, dtype.value_or(floatx()));
   }>();
 
+  bind<"ops.take(x, indices)", ops::take>();
+  bind<"ops.scatter_add(x, indices, rows)", ops::scatter_add>();
   bind<"ops.broadcast_to(x, shape)", ops::broadcast_to>();
   bind<"ops.sum_to(x, shape)", ops::sum_to>();
   bind<"ops.reshape(x, shape)", ops::reshape>();

@@ -1,0 +1,84 @@
+// Models described from their inputs to their outputs, and what is given for each output.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as et from 'etude';
+import { assertClose, assertError } from './support.mjs';
+
+const { layers } = et;
+const quiet = { verbose: 0 };
+const unit = (name, value = 1, options = {}) => layers.dense({ units: 1, useBias: false, kernelInitializer: et.initializers.constant({ value }), name, ...options });
+const ones = et.tensor(new Float32Array(8).fill(1), [4, 2]);
+const zeros = et.tensor(new Float32Array(4), [4, 1]);
+const still = () => et.optimizers.sgd({ learningRate: 0 });
+
+/** x [2] -> "sum", the sum of x, and "twice", twice that. */
+function twoOutputs() {
+  const x = et.input({ shape: [2], name: 'x' });
+  return et.model({ inputs: [x], outputs: [unit('sum').apply(x), unit('twice', 2).apply(x)] });
+}
+
+test('inputs branch and join; layers are shared', async () => {
+  const [a, b] = [et.input({ shape: [2] }), et.input({ shape: [2] })];
+  assert.deepEqual(a.shape, [-1, 2]);
+  const shared = unit('shared', 3);
+  const joined = layers.concatenate().apply([shared.apply(a), shared.apply(b)]);
+  const model = et.model({ inputs: [a, b], outputs: [joined] });
+  assert.equal(model.variables.length, 1);
+  const twos = et.tensor(new Float32Array(8).fill(2), [4, 2]);
+  assertClose((await model.predict([ones, twos], quiet)).data, [6, 12, 6, 12, 6, 12, 6, 12]);
+});
+
+test('losses, weights and metrics are given for all outputs, as lists or by name', async () => {
+  const model = twoOutputs();
+  const figures = async (options) => {
+    model.compile({ optimizer: still(), ...options });
+    return await model.evaluate(ones, [zeros, zeros], { ...quiet, returnDict: true });
+  };
+  assert.deepEqual(await figures({ loss: 'mse' }), { loss: 20, sum_loss: 4, twice_loss: 16 });
+  assert.deepEqual(await figures({ loss: ['mse', 'mse'], lossWeights: { twice: 0.5 } }), { loss: 12, sum_loss: 4, twice_loss: 16 });
+  assert.deepEqual(await figures({ loss: { twice: 'mse' }, metrics: { twice: ['mse'] } }), { loss: 16, twice_loss: 16, twice_mse: 16 });
+  assert.deepEqual((await model.predictOutputs(ones, quiet)).map(({ data }) => data[0]), [2, 4]);
+  await assertError(() => figures({ loss: { thrice: 'mse' } }), 'value', 'sum, twice');
+  await assertError(() => model.predict(ones, quiet), 'value', 'predictOutputs');
+});
+
+test('an LSTM with returnState gives its output and its state', async () => {
+  const x = et.input({ shape: [3, 2] });
+  const outputs = layers.lstm({ units: 4, returnState: true }).applyAll([x]);
+  assert.deepEqual(outputs.map(({ shape }) => shape), [[-1, 4], [-1, 4], [-1, 4]]);
+  const [y, h] = await et.model({ inputs: [x], outputs }).predictOutputs(et.tensor(new Float32Array(6).fill(1), [1, 3, 2]), quiet);
+  assert.deepEqual([...y.data], [...h.data]);
+});
+
+test('classWeight weighs samples by their labels', async () => {
+  const model = et.sequential([unit('unit')]);
+  model.compile({ optimizer: still(), loss: 'mse' });
+  const labels = et.tensor([[0], [1], [1], [2]]);
+  const { history } = await model.fit(ones, labels, { ...quiet, classWeight: { 1: 10 } });
+  assertClose(history.loss, [(4 + 10 + 10 + 0) / 4]);
+  await assertError(() => model.fit(ones, labels, { ...quiet, classWeight: { cat: 1 } }), 'value', 'whole numbers');
+});
+
+test('regularizers, addLoss and addMetric are part of the loss and the logs', async () => {
+  const dense = unit('unit', 1, { kernelRegularizer: et.regularizers.l1({ l1: 0.5 }) });
+  const model = et.model({
+    layers: [dense],
+    call(x) {
+      const y = dense.call(x);
+      this.addLoss(et.ops.mean(y));
+      this.addMetric(et.ops.mean(y), 'mean_output');
+      return y;
+    },
+  });
+  model.compile({ optimizer: still() });
+  const figures = await model.evaluate(ones, zeros, { ...quiet, returnDict: true });
+  assert.deepEqual(figures, { loss: 3, mean_output: 2 });
+});
+
+test('an Embedding and BatchNormalization train', async () => {
+  const model = et.sequential([layers.embedding({ inputDim: 5, outputDim: 3, maskZero: true }), layers.globalAveragePooling1d(), layers.batchNormalization(), layers.dense({ units: 1 })]);
+  model.compile({ optimizer: et.optimizers.adamw({ learningRate: 0.1 }), loss: 'mse' });
+  const x = et.tensor(Int32Array.of(1, 2, 0, 3, 4, 0, 1, 1, 2), [3, 3]);
+  const { history } = await model.fit(x, [[0], [1], [2]], { ...quiet, epochs: 40 });
+  assert.ok(history.loss.at(-1) < 0.2 * history.loss[0], `${history.loss[0]} to ${history.loss.at(-1)}`);
+});
