@@ -1,5 +1,7 @@
 #include "bind.hpp"
 
+#include <algorithm>
+
 namespace etude::js {
 
 Header::Header(std::string_view text) {
@@ -32,6 +34,18 @@ std::string Header::javascript(bool of_class) const {
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     name += (i ? ", " : "") + arguments_[i] + (optional_[i] ? "?" : "");
   return name + ')';
+}
+
+void check_options(const val& object, const Where& where, const std::vector<std::string>& names) {
+  if (type_of(object) != "object" || object.isArray())
+    where.wrong(object, "an object of options", "pass one such as {" + names.front() + ": …}");
+  for (const std::string& key : keys(object)) {
+    if (std::ranges::find(names, key) != names.end()) continue;
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    fail(ErrorKind::value, where.function, "unknown option \"", key, "\" - expected some of: ", known,
+         " - check its spelling.");
+  }
 }
 
 std::map<std::string, std::string>& declarations() {

@@ -185,71 +185,68 @@ template <class T> std::string default_of(const T& value) {
   return text.str();
 }
 
+// What looks at the fields of options. None of it knows the struct, so that there is one of it for each type of field.
+
+/// A loop's verbose is a number in C++, at first -1, and that is what Keras calls "auto".
+template <class Field> bool has_auto(const std::string& key, const Field& field) {
+  if constexpr (std::is_same_v<Field, int>) return key == "verbose" && field == -1;
+  return false;
+}
+
+/// Sets a field to what the object has under its name.
+struct ReadField {
+  const val& object;
+  const Where& where;
+
+  template <class Field> void operator()(const char* name, Field& field) const {
+    const std::string key = camel_case(name);
+    const val value = object[key];
+    if (value.isUndefined() || (has_auto(key, field) && value.isString() && value.as<std::string>() == "auto")) return;
+    field = from_js<Field>(value, where.of(key));
+  }
+};
+
+struct NameField {
+  std::vector<std::string>& names;
+  void operator()(const char* name, const auto&) const { names.push_back(camel_case(name)); }
+};
+
+/// Writes a field's line of the TypeScript type.
+struct DeclareField {
+  std::string& text;
+
+  template <class Field> void operator()(const char* name, const Field& field) const {
+    const std::string key = camel_case(name);
+    const bool loops = has_auto(key, field);
+    const std::string value = loops ? "'auto'" : default_of(field);
+    if (!value.empty()) text += "  /** Default: " + value + ". */\n";
+    text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
+  }
+};
+
+/// Refuses what is no object, and one that has other names than these.
+void check_options(const val& object, const Where& where, const std::vector<std::string>& names);
+
 template <HasFields T> struct Crossing<T> {
   static T from(const val& object, const Where& where) {
     T options{};
     if (object.isUndefined() || object.isNull()) return options;
-    if (type_of(object) != "object" || object.isArray())
-      where.wrong(object, "an object of options", "pass one such as {" + first() + ": …}");
-    check_keys(object, where, options);
-    T::fields(options, [&]<class Field>(const char* name, Field& field) {
-      const std::string key = camel_case(name);
-      const val value = object[key];
-      if (value.isUndefined() || (has_auto(key, field) && value.isString() && value.as<std::string>() == "auto"))
-        return;
-      field = from_js<Field>(value, where.of(key));
-    });
+    std::vector<std::string> names;
+    T::fields(options, NameField{names});
+    check_options(object, where, names);
+    T::fields(options, ReadField{object, where});
     return options;
   }
 
   static std::string given() {
-    declare();
-    return class_name<T>();
-  }
-
- private:
-  /// A loop's verbose is a number in C++, at first -1, and that is what Keras calls "auto".
-  template <class Field> static bool has_auto(const std::string& key, const Field& field) {
-    if constexpr (std::is_same_v<Field, int>) return key == "verbose" && field == -1;
-    return false;
-  }
-
-  static std::string first() {
-    std::string name;
-    T options{};
-    T::fields(options, [&](const char* field, auto&) {
-      if (name.empty()) name = camel_case(field);
-    });
-    return name;
-  }
-
-  static void check_keys(const val& object, const Where& where, T& options) {
-    for (const std::string& key : keys(object)) {
-      bool found = false;
-      std::string known;
-      T::fields(options, [&](const char* name, auto&) {
-        const std::string field = camel_case(name);
-        found |= field == key;
-        known += (known.empty() ? "" : ", ") + field;
-      });
-      check(found, ErrorKind::value, where.function, "unknown option \"", key, "\" - expected some of: ", known,
-            " - check its spelling.");
-    }
-  }
-
-  static void declare() {
     std::string& text = declarations()[class_name<T>()];
-    if (!text.empty()) return;
-    text = "export interface " + class_name<T>() + " {\n";
-    T options{};
-    T::fields(options, [&]<class Field>(const char* name, Field& field) {
-      const std::string key = camel_case(name);
-      const bool loops = has_auto(key, field);
-      const std::string value = loops ? "'auto'" : default_of(field);
-      if (!value.empty()) text += "  /** Default: " + value + ". */\n";
-      text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
-    });
-    text += "}\n";
+    if (text.empty()) {
+      text = "export interface " + class_name<T>() + " {\n";
+      T options{};
+      T::fields(options, DeclareField{text});
+      text += "}\n";
+    }
+    return class_name<T>();
   }
 };
 

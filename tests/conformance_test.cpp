@@ -36,9 +36,18 @@ const std::vector<const char*> files{"losses",       "metrics",      "optimizers
                                      "layer_shapes", "initializers", "training",   "callbacks", "data"};
 
 /// Features that no catalogue tells of.
-const std::set<std::string> features{
-    "amsgrad", "callback/EarlyStopping", "class_weight", "clipping", "ema", "functional", "loss_weights",
-    "progress_bar/stateless_metrics", "regularizers", "schedules", "steps_per_epoch", "weight_decay"};
+const std::set<std::string> features{"amsgrad",
+                                     "callback/EarlyStopping",
+                                     "class_weight",
+                                     "clipping",
+                                     "ema",
+                                     "functional",
+                                     "loss_weights",
+                                     "progress_bar/stateless_metrics",
+                                     "regularizers",
+                                     "schedules",
+                                     "steps_per_epoch",
+                                     "weight_decay"};
 
 template <class Find> bool found(Find&& find) { return testing::error_of(find) == "no error"; }
 

@@ -141,7 +141,8 @@ std::string run_fit(const json& test) {
   for (const auto& [label, weight] : given.value("class_weight", json::object()).items())
     options.class_weight[std::stoi(label)] = weight;
   const json outputs = test["config"].value("outputs", json::array({"y"}));
-  const auto history = model->fit(Batch{{tensor_of(inputs["x"])}, tensors_of(inputs["y"], outputs.size()), {}}, options);
+  const auto history =
+      model->fit(Batch{{tensor_of(inputs["x"])}, tensors_of(inputs["y"], outputs.size()), {}}, options);
 
   const json wanted = expect.value("history", json::object());
   for (const auto& [name, values] : wanted.items())

@@ -137,7 +137,7 @@ StepLogs Model::train_step(const StepData& data) {
   const Outputs y_pred = (*this)(data.x, true);
   const Value loss = compute_loss(data, y_pred);
   const std::vector<Variable> variables = trainable_variables();
-  optimizer().apply(gradients(loss, variables), variables);
+  optimizer().apply(gradients(optimizer().scale_loss(loss), variables), variables);
   return compute_metrics(data, y_pred, loss);
 }
 
