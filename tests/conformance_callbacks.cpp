@@ -85,11 +85,13 @@ struct Probe : MonitorCallback {
 };
 
 std::string run_direction(const json& test) {
-  CompileOptions options = samples::mse();
+  MetricList known;
   // The direction is the monitored metric's; those that Étude has not yet only keep it company.
   for (const json& name : test["inputs"]["compiled_metrics"])
     if (testing::error_of([&] { metrics::check_name(name.get<std::string>()); }) == "no error")
-      options.metrics.emplace_back(name.get<std::string>());
+      known.emplace_back(name.get<std::string>());
+  CompileOptions options = samples::mse();
+  options.metrics = known;
   const auto probe = std::make_shared<Probe>(test["config"]);
   Trained run(options);
   const std::string error = samples::error_of([&] { run.fit(1, {probe}, true); });
@@ -123,6 +125,15 @@ std::string run_scheduler(const json& test) {
   const std::map<std::string, EpochSchedule> schedules{
       {"1/(2+epoch)", [](int epoch, double) { return 1.0 / (2 + epoch); }},
       {"lr/2", [](int, double rate) { return rate / 2; }}};
+  if (test["expect"].contains("error")) {  // the optimizer has a schedule of its own
+    CompileOptions options = samples::mse();
+    options.optimizer = optimizers::sgd(
+        {.learning_rate = etude::schedules::polynomial_decay({.initial_learning_rate = 0.1, .decay_steps = 10})});
+    Trained run(options);
+    const auto callback = callbacks::learning_rate_scheduler({.schedule = [](int, double rate) { return rate; }});
+    const std::string error = samples::error_of([&] { run.fit(1, {callback}); });
+    return error.find(test["expect"]["message_contains"].get<std::string>()) < error.size() ? "" : error;
+  }
   const auto callback = callbacks::learning_rate_scheduler({.schedule = schedules.at(test["config"]["schedule"])});
   return run_rate(test, callback, nullptr, test["inputs"]["epochs"]);
 }
@@ -182,8 +193,10 @@ std::string run_log_keys(const json& test) {
       return found;
     }
   };
+  MetricList metrics;
+  for (const json& name : test["config"]["metrics"]) metrics.emplace_back(name.get<std::string>());
   CompileOptions options = samples::mse();
-  for (const json& name : test["config"]["metrics"]) options.metrics.emplace_back(name.get<std::string>());
+  options.metrics = metrics;
   Trained run(options);
   const auto recorder = std::make_shared<Keys>();
   run.fit(1, {recorder}, true);

@@ -138,8 +138,8 @@ std::string run_fit(const json& test) {
           " - expected a callback that run_fit knows - add it there.");
     options.callbacks.push_back(make_early_stopping(callback["config"]));
   }
-  for (const auto& [label, weight] : given.value("class_weight", json::object()).items())
-    options.class_weight[std::stoi(label)] = weight;
+  const json class_weight = given.value("class_weight", json::object());
+  for (const auto& [label, weight] : class_weight.items()) options.class_weight[std::stoi(label)] = weight;
   const json outputs = test["config"].value("outputs", json::array({"y"}));
   const auto history =
       model->fit(Batch{{tensor_of(inputs["x"])}, tensors_of(inputs["y"], outputs.size()), {}}, options);

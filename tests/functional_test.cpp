@@ -104,7 +104,7 @@ TEST_CASE("the loss is the weighted sum of the outputs' losses; each is logged u
   CHECK(logs["sum_loss"] == 4);
   CHECK(logs["twice_loss"] == 16);
   how.loss = {{"twice", "mse"}};
-  how.loss_weights = {};
+  how.loss_weights = PerOutput<double>();
   logs = logs_with(how);
   CHECK(names_of(logs) == Texts{"loss", "twice_loss"});
   CHECK(logs["loss"] == 16);
@@ -243,7 +243,7 @@ TEST_CASE("class_weight weighs the loss and weighted metrics, on top of sample_w
   CHECK((*history)["loss"][0] == 12.0 / 4);
 
   Functional two = two_outputs();
-  how.weighted_metrics = {};
+  how.weighted_metrics = MetricChoices();
   two.compile(how);
   CHECK_THAT(error_of([&] { two.fit(Batch{{ones}, {zeros, zeros}, {}}, {.verbose = 0, .class_weight = {{0, 1}}}); }),
              ContainsSubstring("single output"));

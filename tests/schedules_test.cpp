@@ -111,9 +111,10 @@ TEST_CASE("schedules: where gradients are accumulated, every call is a step of t
 
 TEST_CASE("schedules: a schedule's rate is not set (O-17)", "[schedules]") {
   const OptimizerPtr adam = optimizers::adam({.learning_rate = std::make_shared<Harmonic>()});
-  CHECK(error_of([&] { adam->set_learning_rate(0.5); }) ==
-        "[adam] learning_rate = 0.5 where a LearningRateSchedule sets it - expected an optimizer made with a number - "
-        "make it with one, or change the schedule.");
+  CHECK(
+      error_of([&] { adam->set_learning_rate(0.5); }) ==
+      "[adam] learning_rate = 0.5 - This optimizer was created with a `LearningRateSchedule`, hence its learning rate "
+      "is not settable - make it with a number, or change the schedule.");
   CHECK(adam->learning_rate() == 1);
 }
 

@@ -38,7 +38,7 @@ class Add : public MergeLayer {
 };
 
 struct ConcatenateOptions {
-  std::int64_t axis = -1;
+  std::ptrdiff_t axis = -1;
   std::string name = {};
   std::string dtype = {};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {

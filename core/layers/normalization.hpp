@@ -53,7 +53,7 @@ class LayerNormalization : public Layer {
 };
 
 struct BatchNormalizationOptions {
-  std::int64_t axis = -1;
+  std::ptrdiff_t axis = -1;
   double momentum = 0.99;
   double epsilon = 1e-3;
   bool center = true;

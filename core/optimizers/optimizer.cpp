@@ -92,8 +92,8 @@ double Optimizer::learning_rate() const {
 void Optimizer::set_learning_rate(double rate) {
   check(
       !options_.learning_rate.schedule(), ErrorKind::state, name(), "learning_rate = ", rate,
-      " where a LearningRateSchedule sets it - expected an optimizer made with a number - make it with one, or change "
-      "the schedule.");
+      " - This optimizer was created with a `LearningRateSchedule`, hence its learning rate is not settable - make it "
+      "with a number, or change the schedule.");
   check(std::isfinite(rate) && rate >= 0, ErrorKind::value, name(), "learning_rate = ", rate,
         " - expected a finite number of 0 or more - set the learning rate.");
   learning_rate_.fill(rate);

@@ -23,7 +23,7 @@ CompiledLosses::CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double>
     choice = losses::get(choice);
     choice.object()->fuse_logits = fuse_logits;
   });
-  if (!any) losses_ = {};
+  if (!any) losses_ = PerOutput<Choice<Loss>>();
 }
 
 /// Outputs are known when the model has made some.
