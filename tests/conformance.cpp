@@ -121,6 +121,7 @@ LayerPtr make_layer(const json& description) {
                           .kernel_initializer = text("kernel_initializer", "glorot_uniform"),
                           .bias_initializer = text("bias_initializer", "zeros"),
                           .kernel_regularizer = regularizer_of(config, "kernel_regularizer"),
+                          .bias_regularizer = regularizer_of(config, "bias_regularizer"),
                           .name = text("name", "")});
   if (name == "BatchNormalization") return layers::batch_normalization({.epsilon = config.value("epsilon", 1e-3)});
   if (name == "Conv2D")

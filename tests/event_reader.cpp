@@ -82,7 +82,7 @@ ProtoMessage::ProtoMessage(std::string_view bytes) {
     switch (key & 7) {
       case 0: field.integer = varint(bytes); break;
       case 1: field.bytes = take(bytes, 8); break;
-      case 2: field.bytes = take(bytes, varint(bytes)); break;
+      case 2: field.bytes = take(bytes, static_cast<std::size_t>(varint(bytes))); break;
       case 5: field.bytes = take(bytes, 4); break;
       default: fail("an unknown kind of field");
     }
@@ -93,7 +93,7 @@ ProtoMessage::ProtoMessage(std::string_view bytes) {
 std::vector<Summary> read_events(std::string_view file) {
   std::vector<Summary> events;
   for (bool first = true; !file.empty(); first = false) {
-    const auto length = number<std::uint64_t>(checked(file, 8));
+    const auto length = static_cast<std::size_t>(number<std::uint64_t>(checked(file, 8)));
     const ProtoMessage event(checked(file, length));
     if (!first)
       events.push_back(summary_of(event));

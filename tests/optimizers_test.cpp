@@ -25,7 +25,9 @@ TEST_CASE("optimizers: each makes the loss smaller, whatever it is called by", "
       if (field == "learning_rate") value = 0.01;
   });
   CHECK_THAT(optimizer->learning_rate(), WithinAbs(0.01, 1e-8));
-  CHECK(typeid(*optimizers::get(name)) == typeid(*optimizer));
+  const OptimizerPtr found = optimizers::get(name);
+  const Optimizer &by_name = *found, &made = *optimizer;
+  CHECK(typeid(by_name) == typeid(made));
   Sequential model(two_dense());
   model.compile({.optimizer = optimizer, .loss = "mse"});
   const auto losses = (*model.fit(x, y, {.epochs = 40, .verbose = 0}))["loss"];
