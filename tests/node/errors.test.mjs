@@ -40,7 +40,7 @@ const table = {
   'an unknown initializer': [() => et.layers.dense({ units: 1, kernelInitializer: 'gloro' }).call([[1]]), 'value', '"gloro"', 'glorot_uniform'],
   'a loss for an optimizer': [compiled({ optimizer: et.losses.meanSquaredError() }), 'value', 'optimizer', 'Loss'],
   'metrics that are no list': [compiled({ metrics: 'accuracy' }), 'value', 'metrics = "accuracy"', 'an array'],
-  'an unknown option of compile': [compiled({ optimiser: 'adam' }), 'value', '"optimiser"', 'optimizer, loss, metrics'],
+  'an unknown option of compile': [compiled({ optimiser: 'adam' }), 'value', '"optimiser"', 'optimizer, loss, lossWeights, metrics'],
   'an unknown option of fit': [() => fit({ batch_size: 3 }), 'value', '[fit]', '"batch_size"', 'batchSize, epochs'],
   'an unknown option of a layer': [() => et.layers.dense({ unit: 3 }), 'value', '[layers.dense]', '"unit"', 'units'],
   'an unknown option of an optimizer': [() => et.optimizers.sgd({ lr: 3 }), 'value', '"lr"', 'learningRate'],
