@@ -9,9 +9,13 @@ namespace {
 
 std::atomic<std::size_t> count{0}, freed{0};
 
-void* allocate(std::size_t bytes) {
+void* allocate_or_null(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;
+  return std::malloc(std::max<std::size_t>(bytes, 1));
+}
+
+void* allocate(std::size_t bytes) {
+  if (void* memory = allocate_or_null(bytes)) return memory;
   throw std::bad_alloc();
 }
 
@@ -35,9 +39,13 @@ void release(void* memory) {
 std::size_t etude::allocations() { return count.load(std::memory_order_relaxed); }
 std::size_t etude::live_allocations() { return allocations() - freed.load(std::memory_order_relaxed); }
 
-// The nothrow and array forms of the standard library come through these.
+// The standard library's other forms come through these; a sanitizer's own nothrow forms would not.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { release(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { release(memory); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
 void operator delete(void* memory) noexcept { release(memory); }
