@@ -125,6 +125,18 @@ TEST_CASE("operational metrics: predict's memory is weights, intermediate result
   CHECK((*history)["prediction_memory_bytes"] == std::vector{of_ten});
 }
 
+TEST_CASE("operational metrics: every output of a model counts in predict's memory", "[callbacks]") {
+  const SymbolicTensor in = layers::input({.shape = {x.shape()[1]}});
+  Functional model({in}, {layers::dense({.units = 3})->apply(in), layers::dense({.units = 5})->apply(in)});
+  const auto metrics = callbacks::operational_metrics();
+  model.predict_outputs(x, {.verbose = 0, .callbacks = {metrics}});
+  double weights = 0;
+  for (const Variable& variable : model.variables()) weights += static_cast<double>(variable.bytes());
+  const auto rows = static_cast<double>(x.shape()[0]);
+  const auto arena = static_cast<double>(model.make_predict_function()->plan()->arena_bytes());
+  CHECK(json::parse(metrics->json())["prediction_memory_bytes"].get<double>() == weights + rows * 8 * 4 + arena);
+}
+
 TEST_CASE("operational metrics: what others measure is absent until they report it, and counts for its epoch",
           "[callbacks]") {
   Timed run;

@@ -1,18 +1,14 @@
 #include "etude/callbacks/operational_metrics.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "etude/base/clock.hpp"
 #include "etude/callbacks/output.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
 namespace {
-
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Of sorted values, between two of them by proportion: numpy's default.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -110,10 +106,12 @@ void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
 void OperationalMetrics::on_predict_end(Logs&) {
   const auto function = model().make_predict_function();
   if (!intermediate_bytes_ || !function->plan()) return;
-  const Shape shape = function->output_shape(0);
   const auto rows = static_cast<std::size_t>(function->samples() - predicted_);
-  const std::size_t row_bytes = static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(0));
-  std::size_t bytes = *intermediate_bytes_ + rows * row_bytes;
+  std::size_t bytes = *intermediate_bytes_;
+  for (std::size_t i = 0; i < function->output_count(); ++i) {
+    const Shape shape = function->output_shape(i);
+    bytes += rows * static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(i));
+  }
   for (const Variable& variable : model().variables()) bytes += variable.bytes();
   prediction_bytes_ = static_cast<double>(bytes);
 }

@@ -1,19 +1,15 @@
 #include "etude/callbacks/tensorboard.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 #include <vector>
 
+#include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
 namespace {
-
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Steps per second since `began`; a clock of the host may not have moved.
 double rate(std::int64_t steps, double began) {

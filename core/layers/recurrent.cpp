@@ -111,11 +111,6 @@ Outputs LSTM::call_with(const std::vector<Value>& inputs, bool training) {
   return options_.return_state ? Outputs{outcome.output, outcome.h, outcome.c} : Outputs{outcome.output};
 }
 
-/// Steps are masked, states are not.
-Value LSTM::mask_of(const std::vector<Value>& inputs, Value y) const {
-  return options_.return_sequences && y.shape().rank() == 3 ? Layer::mask_of(inputs, y) : Value{};
-}
-
 LSTM::Outcome LSTM::call_with_state(Value x, Value h, Value c, bool training) {
   check_input(x);
   const std::int64_t batch = x.shape()[0], features = x.shape()[2];

@@ -89,9 +89,6 @@ class LSTM : public Layer {
   /// Sets the state of a stateful layer to zeros.
   void reset_state();
 
- protected:
-  Value mask_of(const std::vector<Value>& inputs, Value y) const override;
-
  private:
   void check_input(const Value& x) const;
   Value initial(Value given, const Variable& kept, std::int64_t batch) const;

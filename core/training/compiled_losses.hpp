@@ -20,8 +20,6 @@ class CompiledLosses {
   /// Throws Error(value) for unknown names.
   CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double> weights, bool fuse_logits);
   bool empty() const { return losses_.empty(); }
-  /// The loss of a model of one output; null without one.
-  LossPtr single() const { return losses_.one() ? losses_.one()->object() : nullptr; }
 
   /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). Where there are several outputs it
   /// keeps the means of their losses too. Throws Error(data) without a target for each output.
@@ -40,7 +38,7 @@ class CompiledLosses {
 };
 
 /// What belongs to one output of what was given for a batch: as it is for one output, or one for each, or (for weights)
-/// nothing at all. `what` and `where` name it in errors.
+/// nothing at all.
 Value of_output(const std::vector<Value>& given, std::size_t output);
 
 /// The batch's samples: what its losses weigh in an epoch's mean (L-21).

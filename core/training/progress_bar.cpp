@@ -5,10 +5,10 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
+#include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {
@@ -19,10 +19,6 @@ constexpr std::string_view bold = "\x1b[1m", green = "\x1b[32m", white = "\x1b[3
 void write_to_stdout(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
-}
-
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// Characters of UTF-8 text: bytes that do not go on with another's.

@@ -228,7 +228,8 @@ Task<std::vector<Tensor>> Trainer::predict(Data x, PredictOptions options) {
   const auto predict_function = model_.make_predict_function();
   std::vector<Predictions> outputs;
   const auto add = [&] {
-    outputs.resize(predict_function->output_count(), Predictions(x.is_arrays() ? x.arrays().size() : 0));
+    if (outputs.empty())
+      outputs.assign(predict_function->output_count(), Predictions(x.is_arrays() ? x.arrays().size() : 0));
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].add(*predict_function, i);
   };
   model_.stop_predicting = false;

@@ -30,6 +30,7 @@ test('inputs branch and join; layers are shared', async () => {
 
 test('losses, weights and metrics are given for all outputs, as lists or by name', async () => {
   const model = twoOutputs();
+  assert.deepEqual(model.outputNames, ['sum', 'twice']);
   const figures = async (options) => {
     model.compile({ optimizer: still(), ...options });
     return await model.evaluate(ones, [zeros, zeros], { ...quiet, returnDict: true });

@@ -163,6 +163,10 @@ export class Model {
   get optimizer(): native.Optimizer {
     return module.model_optimizer(this.handle);
   }
+  /** What outputs are called in losses, metrics and logs; empty unless the model was described. */
+  get outputNames(): string[] {
+    return module.model_outputNames(this.handle);
+  }
   get metricsNames(): string[] {
     return module.model_metricsNames(this.handle);
   }
