@@ -54,9 +54,11 @@ struct Epilogue {
 };
 
 /// Calls body(begin, end) on stretches of [0, count), on all threads if there are at least two stretches of `grain`.
+/// There are more stretches than threads, so that a slow core does fewer of them.
 template <class Body> void split(std::int64_t count, std::int64_t grain, Body body) {
   ThreadPool& pool = thread_pool();
-  const std::int64_t stretches = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), pool.count());
+  const std::int64_t most = pool.count() > 1 ? 4 * std::int64_t{pool.count()} : 1;
+  const std::int64_t stretches = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), most);
   if (stretches < 2) return body(std::int64_t{0}, count);
   struct Context {
     Body& body;

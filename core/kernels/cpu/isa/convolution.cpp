@@ -34,6 +34,7 @@ template <class T> struct Forward {
     const T** rows;
   };
   Own own[max_parts];
+  Turns turns{0, 1};  // at bands of images
 
   Forward(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
       : g(arguments), padding(arguments) {
@@ -48,6 +49,7 @@ template <class T> struct Forward {
     parts = parts_of(
         g.batch * bands,
         g.batch * g.rows * g.columns * g.kernel_height * g.kernel_width * (g.channels / g.groups) * g.filters, workers);
+    turns = Turns(g.batch * bands, parts);
     depth = g.kernel_height * g.kernel_width * (g.channels / g.groups);
     columns = g.filters / g.groups;
     panel_distance = depth * tile_width<T>;
@@ -83,26 +85,30 @@ template <class T> struct Forward {
 
   static void run(void* context, int part) {
     Forward& job = *static_cast<Forward*>(context);
-    const Index units = job.g.batch * job.bands;
+    const Own& mine = job.own[part];
     Index copied = -1;
-    for (Index unit = units * part / job.parts; unit < units * (part + 1) / job.parts; ++unit) {
-      const Index image = unit / job.bands, first = unit % job.bands * job.band;
-      const Index count = smaller(job.band, job.result_rows - first);
-      const T* x = job.g.x + image * job.g.height * job.g.width * job.g.channels;
-      if (job.padding.needed) {
-        if (copied != image) job.padding.copy(x, job.own[part].image);
-        copied = image;
-        x = job.own[part].image;
+    for (Index unit, end; job.turns.take(unit, end);)
+      for (; unit < end; ++unit) {
+        const Index image = unit / job.bands;
+        const T* x = job.g.x + image * job.g.height * job.g.width * job.g.channels;
+        if (job.padding.needed) {
+          if (copied != image) job.padding.copy(x, mine.image);
+          copied = image;
+          x = mine.image;
+        }
+        job.compute_band(x, image, unit % job.bands * job.band, mine);
       }
-      const Index row = image * job.result_rows + first;
-      if (job.in_registers)
-        for (Index p = 0; p < count; ++p) job.pooled_in_registers(x, first + p, row + p, job.own[part]);
-      else if (job.g.pooled)
-        job.pooled(x, first, count, row, job.own[part]);
-      else
-        job.plain(x, first, count, row, job.own[part]);
-      if (job.g.rows_done) job.g.rows_done(job.g.context, row * job.result_columns, (row + count) * job.result_columns);
-    }
+  }
+
+  void compute_band(const T* x, Index image, Index first, const Own& mine) const {
+    const Index count = smaller(band, result_rows - first), row = image * result_rows + first;
+    if (in_registers)
+      for (Index p = 0; p < count; ++p) pooled_in_registers(x, first + p, row + p, mine);
+    else if (g.pooled)
+      pooled(x, first, count, row, mine);
+    else
+      plain(x, first, count, row, mine);
+    if (g.rows_done) g.rows_done(g.context, row * result_columns, (row + count) * result_columns);
   }
 
   const T* pixel(const T* x, Index i, Index j) const {

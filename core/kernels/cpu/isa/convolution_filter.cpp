@@ -42,6 +42,7 @@ template <class T> struct Filter {
     EntriesOfFilters<T> entries;
   };
   Own own[max_parts];
+  Turns turns{0, 1};  // at filters, registers of them, or blocks of panels
 
   Filter(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
       : g(arguments), padding(arguments) {
@@ -56,7 +57,8 @@ template <class T> struct Filter {
                      : shallow ? g.filters / lanes<T>
                                : panel_count * quotient_up(cells, tile_rows),
                      g.batch * pixels * cells * g.filters, workers);
-    blocks = panel_count % parts == 0 ? 1 : smaller(parts, quotient_up(cells, tile_rows));
+    blocks = parts == 1 ? 1 : smaller(quotient_up(4 * parts, panel_count), quotient_up(cells, tile_rows));
+    turns = sparse ? Turns(g.filters, parts, 8) : Turns(shallow ? g.filters / lanes<T> : panel_count * blocks, parts);
     offsets = workspace.take<Index>(pixels);
     cell_offsets = workspace.take<Index>(cells);
     transposed = workspace.take<T>(sparse ? cells * g.filters : 0);
@@ -92,20 +94,27 @@ template <class T> struct Filter {
   }
 
   static void run(void* context, int part) {
-    const Filter& job = *static_cast<const Filter*>(context);
+    Filter& job = *static_cast<Filter*>(context);
     const Own& mine = job.own[part];
-    if (job.sparse)
-      return job.add_sparse(job.g.filters * part / job.parts, job.g.filters * (part + 1) / job.parts, mine);
-    if (job.shallow) return job.add_shallow_rows(part, mine);
-    const Index units = job.panel_count * job.blocks;
-    for (Index image = 0; image < job.g.batch; ++image) {
-      const T* x = job.image_of(image, mine);
+    for (Index begin, end; job.turns.take(begin, end);) {
+      if (job.sparse)
+        job.add_sparse(begin, end, mine);
+      else if (job.shallow)
+        job.add_shallow_rows(begin, end, mine);
+      else
+        job.add_blocks(begin, end, mine);
+    }
+  }
+
+  void add_blocks(Index begin, Index end, const Own& mine) const {
+    for (Index image = 0; image < g.batch; ++image) {
+      const T* x = image_of(image, mine);
       Index packed = -1;
-      for (Index unit = units * part / job.parts; unit < units * (part + 1) / job.parts; ++unit) {
-        const Index panel = unit / job.blocks, block = unit % job.blocks;
-        if (packed != panel) job.pack(image, panel, mine);
+      for (Index unit = begin; unit < end; ++unit) {
+        const Index panel = unit / blocks, block = unit % blocks;
+        if (packed != panel) pack(image, panel, mine);
         packed = panel;
-        job.add_dense(x, image, panel, block, mine);
+        add_dense(x, image, panel, block, mine);
       }
     }
   }
@@ -134,11 +143,11 @@ template <class T> struct Filter {
                     g.out + begin * g.filters + group * filters + first, g.filters, image > 0);
   }
 
-  void add_shallow_rows(Index part, const Own& mine) const {
-    const Index units = g.filters / lanes<T>, line = padding.width * g.channels;
+  void add_shallow_rows(Index begin, Index end, const Own& mine) const {
+    const Index line = padding.width * g.channels;
     for (Index image = 0; image < g.batch; ++image) {
       const T* x = image_of(image, mine);
-      for (Index unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+      for (Index unit = begin; unit < end; ++unit) {
         const Index f = unit * lanes<T>, at = image * g.pooled_rows * g.pooled_columns * g.filters + f;
         const ShallowArguments<T> t{x,
                                     cell_offsets,

@@ -50,12 +50,14 @@ template <class T> struct Input {
     EntriesOfPixels<T> entries;
   };
   Own own[max_parts];
+  Turns turns{0, 1};  // at images
 
   Input(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
     channels = g.channels / g.groups;
     filters = g.filters / g.groups;
     parts = parts_of(g.batch, g.batch * g.rows * g.columns * g.kernel_height * g.kernel_width * channels * g.filters,
                      workers);
+    turns = Turns(g.batch, parts);
     piece = g.kernel_width * channels;
     band = larger(smaller(piece_bytes / (piece * static_cast<Index>(sizeof(T))), g.rows * g.columns), tile_rows);
     panel_distance = filters * tile_width<T>;
@@ -91,26 +93,27 @@ template <class T> struct Input {
   }
 
   static void run(void* context, int part) {
-    const Input& job = *static_cast<const Input*>(context);
-    const ConvolutionArguments<T>& g = job.g;
-    const Own& mine = job.own[part];
-    const Index image_elements = g.height * g.width * g.channels;
-    for (Index image = g.batch * part / job.parts; image < g.batch * (part + 1) / job.parts; ++image) {
-      T* dx = g.out + image * image_elements;
-      zero_elements(dx, image_elements);
-      if (g.method == GradientMethod::sparse) {
-        job.add_sparse(image, mine, dx);
-      } else {
-        const T* dy = g.dy + image * g.rows * g.columns * g.filters;
-        if (g.pooled) {
-          unpool(g, image, 0, g.filters, mine.unpooled, g.filters);
-          dy = mine.unpooled;
-        }
-        for (Index u = 0; u < g.kernel_height; ++u)
-          for (Index group = 0; group < g.groups; ++group) job.add_dense(dy, u, group, mine, dx);
+    Input& job = *static_cast<Input*>(context);
+    for (Index image, end; job.turns.take(image, end);)
+      for (; image < end; ++image) job.compute_image(image, job.own[part]);
+  }
+
+  void compute_image(Index image, const Own& mine) const {
+    const Index elements = g.height * g.width * g.channels;
+    T* dx = g.out + image * elements;
+    zero_elements(dx, elements);
+    if (g.method == GradientMethod::sparse) {
+      add_sparse(image, mine, dx);
+    } else {
+      const T* dy = g.dy + image * g.rows * g.columns * g.filters;
+      if (g.pooled) {
+        unpool(g, image, 0, g.filters, mine.unpooled, g.filters);
+        dy = mine.unpooled;
       }
-      if (g.rows_done) g.rows_done(g.context, image * g.height * g.width, (image + 1) * g.height * g.width);
+      for (Index u = 0; u < g.kernel_height; ++u)
+        for (Index group = 0; group < g.groups; ++group) add_dense(dy, u, group, mine, dx);
     }
+    if (g.rows_done) g.rows_done(g.context, image * g.height * g.width, (image + 1) * g.height * g.width);
   }
 
   /// Row u of the window, one group, all pixels whose windows' row u is in the image.

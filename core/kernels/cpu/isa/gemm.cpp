@@ -29,33 +29,34 @@ struct Job {
   T* packed_a;  // block_a_elements for each part
   // The chunk at hand: k [first, first + depth) and columns [left, left + columns).
   Index first, depth, left, columns;
+  Turns panel_turns{0, 1}, tile_turns{0, 1};
 
-  /// Packs this part's share of the chunk, panel by panel.
-  static void pack(void* context, int part) {
-    const Job& job = *static_cast<const Job*>(context);
-    const Index panels = quotient_up(job.columns, tile_width<T>);
-    const Index begin = panels * part / job.parts * tile_width<T>,
-                end = smaller(panels * (part + 1) / job.parts * tile_width<T>, job.columns);
-    if (begin >= end) return;
-    for (Index p = 0; p < job.depth; p += job.blocking.depth) {
-      const Index depth = smaller(job.depth - p, job.blocking.depth);
-      pack_b(job.problem.b.from(job.first + p, job.left + begin), depth, end - begin,
-             job.packed_b + p * panels * tile_width<T> + begin * depth);
+  /// Packs the chunk, some panels at a time.
+  static void pack(void* context, int) {
+    Job& job = *static_cast<Job*>(context);
+    const Index width = quotient_up(job.columns, tile_width<T>) * tile_width<T>;
+    for (Index panel, to; job.panel_turns.take(panel, to);) {
+      const Index begin = panel * tile_width<T>, end = smaller(to * tile_width<T>, job.columns);
+      for (Index p = 0; p < job.depth; p += job.blocking.depth) {
+        const Index depth = smaller(job.depth - p, job.blocking.depth);
+        pack_b(job.problem.b.from(job.first + p, job.left + begin), depth, end - begin,
+               job.packed_b + p * width + begin * depth);
+      }
     }
   }
 
-  /// Multiplies this part's rows of A by the chunk.
+  /// Multiplies A by the chunk, some rows at a time.
   static void multiply(void* context, int part) {
-    const Job& job = *static_cast<const Job*>(context);
+    Job& job = *static_cast<Job*>(context);
     const Problem<T>& problem = job.problem;
-    const Index units = quotient_up(problem.m, tile_rows);
-    const Index begin = units * part / job.parts * tile_rows,
-                end = smaller(units * (part + 1) / job.parts * tile_rows, problem.m);
     const bool last = job.first + job.depth == problem.k && job.left + job.columns == problem.n;
-    for (Index i = begin; i < end; i += rows_most) {
-      const Index rows = smaller(end - i, rows_most);
-      job.multiply_rows(i, rows, job.packed_a + part * block_a_elements<T>(problem.m, problem.k));
-      if (last && !problem.turned) problem.finished(i, i + rows);
+    for (Index tile, to; job.tile_turns.take(tile, to);) {
+      const Index end = smaller(to * tile_rows, problem.m);
+      for (Index i = tile * tile_rows; i < end; i += rows_most) {
+        const Index rows = smaller(end - i, rows_most);
+        job.multiply_rows(i, rows, job.packed_a + part * block_a_elements<T>(problem.m, problem.k));
+        if (last && !problem.turned) problem.finished(i, i + rows);
+      }
     }
   }
 
@@ -90,6 +91,8 @@ void multiply_by_rows(const Problem<T>& problem, const Blocking<T>& blocking, in
     job.depth = smaller(problem.k - job.first, blocking.chunk_depth);
     for (job.left = 0; job.left < problem.n; job.left += job.columns) {
       job.columns = smaller(problem.n - job.left, blocking.chunk_columns);
+      job.panel_turns = Turns(quotient_up(job.columns, tile_width<T>), parts, 2);
+      job.tile_turns = Turns(quotient_up(problem.m, tile_rows), parts, 2);
       if (!blocking.direct_b && !blocking.packs_on_the_way) fan_out(workers, parts, Job<T>::pack, &job);
       fan_out(workers, parts, Job<T>::multiply, &job);
       if (problem.turned && job.first + job.depth == problem.k) problem.finished(job.left, job.left + job.columns);
@@ -97,22 +100,21 @@ void multiply_by_rows(const Problem<T>& problem, const Blocking<T>& blocking, in
   }
 }
 
-/// One row times a matrix, this thread's columns. `workspace` takes a row that is not contiguous.
+/// One row times a matrix, this thread's columns. `result` and `row` take rows of n and of k that are not contiguous.
 template <class T>
-void multiply_row(const Problem<T>& problem, T* workspace) {
+void multiply_row(const Problem<T>& problem, T* result, T* row) {
   const bool aside = problem.c_column != 1;
   T* y = problem.c;
   if (aside) {
-    y = workspace;
-    workspace += problem.n;
+    y = result;
     if (problem.add)
       for (Index j = 0; j < problem.n; ++j) y[j] = problem.c[j * problem.c_column];
   }
   if (problem.b.row == 1) {
     const T* x = problem.a.data;
     if (problem.a.column != 1) {
-      for (Index p = 0; p < problem.k; ++p) workspace[p] = x[p * problem.a.column];
-      x = workspace;
+      for (Index p = 0; p < problem.k; ++p) row[p] = x[p * problem.a.column];
+      x = row;
     }
     row_times_columns(x, problem.b, problem.k, problem.n, y, problem.add);
   } else {
@@ -123,33 +125,33 @@ void multiply_row(const Problem<T>& problem, T* workspace) {
   if (problem.turned) problem.finished(0, problem.n);
 }
 
-/// The columns of a product, cut into one slice per part: for few rows. Each slice is a product of its own.
+/// The columns of a product, cut into slices: for few rows. Each slice is a product of its own.
 template <class T>
 struct Slices {
   const Problem<T>& problem;
   int parts;
   T* workspace;
+  Turns columns{quotient_up(problem.n, column_unit<T>), parts, 2}, rows{problem.m, parts};
 
   static void multiply(void* context, int part) {
-    const Slices& slices = *static_cast<const Slices*>(context);
-    const Problem<T>& problem = slices.problem;
-    constexpr Index unit = column_unit<T>;
-    const Index units = quotient_up(problem.n, unit);
-    const Index begin = units * part / slices.parts * unit,
-                end = smaller(units * (part + 1) / slices.parts * unit, problem.n);
-    if (begin >= end) return;
+    Slices& slices = *static_cast<Slices*>(context);
+    for (Index begin, end; slices.columns.take(begin, end);)
+      slices.multiply_slice(begin * column_unit<T>, smaller(end * column_unit<T>, slices.problem.n), part);
+  }
+
+  void multiply_slice(Index begin, Index end, int part) const {
     Problem<T> slice = problem.columns(begin, end);
     if (!problem.turned) slice.rows_done = nullptr;
-    if (problem.m == 1) return multiply_row(slice, slices.workspace + begin + part * problem.k);
+    if (problem.m == 1) return multiply_row(slice, workspace + begin, workspace + problem.n + part * problem.k);
     const Index a_elements = block_a_elements<T>(problem.m, problem.k),
-                b_elements = chunk_b_elements<T>(problem.n, problem.k, slices.parts);
-    T* own = slices.workspace + part * (a_elements + b_elements);
+                b_elements = chunk_b_elements<T>(problem.n, problem.k, parts);
+    T* own = workspace + part * (a_elements + b_elements);
     multiply_by_rows(slice, Blocking<T>(slice, 1, b_elements), 1, {}, own, own + a_elements);
   }
 
-  static void finish(void* context, int part) {
-    const Slices& slices = *static_cast<const Slices*>(context);
-    slices.problem.finished(slices.problem.m * part / slices.parts, slices.problem.m * (part + 1) / slices.parts);
+  static void finish(void* context, int) {
+    Slices& slices = *static_cast<Slices*>(context);
+    for (Index begin, end; slices.rows.take(begin, end);) slices.problem.finished(begin, end);
   }
 };
 
@@ -188,7 +190,7 @@ void multiply_one(const Problem<T>& problem, const Workers& workers, T* workspac
   if (workers.count > 1 && work >= parallel_least)
     parts = static_cast<int>(smaller(workers.count, static_cast<Index>(work / share_least)));
   if (problem.m == 1 && parts == 1) {
-    multiply_row(problem, workspace);
+    multiply_row(problem, workspace, workspace + problem.n);
     if (!problem.turned) problem.finished(0, 1);
     return;
   }
@@ -213,6 +215,7 @@ struct Products {
   Index count;
   int parts;
   T* workspace;
+  Turns turns{0, 1};
 
   /// Product `index` of the batch.
   Problem<T> at(Index index) const {
@@ -231,29 +234,31 @@ struct Products {
 
   Index rows() const { return problem.turned ? problem.n : problem.m; }
 
-  /// This part's products, one after the other. Their rows are reported some thousand elements at a time: an epilogue
+  /// Products one after the other. Their rows are reported some thousand elements at a time: an epilogue
   /// has a price for each call.
   static void multiply(void* context, int part) {
-    const Products& products = *static_cast<const Products*>(context);
-    const Problem<T>& problem = products.problem;
+    Products& products = *static_cast<Products*>(context);
+    for (Index begin, end; products.turns.take(begin, end);) products.multiply_some(begin, end, part);
+  }
+
+  void multiply_some(Index begin, Index end, int part) const {
     const Index m = problem.m, n = problem.n, k = problem.k;
-    T* own = products.workspace + part * own_elements<T>(m, n, k);
+    T* own = workspace + part * own_elements<T>(m, n, k);
     const Blocking<T> blocking(problem, 1, chunk_b_elements<T>(n, k, 1));
-    const Index begin = products.count * part / products.parts, end = products.count * (part + 1) / products.parts;
     const Index at_once = larger(4096 / (m * n), 1);
     for (Index first = begin; first < end; first += at_once) {
       const Index last = smaller(first + at_once, end);
       for (Index index = first; index < last; ++index) {
-        Problem<T> one = products.at(index);
+        Problem<T> one = at(index);
         one.rows_done = nullptr;
         if (m == 1)
-          multiply_row(one, own);
+          multiply_row(one, own, own + n);
         else
           multiply_by_rows(one, blocking, 1, {}, own, own + block_a_elements<T>(m, k));
       }
       Problem<T> all = problem;
       all.origin = 0;
-      all.finished(first * products.rows(), last * products.rows());
+      all.finished(first * rows(), last * rows());
     }
   }
 };
@@ -270,6 +275,7 @@ void multiply_batch(const Problem<T>& problem, const GemmBatch& batch, const Wor
   if (workers.count > 1 && work * products.count >= parallel_least)
     products.parts = static_cast<int>(
         smaller(smaller(workers.count, products.count), static_cast<Index>(work * products.count / share_least)));
+  products.turns = Turns(products.count, products.parts);
   fan_out(workers, products.parts, Products<T>::multiply, &products);
 }
 
