@@ -11,6 +11,7 @@
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/scan.hpp"
 #include "etude/ops/shape.hpp"
 #include "random_step.hpp"
 #include "training_samples.hpp"
@@ -254,3 +255,65 @@ TEST_CASE("whoever finds the pool at work does its parts itself", "[threads]") {
   CHECK(work.done == 5 * 50 * 10 + 4 * 500 * 7);
 }
 #endif
+
+namespace {
+
+/// A loop over 9 steps whose state h, [67, 20], becomes step(h, x, weights [20, 20]), and its gradients.
+Function looped(const ops::ScanFunction& step) {
+  return [=](Values given) {
+    const Value last = ops::scan(step, {given[0]}, {given[1]}, {given[2]}).carry[0];
+    const std::vector<Value> d = gradients(ops::sum(ops::square(last)), given);
+    std::vector<Value> all{last, d[0], ops::reshape(d[1], {9 * 67, 20})};
+    if (d[2]) all.push_back(d[2]);
+    return ops::concatenate(all, 0);
+  };
+}
+
+/// How many rows its first loop may take by themselves.
+std::int64_t rows_of_loop(const Function& function, const Tensors& inputs) {
+  Compiled compiled(inputs, [&](Graph&, Values x) { return Compiled::Outcome{{function(x)}, {}}; });
+  for (const Instruction& instruction : compiled.plan().instructions())
+    if (const auto* scan = std::get_if<instruction::Scan>(&instruction)) return scan->rows;
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("rows go through a loop by themselves where no row depends on another, to the same bits", "[threads]") {
+  struct Loop {
+    const char* what;
+    ops::ScanFunction step;
+    bool by_rows;
+  };
+  const std::vector<Loop> loops{
+      {"recurrent product",
+       [](Values h, Values x, Values u) { return ops::ScanStep{{ops::tanh(x[0] + ops::matmul(h[0], u[0]))}, {}}; },
+       true},
+      {"the mean of a row",
+       [](Values h, Values x, Values) {
+         return ops::ScanStep{{ops::tanh(x[0] + h[0] - ops::mean(h[0], {1}, true))}, {}};
+       },
+       true},
+      {"the mean of all rows",
+       [](Values h, Values x, Values) {
+         return ops::ScanStep{{ops::tanh(x[0] + h[0] - ops::mean(h[0], {0}, true))}, {}};
+       },
+       false},
+      {"rows in another order",
+       [](Values h, Values x, Values) { return ops::ScanStep{{ops::tanh(x[0] + ops::reverse(h[0], 0))}, {}}; }, false},
+      {"a product of rows with each other",
+       [](Values h, Values x, Values) {
+         return ops::ScanStep{{ops::tanh(x[0] + ops::matmul(ops::matmul(h[0], h[0], false, true), h[0]))}, {}};
+       },
+       false},
+  };
+  Random random = draws(5);
+  Tensors inputs;
+  for (const Shape& shape : {Shape{67, 20}, Shape{9, 67, 20}, Shape{20, 20}})
+    inputs.push_back(random_tensor(random, shape, DType::float32));
+  for (const auto& [what, step, by_rows] : loops) {
+    INFO(what);
+    CHECK(rows_of_loop(looped(step), inputs) == (by_rows ? 67 : 0));
+    CHECK(other_bits([&] { return Tensors{run_on(default_device(), inputs, looped(step))}; }) == "");
+  }
+}

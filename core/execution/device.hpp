@@ -26,6 +26,8 @@ class Device {
   virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
   virtual std::size_t workspace(const instruction::ConvolutionFilter&) const { return 0; }
   virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
+  /// How many stretches of a loop's rows it would run at the same time.
+  virtual int loop_arenas() const { return 1; }
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;
   virtual void run(const instruction::Gemm&, Addresses) = 0;
@@ -47,7 +49,28 @@ class Device {
   virtual void run(const instruction::Copy&, Addresses) = 0;
   /// Runs the body's instructions, step after step.
   virtual void run(const instruction::Scan&, Addresses);
+
+ protected:
+  /// For each step in turn: fills the table that goes with the arena, and calls body(addresses).
+  template <class Body>
+  static void each_step(const instruction::Scan& scan, int arena, Addresses addresses, Body body);
 };
+
+template <class Body>
+void Device::each_step(const instruction::Scan& scan, int arena, Addresses addresses, Body body) {
+  const std::size_t count = scan.spaces.size();
+  const std::span<std::byte*> table(scan.body->addresses.data() + count * static_cast<std::size_t>(arena), count);
+  for (std::int64_t executed = 0; executed < scan.steps; ++executed) {
+    const std::int64_t step = scan.reverse ? scan.steps - 1 - executed : executed;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& [operand, stride, shift, turns] = scan.spaces[i];
+      const std::int64_t entry = turns ? (executed + shift) % 2 : step + shift;
+      table[i] = addresses[static_cast<std::size_t>(operand.space)] + operand.offset + entry * stride;
+    }
+    table[0] += arena * scan.arena_bytes;
+    body(Addresses(table));
+  }
+}
 
 /// The device of whoever names none: the processor. The kernels' room defines it.
 Device& default_device();

@@ -161,7 +161,8 @@ std::string sizes(const instruction::Transpose& i) { return ' ' + i.extents.to_s
 std::string sizes(const instruction::Uniform& i) { return by({i.count}); }
 std::string sizes(const Copy& i) { return by({i.bytes}) + " bytes"; }
 std::string sizes(const instruction::Scan& i) {
-  return by({i.steps}) + " steps" + (i.reverse ? ", from the last to the first" : "");
+  return by({i.steps}) + " steps" + (i.reverse ? ", from the last to the first" : "") +
+         (i.rows > 0 ? ", of" + by({i.rows}) + " rows by themselves" : "");
 }
 template <class I> std::string sizes(const I& i) {
   if constexpr (requires { i.shape; })

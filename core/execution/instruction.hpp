@@ -259,6 +259,11 @@ struct Scan {
   bool reverse;
   std::shared_ptr<Body> body;
   std::vector<Space> spaces;
+  /// Rows of the carried Values that may go through all steps by themselves, or 0, and how many stretches of them at
+  /// once: each has an arena of `arena_bytes`, one behind the other, and a table of addresses.
+  std::int64_t rows = 0;
+  int arenas = 1;
+  std::int64_t arena_bytes = 0;
 };
 
 }  // namespace instruction
@@ -270,7 +275,7 @@ using Instruction =
                  instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
                  instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::Scan>;
 
-/// What a Scan runs, and the table of addresses that it fills for each step.
+/// What a Scan runs, and the tables of addresses, one for each arena, that it fills for each step.
 struct instruction::Body {
   std::vector<Instruction> instructions;
   std::vector<std::byte*> addresses;

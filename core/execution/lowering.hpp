@@ -38,11 +38,14 @@ class Lowering {
   /// than there are steps where somebody reads it of every step, and two otherwise.
   struct Scanning {
     std::shared_ptr<const Loop> loop;
-    Lowered body;
-    std::vector<int> carries, outputs;  // blocks
-    std::vector<bool> keeps;            // by carried Value: an entry for every step
-    std::vector<NodeId> stacked;        // body nodes, by output
-    int arena = -1;
+    Lowered body = {};
+    std::vector<int> carries = {}, outputs = {};  // blocks
+    std::vector<bool> keeps = {};                 // by carried Value: an entry for every step
+    std::vector<NodeId> stacked = {};             // body nodes, by output
+    std::int64_t rows = 0;                        // as in instruction::Scan
+    int arenas = 1;
+    std::int64_t arena_bytes = 0;
+    int arena = -1;  // block
   };
 
   void join_equal_updates();

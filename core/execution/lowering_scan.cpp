@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "etude/execution/independent_rows.hpp"
 #include "etude/execution/lowering.hpp"
 
 // Loops: the body is lowered by itself, to instructions on spaces whose addresses change from step to step. A carried
@@ -30,7 +31,7 @@ void Lowering::place_scan(int group, int position) {
   const Group& of = fusion_.group(group);
   std::vector<NodeId> results = of.inner;
   results.push_back(of.anchor);
-  Scanning scanning{scan_of(graph_, of.anchor).loop, {}, {}, {}, {}, {}, -1};
+  Scanning scanning{scan_of(graph_, of.anchor).loop};
   const Loop& loop = *scanning.loop;
   scanning.keeps.assign(loop.next.size(), false);
   for (NodeId id : results) {
@@ -50,7 +51,10 @@ void Lowering::place_scan(int group, int position) {
   for (std::size_t i = 0; i < loop.next.size(); ++i)
     scanning.carries.push_back(block(entry_bytes(loop, loop.next[i]) * (scanning.keeps[i] ? loop.steps + 1 : 2)));
   for (NodeId node : scanning.stacked) scanning.outputs.push_back(block(entry_bytes(loop, node) * loop.steps));
-  scanning.arena = block(static_cast<std::int64_t>(scanning.body.arena_bytes));
+  scanning.rows = independent_rows(loop, scanning.stacked, scanning.body.instructions);
+  scanning.arenas = scanning.rows > 0 ? device_.loop_arenas() : 1;
+  scanning.arena_bytes = (static_cast<std::int64_t>(scanning.body.arena_bytes) + 63) / 64 * 64;
+  scanning.arena = block(scanning.arenas * scanning.arena_bytes);
   for (NodeId id : results) place_scan_result(scanning, id);
   scans_.emplace(group, std::move(scanning));
 }
@@ -78,7 +82,8 @@ void Lowering::emit_scan(std::vector<Instruction>& list, int group) const {
   const Scanning& scanning = scans_.at(group);
   const Loop& loop = *scanning.loop;
   const std::vector<NodeId>& operands = graph_.node(fusion_.group(group).anchor).inputs;
-  Scan scan{loop.steps, loop.reverse, std::make_shared<instruction::Body>(), {}};
+  Scan scan{loop.steps,      loop.reverse,        std::make_shared<instruction::Body>(), {}, scanning.rows,
+            scanning.arenas, scanning.arena_bytes};
   scan.body->instructions = scanning.body.instructions;
 
   scan.spaces.push_back({block_operand(scanning.arena, DType::uint8)});
@@ -104,7 +109,7 @@ void Lowering::emit_scan(std::vector<Instruction>& list, int group) const {
   for (std::size_t i = 0; i < loop.next.size(); ++i) carry(i, write_shift(loop), 1);
   for (std::size_t i = 0; i < scanning.stacked.size(); ++i)
     add(block_operand(scanning.outputs[i], loop.body.node(scanning.stacked[i]).dtype), scanning.stacked[i], 0, false);
-  scan.body->addresses.resize(scan.spaces.size());
+  scan.body->addresses.resize(scan.spaces.size() * static_cast<std::size_t>(scanning.arenas));
   list.push_back(std::move(scan));
 }
 

@@ -24,6 +24,13 @@ using instruction::Gemm;
 using instruction::OneHot;
 using instruction::Segment;
 
+namespace {
+
+/// Rows of a loop that are worth a pass over what all rows share.
+constexpr std::int64_t rows_of_loop = 16;
+
+}  // namespace
+
 Device& default_device() {
   static Cpu device;
   return device;
@@ -47,30 +54,59 @@ std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
 
 std::size_t Cpu::workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
 
-template <class T> void Cpu::gemm(const Gemm& g, Addresses addresses) {
+template <class T>
+void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int64_t count, const Workers& threads) {
   cpu::GemmArguments<T> arguments{};
-  arguments.m = g.m;
+  arguments.m = count;
   arguments.n = g.n;
   arguments.k = g.k;
-  arguments.a = at<const T>(addresses, g.a.operand);
+  arguments.a = at<const T>(addresses, g.a.operand) + first * g.a.distance;
   arguments.lda = g.a.distance;
   arguments.transpose_a = g.a.transposed;
   arguments.b = at<const T>(addresses, g.b.operand);
   arguments.ldb = g.b.distance;
   arguments.transpose_b = g.b.transposed;
-  arguments.c = at<T>(addresses, g.c.operand);
+  arguments.c = at<T>(addresses, g.c.operand) + first * g.c.distance;
   arguments.ldc = g.c.distance;
   arguments.batch = {static_cast<int>(g.batch.rank()), g.batch.begin(), g.a.strides.begin(), g.b.strides.begin(),
                      g.c.strides.begin()};
   arguments.workspace = g.workspace.space < 0 ? nullptr : at<T>(addresses, g.workspace);
-  cpu::Epilogue epilogue{kernels_, g.epilogue ? &*g.epilogue : nullptr, g.n, addresses};
+  cpu::Epilogue epilogue{kernels_, g.epilogue ? &*g.epilogue : nullptr, g.n, addresses, first};
   epilogue.join(arguments);
-  const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
-  cpu::float_kernels<T>(kernels_).gemm(arguments, all);
+  cpu::float_kernels<T>(kernels_).gemm(arguments, threads);
 }
 
-void Cpu::run(const Gemm& instruction, Addresses addresses) {
-  with_float(instruction.c.operand.dtype, [&]<class T>(T) { gemm<T>(instruction, addresses); });
+void Cpu::run(const Gemm& g, Addresses addresses) {
+  const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
+  with_float(g.c.operand.dtype, [&]<class T>(T) { gemm<T>(g, addresses, 0, g.m, all); });
+}
+
+int Cpu::loop_arenas() const { return thread_pool().count(); }
+
+void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan, std::int64_t first, std::int64_t last,
+                   Addresses addresses) {
+  if (const auto* g = std::get_if<Gemm>(&instruction)) {
+    with_float(g->c.operand.dtype, [&]<class T>(T) { gemm<T>(*g, addresses, first, last - first, {}); });
+    return;
+  }
+  const Elementwise& elementwise = std::get<Elementwise>(instruction);
+  for (const Segment& segment : elementwise.segments) {
+    const std::int64_t row = segment.size / scan.rows;
+    cpu::run_program(kernels_, elementwise.program, segment, first * row, last * row, addresses);
+  }
+}
+
+/// On several threads, some rows go through all steps, and then others do: nobody waits for anybody between steps.
+void Cpu::run(const instruction::Scan& scan, Addresses addresses) {
+  const int threads = std::min(thread_pool().count(), scan.arenas);
+  const std::int64_t stretches = scan.rows / rows_of_loop;
+  if (threads == 1 || stretches < 2) return Device::run(scan, addresses);
+  cpu::share(stretches, threads, [&](std::int64_t stretch, int thread) {
+    const std::int64_t first = scan.rows * stretch / stretches, last = scan.rows * (stretch + 1) / stretches;
+    each_step(scan, thread, addresses, [&](Addresses entries) {
+      for (const Instruction& instruction : scan.body->instructions) run_rows(instruction, scan, first, last, entries);
+    });
+  });
 }
 
 void Cpu::run(const ArgMax& instruction, Addresses addresses) {

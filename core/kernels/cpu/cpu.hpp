@@ -24,6 +24,7 @@ class Cpu : public Device {
   std::size_t workspace(const instruction::ConvolutionInput&) const override;
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
   std::size_t workspace(const instruction::Reduce&) const override;
+  int loop_arenas() const override;
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
@@ -43,10 +44,15 @@ class Cpu : public Device {
   void run(const instruction::Transpose&, Addresses) override;
   void run(const instruction::Uniform&, Addresses) override;
   void run(const instruction::Copy&, Addresses) override;
+  void run(const instruction::Scan&, Addresses) override;
 
  private:
   std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
-  template <class T> void gemm(const instruction::Gemm&, Addresses);
+  /// Rows [first, first + count) of the result, on these threads.
+  template <class T>
+  void gemm(const instruction::Gemm&, Addresses, std::int64_t first, std::int64_t count, const cpu::Workers&);
+  /// Rows [first, last) of an instruction of a loop's body, on this thread.
+  void run_rows(const Instruction&, const instruction::Scan&, std::int64_t first, std::int64_t last, Addresses);
   template <class T> void reduce(const instruction::Reduce&, Addresses);
   template <class T> void transpose(const instruction::Transpose&, Addresses);
 

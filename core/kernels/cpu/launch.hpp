@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 
 #include "etude/base/threads.hpp"
 #include "etude/execution/device.hpp"
@@ -40,6 +41,7 @@ struct Epilogue {
   const instruction::Elementwise* program;  // null: none
   std::int64_t columns;                     // of the result
   Addresses addresses;
+  std::int64_t first_row = 0;  // what the kernel calls its row 0
 
   /// Is what the kernel calls, if there is a program.
   template <class Arguments> void join(Arguments& arguments) {
@@ -47,8 +49,8 @@ struct Epilogue {
     arguments.context = this;
     arguments.rows_done = [](void* context, std::int64_t begin, std::int64_t end) {
       const Epilogue& e = *static_cast<Epilogue*>(context);
-      run_program(e.kernels, e.program->program, e.program->segments.front(), begin * e.columns, end * e.columns,
-                  e.addresses);
+      run_program(e.kernels, e.program->program, e.program->segments.front(), (e.first_row + begin) * e.columns,
+                  (e.first_row + end) * e.columns, e.addresses);
     };
   }
 };
@@ -71,6 +73,23 @@ template <class Body> void split(std::int64_t count, std::int64_t grain, Body bo
         const Context& work = *static_cast<Context*>(c);
         const std::int64_t begin = part * work.each;
         work.body(begin, std::min(begin + work.each, work.count));
+      },
+      &context);
+}
+
+/// Calls body(item, thread) for each item of [0, count), `thread` of `threads` numbers at a time. Each number is one
+/// thread's alone.
+template <class Body> void share(std::int64_t count, int threads, Body body) {
+  struct Context {
+    Body& body;
+    std::int64_t count;
+    std::atomic<std::int64_t> next{0};
+  } context{body, count};
+  thread_pool().run(
+      threads,
+      [](void* c, int thread) {
+        Context& work = *static_cast<Context*>(c);
+        for (std::int64_t item; (item = work.next++) < work.count;) work.body(item, thread);
       },
       &context);
 }

@@ -13,9 +13,9 @@ inline void fan_out(const Workers& workers, Index parts, void (*task)(void*, int
     workers.run(workers.pool, static_cast<int>(parts), task, context);
 }
 
-/// Units of work at which parts take turns, in stretches that become shorter towards the end: a part whose core is slow,
-/// or belongs to another process for a while, delays the others by no more than a short stretch. Who does a unit changes
-/// nothing in the result. Not std::atomic, whose functions other instruction sets would share.
+/// Units of work at which parts take turns, in stretches that become shorter towards the end: a part whose core is
+/// slow, or belongs to another process for a while, delays the others by no more than a short stretch. Who does a unit
+/// changes nothing in the result. Not std::atomic, whose functions other instruction sets would share.
 class Turns {
  public:
   /// `least`: units that are worth a turn.
