@@ -88,6 +88,8 @@ EMSCRIPTEN_BINDINGS(nouns) {
   method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);
   method<"Layer.set_weights(weights)", [](Layer& self, std::vector<Tensor> weights) { self.set_weights(weights); }>(
       layer);
+  auto recurrent = held<Recurrent, emscripten::base<Layer>>();
+  method<"Recurrent.reset_state()", [](Recurrent& self) { self.reset_state(); }>(recurrent);
   auto attention = held<MultiHeadAttention, emscripten::base<Layer>>();
   method<"MultiHeadAttention.attend(inputs)", attend>(attention);
 
@@ -143,6 +145,8 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
   bind<"layers.rescaling(options)", layers::rescaling>();
   bind<"layers.lstm(options)", layers::lstm>();
+  bind<"layers.gru(options)", layers::gru>();
+  bind<"layers.simple_rnn(options)", layers::simple_rnn>();
   bind<"layers.add(options?)", layers::add>();
   bind<"layers.layer_normalization(options?)", layers::layer_normalization>();
   bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();

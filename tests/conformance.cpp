@@ -97,17 +97,21 @@ Choice<Regularizer> regularizer_of(const json& config, const char* key) {
   return regularizers::l1_l2({.l1 = given["config"]["l1"], .l2 = given["config"]["l2"]});
 }
 
-LayerPtr make_lstm(const json& config) {
-  return layers::lstm({.units = config["units"],
-                       .use_bias = config.value("use_bias", true),
-                       .kernel_initializer = initializer_of(config, "kernel_initializer", "glorot_uniform"),
-                       .recurrent_initializer = initializer_of(config, "recurrent_initializer", "orthogonal"),
-                       .bias_initializer = initializer_of(config, "bias_initializer", "zeros"),
-                       .unit_forget_bias = config.value("unit_forget_bias", true),
-                       .return_sequences = config.value("return_sequences", false),
-                       .go_backwards = config.value("go_backwards", false),
-                       .stateful = config.value("stateful", false),
-                       .zero_output_for_mask = config.value("zero_output_for_mask", false)});
+/// Sets those options of a recurrent layer that a config names.
+template <class Options> Options recurrent_options_of(const json& config) {
+  Options options;
+  Options::fields(options, [&]<class Field>(const char* name, Field& field) {
+    if (!config.contains(name)) return;
+    if constexpr (std::is_same_v<Field, Choice<Initializer>>)
+      field = initializer_of(config, name, "");
+    else if constexpr (std::is_same_v<Field, Choice<Regularizer>>)
+      field = regularizer_of(config, name);
+    else if constexpr (std::is_arithmetic_v<Field>)
+      field = config[name].get<Field>();
+    else
+      fail(ErrorKind::value, "conformance", name, " - expected an option that recurrent_options_of knows - add it.");
+  });
+  return options;
 }
 
 LayerPtr make_layer(const json& description) {
@@ -141,7 +145,9 @@ LayerPtr make_layer(const json& description) {
                                   .strides = pair_of(config.value("strides", config.value("pool_size", json(2)))),
                                   .padding = text("padding", "valid"),
                                   .data_format = text("data_format", "channels_last")});
-  if (name == "LSTM") return make_lstm(config);
+  if (name == "LSTM") return layers::lstm(recurrent_options_of<LSTMOptions>(config));
+  if (name == "GRU") return layers::gru(recurrent_options_of<GRUOptions>(config));
+  if (name == "SimpleRNN") return layers::simple_rnn(recurrent_options_of<SimpleRNNOptions>(config));
   if (name == "LayerNormalization")
     return layers::layer_normalization({.axis = integers_of(config.value("axis", json(-1))),
                                         .rms_scaling = config.value("rms_scaling", false),

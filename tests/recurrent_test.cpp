@@ -1,10 +1,10 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
-#include "etude/layers/layers.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
-#include "support.hpp"
+#include "recurrent_kinds.hpp"
 
 // Layers with a state that goes from step to step, and the loops that they are made of.
 using namespace etude;
@@ -12,171 +12,305 @@ using namespace etude::testing;
 
 namespace {
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-std::shared_ptr<LSTM> lstm(LSTMOptions options) {
-  options.dtype = "float64";
-  options.bias_initializer = initializers::random_normal();
-  return std::make_shared<LSTM>(std::move(options));
-}
-
-/// Steps [batch, steps, units] of an LSTM by its definition, in the order in which they are taken.
-Tensor reference(const LSTM& layer, const Tensor& x, bool backwards) {
-  const std::vector<Tensor> w = layer.get_weights();
-  const std::int64_t batch = x.shape()[0], steps = x.shape()[1], features = x.shape()[2], units = w[1].shape()[0];
-  Tensor out({batch, steps, units}, DType::float64);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    std::vector<double> h(static_cast<std::size_t>(units)), c = h;
-    for (std::int64_t s = 0; s < steps; ++s) {
-      const std::int64_t t = backwards ? steps - 1 - s : s;
-      std::vector<double> z;
-      for (std::int64_t j = 0; j < 4 * units; ++j) {
-        double sum = w[2].at(j);
-        for (std::int64_t f = 0; f < features; ++f)
-          sum += x.at((b * steps + t) * features + f) * w[0].at(f * 4 * units + j);
-        for (std::int64_t u = 0; u < units; ++u) sum += h[static_cast<std::size_t>(u)] * w[1].at(u * 4 * units + j);
-        z.push_back(sum);
-      }
-      for (std::int64_t u = 0; u < units; ++u) {
-        const auto gate = [&](std::int64_t which) { return z[static_cast<std::size_t>(which * units + u)]; };
-        double& state = c[static_cast<std::size_t>(u)];
-        state = sigmoid(gate(1)) * state + sigmoid(gate(0)) * std::tanh(gate(2));
-        h[static_cast<std::size_t>(u)] = sigmoid(gate(3)) * std::tanh(state);
-        out.data<double>()[static_cast<std::size_t>((b * steps + s) * units + u)] = h[static_cast<std::size_t>(u)];
-      }
-    }
-  }
-  return out;
-}
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Tensor input(const Shape& shape) {
   Random random = draws(5);
   return random_tensor(random, shape);
 }
 
+Tensor masked(Recurrent& layer, const Tensor& x, const Vector& mask) {
+  return run({x, tensor_of(x.shape().slice(0, 2), DType::boolean, mask)},
+             [&](std::span<const Value> v) { return layer(v[0].with_mask(v[1])); });
+}
+
+/// The instructions of a plan's loops, by loop.
+std::vector<std::vector<std::string>> loops_of(Compiled& compiled) {
+  std::vector<std::vector<std::string>> result;
+  for (const Instruction& one : compiled.plan().instructions())
+    if (const auto* scan = std::get_if<instruction::Scan>(&one)) {
+      result.emplace_back();
+      for (const Instruction& inner : scan->body->instructions) result.back().emplace_back(name_of(inner));
+    }
+  return result;
+}
+
+Compiled differentiated(Recurrent& layer, const Tensor& x) {
+  return Compiled(std::vector{x}, [&](Graph&, std::span<const Value> v) {
+    const Value loss = ops::sum(layer(v[0], true));
+    return Compiled::Outcome{gradients(loss, layer.trainable_variables()), {}};
+  });
+}
+
 constexpr Tolerance near{1e-12, 1e-12};
 
 }  // namespace
 
-TEST_CASE("an LSTM is its definition, forwards and backwards", "[layers][recurrent]") {
-  for (const bool backwards : {false, true}) {
-    const auto layer = lstm({.units = 5, .return_sequences = true, .go_backwards = backwards});
-    const Tensor x = input({3, 7, 4}), y = (*layer)(x);
-    CHECK(difference(y, reference(*layer, x, backwards), near) == "");
+TEST_CASE("a recurrent layer is its equations, forwards and backwards, with and without bias", "[layers][recurrent]") {
+  for (const Kind& kind : kinds())
+    for (const bool backwards : {false, true})
+      for (const bool bias : {false, true}) {
+        INFO(kind.name);
+        const auto layer =
+            kind.make({.units = 5, .use_bias = bias, .return_sequences = true, .go_backwards = backwards});
+        const Tensor x = input({3, 7, 4}), y = (*layer)(x);
+        CHECK(difference(y, reference(kind, layer->get_weights(), x, backwards), near) == "");
+      }
+}
+
+TEST_CASE("a recurrent layer's gradients are finite differences of its equations", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    const auto layer = kind.make({.units = 2});
+    const Tensor x = input({2, 4, 3});
+    Compiled compiled = differentiated(*layer, x);
+    compiled.run({x});
+    const std::vector<Tensor> weights = layer->get_weights();
+    const auto loss = [&](const std::vector<Tensor>& moved) {
+      const Tensor y = reference(kind, moved, x);
+      double sum = 0;
+      for (const std::int64_t last : {6, 7, 14, 15}) sum += y.at(last);
+      return sum;
+    };
+    for (std::size_t w = 0; w < weights.size(); ++w)
+      for (std::int64_t i = 0; i < weights[w].size(); ++i) {
+        INFO(kind.name << ", weight " << w << ", element " << i);
+        constexpr double step = 1e-5;
+        const auto loss_at = [&](double distance) {
+          std::vector<Tensor> moved = weights;
+          Vector elements = numbers(moved[w]);
+          elements[at(i)] += distance;
+          moved[w] = tensor_of(moved[w].shape(), DType::float64, elements);
+          return loss(moved);
+        };
+        CHECK(std::fabs(compiled.plan().result(w).at(i) - (loss_at(step) - loss_at(-step)) / (2 * step)) < 1e-8);
+      }
   }
 }
 
-TEST_CASE("an LSTM without return_sequences gives its last step", "[layers][recurrent]") {
-  for (const bool backwards : {false, true}) {
-    const auto layer = lstm({.units = 3, .go_backwards = backwards});
-    const Tensor x = input({2, 6, 4}), y = (*layer)(x), all = reference(*layer, x, backwards);
+TEST_CASE("a recurrent layer without return_sequences gives its last step", "[layers][recurrent]") {
+  for (const Kind& kind : kinds())
+    for (const bool backwards : {false, true}) {
+      INFO(kind.name);
+      const auto layer = kind.make({.go_backwards = backwards});
+      const Tensor x = input({2, 6, 4}), y = (*layer)(x), all = reference(kind, layer->get_weights(), x, backwards);
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t u = 0; u < 3; ++u) CHECK(std::fabs(y.at(b * 3 + u) - all.at((b * 6 + 5) * 3 + u)) < 1e-12);
+    }
+}
+
+TEST_CASE("with return_state a recurrent layer gives its state too, the output first", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto layer = kind.make({.return_sequences = true, .return_state = true});
+    const std::vector<Tensor> x{input({2, 6, 4})};
+    const auto output = [&](std::size_t which) {
+      return run_on(default_device(), x, [&](std::span<const Value> v) {
+        const Outputs outputs = (*layer)(std::vector{v[0]});
+        CHECK(outputs.size() == 1 + kind.states);
+        return outputs[which];
+      });
+    };
+    const Tensor all = output(0), h = output(1);
     for (std::int64_t b = 0; b < 2; ++b)
-      for (std::int64_t u = 0; u < 3; ++u) CHECK(std::fabs(y.at(b * 3 + u) - all.at((b * 6 + 5) * 3 + u)) < 1e-12);
+      for (std::int64_t u = 0; u < 3; ++u) CHECK(h.at(b * 3 + u) == all.at((b * 6 + 5) * 3 + u));
   }
 }
 
 TEST_CASE("an LSTM's forget gate is open at first, unless unit_forget_bias is off", "[layers][recurrent]") {
   for (const bool open : {true, false}) {
-    const auto layer = std::make_shared<LSTM>(LSTMOptions{.units = 2, .unit_forget_bias = open});
+    const auto layer = layers::lstm({.units = 2, .unit_forget_bias = open});
     (*layer)(Tensor({1, 1, 1}));
     const double forget = open ? 1 : 0;
     CHECK(numbers(layer->get_weights()[2]) == std::vector<double>{0, 0, forget, forget, 0, 0, 0, 0});
   }
 }
 
-TEST_CASE("a masked step leaves an LSTM's state as it is", "[layers][recurrent]") {
-  const auto layer = lstm({.units = 3, .return_sequences = true});
-  const Tensor x = input({1, 5, 2});
-  const auto masked = [&](std::vector<double> mask) {
-    return run({x, tensor_of({1, 5}, DType::boolean, mask)},
-               [&](std::span<const Value> v) { return (*layer)(v[0].with_mask(v[1])); });
-  };
-  // Without the second step, the others are those of a sequence without it.
-  const Tensor y = masked({1, 0, 1, 1, 1});
-  Tensor shorter({1, 4, 2}, DType::float64);
-  for (std::int64_t t = 0, from = 0; t < 4; ++t, ++from) {
-    from += t == 1;
-    for (std::int64_t f = 0; f < 2; ++f)
-      shorter.data<double>()[static_cast<std::size_t>(t * 2 + f)] = x.at(from * 2 + f);
+TEST_CASE("a GRU that resets after the product has a bias for the inputs and one for the state",
+          "[layers][recurrent]") {
+  for (const bool after : {true, false}) {
+    const auto layer = layers::gru({.units = 2, .reset_after = after});
+    (*layer)(Tensor({1, 1, 1}));
+    CHECK(layer->get_weights()[2].shape() == (after ? Shape{2, 6} : Shape{6}));
   }
-  const Tensor want = reference(*layer, shorter, false);
-  const std::vector<std::int64_t> shown{0, 0, 1, 2, 3};
-  for (std::int64_t t = 0; t < 5; ++t)
-    for (std::int64_t u = 0; u < 3; ++u)
-      CHECK(std::fabs(y.at(t * 3 + u) - want.at(shown[static_cast<std::size_t>(t)] * 3 + u)) < 1e-12);
+}
+
+TEST_CASE("a masked step leaves a recurrent layer's state as it is", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto layer = kind.make({.return_sequences = true});
+    const Tensor x = input({1, 5, 2});
+    // Without the second step, the others are those of a sequence without it.
+    const Tensor y = masked(*layer, x, {1, 0, 1, 1, 1});
+    Tensor shorter({1, 4, 2}, DType::float64);
+    for (std::int64_t t = 0, from = 0; t < 4; ++t, ++from) {
+      from += t == 1;
+      for (std::int64_t f = 0; f < 2; ++f) shorter.data<double>()[at(t * 2 + f)] = x.at(from * 2 + f);
+    }
+    const Tensor want = reference(kind, layer->get_weights(), shorter);
+    const std::vector<std::int64_t> shown{0, 0, 1, 2, 3};
+    for (std::int64_t t = 0; t < 5; ++t)
+      for (std::int64_t u = 0; u < 3; ++u) CHECK(std::fabs(y.at(t * 3 + u) - want.at(shown[at(t)] * 3 + u)) < 1e-12);
+  }
+}
+
+TEST_CASE("before the first valid step the output is zero, whatever state a recurrent layer begins from (A-15)",
+          "[layers][recurrent]") {
+  for (const Kind& kind : kinds())
+    for (const bool sequences : {true, false}) {
+      INFO(kind.name);
+      const auto layer = kind.make({.units = 2, .return_sequences = sequences, .stateful = true});
+      const Tensor x = input({1, 3, 2});
+      masked(*layer, x, {1, 1, 1});
+      for (const double zero : numbers(masked(*layer, x, {0, 0, 0}))) CHECK(zero == 0);
+      // The state went through all the same: what comes next is the fourth step.
+      const Vector y = numbers(masked(*layer, x, {1, 0, 0}));
+      Vector four = numbers(x);
+      four.insert(four.end(), four.begin(), four.begin() + 2);
+      const Tensor want = reference(kind, layer->get_weights(), tensor_of({1, 4, 2}, DType::float64, four));
+      for (std::size_t i = 0; i < y.size(); ++i)
+        CHECK(std::fabs(y[i] - want.at(6 + static_cast<std::int64_t>(i % 2))) < 1e-12);
+    }
 }
 
 TEST_CASE("zero_output_for_mask gives zeros where a step is masked", "[layers][recurrent]") {
-  for (const bool sequences : {true, false}) {
-    const auto layer = lstm({.units = 2, .return_sequences = sequences, .zero_output_for_mask = true});
-    const Tensor y = run({input({1, 3, 2}), tensor_of({1, 3}, DType::boolean, {1, 1, 0})},
-                         [&](std::span<const Value> v) { return ops::absolute((*layer)(v[0].with_mask(v[1]))); });
-    const std::int64_t last = y.size() - 2;
-    CHECK(y.at(last) == 0);
-    CHECK(y.at(last + 1) == 0);
-    if (sequences) CHECK(y.at(0) > 0);
+  for (const Kind& kind : kinds())
+    for (const bool sequences : {true, false}) {
+      INFO(kind.name);
+      const auto layer = kind.make({.units = 2, .return_sequences = sequences, .zero_output_for_mask = true});
+      const Tensor y = masked(*layer, input({1, 3, 2}), {1, 1, 0});
+      const std::int64_t last = y.size() - 2;
+      CHECK(y.at(last) == 0);
+      CHECK(y.at(last + 1) == 0);
+      if (sequences) CHECK(y.at(0) != 0);
+    }
+}
+
+TEST_CASE("a stateful recurrent layer goes on where the batch before ended (A-16)", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto layer = kind.make({.stateful = true});
+    const Tensor x = input({2, 3, 2});
+    Tensor twice({2, 6, 2}, DType::float64);
+    for (std::int64_t i = 0; i < twice.size(); ++i) twice.data<double>()[at(i)] = x.at(i / 12 * 6 + i % 6);
+    const Tensor first = (*layer)(x), second = (*layer)(x), want = reference(kind, layer->get_weights(), twice);
+    for (std::int64_t i = 0; i < 6; ++i) {
+      CHECK(std::fabs(first.at(i) - want.at((i / 3 * 6 + 2) * 3 + i % 3)) < 1e-12);
+      CHECK(std::fabs(second.at(i) - want.at((i / 3 * 6 + 5) * 3 + i % 3)) < 1e-12);
+    }
+    layer->reset_state();
+    CHECK(same_bits((*layer)(x), first));
+    CHECK(error_of([&] { (*layer)(input({3, 3, 2})); }).find("for which the stateful layer was built") !=
+          std::string::npos);
   }
 }
 
-TEST_CASE("a stateful LSTM goes on where the batch before ended", "[layers][recurrent]") {
-  const auto layer = lstm({.units = 3, .stateful = true});
-  const Tensor x = input({2, 3, 2});
-  const Tensor first = (*layer)(x), second = (*layer)(x);
-  CHECK_FALSE(same_bits(first, second));
-  layer->reset_state();
-  CHECK(same_bits((*layer)(x), first));
-  CHECK(same_bits((*layer)(x), second));
-  CHECK(error_of([&] { (*layer)(input({3, 3, 2})); }).find("for which the stateful layer was built") !=
-        std::string::npos);
-}
-
-TEST_CASE("an LSTM begins with the state it is given, and says in which it ends", "[layers][recurrent]") {
-  const auto layer = lstm({.units = 3});
-  const Tensor x = input({2, 6, 4});
-  const Tensor whole = (*layer)(x);
-  Tensor halves[2];
-  for (int half = 0; half < 2; ++half) {
-    halves[half] = Tensor({2, 3, 4}, DType::float64);
-    for (std::int64_t b = 0; b < 2; ++b)
-      for (std::int64_t i = 0; i < 12; ++i)
-        halves[half].data<double>()[static_cast<std::size_t>(b * 12 + i)] = x.at(b * 24 + half * 12 + i);
+TEST_CASE("a recurrent layer begins with the state it is given, and says in which it ends", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto layer = kind.make({});
+    const Tensor x = input({2, 6, 4});
+    const Tensor whole = (*layer)(x);
+    Tensor halves[2];
+    for (int half = 0; half < 2; ++half) {
+      halves[half] = Tensor({2, 3, 4}, DType::float64);
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t i = 0; i < 12; ++i)
+          halves[half].data<double>()[at(b * 12 + i)] = x.at(b * 24 + half * 12 + i);
+    }
+    const Tensor joined = run({halves[0], halves[1]}, [&](std::span<const Value> v) {
+      return layer->call_with_state(v[1], layer->call_with_state(v[0]).state).output;
+    });
+    CHECK(difference(joined, whole, near) == "");
   }
-  const Tensor joined = run({halves[0], halves[1]}, [&](std::span<const Value> v) {
-    const LSTM::Outcome first = layer->call_with_state(v[0]);
-    return layer->call_with_state(v[1], first.h, first.c).output;
-  });
-  CHECK(difference(joined, whole, near) == "");
 }
 
-TEST_CASE("an LSTM's dropout is for training, and the same at every step", "[layers][recurrent]") {
-  const auto layer = lstm({.units = 4, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3});
-  const Tensor x = input({8, 4, 6});
-  CHECK(same_bits((*layer)(x), (*layer)(x)));
-  CHECK_FALSE(same_bits((*layer)(x, true), (*layer)(x)));
-  CHECK_FALSE(same_bits((*layer)(x, true), (*layer)(x, true)));
+TEST_CASE("a recurrent layer's dropout is for training", "[layers][recurrent]") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto layer = kind.make({.units = 4, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3});
+    const Tensor x = input({8, 4, 6});
+    CHECK(same_bits((*layer)(x), (*layer)(x)));
+    CHECK_FALSE(same_bits((*layer)(x, true), (*layer)(x)));
+    CHECK_FALSE(same_bits((*layer)(x, true), (*layer)(x, true)));
+  }
+}
+
+TEST_CASE("what is dropped is missing from the products, and from nothing else", "[layers][recurrent]") {
+  for (const Kind& kind : kinds())
+    for (const std::size_t product : {0, 1}) {
+      INFO(kind.name << ", product " << product);
+      const auto layer = kind.make({.dropout = product == 0 ? 1.0 : 0.0,
+                                    .recurrent_dropout = product == 1 ? 1.0 : 0.0,
+                                    .return_sequences = true});
+      const Tensor x = input({2, 5, 4}), y = (*layer)(x, true);
+      std::vector<Tensor> weights = layer->get_weights();
+      weights[product] = Tensor(weights[product].shape(), DType::float64);
+      CHECK(difference(y, reference(kind, weights, x), near) == "");
+    }
+}
+
+TEST_CASE("a dropout mask is one per sample, the same at every step", "[layers][recurrent]") {
+  const auto layer = layers::simple_rnn(
+      {.units = 6, .recurrent_initializer = "zeros", .dropout = 0.5, .return_sequences = true, .dtype = "float64"});
+  const Tensor y = (*layer)(tensor_of({2, 5, 8}, DType::float64, Vector(80, 1)), true);
+  for (std::int64_t i = 0; i < y.size(); ++i) CHECK(y.at(i) == y.at(i / 30 * 30 + i % 6));
+  bool differ = false;
+  for (std::int64_t i = 0; i < 6; ++i) differ = differ || y.at(i) != y.at(30 + i);
+  CHECK(differ);
 }
 
 TEST_CASE("a loop is compiled once, whatever the number of its steps", "[execution][recurrent]") {
-  const auto instructions = [](std::int64_t steps) {
-    const auto layer = lstm({.units = 4});
-    Compiled compiled(std::vector{input({2, steps, 3})}, [&](Graph&, std::span<const Value> v) {
-      const Value loss = ops::sum((*layer)(v[0], true));
-      return Compiled::Outcome{gradients(loss, layer->trainable_variables()), {}};
-    });
-    CHECK(compiled.count("Scan") == 2);
-    return compiled.plan().instructions().size();
-  };
-  CHECK(instructions(2) == instructions(200));
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const auto instructions = [&](std::int64_t steps) {
+      const auto layer = kind.make({.units = 4});
+      Compiled compiled = differentiated(*layer, input({2, steps, 3}));
+      CHECK(compiled.count("Scan") == 2);
+      return compiled.plan().instructions().size();
+    };
+    CHECK(instructions(2) == instructions(200));
+  }
 }
 
-TEST_CASE("an LSTM says what it refuses", "[layers][recurrent]") {
-  CHECK(error_of([] { layers::lstm({}); }).find("units = 0 - expected a positive number") != std::string::npos);
-  CHECK(error_of([] { layers::lstm({.units = 2, .dropout = 2}); }).find("a dropout rate of 2") != std::string::npos);
-  const auto layer = lstm({.units = 2});
-  CHECK(error_of([&] { (*layer)(input({2, 3})); }).find("expected [batch, steps, features]") != std::string::npos);
-  (*layer)(input({2, 3, 4}));
-  CHECK(error_of([&] { (*layer)(input({2, 3, 5})); }).find("expected input of shape [batch, steps, 4]") !=
-        std::string::npos);
+TEST_CASE("a step of a loop is the products that need the state, and one pass over their results",
+          "[execution][recurrent]") {
+  const auto body = [](std::size_t kind) {
+    const auto layer = kinds()[kind].make({.units = 4});
+    Compiled compiled = differentiated(*layer, input({2, 6, 3}));
+    return loops_of(compiled);
+  };
+  using Names = std::vector<std::string>;
+  CHECK(body(0)[0] == Names{"Gemm", "Elementwise"});
+  CHECK(body(1)[0] == Names{"Gemm", "Elementwise"});
+  CHECK(body(2)[0] == Names{"Gemm", "Elementwise", "Gemm"});
+  CHECK(body(3)[0] == Names{"Gemm"});
+  // Backwards as many products, of the gradients; those of the weights come after the loop, one over all steps.
+  for (std::size_t kind = 0; kind < kinds().size(); ++kind) {
+    INFO(kinds()[kind].name);
+    const auto loops = body(kind);
+    CHECK(std::ranges::count(loops[1], "Gemm") == std::ranges::count(loops[0], "Gemm"));
+  }
+}
+
+TEST_CASE("a recurrent layer says what it refuses", "[layers][recurrent]") {
+  const auto says = [](const std::function<void()>& action, const char* what) {
+    CHECK(error_of(action).find(what) != std::string::npos);
+  };
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    says([&] { kind.make({.units = 0}); }, "units = 0 - expected a positive number");
+    says([&] { kind.make({.dropout = 2}); }, "a dropout rate of 2");
+    const auto layer = kind.make({.units = 2});
+    says([&] { (*layer)(input({2, 3})); }, "expected [batch, steps, features]");
+    (*layer)(input({2, 3, 4}));
+    says([&] { (*layer)(input({2, 3, 5})); }, "expected input of shape [batch, steps, 4]");
+    says([&] { (*layer)(std::vector(4, input({2, 3, 4}))); }, kind.states == 1 ? "{x, h}" : "{x, h, c}");
+    std::vector<Tensor> wrong(1 + kind.states, input({2, 3}));
+    wrong[0] = input({2, 3, 4});
+    says([&] { (*layer)(wrong); }, "an initial state of shape [2, 3] - expected [2, 2]");
+  }
+  says([] { layers::gru({.units = 2, .recurrent_activation = "sigmod"}); }, "sigmod");
+  says([] { layers::simple_rnn({.units = 2, .activation = "tangens"}); }, "tangens");
 }
 
 TEST_CASE("an orthogonal matrix keeps lengths and angles", "[initializers]") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
 
 #ifdef ETUDE_THREADS
@@ -103,7 +104,10 @@ void ThreadPool::Shared::work_off() {
   }
 }
 
+/// A thread that does parts of plans alone, and computes as those who run plans do: else it would matter who does a
+/// part.
 void ThreadPool::Shared::serve() {
+  const FlushDenormals mode;
   for (;;) {
     begin.wait_until([this] { return (work.load() & parts_mask) || stop.load(); });
     if (stop) return;

@@ -181,11 +181,17 @@ void Lowering::place_parts(NodeId whole) {
   }
 }
 
+/// Whether nobody reads a node from memory but those who join it to others: the first has it in its block, of which
+/// the others copy it.
 bool Lowering::may_lie_in(NodeId part) const {
   const int group = fusion_.group_of(part);
   const auto wanted = [&](NodeId id) { return id == part; };
+  const auto in_place = [&](NodeId reader) {
+    const bool in_registers = fusion_.group_of(reader) == group && reader != fusion_.group(group).anchor;
+    return in_registers || std::holds_alternative<op::Concatenate>(graph_.node(reader).op);
+  };
   return group >= 0 && programs_[index_of(group)] && part != fusion_.group(group).anchor && !places_.contains(part) &&
-         fusion_.readers(part).size() == 1 && std::ranges::none_of(wanted_.results, wanted) &&
+         std::ranges::all_of(fusion_.readers(part), in_place) && std::ranges::none_of(wanted_.results, wanted) &&
          std::ranges::none_of(wanted_.logs, wanted) &&
          std::ranges::none_of(graph_.assignments(),
                               [&](const auto& assignment) { return fusion_.base(assignment.current) == part; });

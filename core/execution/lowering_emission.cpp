@@ -144,12 +144,12 @@ Elementwise Lowering::emit_concatenate(const Node& node, const Operand& out) {
   std::int64_t offset = 0;
   for (NodeId input : node.inputs) {
     const Node& part = graph_.node(input);
-    if (const auto place = places_.find(fusion_.base(input)); !place->second.part) {
-      Segment segment{part.shape.size(), {{operand(input)}}, {strided_access(part.shape, strides(node.shape))}};
-      segment.outputs[0].operand = out;
-      segment.outputs[0].operand.offset += offset * static_cast<std::int64_t>(size_of(node.dtype));
-      result.segments.push_back(std::move(segment));
-    }
+    Segment segment{
+        part.shape.size(), {access_to(fusion_.base(input))}, {strided_access(part.shape, strides(node.shape))}};
+    Operand& target = segment.outputs[0].operand;
+    target = out;
+    target.offset += offset * static_cast<std::int64_t>(size_of(node.dtype));
+    if (segment.inputs[0].operand != target) result.segments.push_back(std::move(segment));
     offset += part.shape[axis] * strides(node.shape)[axis];
   }
   return result;

@@ -1,5 +1,6 @@
 #include "etude/execution/plan.hpp"
 
+#include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/lowering.hpp"
 
@@ -63,11 +64,13 @@ void Plan::run(std::span<const std::byte* const> inputs) {
   // Inputs are only read: Addresses has one type for all spaces.
   for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
   ++arena_->generation;
+  const FlushDenormals mode;
   for (const Instruction& instruction : lowered_.instructions)
     std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
 }
 
 void Plan::run_logs() {
+  const FlushDenormals mode;
   for (const Instruction& instruction : lowered_.log_instructions)
     std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
 }

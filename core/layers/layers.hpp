@@ -5,12 +5,14 @@
 #include "etude/layers/dense.hpp"
 #include "etude/layers/embedding.hpp"
 #include "etude/layers/global_pooling.hpp"
+#include "etude/layers/gru.hpp"
+#include "etude/layers/lstm.hpp"
 #include "etude/layers/merging.hpp"
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
-#include "etude/layers/recurrent.hpp"
 #include "etude/layers/shaping.hpp"
+#include "etude/layers/simple_rnn.hpp"
 #include "etude/layers/symbolic.hpp"
 
 /// The layers by the names Keras users write: layers::dense({.units = 10}).
@@ -45,6 +47,10 @@ inline LayerPtr global_average_pooling1d(GlobalAveragePooling1DOptions options =
 inline std::shared_ptr<MultiHeadAttention> multi_head_attention(MultiHeadAttentionOptions options) {
   return std::make_shared<MultiHeadAttention>(std::move(options));
 }
-inline LayerPtr lstm(LSTMOptions options) { return std::make_shared<LSTM>(std::move(options)); }
+inline std::shared_ptr<Recurrent> lstm(const LSTMOptions& options) { return std::make_shared<LSTM>(options); }
+inline std::shared_ptr<Recurrent> gru(const GRUOptions& options) { return std::make_shared<GRU>(options); }
+inline std::shared_ptr<Recurrent> simple_rnn(const SimpleRNNOptions& options) {
+  return std::make_shared<SimpleRNN>(options);
+}
 
 }  // namespace etude::layers

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "etude/activations/activations.hpp"
@@ -10,94 +12,114 @@
 
 namespace etude {
 
-struct LSTMOptions {
+/// What every layer with a state that goes from step to step can be asked for. The options of each have these fields.
+struct RecurrentOptions {
   std::int64_t units = 0;
-  Activation activation = "tanh";
-  Activation recurrent_activation = "sigmoid";
   bool use_bias = true;
-  Choice<Initializer> kernel_initializer = "glorot_uniform";
-  Choice<Initializer> recurrent_initializer = "orthogonal";
-  Choice<Initializer> bias_initializer = "zeros";
-  bool unit_forget_bias = true;
-  Choice<Regularizer> kernel_regularizer = {};
-  Choice<Regularizer> recurrent_regularizer = {};
-  Choice<Regularizer> bias_regularizer = {};
-  Choice<Regularizer> activity_regularizer = {};
+  Choice<Initializer> kernel_initializer, recurrent_initializer, bias_initializer;
+  Choice<Regularizer> kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer;
   double dropout = 0, recurrent_dropout = 0;
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,
        zero_output_for_mask = false;
-  std::string name = {};
-  std::string dtype = {};
-  bool trainable = true;
-
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("units", self.units);
-    visit("activation", self.activation);
-    visit("recurrent_activation", self.recurrent_activation);
-    visit("use_bias", self.use_bias);
-    visit("kernel_initializer", self.kernel_initializer);
-    visit("recurrent_initializer", self.recurrent_initializer);
-    visit("bias_initializer", self.bias_initializer);
-    visit("unit_forget_bias", self.unit_forget_bias);
-    visit("kernel_regularizer", self.kernel_regularizer);
-    visit("recurrent_regularizer", self.recurrent_regularizer);
-    visit("bias_regularizer", self.bias_regularizer);
-    visit("activity_regularizer", self.activity_regularizer);
-    visit("dropout", self.dropout);
-    visit("recurrent_dropout", self.recurrent_dropout);
-    visit("seed", self.seed);
-    visit("return_sequences", self.return_sequences);
-    visit("return_state", self.return_state);
-    visit("go_backwards", self.go_backwards);
-    visit("stateful", self.stateful);
-    visit("zero_output_for_mask", self.zero_output_for_mask);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
-  }
+  LayerOptions layer = {};
 };
 
-/// Long short-term memory: [batch, steps, features] -> [batch, units], or [batch, steps, units] with return_sequences;
-/// with return_state also the state after the last step, h and c [batch, units]. Called on {x, h, c} it begins from
-/// that state.
+/// Those of a layer's own options that all have.
+template <class Options> RecurrentOptions recurrent_options(const Options& options) {
+  return {.units = options.units,
+          .use_bias = options.use_bias,
+          .kernel_initializer = options.kernel_initializer,
+          .recurrent_initializer = options.recurrent_initializer,
+          .bias_initializer = options.bias_initializer,
+          .kernel_regularizer = options.kernel_regularizer,
+          .recurrent_regularizer = options.recurrent_regularizer,
+          .bias_regularizer = options.bias_regularizer,
+          .activity_regularizer = options.activity_regularizer,
+          .dropout = options.dropout,
+          .recurrent_dropout = options.recurrent_dropout,
+          .seed = options.seed,
+          .return_sequences = options.return_sequences,
+          .return_state = options.return_state,
+          .go_backwards = options.go_backwards,
+          .stateful = options.stateful,
+          .zero_output_for_mask = options.zero_output_for_mask,
+          .layer = {options.name, options.dtype, options.trainable}};
+}
+
+/// A loop over the steps of [batch, steps, features], to which subclasses state one step: -> [batch, units], the output
+/// h of the last step, or [batch, steps, units] with return_sequences; with return_state also the state after the last
+/// step, each [batch, units], h first. Called on {x, h, ..} it begins from that state instead of zeros.
 ///
-///     i, f, o = recurrent_activation(x · W + h · U + b)     g = activation(…)
-///     c = f · c + i · g                                     h = o · activation(c)
-///
-/// kernel W [features, 4 · units], recurrent_kernel U [units, 4 · units], bias b [4 · units], in the order i, f, g, o
-/// . A masked step leaves the state as it is and repeats the last output, or gives zeros with
-/// zero_output_for_mask. With go_backwards the steps are taken, and returned, from the last to the first. A
-/// stateful layer begins a batch with the state in which the one before ended. The dropout masks are one per sample,
-/// the same at every step. The loop's body is compiled once, whatever the number of steps. Throws Error(value) for
-/// units below 1 and rates out of [0, 1], Error(shape) for inputs of other rank or width than it was built for.
-/// Source: keras/src/layers/rnn/lstm.py; Hochreiter and Schmidhuber, 1997.
-class LSTM : public Layer {
+/// A masked step leaves the state as it is and repeats the last output, which is zeros before the first valid step;
+/// with zero_output_for_mask it gives zeros. With go_backwards the steps are taken, and returned, from the last
+/// to the first. A stateful layer begins a batch with the state in which the one before ended. The
+/// dropout masks are one per sample, the same at every step. The loop's body is compiled once, whatever the number of
+/// steps. Throws Error(value) for units below 1 and rates out of [0, 1], Error(shape) for inputs of other rank or width
+/// than it was built for. Source: keras/src/layers/rnn/rnn.py.
+class Recurrent : public Layer {
  public:
-  explicit LSTM(LSTMOptions options);
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   std::vector<LayerPtr> layers() const override;
 
-  /// The output, and the state in which the last step ended: h and c, [batch, units].
+  /// The output, and the state in which the last step ended, each [batch, units].
   struct Outcome {
-    Value output, h, c;
+    Value output;
+    std::vector<Value> state;
   };
-  /// As operator(), from an initial state h and c [batch, units], which may be empty: zeros.
-  Outcome call_with_state(Value x, Value h = {}, Value c = {}, bool training = false);
+  /// As operator(), from an initial state, each [batch, units]; without one, from zeros or what a stateful layer kept.
+  Outcome call_with_state(Value x, const std::vector<Value>& state = {}, bool training = false);
   /// Sets the state of a stateful layer to zeros.
   void reset_state();
 
+ protected:
+  /// What a step is made of, within the loop's body.
+  struct Step {
+    Value x;                         ///< inputs · kernel + bias, [batch, parts · units]: of all steps at once
+    Value h;                         ///< the first of the state; in training without what is dropped
+    std::span<const Value> state;    ///< what the step before handed on
+    std::span<const Value> weights;  ///< `step_weights`
+  };
+  using State = std::vector<Value>;
+
+  /// `parts`: how many times as wide as `units` the kernels are. `state`: what a step hands on, by name, h first.
+  Recurrent(std::string_view class_name, RecurrentOptions options, std::int64_t parts,
+            std::vector<std::string> state = {"h"});
+  /// The state after a step. h is the output.
+  virtual State step(const Step& now) const = 0;
+  /// Within the outer trace: the weights that a step reads.
+  virtual std::vector<Value> step_weights() const { return {recurrent_kernel()}; }
+  /// What is added to inputs · kernel, [parts · units].
+  virtual Value input_bias() const { return bias(); }
+  virtual Shape bias_shape() const { return {parts_ * options_.units}; }
+
+  std::int64_t units() const { return options_.units; }
+  Value recurrent_kernel() const { return value_of(recurrent_kernel_); }
+  /// Empty without use_bias.
+  Value bias() const { return bias_ ? value_of(bias_) : Value{}; }
+
  private:
   void check_input(const Value& x) const;
-  Value initial(Value given, const Variable& kept, std::int64_t batch) const;
-  Value output_of(Value steps, Value last, bool masked) const;
-  Value dropout_mask(const std::shared_ptr<Dropout>& dropout, std::int64_t batch, std::int64_t width);
+  std::string state_names() const;
+  State initial_state(const State& given, std::int64_t batch) const;
+  Value project(Value x, bool training) const;
+  Value keep(Value valid, std::span<const Value> before, State& after) const;
+  Value output_of(Value steps, const State& last, bool masked) const;
+  Value dropout_mask(const std::shared_ptr<Dropout>& dropout, std::int64_t batch, std::int64_t width) const;
 
-  LSTMOptions options_;
+  RecurrentOptions options_;
+  std::int64_t parts_;
+  std::vector<std::string> state_;
   std::shared_ptr<Dropout> dropout_, recurrent_dropout_;
-  Variable kernel_, recurrent_kernel_, bias_, h_, c_;
+  Variable kernel_, recurrent_kernel_, bias_;
+  std::vector<Variable> kept_;  // of a stateful layer, as state_
 };
+
+/// Throws Error(value) listing the known names for a name that is none of them.
+inline void check_known(const Activation& activation) {
+  if (!activation.name().empty()) activations::get(activation.name());
+}
 
 }  // namespace etude

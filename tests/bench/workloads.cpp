@@ -44,7 +44,7 @@ Workload tiny() {
 /// Rows of pixels as steps: LSTM 64, Dense 10 on Fashion-MNIST.
 Workload lstm() {
   auto model = std::make_shared<etude::Sequential>(
-      std::vector{layers::lstm({.units = 64}), layers::dense({.units = 10, .activation = "softmax"})});
+      std::vector<etude::LayerPtr>{layers::lstm({.units = 64}), layers::dense({.units = 10, .activation = "softmax"})});
   return {model,
           {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
           etude::fashion_mnist::images().reshape({etude::fashion_mnist::samples, 28, 28}),

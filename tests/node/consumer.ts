@@ -29,6 +29,8 @@ const model: et.Model = et.sequential([et.layers.flatten(), dense, et.sequential
     return this.computeMetrics(data, yPred, loss);
   },
 });
+const gru: et.Recurrent = et.layers.gru({ units: 4, resetAfter: false, stateful: true });
+gru.resetState();
 const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });
 model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yTrue, yPred) => et.ops.mean(et.ops.subtract(yTrue, yPred)), metrics: ['mae', et.metrics.accuracy()] });
 

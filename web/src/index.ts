@@ -23,6 +23,7 @@ export type {
   MultiHeadAttention,
   OperationalMetrics,
   Optimizer,
+  Recurrent,
   Regularizer,
   SymbolicTensor,
   Variable,

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+namespace etude {
+
+/// While it lives, its thread computes with 0 where a number is smaller than any normal one, whether it is read or
+/// made: x86 processors take some hundred cycles for each such number, which the squares that RMSprop and Adam average
+/// become in time. Then the thread's mode is what it was before. WebAssembly has no such mode.
+class FlushDenormals {
+ public:
+  FlushDenormals() : before_(mode()) { set_mode(before_ | flush); }
+  ~FlushDenormals() { set_mode(before_); }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+#if defined(__x86_64__)
+  static constexpr std::uint64_t flush = 0x8040;  ///< of MXCSR: flush to zero, denormals are zero
+#elif defined(__aarch64__)
+  static constexpr std::uint64_t flush = 1 << 24;  ///< of FPCR: FZ
+#else
+  static constexpr std::uint64_t flush = 0;
+#endif
+
+  /// The register that says how this thread computes.
+  static std::uint64_t mode() {
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr();
+#elif defined(__aarch64__)
+    std::uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+#else
+    return 0;
+#endif
+  }
+
+ private:
+  static void set_mode(std::uint64_t mode) {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(static_cast<unsigned>(mode));
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+    static_cast<void>(mode);
+#endif
+  }
+
+  std::uint64_t before_;
+};
+
+}  // namespace etude

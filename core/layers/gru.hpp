@@ -1,0 +1,78 @@
+#pragma once
+
+#include "etude/layers/recurrent.hpp"
+
+namespace etude {
+
+struct GRUOptions {
+  std::int64_t units = 0;
+  Activation activation = "tanh";
+  Activation recurrent_activation = "sigmoid";
+  bool use_bias = true;
+  Choice<Initializer> kernel_initializer = "glorot_uniform";
+  Choice<Initializer> recurrent_initializer = "orthogonal";
+  Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> recurrent_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
+  double dropout = 0, recurrent_dropout = 0;
+  std::optional<std::int64_t> seed = {};
+  bool return_sequences = false, return_state = false, go_backwards = false, stateful = false;
+  bool reset_after = true;
+  bool zero_output_for_mask = false;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("units", self.units);
+    visit("activation", self.activation);
+    visit("recurrent_activation", self.recurrent_activation);
+    visit("use_bias", self.use_bias);
+    visit("kernel_initializer", self.kernel_initializer);
+    visit("recurrent_initializer", self.recurrent_initializer);
+    visit("bias_initializer", self.bias_initializer);
+    visit("kernel_regularizer", self.kernel_regularizer);
+    visit("recurrent_regularizer", self.recurrent_regularizer);
+    visit("bias_regularizer", self.bias_regularizer);
+    visit("activity_regularizer", self.activity_regularizer);
+    visit("dropout", self.dropout);
+    visit("recurrent_dropout", self.recurrent_dropout);
+    visit("seed", self.seed);
+    visit("return_sequences", self.return_sequences);
+    visit("return_state", self.return_state);
+    visit("go_backwards", self.go_backwards);
+    visit("stateful", self.stateful);
+    visit("reset_after", self.reset_after);
+    visit("zero_output_for_mask", self.zero_output_for_mask);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+    visit("trainable", self.trainable);
+  }
+};
+
+/// Gated recurrent units, whose state is h:
+///
+///     z, r = recurrent_activation(x · W + b + h · U + d)
+///     g = activation(x · W + b + r · (h · U + d))           h = z · h + (1 - z) · g
+///
+/// kernel W [features, 3 · units] and recurrent_kernel U [units, 3 · units] in the order z, r, g; bias [2, 3 · units]:
+/// b and d. With reset_after = false r comes before the product, g = activation(x · W + b + (r · h) · U), and
+/// the bias is b alone, [3 · units]. Source: keras/src/layers/rnn/gru.py; Cho et al., 2014.
+class GRU : public Recurrent {
+ public:
+  explicit GRU(const GRUOptions& options);
+
+ protected:
+  State step(const Step& now) const override;
+  std::vector<Value> step_weights() const override;
+  Value input_bias() const override;
+  Shape bias_shape() const override;
+
+ private:
+  Activation activation_, recurrent_activation_;
+  bool reset_after_;
+};
+
+}  // namespace etude

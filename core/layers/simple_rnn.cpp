@@ -1,0 +1,17 @@
+#include "etude/layers/simple_rnn.hpp"
+
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/matmul.hpp"
+
+namespace etude {
+
+SimpleRNN::SimpleRNN(const SimpleRNNOptions& options)
+    : Recurrent("SimpleRNN", recurrent_options(options), 1), activation_(options.activation) {
+  check_known(activation_);
+}
+
+Recurrent::State SimpleRNN::step(const Step& now) const {
+  return {activation_(now.x + ops::matmul(now.h, now.weights[0]))};
+}
+
+}  // namespace etude

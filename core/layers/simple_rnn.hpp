@@ -1,0 +1,64 @@
+#pragma once
+
+#include "etude/layers/recurrent.hpp"
+
+namespace etude {
+
+struct SimpleRNNOptions {
+  std::int64_t units = 0;
+  Activation activation = "tanh";
+  bool use_bias = true;
+  Choice<Initializer> kernel_initializer = "glorot_uniform";
+  Choice<Initializer> recurrent_initializer = "orthogonal";
+  Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> recurrent_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
+  double dropout = 0, recurrent_dropout = 0;
+  bool return_sequences = false, return_state = false, go_backwards = false, stateful = false;
+  std::optional<std::int64_t> seed = {};
+  bool zero_output_for_mask = false;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("units", self.units);
+    visit("activation", self.activation);
+    visit("use_bias", self.use_bias);
+    visit("kernel_initializer", self.kernel_initializer);
+    visit("recurrent_initializer", self.recurrent_initializer);
+    visit("bias_initializer", self.bias_initializer);
+    visit("kernel_regularizer", self.kernel_regularizer);
+    visit("recurrent_regularizer", self.recurrent_regularizer);
+    visit("bias_regularizer", self.bias_regularizer);
+    visit("activity_regularizer", self.activity_regularizer);
+    visit("dropout", self.dropout);
+    visit("recurrent_dropout", self.recurrent_dropout);
+    visit("return_sequences", self.return_sequences);
+    visit("return_state", self.return_state);
+    visit("go_backwards", self.go_backwards);
+    visit("stateful", self.stateful);
+    visit("seed", self.seed);
+    visit("zero_output_for_mask", self.zero_output_for_mask);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+    visit("trainable", self.trainable);
+  }
+};
+
+/// h = activation(x · W + h · U + b), which is also its state: kernel W [features, units], recurrent_kernel U [units,
+/// units], bias b [units]. Source: keras/src/layers/rnn/simple_rnn.py; Elman, 1990.
+class SimpleRNN : public Recurrent {
+ public:
+  explicit SimpleRNN(const SimpleRNNOptions& options);
+
+ protected:
+  State step(const Step& now) const override;
+
+ private:
+  Activation activation_;
+};
+
+}  // namespace etude
