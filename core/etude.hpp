@@ -3,9 +3,11 @@
 /// Étude: everything a user needs.
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/memory_vfs.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/base/vfs.hpp"
 #include "etude/callbacks/csv_logger.hpp"
 #include "etude/callbacks/early_stopping.hpp"
 #include "etude/callbacks/lambda_callback.hpp"
