@@ -36,6 +36,8 @@
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 #include "etude/optimizers/optimizers.hpp"
+#include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/safetensors.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"
