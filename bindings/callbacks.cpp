@@ -1,27 +1,9 @@
 /// Keras's callbacks, and what they want of JavaScript: files, the network, a schedule.
 #include "bind.hpp"
+#include "files.hpp"
 
 namespace etude::js {
 namespace {
-
-/// What web's asFile made: functions that append, flush and close.
-class JavaScriptFile : public FileSink {
- public:
-  explicit JavaScriptFile(val file) : file_(std::move(file)) {}
-  JavaScriptFile(const JavaScriptFile&) = delete;
-  JavaScriptFile& operator=(const JavaScriptFile&) = delete;
-  ~JavaScriptFile() override { host("attempt")(file_["close"]); }
-
-  bool empty() const override { return file_["empty"].isTrue(); }
-  void append(std::string_view bytes) override {
-    const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-    call(file_["append"], val(emscripten::typed_memory_view(bytes.size(), data)).call<val>("slice"));
-  }
-  void flush() override { call(file_["flush"]); }
-
- private:
-  val file_;
-};
 
 void check_function(const val& value, const Where& where, const char* expected) {
   if (type_of(value) != "function") where.wrong(value, expected, "pass one");
@@ -116,8 +98,7 @@ EMSCRIPTEN_BINDINGS(callbacks) {
        [](TensorBoardOptions options) -> CallbackPtr { return callbacks::tensorboard(options); }>();
   bind<"callbacks.operational_metrics()", [] { return callbacks::operational_metrics(); }>();
 
-  // What web/ gives when it has loaded the module: Node.js's files, and fetch.
-  bind<"set_host_files(open)", [](OpenFile open) { host_files() = std::move(open); }>();
+  // What web/ gives when it has loaded the module: fetch.
   bind<"set_host_transport(post)", [](HttpTransport post) { host_transport() = std::move(post); }>();
 }
 

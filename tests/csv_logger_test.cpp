@@ -150,9 +150,9 @@ TEST_CASE("csv: what cannot be opened, and options that say too little, are erro
   CHECK_THAT(error_of([] { callbacks::csv_logger({.filename = "f", .separator = ""}); }),
              ContainsSubstring("[CSVLogger] an empty separator"));
 
-  const OpenFile files = std::exchange(host_files(), nullptr);  // as in a page
+  const auto files = std::exchange(host_vfs(), nullptr);  // as in a page
   const std::string error = fit("log.csv");
-  host_files() = files;
+  host_vfs() = files;
   CHECK_THAT(error, ContainsSubstring("[CSVLogger] \"log.csv\" cannot be opened: there are no files here") &&
                         ContainsSubstring("the option open"));
 }

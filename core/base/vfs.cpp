@@ -1,40 +1,80 @@
 #include "etude/base/vfs.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-
 #include "etude/base/error.hpp"
+#include "etude/base/system_vfs.hpp"
 
 namespace etude {
-namespace {
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-[[noreturn]] void fail_to_read(const std::string& path, int code) {
-  fail(ErrorKind::io, "read_file", '"', path, "\" cannot be read: ", std::strerror(code),
-       " - expected a file that exists and may be read - check the path.");
+std::string parent_of(const std::string& path) {
+  const std::size_t last = path.find_last_not_of('/');
+  if (last == path.npos) return path.empty() ? "." : "/";
+  const std::size_t slash = path.find_last_of('/', last);
+  if (slash == path.npos) return ".";
+  const std::size_t end = path.find_last_not_of('/', slash);
+  return end == path.npos ? "/" : path.substr(0, end + 1);
 }
 
-}  // namespace
+void Vfs::make_folders(const std::string& path, bool sync) {
+  if (kind(path) == PathKind::folder) return;
+  const std::string parent = parent_of(path);
+  if (parent != path) make_folders(parent, sync);
+  make_folder(path);
+  if (sync) sync_folder(parent);
+}
+
+void Vfs::remove_tree(const std::string& path) {
+  const PathKind found = kind(path);
+  if (found == PathKind::none) return;
+  if (found == PathKind::folder)
+    for (const std::string& name : list(path)) remove_tree(path + '/' + name);
+  remove(path);
+}
+
+void Vfs::replace(const std::string& path, const std::vector<std::string_view>& pieces) {
+  const std::string unfinished = path + ".tmp";
+  try {
+    const auto file = open(unfinished, false);
+    for (const std::string_view piece : pieces) file->append(piece);
+    file->sync();
+  } catch (...) {
+    discard(unfinished);
+    throw;
+  }
+  rename(unfinished, path);
+  sync_folder(parent_of(path));
+}
+
+void Vfs::discard(const std::string& path) noexcept {
+  try {
+    remove_tree(path);
+  } catch (...) {
+    // It is in nobody's way; what led here is what the caller shall hear of.
+  }
+}
+
+std::shared_ptr<Vfs>& host_vfs() {
+  static std::shared_ptr<Vfs> files = system_vfs();
+  return files;
+}
+
+std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
+  const std::shared_ptr<Vfs>& files = chosen ? chosen : host_vfs();
+  check(
+      files != nullptr, ErrorKind::io, where,
+      "there are no files here - expected a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
+  return files;
+}
 
 std::vector<std::byte> read_file(const std::string& path) {
-  errno = 0;
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
-  if (!file) fail_to_read(path, errno);
-  // Read until the end rather than ask for the size: pipes and some file systems of WebAssembly have none.
-  std::vector<std::byte> bytes(std::size_t{1} << 16);
-  std::size_t filled = 0;
-  while (const std::size_t count = std::fread(bytes.data() + filled, 1, bytes.size() - filled, file.get())) {
-    filled += count;
-    if (filled == bytes.size()) bytes.resize(2 * bytes.size());
-  }
-  if (std::ferror(file.get())) fail_to_read(path, errno);
-  bytes.resize(filled);
-  return bytes;
+  if (!host_vfs()) fail_at_path(path, "read", "there are no files here");
+  return host_vfs()->read(path);
+}
+
+void fail_at_path(const std::string& path, std::string_view what, std::string_view reason) {
+  const char* expected =
+      what == "read" ? "a file that exists and may be read" : "a place that exists and may be written to";
+  fail(ErrorKind::io, "file", '"', path, "\" cannot be ", what, ": ", reason, " - expected ", expected,
+       " - check the path.");
 }
 
 }  // namespace etude

@@ -15,7 +15,7 @@ struct CSVLoggerOptions {
   std::string separator = ",";
   /// Goes on with the file that is there.
   bool append = false;
-  /// How the file is opened; host_files() if empty.
+  /// How the file is opened; in host_vfs() if empty.
   OpenFile open = {};
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {

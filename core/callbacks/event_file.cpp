@@ -1,7 +1,6 @@
 #include "etude/callbacks/event_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -10,18 +9,10 @@
 #include <iterator>
 #include <vector>
 
+#include "etude/base/crc32c.hpp"
+
 namespace etude {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> crc_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
-    table[byte] = crc;
-  }
-  return table;
-}();
 
 /// As records hold it: a checksum of data that holds checksums would be weak.
 std::uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
@@ -111,12 +102,6 @@ std::vector<double> bins_of(const std::vector<double>& values) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t crc = 0xFFFFFFFF;
-  for (const char c : bytes) crc = crc >> 8 ^ crc_table[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
-  return ~crc;
-}
 
 EventFile::EventFile(const OpenFile& open, const std::string& folder)
     : file_(open_file(open, folder + file_name(), false, "TensorBoard")) {

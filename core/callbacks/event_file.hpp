@@ -10,9 +10,6 @@
 
 namespace etude {
 
-/// CRC-32C (Castagnoli) of bytes: 0xE3069283 for "123456789".
-std::uint32_t crc32c(std::string_view bytes);
-
 /// A file of TensorBoard's: records of length, data and their checksums, each an Event in protocol buffers' encoding.
 /// Source: tensorflow/core/lib/io/record_writer.cc, tensorflow/core/util/event.proto, tensorboard/plugins/scalar and
 /// histogram (version 2).

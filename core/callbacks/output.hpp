@@ -1,20 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "etude/base/messages.hpp"
+
 namespace etude {
-
-/// Takes what a callback has to say, line by line.
-using TextSink = std::function<void(std::string_view)>;
-
-/// A line to `sink`, or to stdout.
-void print_message(const TextSink& sink, const std::string& text);
-/// A warning to `sink`, or to stderr.
-void print_warning(const TextSink& sink, const std::string& text);
 
 /// A number in the fewest digits that read back as the same, in Python's spelling: 0.1, 2.0, 1e-05, nan, inf.
 std::string shortest(double number);

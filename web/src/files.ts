@@ -3,6 +3,8 @@ export interface FileSink {
   append(bytes: Uint8Array): void;
   /** Shows others what was appended so far. */
   flush?(): void;
+  /** Returns when what was appended so far would outlive a loss of power. */
+  sync?(): void;
   close?(): void;
   /** Whether there was nothing in it when it was opened. Default: true. */
   readonly empty?: boolean;
@@ -12,6 +14,22 @@ export interface FileSink {
 export const asFile = (file: FileSink) => ({
   append: (bytes: Uint8Array) => file.append(bytes),
   flush: () => file.flush?.(),
+  sync: () => (file.sync ? file.sync() : file.flush?.()),
   close: () => file.close?.(),
   empty: file.empty ?? true,
 });
+
+/** All that the module does to files, at once, by functions that need no `this`; core/base/vfs.hpp says what each promises. */
+export interface Files {
+  read(path: string): Uint8Array;
+  size(path: string): number;
+  open(path: string, append: boolean): FileSink;
+  syncFolder(path: string): void;
+  rename(from: string, to: string): void;
+  remove(path: string): void;
+  list(folder: string): string[];
+  makeFolder(path: string): void;
+  kind(path: string): 'none' | 'file' | 'folder';
+  /** What releases the lock; undefined if somebody else holds it. */
+  lock(path: string): (() => void) | undefined;
+}

@@ -5,7 +5,7 @@ import { Thrown, attempt, describe, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
 import { asFile } from './files.js';
 import { post } from './network.js';
-import { inNode, openFile, readFile } from './node.js';
+import { inNode, readFile, systemFiles } from './node.js';
 import { isTerminal, write } from './stdout.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
@@ -51,7 +51,7 @@ const file = `./etude${variant === 'simd' ? '' : `-${variant.replace('simd-', ''
 const wasmBinary = inNode ? await readFile(new URL(/* @vite-ignore */ file, import.meta.url)) : undefined;
 export const module: MainModule = await createEtude(wasmBinary ? { host, wasmBinary } : { host });
 module.setHostTransport(post);
-if (openFile) module.setHostFiles(openFile);
+if (systemFiles) module.setHostFiles(systemFiles);
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
 export type Family<Name extends string> = {

@@ -1,0 +1,111 @@
+#include "files.hpp"
+
+namespace etude::js {
+namespace {
+
+/// What such a file throws is the system's word, not a user's own error.
+class HostFile : public FileSink {
+ public:
+  HostFile(std::string path, val file) : path_(std::move(path)), file_(std::move(file)) {}
+  bool empty() const override { return file_.empty(); }
+  void append(std::string_view bytes) override {
+    told([&] { file_.append(bytes); });
+  }
+  void flush() override {
+    told([&] { file_.flush(); });
+  }
+  void sync() override {
+    told([&] { file_.sync(); });
+  }
+
+ private:
+  template <class Work> void told(Work&& work) {
+    try {
+      work();
+    } catch (const Thrown& thrown) {
+      fail_at_path(path_, "written", thrown.value["message"].as<std::string>());
+    }
+  }
+
+  const std::string path_;
+  JavaScriptFile file_;
+};
+
+class HostLock : public FileLock {
+ public:
+  explicit HostLock(val release) : release_(std::move(release)) {}
+  HostLock(const HostLock&) = delete;
+  HostLock& operator=(const HostLock&) = delete;
+  ~HostLock() override { host("attempt")(release_); }
+
+ private:
+  val release_;
+};
+
+/// What web/src/node.ts has.
+class HostFiles : public Vfs {
+ public:
+  explicit HostFiles(val files) : files_(std::move(files)) {}
+
+  std::vector<std::byte> read(const std::string& path) override {
+    const val bytes = told(path, "read", "read", path);
+    std::vector<std::byte> result(bytes["length"].as<std::size_t>());
+    auto* data = reinterpret_cast<unsigned char*>(result.data());
+    val(emscripten::typed_memory_view(result.size(), data)).call<void>("set", bytes);
+    return result;
+  }
+  std::uint64_t size(const std::string& path) override {
+    return static_cast<std::uint64_t>(told(path, "read", "size", path).as<double>());
+  }
+  std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
+    return std::make_unique<HostFile>(path, call_host("asFile", told(path, "opened", "open", path, append)));
+  }
+  void sync_folder(const std::string& path) override { told(path, "synced", "syncFolder", path); }
+  void rename(const std::string& from, const std::string& to) override { told(to, "renamed to", "rename", from, to); }
+  void remove(const std::string& path) override { told(path, "removed", "remove", path); }
+  std::vector<std::string> list(const std::string& folder) override {
+    return emscripten::vecFromJSArray<std::string>(told(folder, "read", "list", folder));
+  }
+  void make_folder(const std::string& path) override { told(path, "made", "makeFolder", path); }
+  PathKind kind(const std::string& path) override {
+    const std::string found = told(path, "read", "kind", path).as<std::string>();
+    return found == "folder" ? PathKind::folder : found == "file" ? PathKind::file : PathKind::none;
+  }
+  std::unique_ptr<FileLock> lock(const std::string& path) override {
+    const val release = told(path, "locked", "lock", path);
+    check(!release.isUndefined(), ErrorKind::state, "file", '"', path,
+          "\" is locked by another process, or another part of this one - expected nobody else at work here - wait "
+          "until that ends, or choose another folder.");
+    return std::make_unique<HostLock>(release);
+  }
+
+ private:
+  template <class... Given>
+  val told(const std::string& path, std::string_view what, const char* function, const Given&... given) {
+    try {
+      return call(files_[function], val(given)...);
+    } catch (const Thrown& thrown) {
+      fail_at_path(path, what, thrown.value["message"].as<std::string>());
+    }
+  }
+
+  val files_;
+};
+
+}  // namespace
+
+void JavaScriptFile::append(std::string_view bytes) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  call(file_["append"], val(emscripten::typed_memory_view(bytes.size(), data)).call<val>("slice"));
+}
+
+std::shared_ptr<Vfs> Crossing<std::shared_ptr<Vfs>>::from(const val& files, const Where&) {
+  return std::make_shared<HostFiles>(files);
+}
+
+EMSCRIPTEN_BINDINGS(files) {
+  if (in_worker()) return;
+  bind<"set_host_files(files)", [](std::shared_ptr<Vfs> files) { host_vfs() = std::move(files); }>();
+}
+
+}  // namespace etude::js

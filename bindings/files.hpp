@@ -1,0 +1,30 @@
+#pragma once
+
+/// Files that JavaScript has: those of Node.js, and what a user's own function opens.
+#include "bind.hpp"
+
+namespace etude::js {
+
+/// What web's asFile made: functions that append, flush, sync and close.
+class JavaScriptFile : public FileSink {
+ public:
+  explicit JavaScriptFile(val file) : file_(std::move(file)) {}
+  JavaScriptFile(const JavaScriptFile&) = delete;
+  JavaScriptFile& operator=(const JavaScriptFile&) = delete;
+  ~JavaScriptFile() override { host("attempt")(file_["close"]); }
+
+  bool empty() const override { return file_["empty"].isTrue(); }
+  void append(std::string_view bytes) override;
+  void flush() override { call(file_["flush"]); }
+  void sync() override { call(file_["sync"]); }
+
+ private:
+  val file_;
+};
+
+template <> struct Crossing<std::shared_ptr<Vfs>> {
+  static std::shared_ptr<Vfs> from(const val& files, const Where& where);
+  static std::string given() { return "Files"; }
+};
+
+}  // namespace etude::js

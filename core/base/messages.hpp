@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace etude {
+
+/// Takes what there is to say, line by line.
+using TextSink = std::function<void(std::string_view)>;
+
+/// A line to `sink`, or to stdout.
+void print_message(const TextSink& sink, const std::string& text);
+/// A warning to `sink`, or to stderr.
+void print_warning(const TextSink& sink, const std::string& text);
+
+}  // namespace etude

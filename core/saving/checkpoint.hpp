@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etude/saving/safetensors.hpp"
+
+namespace etude {
+
+/// Tensors that are saved together: "model" is the file model.safetensors.
+struct TensorGroup {
+  std::string name;
+  std::vector<NamedTensor> tensors;
+};
+
+/// A JSON text: "state" is the file state.json.
+struct Document {
+  std::string name, json;
+};
+
+/// All that a run needs to go on from a step.
+struct Checkpoint {
+  std::int64_t step = 0;
+  std::vector<TensorGroup> tensors;
+  std::vector<Document> documents = {};
+  /// Which run it belongs to, for those who ask.
+  std::string run_id = {};
+  /// What the best checkpoints are chosen by.
+  std::optional<double> score = {};
+
+  /// The group or the document of that name; throws Error(data) when there is none.
+  const std::vector<NamedTensor>& group(std::string_view name) const;
+  const std::string& document(std::string_view name) const;
+};
+
+}  // namespace etude

@@ -1,0 +1,256 @@
+#include "etude/saving/checkpoint_store.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/saving/checkpoint_format.hpp"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view checkpoint_begin = "ckpt-", temporary_begin = ".tmp-";
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Throws for what is damaged, and for what only a newer library can read.
+Manifest manifest_of(Vfs& files, const std::string& folder) {
+  const std::string path = folder + '/' + std::string(manifest_name);
+  check(files.exists(path), ErrorKind::data, "checkpoint", '"', path,
+        "\" is not there - expected one in every checkpoint - remove the folder if it is none.");
+  return parse_manifest(text_of(files.read(path)), path);
+}
+
+void refuse_newer(const Manifest& manifest, const std::string& folder) {
+  check(manifest.format_version <= checkpoint_format_version, ErrorKind::data, "checkpoint", '"', folder,
+        "\" has format_version ", manifest.format_version, " - expected at most ", checkpoint_format_version,
+        ", which this version of Étude reads - use a newer one, or another folder.");
+}
+
+struct Found {
+  std::string folder;
+  Manifest manifest;
+};
+
+/// All checkpoints of a folder whose manifests are whole, newest first. `damaged` hears of the others.
+template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& folder, Damaged&& damaged) {
+  std::vector<Found> found;
+  for (const std::string& name : files.list(folder)) {
+    if (!name.starts_with(checkpoint_begin)) continue;
+    const std::string path = folder + '/' + name;
+    Manifest manifest;
+    try {
+      manifest = manifest_of(files, path);
+    } catch (const Error& error) {
+      damaged(error);
+      continue;
+    }
+    refuse_newer(manifest, path);
+    found.push_back({path, std::move(manifest)});
+  }
+  std::ranges::sort(found, std::greater(), [](const Found& one) { return one.manifest.serial; });
+  return found;
+}
+
+Checkpoint load(Vfs& files, const Found& found) {
+  const auto read = [&](const std::string& name, std::uint64_t size) {
+    const std::string path = found.folder + '/' + name;
+    const std::uint64_t given = files.size(path);  // before memory is taken for what should not be there
+    check(given == size, ErrorKind::data, "checkpoint", '"', path, "\" has ", given, " bytes - expected ", size,
+          ", as its manifest says - the file is damaged or cut off.");
+    return files.read(path);
+  };
+  return parse_checkpoint(found.manifest, read, found.folder);
+}
+
+void copy(const Tensor& from, Tensor& to) {
+  if (to.shape() != from.shape() || to.dtype() != from.dtype() || static_cast<bool>(to) != static_cast<bool>(from))
+    to = from.clone();
+  else if (from.bytes())
+    std::memcpy(to.raw(), from.raw(), from.bytes());
+}
+
+/// Into the memory that `to` has already, where that fits.
+void copy(const Checkpoint& from, Checkpoint& to) {
+  std::vector<TensorGroup> groups = std::exchange(to.tensors, {});
+  groups.resize(from.tensors.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].name = from.tensors[i].name;
+    groups[i].tensors.resize(from.tensors[i].tensors.size());
+    for (std::size_t k = 0; k < groups[i].tensors.size(); ++k) {
+      groups[i].tensors[k].name = from.tensors[i].tensors[k].name;
+      copy(from.tensors[i].tensors[k].tensor, groups[i].tensors[k].tensor);
+    }
+  }
+  to = {from.step, std::move(groups), from.documents, from.run_id, from.score};
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string folder, CheckpointStoreOptions options)
+    : folder_(std::move(folder)), options_(std::move(options)), files_(vfs_or_host(options_.files, "checkpoint")) {
+  check(options_.keep_newest >= 0 && options_.keep_best >= 0, ErrorKind::value, "checkpoint",
+        "keep_newest = ", options_.keep_newest, " and keep_best = ", options_.keep_best,
+        " - expected numbers of 0 or more - choose some.");
+  files_->make_folders(folder_, true);
+  lock_ = files_->lock(path_of("LOCK"));
+  const auto damaged = [](const Error& error) {
+    // What cannot be read now may be newer than all that can.
+    if (error.kind() == ErrorKind::io) throw error;
+  };
+  for (const Found& found : scan(*files_, folder_, damaged))
+    entries_.push_back(
+        {found.folder.substr(folder_.size() + 1), found.manifest.step, found.manifest.serial, found.manifest.score});
+  std::ranges::reverse(entries_);
+}
+
+CheckpointStore::~CheckpointStore() {
+  try {
+    writer_.wait();
+  } catch (const std::exception& error) {
+    print_warning(options_.warn, std::string("the last checkpoint was not saved: ") + error.what());
+  } catch (...) {
+    print_warning(options_.warn, "the last checkpoint was not saved");
+  }
+}
+
+std::string CheckpointStore::save(const Checkpoint& checkpoint) {
+  wait();
+  return write(checkpoint);
+}
+
+void CheckpointStore::save_later(const Checkpoint& checkpoint) {
+  wait();  // the snapshot is in use until then
+  copy(checkpoint, snapshot_);
+  writer_.start([this] { write(snapshot_); });
+}
+
+std::string CheckpointStore::write(const Checkpoint& checkpoint) {
+  check(checkpoint.step >= 0, ErrorKind::value, "checkpoint", "step = ", checkpoint.step,
+        " - expected 0 or more - count from there.");
+  sweep();
+  const std::uint64_t serial = entries_.empty() ? 1 : entries_.back().serial + 1;
+  const std::string name = free_name(checkpoint.step);
+  // The lock is ours: nobody else makes one of that name.
+  const std::string unfinished = path_of(std::string(temporary_begin) + name), path = path_of(name);
+  try {
+    write_files(unfinished, checkpoint, serial);
+    files_->rename(unfinished, path);
+  } catch (...) {
+    files_->discard(unfinished);
+    throw;
+  }
+  entries_.push_back({name, checkpoint.step, serial, checkpoint.score});
+  files_->sync_folder(folder_);
+  load(*files_, {path, manifest_of(*files_, path)});  // nothing is removed in favour of what cannot be read
+  files_->replace(path_of("LATEST"), {name, "\n"});
+  remove_what_need_not_stay();
+  return path;
+}
+
+/// ckpt-00001200; with a number behind it where a run comes by a step again, for one folder cannot replace another at
+/// once.
+std::string CheckpointStore::free_name(std::int64_t step) const {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%08lld", static_cast<long long>(step));
+  const std::string name = std::string(checkpoint_begin) + digits;
+  std::string free = name;
+  for (int i = 1; files_->exists(path_of(free)); ++i) free = name + '-' + std::to_string(i);
+  return free;
+}
+
+void CheckpointStore::write_files(const std::string& into, const Checkpoint& checkpoint, std::uint64_t serial) {
+  const std::vector<ComposedFile> files = compose_checkpoint(checkpoint, serial);
+  files_->make_folder(into);
+  for (const ComposedFile& composed : files) {
+    const auto file = files_->open(into + '/' + composed.name, false);
+    for (const std::string_view piece : composed.pieces()) file->append(piece);
+    file->sync();
+  }
+  files_->sync_folder(into);
+}
+
+void CheckpointStore::sweep() {
+  for (const std::string& name : files_->list(folder_))
+    if (name.starts_with(temporary_begin)) files_->remove_tree(path_of(name));
+}
+
+void CheckpointStore::remove_what_need_not_stay() {
+  std::vector<std::string> kept = best();
+  const auto newest = static_cast<std::size_t>(std::max(options_.keep_newest, 1));  // the one that was just read back
+  for (std::size_t i = entries_.size() - std::min(newest, entries_.size()); i < entries_.size(); ++i)
+    kept.push_back(entries_[i].name);
+  // Renamed first, and that made to last: nobody shall find half of one under its name.
+  const auto goes = [&](const Entry& entry) { return std::ranges::find(kept, entry.name) == kept.end(); };
+  std::vector<std::string> removed;
+  for (const Entry& entry : entries_)
+    if (const std::string path = path_of(entry.name); goes(entry) && files_->exists(path))
+      files_->rename(path, removed.emplace_back(path_of(std::string(temporary_begin) + entry.name)));
+  std::erase_if(entries_, goes);
+  if (!removed.empty()) files_->sync_folder(folder_);
+  for (const std::string& path : removed) files_->remove_tree(path);
+}
+
+std::vector<std::string> CheckpointStore::best() const {
+  std::vector<const Entry*> scored;
+  for (const Entry& entry : entries_)
+    if (entry.score && !std::isnan(*entry.score)) scored.push_back(&entry);
+  // Of two that are as good, the newer.
+  std::ranges::sort(scored, [&](const Entry* a, const Entry* b) {
+    if (*a->score != *b->score) return (*a->score > *b->score) == options_.higher_is_better;
+    return a->serial > b->serial;
+  });
+  scored.resize(std::min(scored.size(), static_cast<std::size_t>(options_.keep_best)));
+  std::vector<std::string> names;
+  for (const Entry* entry : scored) names.push_back(entry->name);
+  return names;
+}
+
+std::optional<Checkpoint> CheckpointStore::load_newest() {
+  wait();
+  return load_newest_checkpoint(folder_, files_, options_.warn);
+}
+
+std::vector<std::string> CheckpointStore::list() {
+  wait();
+  std::vector<std::string> paths;
+  for (const Entry& entry : entries_) paths.push_back(path_of(entry.name));
+  std::ranges::reverse(paths);
+  return paths;
+}
+
+std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files,
+                                                 const TextSink& warn) {
+  const std::shared_ptr<Vfs> chosen = vfs_or_host(files, "checkpoint");
+  if (chosen->kind(folder) == PathKind::none) return {};
+  std::string first;
+  const auto damaged = [&](const Error& error) {
+    if (first.empty()) first = error.what();
+    print_warning(warn, std::string("a checkpoint is not used: ") + error.what());
+  };
+  for (const Found& found : scan(*chosen, folder, damaged)) {
+    try {
+      return load(*chosen, found);
+    } catch (const Error& error) {
+      damaged(error);
+    }
+  }
+  check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
+        "\" is whole - expected one of them to be - restore the folder, or begin anew in another; the first says: ",
+        first);
+  return {};
+}
+
+Checkpoint load_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files) {
+  const std::shared_ptr<Vfs> chosen = vfs_or_host(files, "checkpoint");
+  Found found{folder, manifest_of(*chosen, folder)};
+  refuse_newer(found.manifest, folder);
+  return load(*chosen, found);
+}
+
+}  // namespace etude

@@ -1,0 +1,98 @@
+#include <catch2/catch_test_macros.hpp>
+#include <cerrno>
+
+#include "checkpoint_samples.hpp"
+#include "etude/base/system_vfs.hpp"
+#include "scratch_folder.hpp"
+
+// Every call to the system fails once.
+namespace etude {
+namespace {
+
+using namespace testing;
+
+/// What the n-th call does: fails, and all after it if `lasting`; or writes half.
+struct Fault {
+  int code = 0;
+  bool lasting = false, half = false;
+};
+
+struct Trial {
+  /// Whether there were as many calls.
+  bool reached = false;
+  std::string complaint;
+};
+
+/// On a folder with steps 1 and 2, step 3 is saved while call `n` goes wrong; then step 4, with all well.
+Trial attempt(const std::string& folder, int n, const Fault& fault, bool later) {
+  {
+    CheckpointStore store(folder, {.files = system_vfs()});
+    store.save(checkpoint_of(1));
+    store.save(checkpoint_of(2));
+  }
+  Trial trial;
+  int calls = 0;
+  bool failed = false;
+  const auto faulty = system_vfs([&](std::string_view, std::size_t& bytes) {
+    const int call = ++calls;
+    if (call != n && !(fault.lasting && call > n)) return 0;
+    trial.reached = true;
+    if (fault.half) bytes = (bytes + 1) / 2;
+    return fault.code;
+  });
+  Warnings warnings;
+  try {
+    CheckpointStore store(folder, {.files = faulty, .warn = warnings.sink()});
+    if (later)
+      store.save_later(checkpoint_of(3));
+    else
+      store.save(checkpoint_of(3));
+    store.wait();
+  } catch (const Error& error) {
+    failed = true;
+    if (error.kind() != ErrorKind::io) trial.complaint = std::string("not an Error(io): ") + error.what();
+  }
+  const bool harmless = fault.half || fault.code == EINTR;
+  if (failed && harmless) trial.complaint = "an interruption made it fail";
+  // All that follows is on a disk that works.
+  const auto loaded = load_newest_checkpoint(folder, system_vfs(), warnings.sink());
+  if (!loaded || !(is_checkpoint_of(*loaded, 3) || (failed && is_checkpoint_of(*loaded, 2))))
+    trial.complaint = "the checkpoint before is gone, or the new one is not there";
+  if (!trial.reached) return trial;
+  CheckpointStore store(folder, {.files = system_vfs()});
+  store.save(checkpoint_of(4));
+  if (!is_checkpoint_of(store.load_newest().value(), 4)) trial.complaint = "step 4 cannot be loaded";
+  for (const std::string& name : system_vfs()->list(folder))
+    if (name.starts_with(".tmp-") || name.ends_with(".tmp")) trial.complaint = name + " is left";
+  return trial;
+}
+
+void fail_every_call(const Fault& fault, bool later = false) {
+  int n = 0;
+  for (bool reached = true; reached;) {
+    const ScratchFolder scratch("etude_io_errors_test", ScratchFolder::memory);
+    const Trial trial = attempt(scratch.path() + "/c", ++n, fault, later);
+    INFO("call " << n << ": " << trial.complaint);
+    REQUIRE(trial.complaint.empty());
+    reached = trial.reached;
+  }
+  CHECK(n > 60);
+}
+
+}  // namespace
+
+TEST_CASE("reliability: whichever call to the system fails, the checkpoint before is intact and nothing is left behind",
+          "[reliability]") {
+  SECTION("once: no space") { fail_every_call({.code = ENOSPC}); }
+  SECTION("once: a broken disk, in the background") { fail_every_call({.code = EIO}, true); }
+  SECTION("from then on: no space") { fail_every_call({.code = ENOSPC, .lasting = true}); }
+  SECTION("from then on: a broken disk") { fail_every_call({.code = EIO, .lasting = true}); }
+}
+
+TEST_CASE("reliability: interruptions and writes of half the bytes are gone on with, wherever they come",
+          "[reliability]") {
+  SECTION("a signal") { fail_every_call({.code = EINTR}); }
+  SECTION("half a read or write") { fail_every_call({.half = true}); }
+}
+
+}  // namespace etude

@@ -1,0 +1,95 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "checkpoint_samples.hpp"
+#include "reliability/crash_vfs.hpp"
+
+// Power is lost after every single thing that is done to the disk, and what was not synced is lost, torn or reordered.
+namespace etude {
+namespace {
+
+using namespace testing;
+
+/// A run that saves steps 1, 2, …, goes back, and comes by a step again. The marks are what it was promised: the count
+/// of saves that are done.
+struct Run {
+  static constexpr std::int64_t steps[] = {1, 2, 3, 2, 3, 4};
+  std::shared_ptr<CrashVfs> files;
+
+  explicit Run(bool forgetful = false) : files(std::make_shared<CrashVfs>(forgetful)) {
+    CheckpointStore store("run/checkpoints", {.keep_newest = 2, .keep_best = 1, .files = files});
+    int done = 0;
+    for (const std::int64_t step : steps) {
+      Checkpoint checkpoint = checkpoint_of(step);
+      checkpoint.score = static_cast<double>(step % 3);
+      if (done % 2)
+        store.save_later(checkpoint);
+      else
+        store.save(checkpoint);
+      store.wait();
+      files->mark(++done);
+    }
+  }
+};
+
+/// What is wrong with a disk on which `done` saves were promised, and perhaps one more had begun; empty if nothing is.
+std::string complaint(const std::shared_ptr<MemoryVfs>& files, int done) {
+  constexpr int all = std::size(Run::steps);
+  const auto is_save = [&](const Checkpoint& checkpoint, int count) {
+    return count > 0 && count <= all && is_checkpoint_of(checkpoint, Run::steps[count - 1]);
+  };
+  Warnings warnings;
+  try {
+    const auto loaded = load_newest_checkpoint("run/checkpoints", files, warnings.sink());
+    if (!loaded && done > 0) return "nothing to go on from";
+    if (loaded && !is_save(*loaded, done) && !is_save(*loaded, done + 1)) return "more than one interval is lost";
+    CheckpointStore store("run/checkpoints", {.files = files, .warn = warnings.sink()});
+    store.save(checkpoint_of(99));
+    if (!is_checkpoint_of(store.load_newest().value(), 99)) return "what is saved next is not loaded";
+    for (const std::string& name : files->list("run/checkpoints"))
+      if (name.starts_with(".tmp-")) return name + " is left";
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return warnings.lines.empty() ? "" : warnings.lines.front();
+}
+
+struct Outcome {
+  int states = 0, bad = 0;
+  std::string first;
+};
+
+Outcome play(const Run& run, int repeats) {
+  Random random(17, RandomStream::step);
+  Outcome outcome;
+  const auto look = [&](std::size_t count, Loss loss) {
+    const std::string wrong = complaint(run.files->after(count, loss, random), run.files->marked(count));
+    ++outcome.states;
+    if (wrong.empty()) return;
+    if (outcome.bad++ == 0)
+      outcome.first =
+          wrong + " after " + std::to_string(count) + " operations, loss " + std::to_string(static_cast<int>(loss));
+  };
+  for (std::size_t count = 0; count <= run.files->operations(); ++count) {
+    for (const Loss loss : {Loss::none, Loss::all, Loss::names_only, Loss::zeros, Loss::bytes_only}) look(count, loss);
+    for (int i = 0; i < repeats; ++i)
+      for (const Loss loss : {Loss::torn, Loss::some}) look(count, loss);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("reliability: wherever power is lost, a run goes on from its last checkpoint, or the one in the making",
+          "[reliability]") {
+  const Outcome outcome = play(Run(), rounds(2, 100));
+  INFO(outcome.first);
+  CHECK(outcome.bad == 0);
+  CHECK(outcome.states >= 500);
+  if (rounds(0, 1)) WARN(outcome.states << " states of the disk");
+}
+
+TEST_CASE("reliability: a disk that says it has synced and has not is found out by the same states", "[reliability]") {
+  CHECK(play(Run(true), 1).bad > 100);
+}
+
+}  // namespace etude

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cerrno>
+#include <map>
+
+#include "etude/base/crc32c.hpp"
+#include "etude/base/error.hpp"
+#include "etude/base/memory_vfs.hpp"
+#include "etude/base/random.hpp"
+#include "etude/base/system_vfs.hpp"
+#include "scratch_folder.hpp"
+#include "support.hpp"
+
+namespace etude {
+namespace {
+
+using namespace testing;
+using Catch::Matchers::ContainsSubstring;
+using Names = std::vector<std::string>;
+
+/// A folder of the system's files, and one in memory: what holds for one holds for the other.
+struct Places {
+  ScratchFolder scratch{"etude_vfs_test"};
+  struct Place {
+    std::shared_ptr<Vfs> files;
+    std::string folder;
+  };
+  std::vector<Place> all{{system_vfs(), scratch.path()}, {std::make_shared<MemoryVfs>(), "."}};
+};
+
+std::string text_of(Vfs& files, const std::string& path) {
+  const auto bytes = files.read(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write(Vfs& files, const std::string& path, std::string_view text) {
+  const auto file = files.open(path, false);
+  file->append(text);
+  file->sync();
+}
+
+ErrorKind kind_of_error(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.kind();
+  }
+  return ErrorKind::internal;
+}
+
+}  // namespace
+
+TEST_CASE("files: what was written in pieces is read whole, in order, and appended to", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string path = folder + "/a";
+    const std::string large(200'000, 'x');
+    {
+      const auto file = files->open(path, false);
+      CHECK(file->empty());
+      file->append("one ");
+      file->append(large);
+      file->append(" two");
+      file->flush();
+      CHECK(text_of(*files, path) == "one " + large + " two");
+    }
+    CHECK(files->size(path) == large.size() + 8);
+    {
+      const auto file = files->open(path, true);
+      CHECK_FALSE(file->empty());
+      file->append("!");  // closing writes what is left
+    }
+    CHECK(text_of(*files, path) == "one " + large + " two!");
+    CHECK(files->open(path, false)->empty());
+    CHECK(files->size(path) == 0);
+    CHECK(files->read(path).empty());
+  }
+}
+
+TEST_CASE("files: a rename replaces a file at once, and moves a folder with all that is in it", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    write(*files, folder + "/a", "old");
+    write(*files, folder + "/b", "new");
+    files->rename(folder + "/b", folder + "/a");
+    CHECK(text_of(*files, folder + "/a") == "new");
+    CHECK_FALSE(files->exists(folder + "/b"));
+
+    files->make_folders(folder + "/d/e");
+    write(*files, folder + "/d/e/f", "deep");
+    files->rename(folder + "/d", folder + "/g");
+    CHECK(text_of(*files, folder + "/g/e/f") == "deep");
+    CHECK(files->kind(folder + "/d") == PathKind::none);
+    files->make_folder(folder + "/h");
+    write(*files, folder + "/h/i", "");
+    CHECK_THAT(error_of([&] { files->rename(folder + "/g", folder + "/h"); }),
+               ContainsSubstring("cannot be renamed to"));
+  }
+}
+
+TEST_CASE("files: folders list their names in order, are removed when empty, trees with all in them", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    files->make_folders(folder + "/x/y", true);
+    files->make_folders(folder + "/x/y", true);
+    for (const char* name : {"/x/c", "/x/a", "/x/y/z"}) write(*files, folder + name, name);
+    CHECK(files->list(folder + "/x") == Names{"a", "c", "y"});
+    CHECK(files->kind(folder + "/x/y") == PathKind::folder);
+    CHECK(files->kind(folder + "/x/a") == PathKind::file);
+    CHECK_THAT(error_of([&] { files->remove(folder + "/x"); }), ContainsSubstring("cannot be removed"));
+    files->sync_folder(folder + "/x");
+    files->remove(folder + "/x/a");
+    CHECK(files->list(folder + "/x") == Names{"c", "y"});
+    files->remove_tree(folder + "/x");
+    CHECK_FALSE(files->exists(folder + "/x"));
+    files->remove_tree(folder + "/x");
+  }
+}
+
+TEST_CASE("files: what is not there, or is something else, is an Error(io) that names the path", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string none = folder + "/none", inside = none + "/file";
+    files->make_folder(folder + "/folder");
+    write(*files, folder + "/file", "");
+    const std::map<std::string, std::function<void()>> wrong{
+        {"none\" cannot be read", [&] { files->read(none); }},
+        {"none\" cannot be read: ", [&] { files->size(none); }},
+        {"none\" cannot be read: N", [&] { files->list(none); }},
+        {"file\" cannot be opened", [&] { files->open(inside, false); }},
+        {"folder\" cannot be opened", [&] { files->open(folder + "/folder", true); }},
+        {"folder\" cannot be read", [&] { files->read(folder + "/folder"); }},
+        {"none\" cannot be removed", [&] { files->remove(none); }},
+        {"none\" cannot be synced", [&] { files->sync_folder(none); }},
+        {"cannot be renamed to", [&] { files->rename(none, folder + "/other"); }},
+        {"file\" cannot be made", [&] { files->make_folder(folder + "/file"); }},
+        {"file\" cannot be made: ", [&] { files->make_folder(inside); }}};
+    for (const auto& [text, action] : wrong) {
+      CHECK_THAT(error_of(action), ContainsSubstring(text) && ContainsSubstring(" - check the path."));
+      CHECK(kind_of_error(action) == ErrorKind::io);
+    }
+  }
+}
+
+TEST_CASE("files: a lock is refused at once while somebody has it, and free when that ends", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string path = folder + "/LOCK";
+    auto held = files->lock(path);
+#ifndef __EMSCRIPTEN__  // whose system has no locks
+    CHECK_THAT(error_of([&] { files->lock(path); }), ContainsSubstring("LOCK\" is locked by another "));
+    CHECK(kind_of_error([&] { files->lock(path); }) == ErrorKind::state);
+#endif
+    held.reset();
+    held = files->lock(path);
+    CHECK(held);
+  }
+}
+
+TEST_CASE("files: removing a tree removes links in it, not what they lead to", "[vfs]") {
+  const ScratchFolder scratch("etude_vfs_test");
+  const auto files = system_vfs();
+  files->make_folders(scratch.path() + "/kept");
+  write(*files, scratch.path() + "/kept/file", "here");
+  files->make_folder(scratch.path() + "/tree");
+  std::filesystem::create_directory_symlink("../kept", scratch.path() + "/tree/link");
+  files->remove_tree(scratch.path() + "/tree");
+  CHECK(files->list(scratch.path()) == Names{"kept"});
+  CHECK(text_of(*files, scratch.path() + "/kept/file") == "here");
+  std::filesystem::create_directory_symlink("kept", scratch.path() + "/run");
+  files->make_folders(scratch.path() + "/run/checkpoints");
+  CHECK(files->list(scratch.path() + "/kept") == Names{"checkpoints", "file"});
+}
+
+TEST_CASE("files: interrupted calls are made again, short reads and writes gone on with", "[vfs]") {
+  const ScratchFolder scratch("etude_vfs_test");
+  int calls = 0;
+  const auto files = system_vfs([&](std::string_view, std::size_t& bytes) {
+    bytes = std::min<std::size_t>(bytes, 1000);
+    return ++calls % 3 == 0 ? EINTR : 0;
+  });
+  std::string text(100'000, ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i % 251);
+  write(*files, scratch.path() + "/a", text);
+  CHECK(text_of(*files, scratch.path() + "/a") == text);
+  CHECK(calls > 200);
+}
+
+TEST_CASE("files: paths in memory mean what they mean elsewhere", "[vfs]") {
+  MemoryVfs files;
+  files.make_folders("/a//b/");
+  write(files, "a/./b/c", "text");
+  CHECK(text_of(files, "./a/b//c") == "text");
+  CHECK(files.list("/") == Names{"a"});
+  MemoryVfs copy = files;
+  write(files, "a/b/c", "other");
+  CHECK(text_of(copy, "a/b/c") == "text");
+  CHECK(parent_of("a/b") == "a");
+  CHECK(parent_of("/a") == "/");
+  CHECK(parent_of("a") == ".");
+  CHECK(parent_of("a//b//") == "a");
+  CHECK(parent_of("/") == "/");
+}
+
+TEST_CASE("CRC-32C is that of RFC 3720, in pieces too, by the processor and by tables", "[vfs]") {
+  for (const auto sum : {+[](std::string_view bytes, std::uint32_t before) { return crc32c(bytes, before); },
+                         &detail::crc32c_by_table}) {
+    CHECK(sum("123456789", 0) == 0xE3069283);
+    CHECK(sum("", 0) == 0);
+    CHECK(sum(std::string(32, '\0'), 0) == 0x8A9136AA);
+    CHECK(sum(std::string(32, '\xFF'), 0) == 0x62A8AB43);
+    CHECK(sum("6789", sum("12345", 0)) == 0xE3069283);
+  }
+  Random random(5, RandomStream::step);
+  std::string text(1000, ' ');
+  for (char& c : text) c = static_cast<char>(random.bits());
+  for (std::size_t begin = 0; begin < 20; ++begin)
+    for (std::size_t size : {0u, 1u, 7u, 8u, 9u, 63u, 500u, 979u}) {
+      const std::string_view part = std::string_view(text).substr(begin, size);
+      CHECK(crc32c(part) == detail::crc32c_by_table(part));
+    }
+}
+
+}  // namespace etude
