@@ -37,6 +37,8 @@
 #include "etude/ops/shape.hpp"
 #include "etude/optimizers/optimizers.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/config.hpp"
+#include "etude/saving/load_model.hpp"
 #include "etude/saving/safetensors.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/history.hpp"

@@ -23,6 +23,8 @@ class Activation {
 
   /// Its name, if it was chosen by name.
   const std::string& name() const { return name_; }
+  /// Whether it is a function that was given as such.
+  bool is_function() const { return static_cast<bool>(function_); }
   /// f(x); x itself where there is none. Throws Error(value) listing the known names.
   Value operator()(Value x) const;
 

@@ -23,6 +23,13 @@ constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std:
 /// The upper 24 bits as a float in [0, 1).
 constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
+/// What the draws of one layer depend on, besides how many it made before.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+  friend bool operator==(const RandomKey&, const RandomKey&) = default;
+};
+
 /// Which of several independent sequences of one seed is drawn from.
 enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3 };
 

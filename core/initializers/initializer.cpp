@@ -131,30 +131,51 @@ class Orthogonal : public Initializer {
 
 }  // namespace
 
-InitializerPtr orthogonal(OrthogonalOptions options) { return std::make_shared<Orthogonal>(options); }
-InitializerPtr zeros() { return constant({0}); }
-InitializerPtr ones() { return constant({1}); }
-InitializerPtr constant(ConstantOptions options) { return std::make_shared<Constant>(options.value); }
+InitializerPtr orthogonal(OrthogonalOptions options) {
+  return described("Orthogonal", options, std::make_shared<Orthogonal>(options));
+}
+InitializerPtr zeros() { return described("Zeros", NoOptions{}, constant({0})); }
+InitializerPtr ones() { return described("Ones", NoOptions{}, constant({1})); }
+InitializerPtr constant(ConstantOptions options) {
+  return described("Constant", options, std::make_shared<Constant>(options.value));
+}
 InitializerPtr random_normal(RandomOptions o) {
-  return std::make_shared<Drawn>(
-      o.seed, [](const Shape&) { return 1.0; }, [=](Random& r, double) { return o.mean + o.stddev * r.normal(); });
+  return described(
+      "RandomNormal", o,
+      std::make_shared<Drawn>(
+          o.seed, [](const Shape&) { return 1.0; }, [=](Random& r, double) { return o.mean + o.stddev * r.normal(); }));
 }
 InitializerPtr truncated_normal(RandomOptions o) {
-  return std::make_shared<Drawn>(
-      o.seed, [](const Shape&) { return 1.0; },
-      [=](Random& r, double) { return o.mean + o.stddev * r.truncated_normal(); });
+  return described("TruncatedNormal", o,
+                   std::make_shared<Drawn>(
+                       o.seed, [](const Shape&) { return 1.0; },
+                       [=](Random& r, double) { return o.mean + o.stddev * r.truncated_normal(); }));
 }
 InitializerPtr random_uniform(UniformOptions o) {
-  return std::make_shared<Drawn>(
-      o.seed, [](const Shape&) { return 1.0; },
-      [=](Random& r, double) { return o.minval + (o.maxval - o.minval) * static_cast<double>(r.uniform()); });
+  return described(
+      "RandomUniform", o,
+      std::make_shared<Drawn>(
+          o.seed, [](const Shape&) { return 1.0; },
+          [=](Random& r, double) { return o.minval + (o.maxval - o.minval) * static_cast<double>(r.uniform()); }));
 }
-InitializerPtr glorot_uniform(SeedOptions options) { return scaled_uniform(options, 1, fan_mean); }
-InitializerPtr glorot_normal(SeedOptions options) { return scaled_normal(options, 1, fan_mean); }
-InitializerPtr he_uniform(SeedOptions options) { return scaled_uniform(options, 2, fan_in); }
-InitializerPtr he_normal(SeedOptions options) { return scaled_normal(options, 2, fan_in); }
-InitializerPtr lecun_uniform(SeedOptions options) { return scaled_uniform(options, 1, fan_in); }
-InitializerPtr lecun_normal(SeedOptions options) { return scaled_normal(options, 1, fan_in); }
+InitializerPtr glorot_uniform(SeedOptions options) {
+  return described("GlorotUniform", options, scaled_uniform(options, 1, fan_mean));
+}
+InitializerPtr glorot_normal(SeedOptions options) {
+  return described("GlorotNormal", options, scaled_normal(options, 1, fan_mean));
+}
+InitializerPtr he_uniform(SeedOptions options) {
+  return described("HeUniform", options, scaled_uniform(options, 2, fan_in));
+}
+InitializerPtr he_normal(SeedOptions options) {
+  return described("HeNormal", options, scaled_normal(options, 2, fan_in));
+}
+InitializerPtr lecun_uniform(SeedOptions options) {
+  return described("LecunUniform", options, scaled_uniform(options, 1, fan_in));
+}
+InitializerPtr lecun_normal(SeedOptions options) {
+  return described("LecunNormal", options, scaled_normal(options, 1, fan_in));
+}
 
 InitializerPtr get(const Choice<Initializer>& choice) {
   static const Catalogue<InitializerPtr (*)()> catalogue("initializer",

@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/tensor.hpp"
 
 namespace etude {
 
 /// Makes a variable's first value.
-class Initializer {
+class Initializer : public Described {
  public:
   virtual ~Initializer() = default;
   /// A tensor of `shape`; random ones draw from a stream of their own, so that equal seeds give equal models.

@@ -35,7 +35,7 @@ std::vector<std::uint8_t> inverse(const std::vector<std::uint8_t>& order) {
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(MultiHeadAttentionOptions options)
-    : Layer("MultiHeadAttention", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+    : Layer("MultiHeadAttention", options), options_(std::move(options)) {
   const std::int64_t value_dim = options_.value_dim.value_or(options_.key_dim);
   check(options_.num_heads > 0 && options_.key_dim > 0 && value_dim > 0, ErrorKind::value, where(),
         "num_heads = ", options_.num_heads, ", key_dim = ", options_.key_dim, ", value_dim = ", value_dim,

@@ -9,7 +9,7 @@
 namespace etude {
 
 Conv2D::Conv2D(Conv2DOptions options)
-    : Layer("Conv2D", {options.name, options.dtype, options.trainable}),
+    : Layer("Conv2D", options),
       options_(std::move(options)),
       channels_first_(is_channels_first(options_.data_format, where())) {
   const auto& o = options_;

@@ -6,8 +6,7 @@
 
 namespace etude {
 
-Dense::Dense(DenseOptions options)
-    : Layer("Dense", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+Dense::Dense(DenseOptions options) : Layer("Dense", options), options_(std::move(options)) {
   check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units,
         " - expected a positive number - set units.");
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());

@@ -6,8 +6,7 @@
 
 namespace etude {
 
-Embedding::Embedding(EmbeddingOptions options)
-    : Layer("Embedding", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+Embedding::Embedding(EmbeddingOptions options) : Layer("Embedding", options), options_(std::move(options)) {
   check(options_.input_dim > 0 && options_.output_dim > 0, ErrorKind::value, where(),
         "input_dim = ", options_.input_dim, ", output_dim = ", options_.output_dim,
         " - expected positive numbers - set them.");

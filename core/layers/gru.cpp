@@ -11,6 +11,7 @@ GRU::GRU(const GRUOptions& options)
       activation_(options.activation),
       recurrent_activation_(options.recurrent_activation),
       reset_after_(options.reset_after) {
+  describe({"GRU", options});
   check_known(activation_);
   check_known(recurrent_activation_);
 }

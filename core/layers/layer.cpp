@@ -13,17 +13,6 @@
 namespace etude {
 namespace {
 
-std::string snake_case(std::string_view name) {
-  std::string result;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    // A capital begins a word unless it follows another one: MyLayer2D is my_layer2d.
-    if (std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(name[i - 1]))) result += '_';
-    result += static_cast<char>(std::tolower(c));
-  }
-  return result;
-}
-
 /// Whether y still has the entries that a mask tells apart, with values of their own: [batch, steps, ..].
 bool masks(const Value& mask, const Value& y) {
   const std::size_t rank = mask ? mask.shape().rank() : 0;
@@ -34,6 +23,17 @@ std::mutex names_mutex;
 std::map<std::string, int, std::less<>> names_given;
 
 }  // namespace
+
+std::string snake_case(std::string_view name) {
+  std::string result;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    // A capital begins a word unless it follows another one: MyLayer2D is my_layer2d.
+    if (std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(name[i - 1]))) result += '_';
+    result += static_cast<char>(std::tolower(c));
+  }
+  return result;
+}
 
 std::string unique_name(std::string_view class_name) {
   const std::string name = snake_case(class_name);

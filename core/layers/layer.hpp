@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
+#include "etude/base/random.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/regularizers/regularizer.hpp"
@@ -24,11 +26,29 @@ struct LayerOptions {
   bool trainable = true;
 };
 
+/// Options of a layer, which visit their fields. A layer without variables may leave out `trainable`.
+template <class Options>
+concept OptionsOfLayer = requires(Options& options) {
+  Options::fields(options, [](const char*, auto&) {});
+  options.name;
+};
+template <OptionsOfLayer Options> LayerOptions layer_options(const Options& options) {
+  LayerOptions result{.name = options.name};
+  if constexpr (requires { options.dtype; }) result.dtype = options.dtype;
+  if constexpr (requires { options.trainable; }) result.trainable = options.trainable;
+  return result;
+}
+
 /// A piece of a model: variables, and what it makes of a Value. Subclasses override `call`, and `build` if they have
 /// variables. Source: keras/src/layers/layer.py.
-class Layer : public std::enable_shared_from_this<Layer> {
+class Layer : public std::enable_shared_from_this<Layer>, public Described {
  public:
   explicit Layer(std::string_view class_name, const LayerOptions& options = {});
+  /// Of a class with options of its own, of which its config is written.
+  template <OptionsOfLayer Options> Layer(std::string_view class_name, const Options& options)
+      : Layer(class_name, layer_options(options)) {
+    describe({class_name, options});
+  }
   virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -62,6 +82,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual Value call(Value x, bool training) = 0;
   /// What a layer of several inputs, or outputs, makes of them; one of one input throws Error(value) here.
   virtual Outputs call_with(const std::vector<Value>& inputs, bool training);
+  /// Of a layer that draws: what its draws depend on, which is saved with the model. Setting it counts from the next
+  /// trace on.
+  virtual std::optional<RandomKey> random_key() const { return {}; }
+  virtual void set_random_key(const RandomKey&) {}
   /// Layers inside this one, in order.
   virtual std::vector<LayerPtr> layers() const { return {}; }
 
@@ -84,6 +108,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void add_loss(Value loss);
   /// Parameters: elements of all variables.
   std::int64_t count_params() const;
+  /// Its own alone, without those of the layers inside: weights; and state, such as that of random draws.
+  const std::vector<Variable>& own_weights() const { return weights_; }
+  const std::vector<Variable>& own_states() const { return states_; }
   /// The variables that are saved and loaded: all but the state of random draws.
   std::vector<Variable> weights() const;
   std::vector<Tensor> get_weights() const;
@@ -127,6 +154,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::optional<Shape> input_shape_, output_shape_;
 };
 
+/// "layer_normalization" for LayerNormalization.
+std::string snake_case(std::string_view class_name);
 /// "dense", "dense_1", …: the next name of that kind since the process, or the last reset_names(), began.
 std::string unique_name(std::string_view class_name);
 void reset_names();

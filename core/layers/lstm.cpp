@@ -36,6 +36,7 @@ LSTM::LSTM(const LSTMOptions& options)
     : Recurrent("LSTM", shared(options), 4, {"h", "c"}),
       activation_(options.activation),
       recurrent_activation_(options.recurrent_activation) {
+  describe({"LSTM", options});
   check_known(activation_);
   check_known(recurrent_activation_);
 }

@@ -41,8 +41,7 @@ Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
 
 Value Add::merge(Value a, Value b) const { return a + b; }
 
-Concatenate::Concatenate(ConcatenateOptions options)
-    : Layer("Concatenate", {options.name, options.dtype, true}), options_(std::move(options)) {}
+Concatenate::Concatenate(ConcatenateOptions options) : Layer("Concatenate", options), options_(std::move(options)) {}
 
 Value Concatenate::call(Value x, bool) {
   fail(ErrorKind::value, where(), "called on one input of shape ", x.shape(),

@@ -31,7 +31,7 @@ class MergeLayer : public Layer {
 /// The sum of its inputs. Source: keras/src/layers/merging/add.py.
 class Add : public MergeLayer {
  public:
-  explicit Add(MergeOptions options = {}) : MergeLayer("Add", {options.name, options.dtype, true}) {}
+  explicit Add(MergeOptions options = {}) : MergeLayer("Add", options) {}
 
  protected:
   Value merge(Value a, Value b) const override;

@@ -10,7 +10,7 @@
 namespace etude {
 
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
-    : Layer("LayerNormalization", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+    : Layer("LayerNormalization", options), options_(std::move(options)) {
   check(!options_.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
 }
 
@@ -48,7 +48,7 @@ Value LayerNormalization::call(Value x, bool) {
 }
 
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
-    : Layer("BatchNormalization", {options.name, options.dtype, options.trainable}), options_(std::move(options)) {
+    : Layer("BatchNormalization", options), options_(std::move(options)) {
   check(options_.momentum >= 0 && options_.momentum <= 1, ErrorKind::value, where(), "momentum = ", options_.momentum,
         " - expected a number from 0 to 1 - set momentum.");
 }

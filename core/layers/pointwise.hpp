@@ -47,11 +47,12 @@ class Dropout : public Layer {
  public:
   explicit Dropout(DropoutOptions options);
   Value call(Value x, bool training) override;
+  std::optional<RandomKey> random_key() const override { return key_; }
+  void set_random_key(const RandomKey& key) override { key_ = key; }
 
  private:
   double rate_;
-  std::uint64_t seed_;
-  std::uint32_t stream_;
+  RandomKey key_;
   Variable calls_;
 };
 

@@ -8,7 +8,7 @@
 namespace etude {
 
 MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
-    : Layer("MaxPooling2D", {options.name, options.dtype, true}),
+    : Layer("MaxPooling2D", options),
       options_(std::move(options)),
       channels_first_(is_channels_first(options_.data_format, where())) {
   windowed::check_positive("pool_size", options_.pool_size, where());

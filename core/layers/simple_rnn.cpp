@@ -7,6 +7,7 @@ namespace etude {
 
 SimpleRNN::SimpleRNN(const SimpleRNNOptions& options)
     : Recurrent("SimpleRNN", recurrent_options(options), 1), activation_(options.activation) {
+  describe({"SimpleRNN", options});
   check_known(activation_);
 }
 

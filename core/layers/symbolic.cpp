@@ -14,6 +14,7 @@ SymbolicTensor layers::input(const InputOptions& options) {
           " - expected positive extents, without the batch axis - write those of one sample.");
   const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
   auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name);
+  layer->describe({"InputLayer", options});
   return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{options.shape.with(0, -1), dtype}}}), 0};
 }
 

@@ -196,13 +196,17 @@ class FunctionLoss : public Loss {
 
 }  // namespace
 
-LossPtr mean_squared_error(MeanSquaredErrorOptions o) { return std::make_shared<MeanSquaredError>(o); }
-LossPtr binary_crossentropy(BinaryCrossentropyOptions o) { return std::make_shared<BinaryCrossentropy>(o); }
+LossPtr mean_squared_error(MeanSquaredErrorOptions o) {
+  return described("MeanSquaredError", o, std::make_shared<MeanSquaredError>(o));
+}
+LossPtr binary_crossentropy(BinaryCrossentropyOptions o) {
+  return described("BinaryCrossentropy", o, std::make_shared<BinaryCrossentropy>(o));
+}
 LossPtr categorical_crossentropy(CategoricalCrossentropyOptions o) {
-  return std::make_shared<CategoricalCrossentropy>(o);
+  return described("CategoricalCrossentropy", o, std::make_shared<CategoricalCrossentropy>(o));
 }
 LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions o) {
-  return std::make_shared<SparseCategoricalCrossentropy>(o);
+  return described("SparseCategoricalCrossentropy", o, std::make_shared<SparseCategoricalCrossentropy>(o));
 }
 LossPtr from_function(std::function<Value(Value, Value)> function, std::string name) {
   return std::make_shared<FunctionLoss>(std::move(function), std::move(name));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -22,7 +23,7 @@ enum class Reduction : std::uint8_t {
 Reduction reduction_from_name(std::string_view name);
 
 /// A loss: what is to be made small. Source: keras/src/losses/loss.py.
-class Loss {
+class Loss : public Described {
  public:
   Loss(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
   virtual ~Loss() = default;

@@ -143,29 +143,38 @@ const Catalogue<Maker>& catalogue() {
 
 }  // namespace
 
-std::shared_ptr<Mean> mean(MetricOptions options) { return std::make_shared<Mean>(named(options, "mean")); }
+std::shared_ptr<Mean> mean(MetricOptions options) {
+  return described("Mean", options, std::make_shared<Mean>(named(options, "mean")));
+}
 MetricPtr accuracy(MetricOptions options) {
-  return from_function(accuracy_values, named(options, "accuracy"), Direction::up);
+  return described("Accuracy", options, from_function(accuracy_values, named(options, "accuracy"), Direction::up));
 }
 MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
   check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
         "threshold = ", options.threshold, " - expected a number between 0 and 1 - set threshold.");
-  return from_function([t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); },
-                       options.name, Direction::up);
+  const auto values = [t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); };
+  return described("BinaryAccuracy", options, from_function(values, options.name, Direction::up));
 }
 MetricPtr categorical_accuracy(MetricOptions options) {
-  return from_function(categorical_values, named(options, "categorical_accuracy"), Direction::up);
+  return described("CategoricalAccuracy", options,
+                   from_function(categorical_values, named(options, "categorical_accuracy"), Direction::up));
 }
 MetricPtr sparse_categorical_accuracy(MetricOptions options) {
-  return from_function(sparse_values, named(options, "sparse_categorical_accuracy"), Direction::up);
+  return described("SparseCategoricalAccuracy", options,
+                   from_function(sparse_values, named(options, "sparse_categorical_accuracy"), Direction::up));
 }
-MetricPtr mean_squared_error(MetricOptions options) { return loss_metric(losses::mean_squared_error(), options); }
-MetricPtr binary_crossentropy(MetricOptions options) { return loss_metric(losses::binary_crossentropy(), options); }
+MetricPtr mean_squared_error(MetricOptions options) {
+  return described("MeanSquaredError", options, loss_metric(losses::mean_squared_error(), options));
+}
+MetricPtr binary_crossentropy(MetricOptions options) {
+  return described("BinaryCrossentropy", options, loss_metric(losses::binary_crossentropy(), options));
+}
 MetricPtr categorical_crossentropy(MetricOptions options) {
-  return loss_metric(losses::categorical_crossentropy(), options);
+  return described("CategoricalCrossentropy", options, loss_metric(losses::categorical_crossentropy(), options));
 }
 MetricPtr sparse_categorical_crossentropy(MetricOptions options) {
-  return loss_metric(losses::sparse_categorical_crossentropy(), options);
+  return described("SparseCategoricalCrossentropy", options,
+                   loss_metric(losses::sparse_categorical_crossentropy(), options));
 }
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction) {
   return std::make_shared<MeanOf>(std::move(function), std::move(name), direction);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -15,7 +16,7 @@ namespace etude {
 enum class Direction : std::uint8_t { unknown, up, down };
 
 /// A running figure: variables that a step updates, and what is read off them. Source: keras/src/metrics/metric.py.
-class Metric {
+class Metric : public Described {
  public:
   explicit Metric(std::string name) : name_(std::move(name)) {}
   virtual ~Metric() = default;

@@ -139,9 +139,15 @@ class Ftrl : public Optimizer {
 
 }  // namespace
 
-OptimizerPtr rmsprop(RMSpropOptions options) { return std::make_shared<RMSprop>(options); }
-OptimizerPtr adagrad(AdagradOptions options) { return std::make_shared<Adagrad>(options); }
-OptimizerPtr adadelta(AdadeltaOptions options) { return std::make_shared<Adadelta>(options); }
-OptimizerPtr ftrl(FtrlOptions options) { return std::make_shared<Ftrl>(options); }
+OptimizerPtr rmsprop(RMSpropOptions options) {
+  return described("RMSprop", options, std::make_shared<RMSprop>(options));
+}
+OptimizerPtr adagrad(AdagradOptions options) {
+  return described("Adagrad", options, std::make_shared<Adagrad>(options));
+}
+OptimizerPtr adadelta(AdadeltaOptions options) {
+  return described("Adadelta", options, std::make_shared<Adadelta>(options));
+}
+OptimizerPtr ftrl(FtrlOptions options) { return described("Ftrl", options, std::make_shared<Ftrl>(options)); }
 
 }  // namespace etude::optimizers

@@ -144,10 +144,10 @@ class Lamb : public Moments {
 
 }  // namespace
 
-OptimizerPtr adam(AdamOptions options) { return std::make_shared<Adam>(options); }
-OptimizerPtr adamw(AdamWOptions options) { return std::make_shared<Adam>(options); }
-OptimizerPtr adamax(AdamaxOptions options) { return std::make_shared<Adamax>(options); }
-OptimizerPtr nadam(NadamOptions options) { return std::make_shared<Nadam>(options); }
-OptimizerPtr lamb(LambOptions options) { return std::make_shared<Lamb>(options); }
+OptimizerPtr adam(AdamOptions options) { return described("Adam", options, std::make_shared<Adam>(options)); }
+OptimizerPtr adamw(AdamWOptions options) { return described("AdamW", options, std::make_shared<Adam>(options)); }
+OptimizerPtr adamax(AdamaxOptions options) { return described("Adamax", options, std::make_shared<Adamax>(options)); }
+OptimizerPtr nadam(NadamOptions options) { return described("Nadam", options, std::make_shared<Nadam>(options)); }
+OptimizerPtr lamb(LambOptions options) { return described("Lamb", options, std::make_shared<Lamb>(options)); }
 
 }  // namespace etude::optimizers

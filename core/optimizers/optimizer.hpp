@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/optimizers/schedule.hpp"
 
@@ -61,7 +62,7 @@ template <class Self, class Visitor> void visit_shared_fields(Self& self, Visito
 
 /// Makes variables smaller in loss. Subclasses state `update_step` for one variable; the plan joins the updates of all
 /// of them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
-class Optimizer {
+class Optimizer : public Described {
  public:
   /// Throws Error(value) for a number out of its range, and when there is more than one way of clipping.
   explicit Optimizer(OptimizerOptions options);

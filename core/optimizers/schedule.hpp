@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "etude/base/description.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/graph.hpp"
 
@@ -13,7 +14,7 @@ namespace etude {
 /// A learning rate that follows from the step. It is traced with the step that it belongs to: nothing is computed on
 /// the host, and nothing is traced again when it changes. Source:
 /// keras/src/optimizers/schedules/learning_rate_schedule.py.
-class LearningRateSchedule {
+class LearningRateSchedule : public Described {
  public:
   virtual ~LearningRateSchedule() = default;
   /// The rate at `step`, the scalar number of steps taken before this one, in a float dtype, which the result has too.

@@ -170,22 +170,22 @@ class CosineDecayRestarts : public LearningRateSchedule {
 }  // namespace
 
 LearningRateSchedulePtr exponential_decay(ExponentialDecayOptions options) {
-  return std::make_shared<ExponentialDecay>(std::move(options));
+  return described("ExponentialDecay", options, std::make_shared<ExponentialDecay>(options));
 }
 LearningRateSchedulePtr piecewise_constant_decay(PiecewiseConstantDecayOptions options) {
-  return std::make_shared<PiecewiseConstantDecay>(std::move(options));
+  return described("PiecewiseConstantDecay", options, std::make_shared<PiecewiseConstantDecay>(options));
 }
 LearningRateSchedulePtr polynomial_decay(PolynomialDecayOptions options) {
-  return std::make_shared<PolynomialDecay>(std::move(options));
+  return described("PolynomialDecay", options, std::make_shared<PolynomialDecay>(options));
 }
 LearningRateSchedulePtr inverse_time_decay(InverseTimeDecayOptions options) {
-  return std::make_shared<InverseTimeDecay>(std::move(options));
+  return described("InverseTimeDecay", options, std::make_shared<InverseTimeDecay>(options));
 }
 LearningRateSchedulePtr cosine_decay(CosineDecayOptions options) {
-  return std::make_shared<CosineDecay>(std::move(options));
+  return described("CosineDecay", options, std::make_shared<CosineDecay>(options));
 }
 LearningRateSchedulePtr cosine_decay_restarts(CosineDecayRestartsOptions options) {
-  return std::make_shared<CosineDecayRestarts>(std::move(options));
+  return described("CosineDecayRestarts", options, std::make_shared<CosineDecayRestarts>(options));
 }
 
 }  // namespace etude::schedules

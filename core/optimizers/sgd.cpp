@@ -56,7 +56,7 @@ class Lion : public Optimizer {
 
 }  // namespace
 
-OptimizerPtr sgd(SGDOptions options) { return std::make_shared<SGD>(options); }
-OptimizerPtr lion(LionOptions options) { return std::make_shared<Lion>(options); }
+OptimizerPtr sgd(SGDOptions options) { return described("SGD", options, std::make_shared<SGD>(options)); }
+OptimizerPtr lion(LionOptions options) { return described("Lion", options, std::make_shared<Lion>(options)); }
 
 }  // namespace etude::optimizers

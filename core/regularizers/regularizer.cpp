@@ -65,10 +65,18 @@ class Orthogonal : public Regularizer {
 
 }  // namespace
 
-RegularizerPtr l1(L1Options options) { return std::make_shared<L1L2>("L1", L1L2Options{options.l1, 0}); }
-RegularizerPtr l2(L2Options options) { return std::make_shared<L1L2>("L2", L1L2Options{0, options.l2}); }
-RegularizerPtr l1_l2(L1L2Options options) { return std::make_shared<L1L2>("L1L2", options); }
-RegularizerPtr orthogonal(OrthogonalOptions options) { return std::make_shared<Orthogonal>(options); }
+RegularizerPtr l1(L1Options options) {
+  return described("L1", options, std::make_shared<L1L2>("L1", L1L2Options{options.l1, 0}));
+}
+RegularizerPtr l2(L2Options options) {
+  return described("L2", options, std::make_shared<L1L2>("L2", L1L2Options{0, options.l2}));
+}
+RegularizerPtr l1_l2(L1L2Options options) {
+  return described("L1L2", options, std::make_shared<L1L2>("L1L2", options));
+}
+RegularizerPtr orthogonal(OrthogonalOptions options) {
+  return described("OrthogonalRegularizer", options, std::make_shared<Orthogonal>(options));
+}
 
 RegularizerPtr get(const Choice<Regularizer>& choice) {
   static const Catalogue<RegularizerPtr (*)()> catalogue("regularizer",

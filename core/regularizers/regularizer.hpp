@@ -4,13 +4,14 @@
 #include <string>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/description.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
 
 /// What a model pays for the size of its weights, or of a layer's outputs. Source:
 /// keras/src/regularizers/regularizers.py.
-class Regularizer {
+class Regularizer : public Described {
  public:
   virtual ~Regularizer() = default;
   /// Within a trace: a scalar that is added to the loss.

@@ -112,6 +112,17 @@ class Model : public Layer {
   /// compiled, and for a model that runs eagerly.
   std::string explain() const;
 
+  // Defined in core/saving.
+  /// Saves the model, how it was compiled and the state of its optimizer to a folder of checkpoints, of which there is
+  /// one: whoever loads finds the model of before or this one, whole, whatever happens meanwhile. load_model() makes it
+  /// again. Throws Error(value) for a model of a class of its own, or with functions that have no name; Error(io).
+  void save(const std::string& folder) const;
+  /// Saves, or loads, the weights alone; the file's name ends with ".safetensors". Tensors are called by where their
+  /// layers stand in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
+  /// not built; loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
+  void save_weights(const std::string& path) const;
+  void load_weights(const std::string& path);
+
   /// Set by a callback: fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
   /// stop after this execution.
   bool stop_training = false, stop_evaluating = false, stop_predicting = false;

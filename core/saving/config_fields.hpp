@@ -1,0 +1,221 @@
+#pragma once
+
+/// Private to core/saving: how fields of options are read from JSON and written to it. One pair of functions for each
+/// type of field; the options' own visitors bring them together.
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "etude/activations/activations.hpp"
+#include "etude/base/choice.hpp"
+#include "etude/base/error.hpp"
+#include "etude/base/integers.hpp"
+#include "etude/base/pair.hpp"
+#include "etude/base/shape.hpp"
+#include "etude/optimizers/schedule.hpp"
+#include "etude/saving/json.hpp"
+#include "etude/training/per_output.hpp"
+
+namespace etude {
+
+// Objects are written and read by the registry of their kind.
+template <class T> Json object_to_json(const T& object);
+template <class T> std::shared_ptr<T> object_from_json(const Json& json);
+
+/// A field that is being read: what errors name.
+struct FieldPlace {
+  std::string class_name, field;
+
+  [[noreturn]] void wrong(const Json& got, const char* expected) const {
+    fail(ErrorKind::value, class_name, field, " = ", json_text(got), " - expected ", expected, " - set ", field, '.');
+  }
+};
+
+inline void read_field(const Json& json, bool& field, const FieldPlace& place) {
+  if (!json.is_boolean()) place.wrong(json, "true or false");
+  field = json.get<bool>();
+}
+/// 3 or 3.0.
+template <std::integral T> void read_field(const Json& json, T& field, const FieldPlace& place) {
+  constexpr double exact = 9007199254740992;  // up to there a double holds every whole number
+  const double number = json.is_number() ? json.get<double>() : 0.5;
+  const bool whole =
+      json.is_number_integer() ? number < 0x1p63 : number == std::floor(number) && std::abs(number) <= exact;
+  if (!whole || !std::in_range<T>(json.get<std::int64_t>())) place.wrong(json, "a whole number");
+  field = static_cast<T>(json.get<std::int64_t>());
+}
+inline void read_field(const Json& json, double& field, const FieldPlace& place) {
+  if (!json.is_number()) place.wrong(json, "a number");
+  field = json.get<double>();
+}
+inline void read_field(const Json& json, std::string& field, const FieldPlace& place) {
+  if (!json.is_string()) place.wrong(json, "a string");
+  field = json.get<std::string>();
+}
+template <class T> void read_field(const Json& json, std::vector<T>& field, const FieldPlace& place) {
+  if (!json.is_array()) place.wrong(json, "an array");
+  field.clear();
+  for (const Json& element : json) read_field(element, field.emplace_back(), place);
+}
+template <class T> void read_field(const Json& json, std::optional<T>& field, const FieldPlace& place) {
+  if (json.is_null()) return field.reset();
+  T value = [] {
+    if constexpr (std::is_same_v<T, Pair>)
+      return Pair(1);
+    else
+      return T{};
+  }();
+  read_field(json, value, place);
+  field = value;
+}
+inline void read_field(const Json& json, Pair& field, const FieldPlace& place) {
+  std::vector<std::int64_t> numbers;
+  if (json.is_array())
+    read_field(json, numbers, place);
+  else
+    read_field(json, numbers.emplace_back(), place);
+  if (numbers.size() == 1) numbers.push_back(numbers.front());
+  if (numbers.size() != 2) place.wrong(json, "a whole number, or two");
+  field = Pair(numbers[0], numbers[1]);
+}
+inline void read_field(const Json& json, Integers& field, const FieldPlace& place) {
+  std::vector<std::int64_t> numbers;
+  if (json.is_array())
+    read_field(json, numbers, place);
+  else if (!json.is_null())
+    read_field(json, numbers.emplace_back(), place);
+  field = std::move(numbers);
+}
+/// null: an extent that is not known, -1.
+inline void read_field(const Json& json, Shape& field, const FieldPlace& place) {
+  if (!json.is_array() || json.size() > Shape::max_rank) place.wrong(json, "an array of extents");
+  field = {};
+  for (const Json& extent : json) {
+    std::int64_t number = -1;
+    if (!extent.is_null()) read_field(extent, number, place);
+    field.append(number);
+  }
+}
+inline void read_field(const Json& json, Activation& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = {});
+  if (!json.is_string()) place.wrong(json, "an activation's name");
+  field = json.get<std::string>();
+}
+template <class T> void read_field(const Json& json, Choice<T>& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = {});
+  if (!json.is_string() && !json.is_object()) place.wrong(json, "a name, or a class and its config");
+  field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
+}
+inline void read_field(const Json& json, LearningRate& field, const FieldPlace& place) {
+  if (json.is_object()) return void(field = object_from_json<LearningRateSchedule>(json));
+  double number = 0;
+  read_field(json, number, place);
+  field = number;
+}
+
+/// One for all outputs, an array with one for each, or an object by their names.
+template <class T> void read_field(const Json& json, PerOutput<T>& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = PerOutput<T>());
+  if (json.is_array()) {
+    std::vector<T> list;
+    read_field(json, list, place);
+    field = PerOutput<T>(std::move(list));
+  } else if (json.is_object() && !json.contains("class_name")) {
+    std::map<std::string, T> named;
+    for (const auto& [name, value] : json.items()) read_field(value, named[name], place);
+    field = PerOutput<T>(std::move(named));
+  } else {
+    T one{};
+    read_field(json, one, place);
+    field = PerOutput<T>(std::move(one));
+  }
+}
+/// An array for all outputs, or an array of arrays, or an object by their names.
+inline void read_field(const Json& json, MetricChoices& field, const FieldPlace& place) {
+  if (json.is_array() && (json.empty() || !json.front().is_array())) {
+    MetricList all;
+    read_field(json, all, place);
+    field = MetricChoices(std::move(all));
+  } else {
+    read_field(json, static_cast<PerOutput<MetricList>&>(field), place);
+  }
+}
+
+template <class T>
+  requires std::is_arithmetic_v<T> || std::is_same_v<T, std::string>
+Json field_json(const T& field, const FieldPlace&) {
+  return field;
+}
+inline Json field_json(const Pair& field, const FieldPlace&) { return {field.height(), field.width()}; }
+inline Json field_json(const Integers& field, const FieldPlace&) {
+  if (field.empty()) return nullptr;
+  return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
+}
+inline Json field_json(const Shape& field, const FieldPlace&) {
+  Json json = Json::array();
+  for (const std::int64_t extent : field) json.push_back(extent < 0 ? Json(nullptr) : Json(extent));
+  return json;
+}
+template <class T> Json field_json(const std::optional<T>& field, const FieldPlace& place) {
+  return field ? field_json(*field, place) : Json(nullptr);
+}
+inline Json field_json(const Activation& field, const FieldPlace& place) {
+  check(!field.is_function(), ErrorKind::value, place.class_name, place.field,
+        " is a function - expected one that has a name, for code is not saved - choose an activation by name.");
+  return field.name().empty() ? "linear" : field.name();
+}
+template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
+  if (field.empty()) return nullptr;
+  return field.object() ? object_to_json<T>(*field.object()) : Json(field.name());
+}
+template <class T> Json field_json(const std::vector<T>& field, const FieldPlace& place) {
+  Json json = Json::array();
+  for (const T& element : field) json.push_back(field_json(element, place));
+  return json;
+}
+template <class T> Json field_json(const PerOutput<T>& field, const FieldPlace& place) {
+  if (field.one()) return field_json(*field.one(), place);
+  if (!field.list().empty()) return field_json(field.list(), place);
+  Json json = field.named().empty() ? Json(nullptr) : Json::object();
+  for (const auto& [name, value] : field.named()) json[name] = field_json(value, place);
+  return json;
+}
+inline Json field_json(const LearningRate& field, const FieldPlace&) {
+  return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());
+}
+
+/// Options with the fields that a config has.
+template <class Options> Options options_from_json(const std::string& class_name, const Json& config) {
+  Options options;
+  std::string known;
+  std::size_t used = 0;
+  Options::fields(options, [&](const char* name, auto& field) {
+    known += (known.empty() ? "" : ", ") + std::string(name);
+    const auto found = config.find(name);
+    if (found == config.end()) return;
+    ++used;
+    read_field(*found, field, {class_name, name});
+  });
+  if (used == config.size()) return options;
+  // What Keras has and Étude has not is of no consequence while it is not set.
+  for (const auto& [name, value] : config.items()) {
+    bool is_known = value.is_null();
+    Options::fields(options, [&](const char* field, auto&) { is_known = is_known || name == field; });
+    check(is_known, ErrorKind::value, class_name, "config field \"", name, "\" - expected one of: ", known,
+          " - leave it out.");
+  }
+  return options;
+}
+
+template <class Options> Json options_to_json(const std::string& class_name, const Options& options) {
+  Json config = Json::object();
+  Options::fields(options,
+                  [&](const char* name, const auto& field) { config[name] = field_json(field, {class_name, name}); });
+  return config;
+}
+
+}  // namespace etude

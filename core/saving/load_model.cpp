@@ -1,0 +1,100 @@
+#include "etude/saving/load_model.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/model_config.hpp"
+#include "etude/saving/model_state.hpp"
+
+namespace etude {
+namespace {
+
+/// An optimizer's variables by their places: what belongs to which weight follows from their order.
+std::vector<NamedVariable> variables_of(const Optimizer& optimizer) {
+  std::vector<NamedVariable> result;
+  for (const Variable& variable : optimizer.variables()) result.push_back({std::to_string(result.size()), variable});
+  return result;
+}
+
+void restore(Optimizer& optimizer, const Model& model, const std::vector<NamedTensor>& tensors) {
+  if (optimizer.variables().size() != tensors.size()) optimizer.build(model.trainable_variables());
+  assign_all(variables_of(optimizer), tensors, "load_model optimizer");
+}
+
+Json draws_of(const Model& model) {
+  Json json = Json::object();
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const RandomKey key = *layer->random_key();
+    json[name] = {{"seed", key.seed}, {"stream", key.stream}};
+  }
+  return json;
+}
+
+void restore_draws(const Model& model, const Json& json) {
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const bool sound = json.is_object() && json.contains(name) && json[name].is_object() &&
+                       json[name].contains("seed") && json[name]["seed"].is_number_unsigned() &&
+                       json[name].contains("stream") && json[name]["stream"].is_number_unsigned();
+    check(sound, ErrorKind::data, "load_model", "no seed and stream of layer \"", name,
+          "\" - expected those of its random draws - load it into the model it is of.");
+    layer->set_random_key({json[name]["seed"].get<std::uint64_t>(), json[name]["stream"].get<std::uint32_t>()});
+  }
+}
+
+void check_weights_file(const std::string& path, std::string_view where) {
+  check(path.ends_with(".safetensors"), ErrorKind::value, where, '"', path,
+        "\" - expected a name that ends with .safetensors - choose one.");
+}
+
+void check_built(const Model& model, std::string_view where) {
+  check(model.built(), ErrorKind::state, where, '"', model.name(),
+        "\" has no weights yet - expected a model that is built - call build() or fit() first.");
+}
+
+}  // namespace
+
+void Model::save(const std::string& folder) const {
+  check_built(*this, "Model.save");
+  const Json config = {
+      {"model", model_to_json(*this)}, {"compile", compile_to_json(*this)}, {"draws", draws_of(*this)}};
+  Checkpoint checkpoint{
+      .step = 0,
+      .tensors = {{"model", values_of(named_weights(*this))}, {"states", values_of(named_states(*this))}},
+      .documents = {{"config", json_text(config, 2)}}};
+  if (compiled()) {
+    checkpoint.step = optimizer().iterations();
+    checkpoint.tensors.push_back({"optimizer", values_of(variables_of(optimizer()))});
+  }
+  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint);
+}
+
+ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
+  const std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
+  check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
+        "\" holds no model - expected a folder that Model::save wrote - check the path.");
+  const Json config = parse_json(checkpoint->document("config"), folder + "/config.json");
+  check(config.is_object() && config.contains("model"), ErrorKind::data, "load_model", '"', folder,
+        "\" holds a checkpoint without a model - expected one that Model::save wrote - load it by what wrote it.");
+  const ModelPtr model = model_from_json(config["model"]);
+  assign_all(named_weights(*model), checkpoint->group("model"), "load_model");
+  assign_all(named_states(*model), checkpoint->group("states"), "load_model");
+  restore_draws(*model, config.value("draws", Json()));
+  const bool compiled = config.contains("compile") && !config["compile"].is_null();
+  if (!options.compile || !compiled) return model;
+  compile_from_json(*model, config["compile"]);
+  restore(model->optimizer(), *model, checkpoint->group("optimizer"));
+  return model;
+}
+
+void Model::save_weights(const std::string& path) const {
+  check_weights_file(path, "save_weights");
+  check_built(*this, "save_weights");
+  save_safetensors(path, {values_of(named_weights(*this))});
+}
+
+void Model::load_weights(const std::string& path) {
+  check_weights_file(path, "load_weights");
+  check_built(*this, "load_weights");
+  assign_all(named_weights(*this), load_safetensors(path).tensors, "load_weights \"" + path + '"');
+}
+
+}  // namespace etude

@@ -1,0 +1,85 @@
+#include "etude/saving/model_state.hpp"
+
+#include <map>
+#include <set>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+using Own = const std::vector<Variable>& (Layer::*)() const;
+
+/// The layers inside a layer, each once, by where they stand: a layer's own come before it.
+class Walk {
+ public:
+  explicit Walk(const Layer& layer) { visit_inside(layer, ""); }
+
+  std::vector<NamedLayer> layers;
+
+ private:
+  void visit_inside(const Layer& layer, const std::string& path) {
+    std::map<std::string, int> counts;
+    for (const LayerPtr& inner : layer.layers()) {
+      const std::string kind = snake_case(inner->class_name());
+      const int number = counts[kind]++;
+      if (!seen_.insert(inner.get()).second) continue;
+      const std::string name = path + kind + (number ? '_' + std::to_string(number) : "");
+      visit_inside(*inner, name + '/');
+      layers.push_back({name, inner});
+    }
+  }
+
+  std::set<const Layer*> seen_;
+};
+
+std::vector<NamedVariable> gather(const Layer& layer, Own own) {
+  std::vector<NamedVariable> result;
+  const auto add = [&](const Layer& of, const std::string& path) {
+    for (const Variable& variable : (of.*own)()) {
+      const std::string& name = variable.name();
+      result.push_back({path + name.substr(name.rfind('/') + 1), variable});
+    }
+  };
+  for (const auto& [name, inner] : Walk(layer).layers) add(*inner, name + '/');
+  add(layer, "");
+  return result;
+}
+
+}  // namespace
+
+std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
+std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
+
+std::vector<NamedLayer> drawing_layers(const Layer& layer) {
+  std::vector<NamedLayer> layers = Walk(layer).layers;
+  std::erase_if(layers, [](const NamedLayer& each) { return !each.layer->random_key(); });
+  return layers;
+}
+
+std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables) {
+  std::vector<NamedTensor> result;
+  for (const auto& [name, variable] : variables) result.push_back({name, variable.value()});
+  return result;
+}
+
+void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+                const std::string& where) {
+  std::map<std::string, const Tensor*, std::less<>> by_name;
+  for (const auto& [name, tensor] : tensors) by_name.emplace(name, &tensor);
+  for (const auto& [name, variable] : variables) {
+    const auto found = by_name.find(name);
+    check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
+          " - expected one for each of ", variables.size(), " variables - load them into the model they are of.");
+    check(found->second->shape() == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
+          found->second->shape(), " - expected ", variable.shape(), " - load it into the model it is of.");
+  }
+  check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
+        variables.size(), " - load them into the model they are of.");
+  for (const auto& [name, variable] : variables) {
+    Variable target = variable;
+    target.assign(by_name.find(name)->second->astype(variable.dtype()));
+  }
+}
+
+}  // namespace etude

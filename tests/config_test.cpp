@@ -1,0 +1,204 @@
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "etude/etude.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "support.hpp"
+#include "training_samples.hpp"
+
+using namespace etude;
+using nlohmann::json;
+using testing::error_of;
+
+namespace {
+
+/// What a class needs besides its defaults.
+json needed(const std::string& class_name) {
+  const std::map<std::string, json> known{
+      {"Conv2D", {{"filters", 2}, {"kernel_size", 3}}},
+      {"Dense", {{"units", 3}}},
+      {"Dropout", {{"rate", 0.5}}},
+      {"Embedding", {{"input_dim", 7}, {"output_dim", 2}}},
+      {"GRU", {{"units", 3}}},
+      {"LSTM", {{"units", 3}}},
+      {"MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 4}}},
+      {"Rescaling", {{"scale", 0.5}}},
+      {"SimpleRNN", {{"units", 3}}},
+      {"CosineDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}}},
+      {"CosineDecayRestarts", {{"initial_learning_rate", 0.1}, {"first_decay_steps", 10}}},
+      {"ExponentialDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}, {"decay_rate", 0.5}}},
+      {"InverseTimeDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}, {"decay_rate", 0.5}}},
+      {"PiecewiseConstantDecay", {{"boundaries", {5}}, {"values", {0.1, 0.01}}}},
+      {"PolynomialDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}}},
+  };
+  const auto found = known.find(class_name);
+  return found == known.end() ? json::object() : found->second;
+}
+
+template <class T> void check_each_class() {
+  for (const std::string& class_name : class_names<T>()) {
+    CAPTURE(class_name);
+    const json given = needed(class_name);
+    const std::string text = to_json(*from_json<T>(json{{"class_name", class_name}, {"config", given}}.dump()));
+    const json config = json::parse(text)["config"];
+    CHECK(json::parse(text)["class_name"] == class_name);
+    for (const auto& [name, value] : given.items()) CHECK((config[name] == value || config[name].is_array()));
+    CHECK(to_json(*from_json<T>(text)) == text);
+  }
+}
+
+std::string layer_error(const std::string& text) {
+  return error_of([&] { from_json<Layer>(text); });
+}
+
+/// The predictions of a model and of the one that its config makes, with its weights.
+bool predicts_alike(Model& model, const Tensor& x) {
+  const auto twin = std::dynamic_pointer_cast<Model>(from_json<Layer>(to_json<Layer>(model)));
+  twin->set_weights(model.get_weights());
+  return testing::same_bits(twin->predict(x, {.verbose = 0}), model.predict(x, {.verbose = 0}));
+}
+
+}  // namespace
+
+TEST_CASE("the object that a config makes has that config, of every class", "[config]") {
+  check_each_class<Layer>();
+  check_each_class<Loss>();
+  check_each_class<Metric>();
+  check_each_class<Optimizer>();
+  check_each_class<LearningRateSchedule>();
+  check_each_class<Initializer>();
+  check_each_class<Regularizer>();
+}
+
+TEST_CASE("a config has the fields of Keras, in its order, and objects within it", "[config]") {
+  const LayerPtr dense = layers::dense({.units = 3,
+                                        .activation = "relu",
+                                        .kernel_initializer = initializers::he_normal({.seed = 1}),
+                                        .kernel_regularizer = regularizers::l2({.l2 = 0.5}),
+                                        .name = "first"});
+  CHECK(to_json(*dense) ==
+        R"({"class_name":"Dense","config":{"units":3,"activation":"relu","use_bias":true,)"
+        R"("kernel_initializer":{"class_name":"HeNormal","config":{"seed":1}},"bias_initializer":"zeros",)"
+        R"("kernel_regularizer":{"class_name":"L2","config":{"l2":0.5}},"bias_regularizer":null,)"
+        R"("activity_regularizer":null,"name":"first","dtype":"","trainable":true}})");
+  const OptimizerPtr adam =
+      optimizers::adam({.learning_rate = schedules::exponential_decay(
+                            {.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5})});
+  CHECK(json::parse(to_json(*adam))["config"]["learning_rate"]["class_name"] == "ExponentialDecay");
+}
+
+TEST_CASE("a config says what an object is now, not what it was made as", "[config]") {
+  const LayerPtr layer = layers::dense({.units = 3});
+  layer->set_trainable(false);
+  CHECK(json::parse(to_json(*layer))["config"]["trainable"] == false);
+  CHECK(json::parse(to_json(*layer))["config"]["name"] == layer->name());
+  const OptimizerPtr sgd = optimizers::sgd({.learning_rate = 0.5});
+  sgd->set_learning_rate(0.25);
+  CHECK(json::parse(to_json(*sgd))["config"]["learning_rate"] == 0.25);
+}
+
+TEST_CASE("fields may be left out, and fields of Keras that Etude has not may be null", "[config]") {
+  const LayerPtr layer = from_json<Layer>(
+      R"({"class_name": "Dense", "config": {"units": 4, "lora_rank": null, "bias_constraint": null}})");
+  const json config = json::parse(to_json(*layer))["config"];
+  CHECK(config["activation"] == "linear");
+  CHECK(config["kernel_initializer"] == "glorot_uniform");
+  CHECK(layer_error(R"({"class_name": "Flatten"})") == "no error");
+}
+
+TEST_CASE("a config makes the classes of the table and no others", "[config]") {
+  CHECK(layer_error(R"({"class_name": "Lambda", "config": {"function": "os.system"}})")
+            .starts_with("[layer] class \"Lambda\" - expected one of: Activation, Add, "));
+  CHECK(layer_error(R"({"class_name": "Adam"})").starts_with("[layer] class \"Adam\" - expected one of: "));
+  CHECK(error_of([] {
+          from_json<Optimizer>(R"({"class_name": "Dense", "config": {"units": 1}})");
+        }).starts_with("[optimizer] class \"Dense\" - expected one of: Adadelta, "));
+}
+
+TEST_CASE("a config that is wrong is an Error that names the class, the field and the value", "[config]") {
+  const auto dense = [](const std::string& config) {
+    return layer_error(R"({"class_name": "Dense", "config": )" + config + "}");
+  };
+  CHECK(dense(R"({"units": "many"})") == "[Dense] units = \"many\" - expected a whole number - set units.");
+  CHECK(dense(R"({"units": 1.5})") == "[Dense] units = 1.5 - expected a whole number - set units.");
+  CHECK(dense(R"({"units": 1e30})") == "[Dense] units = 1e+30 - expected a whole number - set units.");
+  CHECK(dense(R"({"units": 3, "use_bias": 1})") == "[Dense] use_bias = 1 - expected true or false - set use_bias.");
+  CHECK(dense(R"({"units": 3, "name": 4})") == "[Dense] name = 4 - expected a string - set name.");
+  CHECK(dense(R"({"units": 3, "kernel_initializer": 4})") ==
+        "[Dense] kernel_initializer = 4 - expected a name, or a class and its config - set kernel_initializer.");
+  CHECK(dense(R"({"units": 3, "lora_rank": 4})")
+            .starts_with("[Dense] config field \"lora_rank\" - expected one of: units, activation, "));
+  CHECK(dense(R"({"units": 0})").find("expected a positive number") != std::string::npos);
+  CHECK(dense("[]").starts_with("[Dense] a config that is no object: [] - expected "));
+  CHECK(
+      layer_error(R"({"class": "Dense"})").starts_with("[config] {\"class\":\"Dense\"} - expected {\"class_name\": "));
+  CHECK(layer_error("{\"class_name\": ").find("is no JSON") != std::string::npos);
+  CHECK(layer_error(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})") ==
+        "[Conv2D] kernel_size = [1,2,3] - expected a whole number, or two - set kernel_size.");
+}
+
+TEST_CASE("functions and classes of one's own have no config, and the Error says what to do", "[config]") {
+  const auto twice = [](Value x) { return x * 2; };
+  CHECK(error_of([&] { to_json(*layers::dense({.units = 3, .activation = Activation(twice)})); }) ==
+        "[Dense] activation is a function - expected one that has a name, for code is not saved - choose an activation "
+        "by name.");
+  struct Doubling : Layer {
+    Doubling() : Layer("Doubling") {}
+    Value call(Value x, bool) override { return x * 2; }
+  };
+  CHECK(error_of([] {
+          to_json<Layer>(Doubling());
+        }).starts_with("[layer] an object of a class that is not one of Étude's - expected "));
+}
+
+TEST_CASE("the config of a Sequential model makes one that predicts the same with its weights", "[config]") {
+  Sequential model({layers::conv2d({.filters = 3, .kernel_size = 2, .activation = "relu"}),
+                    layers::max_pooling2d({.pool_size = 2}), layers::flatten(), layers::batch_normalization(),
+                    layers::dense({.units = 2, .activation = "softmax"})});
+  const Tensor x = samples::waves({5, 5, 5, 1});
+  model.predict(x, {.verbose = 0});
+  CHECK(predicts_alike(model, x));
+}
+
+TEST_CASE("the config of a Functional model keeps what is shared, joined and nested", "[config]") {
+  const auto shared = layers::dense({.units = 3, .activation = "tanh"});
+  const SymbolicTensor a = layers::input({.shape = {4}, .name = "a"});
+  const SymbolicTensor once = shared->apply(a), twice = layers::dense({.units = 4})->apply(once);
+  const auto inner = std::make_shared<Sequential>(std::vector<LayerPtr>{layers::dense({.units = 2})});
+  const SymbolicTensor joined = layers::concatenate()->apply({once, shared->apply(twice)});
+  Functional model({a}, {layers::add()->apply({inner->apply(joined), layers::dense({.units = 2})->apply(once)})});
+  CHECK(predicts_alike(model, samples::waves({6, 4})));
+
+  const auto twin = std::dynamic_pointer_cast<Functional>(from_json<Layer>(to_json<Layer>(model)));
+  REQUIRE(twin);
+  CHECK(twin->count_params() == model.count_params());
+  CHECK(twin->layers().size() == model.layers().size());
+  CHECK(to_json<Layer>(*twin) == to_json<Layer>(model));
+}
+
+TEST_CASE("a Functional config whose graph cannot be is an Error", "[config]") {
+  const SymbolicTensor x = layers::input({.shape = {4}, .name = "x"});
+  const SymbolicTensor y = layers::dense({.units = 3, .name = "one"})->apply(x);
+  const json good =
+      json::parse(to_json<Layer>(Functional({x}, {layers::dense({.units = 2, .name = "two"})->apply(y)})));
+  const auto error_with = [&](auto change) {
+    json config = good;
+    change(config["config"]);
+    return layer_error(config.dump());
+  };
+  const auto history = [](json& config, int layer) -> json& {
+    return config["layers"][layer]["inbound_nodes"][0]["args"][0]["config"]["keras_history"];
+  };
+  CHECK(error_with([](json&) {}) == "no error");
+  CHECK(error_with([&](json& config) { history(config, 1) = {"two", 0, 0}; }).find("expected a graph without loops") !=
+        std::string::npos);
+  CHECK(error_with([&](json& config) { history(config, 2) = {"gone", 0, 0}; }).find("called on what no layer gives") !=
+        std::string::npos);
+  CHECK(error_with([&](json& config) { history(config, 2) = {"one", 0, 1}; }).find("called on what no layer gives") !=
+        std::string::npos);
+  CHECK(error_with([&](json& config) { history(config, 2) = "one"; }).find("keras_history") != std::string::npos);
+  CHECK(error_with([](json& config) { config["output_layers"] = {{"gone", 0, 0}}; }).find("given by no layer") !=
+        std::string::npos);
+  CHECK(error_with([](json& config) { config.erase("layers"); }).find("without the array \"layers\"") !=
+        std::string::npos);
+}
