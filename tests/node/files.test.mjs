@@ -1,0 +1,86 @@
+// Node.js's files as the module sees them. Checkpoints stand on what is promised here.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+
+// It is no export: only the module gets it.
+const inner = new URL('./node_modules/etude/dist/node.js', import.meta.url);
+const { systemFiles: files } = await import(inner);
+
+const folder = mkdtempSync(join(tmpdir(), 'etude-files-'));
+after(() => rmSync(folder, { recursive: true }));
+const bytes = (text) => new TextEncoder().encode(text);
+
+/** A process that locks `path`, says so, and lives until it is told otherwise. */
+async function locking(path) {
+  const program = `const { systemFiles } = await import(${JSON.stringify(inner.href)});
+    console.log(systemFiles.lock(${JSON.stringify(path)}) ? 'locked' : 'refused'); setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const said = await new Promise((resolve) => child.stdout.once('data', (text) => resolve(String(text).trim())));
+  const kill = () =>
+    new Promise((resolve) => {
+      child.once('exit', resolve);
+      child.kill('SIGKILL');
+    });
+  return { said, kill };
+}
+
+test('files are written in pieces, synced, read whole, appended to and renamed', () => {
+  const path = join(folder, 'a');
+  const file = files.open(path, false);
+  assert.equal(file.empty, true);
+  for (const piece of ['one ', 'two']) file.append(bytes(piece));
+  file.sync();
+  file.close();
+  assert.equal(String(Buffer.from(files.read(path))), 'one two');
+  const more = files.open(path, true);
+  assert.equal(more.empty, false);
+  more.append(bytes('!'));
+  more.close();
+  assert.equal(files.size(path), 8);
+  files.rename(path, join(folder, 'b'));
+  files.syncFolder(folder);
+  assert.deepEqual(files.list(folder), ['b']);
+  files.remove(join(folder, 'b'));
+  assert.deepEqual(files.list(folder), []);
+  assert.throws(() => files.read(path), /ENOENT/);
+});
+
+test('folders are made once, listed in order, and removed when empty; a link is a file', () => {
+  const inside = join(folder, 'made');
+  files.makeFolder(inside);
+  files.makeFolder(inside);
+  for (const name of ['c', 'a']) writeFileSync(join(inside, name), '');
+  symlinkSync(folder, join(inside, 'b'));
+  assert.deepEqual(files.list(inside), ['a', 'b', 'c']);
+  assert.deepEqual(['a', 'b', 'none'].map((name) => files.kind(join(inside, name))), ['file', 'file', 'none']);
+  assert.equal(files.kind(inside), 'folder');
+  assert.throws(() => files.remove(inside), /ENOTEMPTY/);
+  for (const name of ['a', 'b', 'c']) files.remove(join(inside, name));
+  files.remove(inside);
+  assert.equal(existsSync(inside), false);
+  assert.equal(existsSync(folder), true);
+});
+
+test('a lock is refused while this process or another holds it, and free again after a release or a kill', async () => {
+  const path = join(folder, 'LOCK');
+  const release = files.lock(path);
+  assert.equal(readFileSync(path, 'utf8'), `${process.pid}`);
+  assert.equal(files.lock(path), undefined);
+  const refused = await locking(path);
+  assert.equal(refused.said, 'refused');
+  await refused.kill();
+  release();
+
+  const other = await locking(path);
+  assert.equal(other.said, 'locked');
+  assert.equal(files.lock(path), undefined);
+  await other.kill();
+  const again = files.lock(path);
+  assert.ok(again);
+  again();
+  assert.deepEqual(readdirSync(folder), []);
+});
