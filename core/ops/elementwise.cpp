@@ -89,7 +89,17 @@ Value divide(Value a, Value b) {
   if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
   return binary<op::Divide>(a, b);
 }
-Value power(Value a, Value b) { return binary<op::Power>(a, b); }
+/// Where b is a constant that asks for no logarithm, none is taken.
+Value power(Value a, Value b) {
+  if (!is_floating(a.dtype()) || a.dtype() != b.dtype()) return binary<op::Power>(a, b);
+  if (is_constant(b, 1)) return like_broadcast(a, b);
+  if (is_constant(b, 2)) return like_broadcast(square(a), b);
+  if (is_constant(b, 3)) return like_broadcast(square(a) * a, b);
+  if (is_constant(b, 0.5)) return like_broadcast(sqrt(a), b);
+  if (is_constant(b, -0.5)) return like_broadcast(1 / sqrt(a), b);
+  if (is_constant(b, -1)) return like_broadcast(1 / a, b);
+  return binary<op::Power>(a, b);
+}
 Value maximum(Value a, Value b) { return binary<op::Maximum>(a, b); }
 Value minimum(Value a, Value b) { return binary<op::Minimum>(a, b); }
 Value equal(Value a, Value b) { return binary<op::Equal>(a, b); }
