@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "etude/base/tensor.hpp"
@@ -8,8 +9,13 @@
 #include "etude/layers/layer.hpp"
 #include "etude/optimizers/optimizer.hpp"
 
-/// The cases of tests/golden/conformance_*.json, read as the README.md there says.
+/// Cases of tests/golden/conformance/*.json, read as tests/golden/README.md says.
 namespace etude::conformance {
+
+/// What a case needs that Étude does not have: a class, an option of one, a function.
+struct Missing : std::runtime_error {
+  explicit Missing(const std::string& what) : std::runtime_error(what) {}
+};
 
 using nlohmann::json;
 
@@ -21,15 +27,13 @@ double number_of(const json& value);
 /// Empty if `got` is what `expect` says: its `value` within its `atol` and `rtol`, at its `index`; else the difference.
 std::string difference_from(const json& expect, Tensor got);
 
-/// What a case names by class and config.
-LayerPtr make_layer(const json& description);
-OptimizerPtr make_optimizer(const std::string& name, const json& config);
+/// The object of a class and config, by the library's own table.
+template <class T> std::shared_ptr<T> make(const json& class_name, const json& config);
 /// Its warnings go to `warn`.
 std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink warn = {});
 
 /// Empty if both are the same; else what is not.
 std::string expect_equal(const char* what, const json& got, const json& want);
-LearningRateSchedulePtr make_schedule(const std::string& name, const json& config);
 
 // Each runs one case of its family and tells what is wrong; empty: nothing.
 std::string run_loss(const json&);
@@ -41,6 +45,7 @@ std::string run_optimizer(const json&);
 std::string run_optimizer_clip(const json&);
 std::string run_schedule(const json&);
 std::string run_initializer(const json&);
+std::string run_regularizer(const json&);
 std::string run_fit(const json&);
 std::string run_train_on_batch(const json&);
 std::string run_evaluate(const json&);

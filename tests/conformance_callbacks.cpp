@@ -225,7 +225,7 @@ std::string run_named_callback(const json& test) {
   if (target == "LearningRateScheduler") return run_scheduler(test);
   if (target == "CSVLogger") return run_csv(test);
   if (target == "callback_log_keys") return run_log_keys(test);
-  fail(ErrorKind::value, "conformance", target, " - expected a target that run_named_callback knows - add it there.");
+  throw Missing("callback " + target);
 }
 
 }  // namespace etude::conformance

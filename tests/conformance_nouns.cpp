@@ -17,35 +17,12 @@ class ElementwiseSquaredError : public Loss {
 };
 
 LossPtr make_loss(const std::string& name, const json& config) {
-  const bool none = config.contains("reduction") && config["reduction"].is_null();
-  const std::string reduction = none ? "none" : config.value("reduction", "sum_over_batch_size");
-  const bool from_logits = config.value("from_logits", false);
-  const double smoothing = config.value("label_smoothing", 0.0);
+  json given = config;
+  if (given.contains("reduction") && given["reduction"].is_null()) given["reduction"] = "none";
   if (name == "ElementwiseSquaredError")
-    return std::make_shared<ElementwiseSquaredError>(reduction_from_name(reduction));
-  if (name == "MeanSquaredError") return losses::mean_squared_error({.reduction = reduction});
-  if (name == "BinaryCrossentropy")
-    return losses::binary_crossentropy(
-        {.from_logits = from_logits, .label_smoothing = smoothing, .reduction = reduction});
-  if (name == "CategoricalCrossentropy")
-    return losses::categorical_crossentropy(
-        {.from_logits = from_logits, .label_smoothing = smoothing, .reduction = reduction});
-  if (name == "SparseCategoricalCrossentropy")
-    return losses::sparse_categorical_crossentropy(
-        {.from_logits = from_logits,
-         .ignore_class =
-             config.contains("ignore_class") ? std::optional<std::int64_t>(config["ignore_class"]) : std::nullopt,
-         .reduction = reduction});
-  fail(ErrorKind::value, "conformance", "loss ", name, " - expected one that make_loss knows - add it there.");
-}
-
-MetricPtr make_metric(const std::string& name, const json& config) {
-  if (name == "Accuracy") return metrics::accuracy();
-  if (name == "BinaryAccuracy") return metrics::binary_accuracy({.threshold = config.value("threshold", 0.5)});
-  if (name == "CategoricalAccuracy") return metrics::categorical_accuracy();
-  if (name == "SparseCategoricalAccuracy") return metrics::sparse_categorical_accuracy();
-  if (name == "Mean") return metrics::mean();
-  fail(ErrorKind::value, "conformance", "metric ", name, " - expected one that make_metric knows - add it there.");
+    return std::make_shared<ElementwiseSquaredError>(
+        reduction_from_name(given.value("reduction", "sum_over_batch_size")));
+  return make<Loss>(name, given);
 }
 
 /// The tensors of those names that a case has, and of each the Value in a step; empty for those that it has not.
@@ -82,7 +59,7 @@ std::string run_loss(const json& test) {
 }
 
 std::string run_metric(const json& test) {
-  const MetricPtr metric = make_metric(test["target"], test["config"]);
+  const MetricPtr metric = make<Metric>(test["target"], test["config"]);
   for (const json& update : test["inputs"]["updates"]) {
     if (update.contains("reset")) {
       metric->reset_state();
@@ -111,8 +88,7 @@ std::string run_activation(const json& test) {
     if (config.contains("max_value")) options.max_value = config["max_value"].get<double>();
     function = [=](Value x) { return activations::relu(x, options); };
   } else {
-    check(name == "softmax", ErrorKind::value, "conformance", name, " with ", config.dump(),
-          " - expected one that run_activation knows - add it there.");
+    if (name != "softmax") throw Missing("activation " + name + " with options");
     function = [axes = config["axis"].get<std::vector<std::ptrdiff_t>>()](Value x) {
       return activations::softmax(x, axes);
     };
@@ -147,7 +123,7 @@ std::vector<Tensor> inputs_of(const Tensor& x, const json& options) {
 }  // namespace
 
 std::string run_layer(const json& test) {
-  const LayerPtr layer = make_layer({{"class", test["target"]}, {"config", test["config"]}});
+  const LayerPtr layer = make<Layer>(test["target"], test["config"]);
   const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer);
   json expect = test["expect"];
   std::size_t output = 0;
@@ -187,7 +163,7 @@ std::string run_layer(const json& test) {
 }
 
 std::string run_layer_shape(const json& test) {
-  const LayerPtr layer = make_layer({{"class", test["target"]}, {"config", test["config"]}});
+  const LayerPtr layer = make<Layer>(test["target"], test["config"]);
   const auto shape_of = [](const json& dims) {
     Shape shape;
     for (const json& extent : dims) shape.append(extent.is_null() ? 2 : extent.get<std::int64_t>());
@@ -198,7 +174,10 @@ std::string run_layer_shape(const json& test) {
   const json& shapes = test["inputs"]["input_shape"];
   for (const char* name : {"query_shape", "value_shape"})
     if (shapes.is_object()) inputs.emplace_back(shape_of(shapes[name]), floatx());
-  if (shapes.is_array()) inputs.emplace_back(shape_of(shapes), floatx());
+  if (shapes.is_array() && shapes.front().is_array())
+    for (const json& shape : shapes) inputs.emplace_back(shape_of(shape), floatx());
+  else if (shapes.is_array())
+    inputs.emplace_back(shape_of(shapes), floatx());
   const Tensor y = (*layer)(inputs);
   const std::size_t trainable = layer->trainable_variables().size(), all = layer->weights().size();
   if (y.shape() != shape_of(expect["output_shape"])) return "output of shape " + y.shape().to_string();
@@ -240,7 +219,10 @@ Tensor looked_at(const json& checkpoint, const Optimizer& optimizer, const std::
 
 std::string run_optimizer(const json& test) {
   const json& config = test["config"];
-  const OptimizerPtr optimizer = make_optimizer(test["target"], config);
+  json options = config;
+  options.erase("exclude_from_weight_decay_vars");
+  options.erase("exclude_from_weight_decay_names");
+  const OptimizerPtr optimizer = make<Optimizer>(test["target"], options);
   const std::vector<Variable> variables = variables_of(test["inputs"]["variables"]);
   std::vector<Variable> excluded;
   for (const json& index : config.value("exclude_from_weight_decay_vars", json::array()))
@@ -270,7 +252,7 @@ std::string run_optimizer(const json& test) {
 }
 
 std::string run_optimizer_clip(const json& test) {
-  const OptimizerPtr optimizer = make_optimizer(test["target"], test["config"]);
+  const OptimizerPtr optimizer = make<Optimizer>(test["target"], test["config"]);
   std::vector<Tensor> gradients;
   for (const json& gradient : test["inputs"]["grads"]) gradients.push_back(tensor_of(gradient));
   json expect = test["expect"];
@@ -283,7 +265,7 @@ std::string run_optimizer_clip(const json& test) {
 
 /// Traced, and on the host.
 std::string run_schedule(const json& test) {
-  const LearningRateSchedulePtr schedule = make_schedule(test["target"], test["config"]);
+  const LearningRateSchedulePtr schedule = make<LearningRateSchedule>(test["target"], test["config"]);
   const double step = test["inputs"]["step"];
   const Tensor traced = compute({tensor_of(step)}, [&](std::span<const Value> given) { return (*schedule)(given[0]); });
   const std::string text = difference_from(test["expect"], traced);
@@ -293,11 +275,15 @@ std::string run_schedule(const json& test) {
 }
 
 std::string run_initializer(const json& test) {
-  const std::string name = test["target"];
-  const InitializerPtr initializer =
-      name == "Constant" ? initializers::constant({.value = test["config"]["value"]}) : initializers::get(name);
+  const InitializerPtr initializer = make<Initializer>(test["target"], test["config"]);
   const std::vector<std::int64_t> shape = test["inputs"]["shape"];
   return difference_from(test["expect"], (*initializer)(Shape(shape), floatx()));
+}
+
+std::string run_regularizer(const json& test) {
+  const RegularizerPtr regularizer = make<Regularizer>(test["target"], test["config"]);
+  return difference_from(test["expect"], compute({tensor_of(test["inputs"]["x"])},
+                                                 [&](std::span<const Value> x) { return (*regularizer)(x[0]); }));
 }
 
 }  // namespace etude::conformance
