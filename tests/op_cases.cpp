@@ -75,6 +75,12 @@ const std::vector<OpCase>& composites() {
       {"expand_dims", {number({2, 3})}, [](Values x) { return ops::expand_dims(x[0], 1); }},
       {"squeeze", {number({2, 1, 3})}, [](Values x) { return ops::squeeze(x[0], 1); }},
       {"sum_to", {number({4, 2, 3})}, [](Values x) { return ops::sum_to(x[0], {2, 1}); }},
+      {"parts of two joined tensors",
+       {number({2, 3})},
+       [](Values x) {
+         const Value a = ops::tanh(x[0]), b = ops::exp(x[0]) * a;
+         return ops::matmul(ops::concatenate({a, b}), ops::concatenate({b, a, a}), true, false);
+       }},
       {"gates of one product",
        {number({3, 2}), number({2, 8})},
        [](Values x) {

@@ -1,5 +1,7 @@
 #include "etude/layers/recurrent.hpp"
 
+#include <algorithm>
+
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
@@ -79,17 +81,16 @@ std::string Recurrent::state_names() const {
 }
 
 Recurrent::State Recurrent::initial_state(const State& given, std::int64_t batch) const {
+  check(given.empty() || given.size() == state_.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
+        " Values - expected ", state_names(), " - pass all of them, or none.");
   const Shape shape{batch, units()};
   State state = given;
-  if (given.empty())
-    for (std::size_t i = 0; i < state_.size(); ++i)
-      state.push_back(kept_.empty() ? Graph::current().constant(0, compute_dtype(), shape) : value_of(kept_[i]));
-  check(state.size() == state_.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
-        " Values - expected ", state_names(), " - pass all of them, or none.");
-  for (const Value& value : state)
-    check(value && value.shape() == shape, ErrorKind::shape, where(), "an initial state of shape ",
-          value ? value.shape() : Shape{}, " - expected ", shape, " - pass ", state_names(),
-          ", one row for each sample.");
+  state.resize(state_.size());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (!state[i]) state[i] = kept_.empty() ? Graph::current().constant(0, compute_dtype(), shape) : value_of(kept_[i]);
+    check(state[i].shape() == shape, ErrorKind::shape, where(), "an initial state of shape ", state[i].shape(),
+          " - expected ", shape, " - pass ", state_names(), ", one row for each sample.");
+  }
   return state;
 }
 
@@ -122,13 +123,14 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const State& given, bool 
   check_input(x);
   const std::int64_t batch = x.shape()[0];
   const bool masked = static_cast<bool>(x.mask());
+  const bool from_zeros = kept_.empty() && std::ranges::none_of(given, [](const Value& h) { return bool(h); });
   State initial = initial_state(given, batch);
   std::vector<Value> sequences{project(x, training)}, constants = step_weights();
   const std::size_t size = initial.size(), weights = constants.size();
   if (masked) sequences.push_back(ops::expand_dims(ops::transpose(x.mask(), {1, 0}), -1));
   if (training && recurrent_dropout_) constants.push_back(dropout_mask(recurrent_dropout_, batch, units()));
   // From zeros on, what a masked step repeats is h; else it is not h before the first valid step, and is handed on too.
-  if (masked && !options_.zero_output_for_mask && !(given.empty() && kept_.empty()))
+  if (masked && !options_.zero_output_for_mask && !from_zeros)
     initial.push_back(Graph::current().constant(0, compute_dtype(), {batch, units()}));
 
   const auto body = [&](Values before, Values now, Values fixed) {
