@@ -4,6 +4,7 @@
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/model_config.hpp"
 #include "etude/saving/model_state.hpp"
+#include "etude/saving/registry.hpp"
 
 namespace etude {
 namespace {
@@ -83,6 +84,13 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   compile_from_json(*model, config["compile"]);
   restore(model->optimizer(), *model, checkpoint->group("optimizer"));
   return model;
+}
+
+ModelPtr model_from_json(std::string_view text) {
+  const Json json = parse_json(text, "config");
+  check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
+        "\" - expected Sequential or Functional - make layers by from_json<Layer>().");
+  return model_from_json(json);
 }
 
 void Model::save_weights(const std::string& path) const {

@@ -32,7 +32,9 @@ export type { FileSink } from './files.js';
 export type { HttpPost } from './network.js';
 export {
   Model,
+  loadModel,
   model,
+  modelFromJson,
   sequential,
   type BatchOptions,
   type CompileOptions,

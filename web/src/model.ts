@@ -205,6 +205,24 @@ export class Model {
   countParams(): number {
     return this.handle.countParams();
   }
+  /**
+   * Saves the model, how it was compiled and the state of its optimizer to a folder, from which loadModel makes it again,
+   * here or natively. Whatever happens meanwhile, the folder holds a whole model. Steps written in JavaScript are not saved.
+   */
+  save(folder: string): void {
+    module.model_save(this.handle, folder);
+  }
+  /** Saves, or loads, the weights alone, as a file whose name ends with .safetensors. */
+  saveWeights(path: string): void {
+    module.model_saveWeights(this.handle, path);
+  }
+  loadWeights(path: string): void {
+    module.model_loadWeights(this.handle, path);
+  }
+  /** What the model is made of, without its weights, as Keras writes it. */
+  toJson(): string {
+    return module.model_toJson(this.handle);
+  }
   /** Builds the layers for inputs of this shape, batch axis included (-1 for any). */
   build(inputShape: readonly number[]): void {
     module.build(this.handle, inputShape);
@@ -247,6 +265,15 @@ interface LoopOptions {
 type Given<Options> = [x: Inputs | Source, y?: Inputs | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
 type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
+
+/** The model that save put into a folder; compiled, and its optimizer where it was, unless compile is false. */
+export function loadModel(folder: string, options: options.LoadModelOptions = {}): Model {
+  return new Model(() => module.model_load(folder, options), {});
+}
+/** A model as toJson described it, with new weights. */
+export function modelFromJson(text: string): Model {
+  return new Model(() => module.model_fromJson(text), {});
+}
 
 /** Layers one after the other, built on the first batch; with options also steps written in JavaScript. */
 export function sequential(layers: LayerLike[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
