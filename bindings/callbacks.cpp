@@ -68,6 +68,14 @@ template <> struct Crossing<UpdateFrequency> {
   static std::string given() { return "number | 'batch' | 'epoch'"; }
 };
 
+template <> struct Crossing<SaveFrequency> {
+  static SaveFrequency from(const val& value, const Where& where) {
+    return value.isString() ? SaveFrequency(value.as<std::string>().c_str())
+                            : SaveFrequency(from_js<std::int64_t>(value, where));
+  }
+  static std::string given() { return "number | 'epoch'"; }
+};
+
 EMSCRIPTEN_BINDINGS(callbacks) {
   if (in_worker()) return;
   auto callback = held<Callback>();
@@ -90,6 +98,8 @@ EMSCRIPTEN_BINDINGS(callbacks) {
   }>();
   bind<"callbacks.terminate_on_nan(options?)",
        [](TerminateOnNaNOptions options) -> CallbackPtr { return callbacks::terminate_on_nan(options); }>();
+  bind<"callbacks.model_checkpoint(options)",
+       [](ModelCheckpointOptions options) -> CallbackPtr { return callbacks::model_checkpoint(options); }>();
   bind<"callbacks.csv_logger(options)",
        [](CSVLoggerOptions options) -> CallbackPtr { return callbacks::csv_logger(options); }>();
   bind<"callbacks.remote_monitor(options?)",

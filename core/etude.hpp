@@ -12,6 +12,7 @@
 #include "etude/callbacks/early_stopping.hpp"
 #include "etude/callbacks/lambda_callback.hpp"
 #include "etude/callbacks/learning_rate_scheduler.hpp"
+#include "etude/callbacks/model_checkpoint.hpp"
 #include "etude/callbacks/operational_metrics.hpp"
 #include "etude/callbacks/reduce_lr_on_plateau.hpp"
 #include "etude/callbacks/remote_monitor.hpp"

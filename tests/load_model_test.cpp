@@ -1,29 +1,16 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "etude/base/memory_vfs.hpp"
 #include "etude/etude.hpp"
+#include "files_in_memory.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
 using namespace etude;
 using samples::waves;
 using testing::error_of;
+using testing::FilesInMemory;
 
 namespace {
-
-/// Files in memory, while it lives.
-class FilesInMemory {
- public:
-  FilesInMemory() : before_(host_vfs()) { host_vfs() = files; }
-  ~FilesInMemory() { host_vfs() = before_; }
-  FilesInMemory(const FilesInMemory&) = delete;
-  FilesInMemory& operator=(const FilesInMemory&) = delete;
-
-  const std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
-
- private:
-  std::shared_ptr<Vfs> before_;
-};
 
 const Tensor x = waves({40, 6}), y = samples::signs_of(x);
 

@@ -66,3 +66,11 @@ test('damage, and what is no model, is an Error that says so', () => {
   writeFileSync(file, bytes);
   assert.throws(() => et.loadModel(join(folder, 'damaged')), /model\.safetensors/);
 });
+
+test('modelCheckpoint saves the best weights while training', async () => {
+  const model = trainedModel();
+  const filepath = join(folder, 'best', 'epoch-{epoch:02d}.safetensors');
+  const checkpoint = et.callbacks.modelCheckpoint({ filepath, monitor: 'loss', saveBestOnly: true, saveWeightsOnly: true });
+  await model.fit(x, y, { epochs: 2, verbose: 0, callbacks: [checkpoint] });
+  assert.ok(readdirSync(join(folder, 'best')).includes('epoch-01.safetensors'));
+});

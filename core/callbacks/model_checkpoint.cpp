@@ -1,0 +1,137 @@
+#include "etude/callbacks/model_checkpoint.hpp"
+
+#include <cctype>
+#include <cstdio>
+#include <functional>
+
+#include "etude/base/error.hpp"
+#include "etude/base/vfs.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+namespace {
+
+constexpr const char* where = "ModelCheckpoint";
+
+/// A number as Python's format() writes it: [0][width][.precision][d, e, f, g]. None: what Python writes unasked.
+std::string formatted(double value, const std::string& spec) {
+  std::size_t at = 0;
+  const auto digits = [&] {
+    while (at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at]))) ++at;
+  };
+  digits();
+  const bool has_point = at < spec.size() && spec[at] == '.';
+  if (has_point) ++at, digits();
+  const char type = at < spec.size() ? spec[at] : '\0';
+  const bool known =
+      at >= spec.size() || (at + 1 == spec.size() && std::string_view("defg").find(type) != std::string_view::npos);
+  check(known && at < 8, ErrorKind::value, where, "format \"", spec,
+        "\" in the filepath - expected one such as 02d, .2f or .3e - check the filepath.");
+  const bool whole =
+      type == 'd' || (type == '\0' && !has_point && value == static_cast<double>(static_cast<long long>(value)));
+  const std::string format = '%' + spec.substr(0, at) + (whole ? "lld" : std::string(1, type ? type : 'g'));
+  char text[512];
+  if (whole)
+    std::snprintf(text, sizeof text, format.c_str(), static_cast<long long>(value));
+  else
+    std::snprintf(text, sizeof text, format.c_str(), value);
+  return text;
+}
+
+/// The path, {name} and {name:format} replaced by what `value_of` says of the name.
+std::string filled_in(const std::string& path, const std::function<double(const std::string&)>& value_of) {
+  std::string result;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t open = path.find('{', at), close = path.find('}', open);
+    result += path.substr(at, open - at);
+    if (open == path.npos) break;
+    check(close != path.npos, ErrorKind::value, where, '"', path,
+          "\" has a { without its } - expected {name} or {name:format} - check the filepath.");
+    const std::string inside = path.substr(open + 1, close - open - 1);
+    const std::size_t colon = inside.find(':');
+    result += formatted(value_of(inside.substr(0, colon)), colon == inside.npos ? "" : inside.substr(colon + 1));
+    at = close + 1;
+  }
+  return result;
+}
+
+std::string five_places(double value) {
+  char text[400];
+  std::snprintf(text, sizeof text, "%.5f", value);
+  return text;
+}
+
+}  // namespace
+
+SaveFrequency::SaveFrequency(const char* name) {
+  check(std::string_view(name) == "epoch", ErrorKind::value, where, "save_freq = \"", name,
+        "\" - expected \"epoch\" or a number of batches - choose one.");
+}
+SaveFrequency::SaveFrequency(std::int64_t batches) : batches_(batches) {
+  check(batches >= 1, ErrorKind::value, where, "save_freq = ", batches,
+        " - expected \"epoch\" or 1 or more batches - choose one.");
+}
+
+ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
+    : MonitorCallback(where, options.monitor, options.mode, 0, options.warn), options_(std::move(options)) {
+  check(!options_.filepath.empty(), ErrorKind::value, where, "no filepath - expected where to save - set filepath.");
+  check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
+        options_.filepath, "\" for weights - expected a name that ends with .safetensors - choose one.");
+  if (options_.initial_value_threshold) set_best(*options_.initial_value_threshold);
+}
+
+void ModelCheckpoint::on_train_begin(Logs&) {
+  const std::optional<double> known = best();
+  restart();
+  if (known) set_best(*known);
+  last_batch_ = -1;
+  unsaved_batches_ = 0;
+}
+
+void ModelCheckpoint::on_train_batch_end(std::int64_t batch, Logs& logs) {
+  if (options_.save_freq.batches() == 0) return;
+  unsaved_batches_ += batch > last_batch_ ? batch - last_batch_ : batch + 1;  // another epoch begins at 0
+  last_batch_ = batch;
+  if (unsaved_batches_ < options_.save_freq.batches()) return;
+  unsaved_batches_ = 0;
+  save(batch, logs);
+}
+
+void ModelCheckpoint::on_epoch_end(int epoch, Logs& logs) {
+  epoch_ = epoch;
+  if (options_.save_freq.batches() == 0) save({}, logs);
+}
+
+void ModelCheckpoint::save(std::optional<std::int64_t> batch, const Logs& logs) {
+  const std::string path = filled_in(options_.filepath, [&](const std::string& name) {
+    if (name == "epoch") return static_cast<double>(epoch_ + 1);
+    if (name == "batch" && batch) return static_cast<double>(*batch + 1);
+    check(logs.contains(name), ErrorKind::value, where, "Failed to format this callback filepath: \"",
+          options_.filepath, "\" names {", name, "} - expected a name of the logs - check the filepath.");
+    return logs[name];
+  });
+  if (options_.save_best_only && !is_best(logs, path)) return;
+  if (!options_.save_best_only && options_.verbose > 0)
+    print_message(options_.print, "\nEpoch " + std::to_string(epoch_ + 1) + ": saving model to " + path);
+  if (!options_.save_weights_only) return model().save(path);
+  vfs_or_host({}, where)->make_folders(parent_of(path));
+  model().save_weights(path);
+}
+
+bool ModelCheckpoint::is_best(const Logs& logs, const std::string& path) {
+  direction(logs);
+  const auto current = monitored(logs, "Can save best model only with");
+  if (!current) return false;
+  const std::optional<double> before = best();
+  const bool better = is_improvement(*current, before);
+  const std::string figure = "\nEpoch " + std::to_string(epoch_ + 1) + ": " + monitor();
+  const std::string was = before ? five_places(*before) : "None";
+  if (better) set_best(*current);
+  if (options_.verbose > 0)
+    print_message(options_.print, better ? figure + " improved from " + was + " to " + five_places(*current) +
+                                               ", saving model to " + path
+                                         : figure + " did not improve from " + was);
+  return better;
+}
+
+}  // namespace etude

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "etude/callbacks/monitor_callback.hpp"
+
+namespace etude {
+
+/// ModelCheckpoint's save_freq: "epoch", or every so many batches, counted over epochs.
+class SaveFrequency {
+ public:
+  /// Throws Error(value) unless it is "epoch".
+  SaveFrequency(const char* name);
+  /// Throws Error(value) for less than 1.
+  SaveFrequency(std::int64_t batches);
+  SaveFrequency(int batches) : SaveFrequency(std::int64_t{batches}) {}
+  /// 0: each epoch.
+  std::int64_t batches() const { return batches_; }
+
+ private:
+  std::int64_t batches_ = 0;
+};
+
+struct ModelCheckpointOptions {
+  /// Where to save. {epoch}, counted from 1, {batch} and the names of logs are replaced by their values, written as
+  /// Python's format() would: "weights-{epoch:02d}-{val_loss:.2f}.safetensors".
+  std::string filepath = {};
+  std::string monitor = "val_loss";
+  /// 1: says what is saved, and why.
+  int verbose = 0;
+  /// Saves only when the monitored figure has become better.
+  bool save_best_only = false;
+  /// Saves the weights alone, as safetensors, instead of the model.
+  bool save_weights_only = false;
+  std::string mode = "auto";
+  SaveFrequency save_freq = "epoch";
+  /// What the monitored figure has to beat at first.
+  std::optional<double> initial_value_threshold = {};
+  /// Where messages and warnings go; stdout and stderr if empty.
+  TextSink print = {}, warn = {};
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("filepath", self.filepath);
+    visit("monitor", self.monitor);
+    visit("verbose", self.verbose);
+    visit("save_best_only", self.save_best_only);
+    visit("save_weights_only", self.save_weights_only);
+    visit("mode", self.mode);
+    visit("save_freq", self.save_freq);
+    visit("initial_value_threshold", self.initial_value_threshold);
+  }
+};
+
+/// Saves the model, as Model::save does, or its weights, while it is trained (C-8). Whoever loads finds what was saved
+/// last, whole. With save_best_only what is best is remembered from one fit to the next. Source:
+/// keras/src/callbacks/model_checkpoint.py.
+class ModelCheckpoint : public MonitorCallback {
+ public:
+  /// Throws Error(value) without a filepath, and for weights whose file is not called .safetensors.
+  explicit ModelCheckpoint(ModelCheckpointOptions options);
+
+  void on_train_begin(Logs&) override;
+  void on_epoch_begin(int epoch, Logs&) override { epoch_ = epoch; }
+  /// Both throw Error(value) where the filepath names a log that there is not, or with save_best_only if it is not
+  /// known which way the monitored figure gets better (C-1); Error(io) where nothing can be saved.
+  void on_train_batch_end(std::int64_t batch, Logs& logs) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+
+ private:
+  void save(std::optional<std::int64_t> batch, const Logs& logs);
+  bool is_best(const Logs& logs, const std::string& path);
+
+  ModelCheckpointOptions options_;
+  int epoch_ = 0;
+  std::int64_t last_batch_ = -1, unsaved_batches_ = 0;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<ModelCheckpoint> model_checkpoint(ModelCheckpointOptions options) {
+  return std::make_shared<ModelCheckpoint>(std::move(options));
+}
+
+}  // namespace callbacks
+}  // namespace etude

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "etude/base/memory_vfs.hpp"
+
+namespace etude::testing {
+
+/// Files in memory, while it lives.
+class FilesInMemory {
+ public:
+  FilesInMemory() : before_(host_vfs()) { host_vfs() = files; }
+  ~FilesInMemory() { host_vfs() = before_; }
+  FilesInMemory(const FilesInMemory&) = delete;
+  FilesInMemory& operator=(const FilesInMemory&) = delete;
+
+  const std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
+
+ private:
+  std::shared_ptr<Vfs> before_;
+};
+
+}  // namespace etude::testing
