@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace {
 
 std::atomic<std::size_t> count{0}, freed{0};
+/// How many large requests are granted before one is not, and which are large.
+std::atomic<std::ptrdiff_t> until_refusal{0};
+std::atomic<std::size_t> large{std::numeric_limits<std::size_t>::max()};
+
+bool is_refused(std::size_t bytes) {
+  return bytes >= large.load(std::memory_order_relaxed) && until_refusal.fetch_sub(1) == 1;
+}
 
 void* allocate_or_null(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
@@ -15,11 +23,13 @@ void* allocate_or_null(std::size_t bytes) {
 }
 
 void* allocate(std::size_t bytes) {
+  if (is_refused(bytes)) throw std::bad_alloc();
   if (void* memory = allocate_or_null(bytes)) return memory;
   throw std::bad_alloc();
 }
 
 void* allocate(std::size_t bytes, std::align_val_t alignment) {
+  if (is_refused(bytes)) throw std::bad_alloc();
   count.fetch_add(1, std::memory_order_relaxed);
   const auto align = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
   // aligned_alloc wants a multiple of the alignment.
@@ -38,6 +48,13 @@ void release(void* memory) {
 
 std::size_t etude::allocations() { return count.load(std::memory_order_relaxed); }
 std::size_t etude::live_allocations() { return allocations() - freed.load(std::memory_order_relaxed); }
+
+etude::FailingAllocation::FailingAllocation(std::ptrdiff_t nth, std::size_t at_least) {
+  until_refusal = nth;
+  large = at_least;
+}
+etude::FailingAllocation::~FailingAllocation() { large = std::numeric_limits<std::size_t>::max(); }
+bool etude::FailingAllocation::reached() const { return until_refusal <= 0; }
 
 // The standard library's other forms come through these; a sanitizer's own nothrow forms would not.
 void* operator new(std::size_t bytes) { return allocate(bytes); }

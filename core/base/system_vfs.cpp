@@ -70,7 +70,7 @@ class SystemFile : public FileSink {
   ~SystemFile() override {
     try {
       flush();
-    } catch (const Error&) {
+    } catch (...) {
       // Whoever wants to know calls flush himself.
     }
   }

@@ -216,6 +216,10 @@ Manifest parse_manifest(std::string_view text, const std::string& path) {
   return manifest;
 }
 
+void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path) {
+  for (const Manifest::File& file : manifest.files) compare(file, read(file.name, file.size), path + '/' + file.name);
+}
+
 Checkpoint parse_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path) {
   Checkpoint checkpoint{.step = manifest.step, .tensors = {}, .run_id = manifest.run_id, .score = manifest.score};
   for (const Manifest::File& file : manifest.files) {

@@ -65,8 +65,11 @@ Manifest parse_manifest(std::string_view text, const std::string& path);
 /// Gives the bytes of a file of the checkpoint, of which `size` are expected; throws Error(io) where it cannot.
 using ReadCheckpointFile = std::function<std::vector<std::byte>(const std::string& name, std::uint64_t size)>;
 
-/// The checkpoint that a manifest describes, each file compared with what the manifest says. `path` is what errors call
-/// the folder. Throws Error(data), naming the file and if possible the tensor that is damaged, and what `read` throws.
+/// Compares each file with what the manifest says, one after the other. `path` is what errors call the folder. Throws
+/// Error(data), naming the file and if possible the tensor that is damaged, and what `read` throws.
+void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
+
+/// The checkpoint that a manifest describes; throws what verify_checkpoint does.
 Checkpoint parse_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
 
 }  // namespace etude

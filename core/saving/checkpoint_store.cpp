@@ -57,15 +57,18 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
   return found;
 }
 
-Checkpoint load(Vfs& files, const Found& found) {
-  const auto read = [&](const std::string& name, std::uint64_t size) {
-    const std::string path = found.folder + '/' + name;
+ReadCheckpointFile reader_of(Vfs& files, const std::string& folder) {
+  return [&files, folder](const std::string& name, std::uint64_t size) {
+    const std::string path = folder + '/' + name;
     const std::uint64_t given = files.size(path);  // before memory is taken for what should not be there
     check(given == size, ErrorKind::data, "checkpoint", '"', path, "\" has ", given, " bytes - expected ", size,
           ", as its manifest says - the file is damaged or cut off.");
     return files.read(path);
   };
-  return parse_checkpoint(found.manifest, read, found.folder);
+}
+
+Checkpoint load(Vfs& files, const Found& found) {
+  return parse_checkpoint(found.manifest, reader_of(files, found.folder), found.folder);
 }
 
 void copy(const Tensor& from, Tensor& to) {
@@ -113,9 +116,17 @@ CheckpointStore::~CheckpointStore() {
   try {
     writer_.wait();
   } catch (const std::exception& error) {
-    print_warning(options_.warn, std::string("the last checkpoint was not saved: ") + error.what());
+    warn_of(error.what());
   } catch (...) {
-    print_warning(options_.warn, "the last checkpoint was not saved");
+    warn_of("for a reason that is no std::exception");
+  }
+}
+
+void CheckpointStore::warn_of(const char* reason) const noexcept {
+  try {
+    print_warning(options_.warn, std::string("the last checkpoint was not saved: ") + reason);
+  } catch (...) {
+    // There is nobody left to tell.
   }
 }
 
@@ -147,7 +158,8 @@ std::string CheckpointStore::write(const Checkpoint& checkpoint) {
   }
   entries_.push_back({name, checkpoint.step, serial, checkpoint.score});
   files_->sync_folder(folder_);
-  load(*files_, {path, manifest_of(*files_, path)});  // nothing is removed in favour of what cannot be read
+  // Nothing is removed in favour of what cannot be read.
+  verify_checkpoint(manifest_of(*files_, path), reader_of(*files_, path), path);
   files_->replace(path_of("LATEST"), {name, "\n"});
   remove_what_need_not_stay();
   return path;

@@ -74,6 +74,7 @@ class CheckpointStore {
   void sweep();
   void remove_what_need_not_stay();
   std::vector<std::string> best() const;
+  void warn_of(const char* reason) const noexcept;
   std::string path_of(const std::string& name) const { return folder_ + '/' + name; }
 
   const std::string folder_;
