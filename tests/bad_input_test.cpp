@@ -79,6 +79,11 @@ const std::vector<Case> option_cases{
     {"initial_epoch -1", [](Sequential& m) { m.fit(x, y, quiet({.initial_epoch = -1})); }, "initial_epoch = -1"},
     {"steps_per_epoch 0", [](Sequential& m) { m.fit(x, y, quiet({.steps_per_epoch = 0})); }, "steps"},
     {"steps -1", [](Sequential& m) { m.evaluate(x, y, {.verbose = 0, .steps = -1}); }, "steps"},
+    {"steps -1 with a dataset",
+     [](Sequential& m) {
+       m.evaluate(Dataset::from_tensor_slices({{x}, {y}, {}}).batch(2), {.verbose = 0, .steps = -1});
+     },
+     "steps = -1"},
     {"validation_split 1.5", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = 1.5})); },
      "[fit] validation_split 1.5 - expected a number between 0 and 1 - choose the share of samples to validate on."},
     {"validation_split -0.1", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = -0.1})); }, "between 0 and 1"},
@@ -103,8 +108,8 @@ const std::vector<Case> option_cases{
      "[SGD] learning_rate = nan - expected a finite number of 0 or more - set the learning rate."},
     {"batch_size with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.batch_size = 4})); },
-     "[Data] batch_size with a generator - expected the generator to make batches of its own size - leave batch_size "
-     "out."},
+     "[Data] batch_size = 4 with a generator - The `batch_size` argument must not be specified for data that comes in "
+     "batches - leave it out."},
     {"validation_split with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.validation_split = 0.5})); },
      "`validation_split` is only supported for Tensors or NumPy arrays"},

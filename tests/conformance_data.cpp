@@ -1,13 +1,53 @@
 #include <map>
 
 #include "conformance.hpp"
-#include "etude/etude.hpp"
+#include "etude/data/class_weight.hpp"
+#include "etude/data/data_handler.hpp"
+#include "etude/data/dataset.hpp"
+#include "etude/data/tensor_like_adapter.hpp"
 
-// The family of data: how arrays are cut into batches, and what their samples count.
+// The family of adapters.
 namespace etude::conformance {
 namespace {
 
-std::string run_flow(const json& test) {
+ClassWeight class_weight_of(const json& config) {
+  ClassWeight weights;
+  for (const auto& [label, weight] : config["class_weight"].items()) weights[std::stoi(label)] = weight;
+  return weights;
+}
+
+std::string run_class_weight(const json& test) {
+  const Tensor y = tensor_of(test["inputs"]["y"]);
+  return difference_from(test["expect"], class_weights_of(y, class_weight_of(test["config"])));
+}
+
+std::string run_weighted_batch(const json& test) {
+  const json &config = test["config"], &inputs = test["inputs"];
+  const TensorLikeOptions arrays{.batch_size = config["batch_size"].get<std::int64_t>()};
+  Batch batch{{tensor_of(inputs["x"])}, {tensor_of(inputs["y"])}, {}};
+  ClassWeightAdapter adapter(std::make_unique<TensorLikeAdapter>(std::move(batch), arrays), class_weight_of(config));
+  json expect = test["expect"];
+  expect["value"] = expect["batch_sample_weight"];
+  adapter.fetch();
+  return difference_from(expect, adapter.take()->sample_weight.at(0));
+}
+
+/// Keras's sampler hands out batches in turn, as Dataset::shard does; with drop_last, as many to each.
+std::string run_sampler(const json& test) {
+  const json &config = test["config"], &expect = test["expect"];
+  const std::int64_t shards = config["num_data_shards"], batches = test["inputs"]["num_batches"];
+  const bool drop = config["drop_last"];
+  json got = json::array();
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    json numbers = json::array();
+    const Dataset whole = Dataset::range(drop ? batches / shards * shards : batches);
+    for (const Batch& element : whole.shard(shards, shard)) numbers.push_back(element.x[0].item());
+    got.push_back(numbers);
+  }
+  return expect_equal("batches_per_shard", got, expect["batches_per_shard"]);
+}
+
+std::string run_arrays(const json& test) {
   const json &config = test["config"], &inputs = test["inputs"], &expect = test["expect"];
   const bool tfjs = test["target"] == "make_batches";
   const std::int64_t rows = tfjs ? inputs["size"] : inputs["num_samples"];
@@ -51,35 +91,14 @@ std::string run_flow(const json& test) {
   return {};
 }
 
-ClassWeight class_weight_of(const json& config) {
-  ClassWeight result;
-  for (const auto& [label, weight] : config["class_weight"].items()) result[std::stoi(label)] = weight;
-  return result;
-}
-
-/// What the samples of the first batch count.
-std::string run_batch_weights(const json& test) {
-  const json& inputs = test["inputs"];
-  ClassWeightAdapter adapter(
-      std::make_unique<TensorLikeAdapter>(Batch{{tensor_of(inputs["x"])}, {tensor_of(inputs["y"])}, {}},
-                                          TensorLikeOptions{.batch_size = test["config"]["batch_size"]}),
-      class_weight_of(test["config"]));
-  adapter.begin_epoch(0);
-  adapter.fetch();
-  json expect = test["expect"];
-  expect["value"] = expect["batch_sample_weight"];
-  return difference_from(expect, adapter.take()->sample_weight.front());
-}
-
 }  // namespace
 
 std::string run_data(const json& test) {
   const std::string target = test["target"];
-  if (target == "ArrayDataAdapter" || target == "make_batches") return run_flow(test);
-  if (target == "ArrayDataAdapter.class_weight") return run_batch_weights(test);
-  if (target == "class_weight_to_sample_weights")
-    return difference_from(test["expect"],
-                           class_weights_of(tensor_of(test["inputs"]["y"]), class_weight_of(test["config"])));
+  if (target == "class_weight_to_sample_weights") return run_class_weight(test);
+  if (target == "ArrayDataAdapter.class_weight") return run_weighted_batch(test);
+  if (target == "DistributedBatchSampler") return run_sampler(test);
+  if (target == "ArrayDataAdapter" || target == "make_batches") return run_arrays(test);
   throw Missing(target);
 }
 

@@ -118,6 +118,8 @@ template <class T = void> class [[nodiscard]] Task {
     return result();
   }
 
+  bool done() const { return handle_.done(); }
+
  private:
   T result() {
     if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
@@ -132,6 +134,25 @@ template <class T> Task<T> detail::TaskResult<T>::get_return_object() {
 }
 inline Task<void> detail::TaskResult<void>::get_return_object() {
   return Task<void>(Task<void>::Handle::from_promise(*this));
+}
+
+/// A Task under way, as something that others await, now or later: it goes on meanwhile.
+class TaskPending : public Pending {
+ public:
+  explicit TaskPending(Task<> task) : task_(std::move(task)) {}
+  bool ready() const override { return task_.done(); }
+  void on_ready(std::coroutine_handle<> resume) override { task_.await_suspend(resume); }
+  void rethrow() override { task_.await_resume(); }
+
+ private:
+  Task<> task_;
+};
+
+/// Runs a Task until it has to wait. Null: it is done already. Throws what it threw until then.
+inline PendingPtr started(Task<> task) {
+  if (!task.await_ready()) return std::make_unique<TaskPending>(std::move(task));
+  task.await_resume();
+  return nullptr;
 }
 
 }  // namespace etude

@@ -9,9 +9,10 @@
 namespace etude {
 
 /// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one
-/// per output in `y` (none when predicting), and in `sample_weight` none or one per output. All are [rows, …].
+/// per output in `y` (none when predicting), and in `sample_weight` none or one per output. All are [rows, …]. `mask`
+/// has nothing, or for each input which of its entries count: bool [rows, steps], or no Tensor if all do.
 struct Batch {
-  std::vector<Tensor> x, y, sample_weight;
+  std::vector<Tensor> x, y, sample_weight, mask = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }

@@ -30,6 +30,10 @@ class ClassWeightAdapter : public DataAdapter {
   PendingPtr fetch() override { return adapter_->fetch(); }
   const Batch* take() override;
   const Batch* peek() override { return adapter_->peek(); }
+  bool infinite() const override { return adapter_->infinite(); }
+  void on_epoch_end() override { adapter_->on_epoch_end(); }
+  DataState state() const override { return adapter_->state(); }
+  void restore(const DataState& state) override { adapter_->restore(state); }
 
  private:
   std::unique_ptr<DataAdapter> adapter_;

@@ -5,6 +5,7 @@
 
 #include "etude/base/task.hpp"
 #include "etude/data/batch.hpp"
+#include "etude/data/data_state.hpp"
 
 namespace etude {
 
@@ -23,6 +24,8 @@ class DataAdapter {
 
   /// Batches in one pass, if known.
   virtual std::optional<std::int64_t> size() const = 0;
+  /// Whether a pass never ends (L-17).
+  virtual bool infinite() const { return false; }
   /// Rows of every batch but perhaps the last, if known.
   virtual std::optional<std::int64_t> batch_size() const { return {}; }
   /// Rows of the last batch where it is smaller than the others.
@@ -40,6 +43,14 @@ class DataAdapter {
   /// A batch like those to come, for its structure, dtypes and shapes: what a model is built from. It is not used up:
   /// `take` still gives it. Asynchronous data needs a `fetch` first. nullptr: there is none.
   virtual const Batch* peek() = 0;
+  /// Called after each epoch, when its validation and callbacks are done.
+  virtual void on_epoch_end() {}
+
+  /// Where it stands after the last batch that was taken. Throws Error(state) for data that cannot be gone back to.
+  virtual DataState state() const;
+  /// The next batch will be the one that came next when `state` was asked for, bit for bit. Throws Error(value) for
+  /// what is no state of such an adapter.
+  virtual void restore(const DataState& state);
 };
 
 }  // namespace etude

@@ -24,12 +24,27 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
     : adapter_(std::move(adapter)), options_(std::move(options)), steps_per_execution_(options_.steps_per_execution) {
   check(adapter_ != nullptr, ErrorKind::value, "data", "no adapter - expected the data - pass it.");
   check_positive("steps_per_execution", steps_per_execution_);
-  if (options_.steps_per_epoch) check_positive("steps_per_epoch", *options_.steps_per_epoch);
   if (!options_.warn) options_.warn = warn_on_stderr;
+  if (endless()) {
+    options_.warn(
+        "The training loop will run indefinitely since you have set `steps_per_epoch=-1`. Please use batch-level "
+        "callbacks to save checkpoints or log training progress, etc");
+    return;
+  }
+  if (options_.steps_per_epoch) check_positive("steps_per_epoch", *options_.steps_per_epoch);
+  check(
+      options_.steps_per_epoch || !adapter_->infinite(), ErrorKind::value, "data",
+      "data without end and no steps_per_epoch - When passing an infinitely repeating dataset, please specify a "
+      "`steps_per_epoch` value so that epoch level callbacks continue to work - it can be arbitrary, or what you think "
+      "is the size of an epoch.");
   inferred_steps_ = options_.steps_per_epoch ? options_.steps_per_epoch : adapter_->size();
 }
 
 DataHandler::Epochs DataHandler::enumerate_epochs() {
+  if (restored_) {
+    if (taken_in_epoch_ == 0) enter_epoch();
+    return Epochs(*this);
+  }
   epoch_ = pass_ = options_.initial_epoch;
   taken_ = 0;
   insufficient_ = false;
@@ -42,8 +57,15 @@ DataHandler::Epochs DataHandler::enumerate_epochs() {
 
 void DataHandler::enter_epoch() {
   taken_in_epoch_ = 0;
-  stopped_ = false;
+  stopped_ = epoch_over_ = false;
   if (adapter_->passes() == Passes::each_epoch && pass_ <= epoch_) begin_pass();
+}
+
+void DataHandler::leave_epoch() {
+  adapter_->on_epoch_end();
+  ++epoch_;
+  restored_ = false;
+  if (more_epochs()) enter_epoch();
 }
 
 void DataHandler::begin_pass() {
@@ -52,7 +74,7 @@ void DataHandler::begin_pass() {
 }
 
 DataHandler::Steps DataHandler::steps() {
-  step_ = 0;
+  step_ = std::exchange(restored_, false) ? taken_in_epoch_ : 0;
   enter_step();
   return Steps(*this);
 }
@@ -65,7 +87,8 @@ void DataHandler::enter_step() {
 
 PendingPtr DataHandler::fetch() {
   // Arrays are one stream of as many passes as there are epochs, wherever the epochs are cut (L-18).
-  if (adapter_->passes() == Passes::stream && left_in_pass_ == 0 && pass_ < options_.epochs) begin_pass();
+  if (adapter_->passes() == Passes::stream && left_in_pass_ == 0 && (endless() || pass_ < options_.epochs))
+    begin_pass();
   return adapter_->fetch();
 }
 
@@ -74,7 +97,7 @@ const Batch* DataHandler::take() {
   if (batch) {
     ++taken_;
     ++taken_in_epoch_;
-    --left_in_pass_;
+    if (left_in_pass_ > 0) --left_in_pass_;
   }
   return batch;
 }
@@ -96,6 +119,29 @@ void DataHandler::stop_iteration() {
       "least "
       "`steps_per_epoch * epochs` batches (in this case, " +
       std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
+}
+
+DataState DataHandler::state() const {
+  const bool over = epoch_over_ || stopped_;
+  DataState state{over ? epoch_ + 1 : epoch_, over ? 0 : taken_in_epoch_, pass_, left_in_pass_, taken_};
+  const DataState adapter = adapter_->state();
+  state.insert(state.end(), adapter.begin(), adapter.end());
+  return state;
+}
+
+void DataHandler::restore(const DataState& state) {
+  constexpr std::ptrdiff_t own = 5;
+  check(std::ssize(state) > own, ErrorKind::value, "data", "a state of ", state.size(),
+        " numbers - expected what state() gave - restore it into data of the same kind.");
+  check_state({state.begin(), state.begin() + own}, own, "data");
+  adapter_->restore({state.begin() + own, state.end()});
+  epoch_ = static_cast<int>(state[0]);
+  taken_in_epoch_ = state[1];
+  pass_ = static_cast<int>(state[2]);
+  left_in_pass_ = state[3];
+  taken_ = state[4];
+  stopped_ = epoch_over_ = insufficient_ = false;
+  restored_ = true;
 }
 
 }  // namespace etude

@@ -15,7 +15,7 @@ struct DataHandlerOptions {
   int initial_epoch = 0;
   /// Index after the last epoch, not a count (L-6).
   int epochs = 1;
-  /// Default: all batches of a pass.
+  /// Default: all batches of a pass. -1: an epoch ends only where the data does; arrays then never do (L-17).
   std::optional<std::int64_t> steps_per_epoch{};
   std::int64_t steps_per_execution = 1;
   /// Where warnings go; stderr if empty.
@@ -41,7 +41,8 @@ class DataHandler {
   class Epochs;
   class Steps;
 
-  /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1.
+  /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1, and for data without end unless
+  /// steps_per_epoch is given.
   DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
 
   /// The epoch indices from initial_epoch on (L-6), until epochs or until the data ran out (L-15). Arrays start over
@@ -71,10 +72,20 @@ class DataHandler {
 
   DataAdapter& adapter() { return *adapter_; }
 
+  /// Where the loop stands after the batches it took: to be asked between executions, or between epochs. Throws as the
+  /// adapter does.
+  DataState state() const;
+  /// The next enumerate_epochs() goes on from there, with the same batches. In the middle of an epoch that epoch comes
+  /// first, with the steps that are left; there are none if all its steps had run, but not yet its end. Throws
+  /// Error(value) for what is no such state.
+  void restore(const DataState& state);
+
  private:
   void enter_epoch();
+  void leave_epoch();
   void begin_pass();
   void enter_step();
+  bool endless() const { return options_.steps_per_epoch == -1; }
   bool more_epochs() const { return epoch_ < options_.epochs && !insufficient_; }
   bool more_steps() const { return !stopped_ && (!inferred_steps_ || step_ < *inferred_steps_); }
 
@@ -86,7 +97,7 @@ class DataHandler {
   std::int64_t step_ = 0, step_increment_ = 0;
   std::int64_t left_in_pass_ = 0;
   std::int64_t taken_in_epoch_ = 0, taken_ = 0;
-  bool stopped_ = false, insufficient_ = false;
+  bool stopped_ = false, insufficient_ = false, epoch_over_ = false, restored_ = false;
 };
 
 /// A range of epoch indices, each of which has begun when it is read.
@@ -96,8 +107,7 @@ class DataHandler::Epochs {
     DataHandler* data;
     int operator*() const { return data->epoch_; }
     Iterator& operator++() {
-      ++data->epoch_;
-      if (data->more_epochs()) data->enter_epoch();
+      data->leave_epoch();
       return *this;
     }
     bool operator==(std::default_sentinel_t) const { return !data->more_epochs(); }
@@ -120,6 +130,7 @@ class DataHandler::Steps {
     Iterator& operator++() {
       data->step_ += data->step_increment_ + 1;
       data->enter_step();
+      data->epoch_over_ = !data->more_steps();
       return *this;
     }
     bool operator==(std::default_sentinel_t) const { return !data->more_steps(); }

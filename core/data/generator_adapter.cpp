@@ -75,26 +75,9 @@ std::optional<Batch> GeneratorAdapter::next() {
   ended_ = true;  // unless all goes well
   std::optional<Batch> batch = source_->take();
   if (!batch) return {};
-  validate(*batch);
+  structure_.admit(*batch, where);
   ended_ = false;
   return batch;
-}
-
-void GeneratorAdapter::validate(Batch& batch) {
-  check_cardinality(batch, where);
-  cast_to_floatx(batch);
-  Structure structure{batch.x.size(), batch.y.size(), batch.sample_weight.size(), {}};
-  for (const auto* tensors : {&batch.x, &batch.y, &batch.sample_weight})
-    for (const Tensor& tensor : *tensors) structure.dtypes.push_back(tensor.dtype());
-  if (!structure_) structure_ = structure;
-  const Structure& first = *structure_;
-  check(structure.x == first.x && structure.y == first.y && structure.sample_weight == first.sample_weight,
-        ErrorKind::data, where, "a batch of ", structure.x, " x, ", structure.y, " y and ", structure.sample_weight,
-        " sample_weight tensors - expected ", first.x, ", ", first.y, " and ", first.sample_weight,
-        " as in the first batch - give every batch the same structure.");
-  for (std::size_t i = 0; i < first.dtypes.size(); ++i)
-    check(structure.dtypes[i] == first.dtypes[i], ErrorKind::data, where, "tensor ", i, " of a batch is ",
-          structure.dtypes[i], " - expected ", first.dtypes[i], " as in the first batch - convert it.");
 }
 
 }  // namespace etude

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "etude/data/data_adapter.hpp"
+#include "etude/data/structure.hpp"
 
 namespace etude {
 
@@ -45,18 +46,11 @@ class GeneratorAdapter : public DataAdapter {
   const Batch* peek() override;
 
  private:
-  /// What every batch has in common with the first: how many tensors, of which dtypes.
-  struct Structure {
-    std::size_t x, y, sample_weight;
-    std::vector<DType> dtypes;
-  };
-
   std::optional<Batch> next();
-  void validate(Batch& batch);
 
   std::unique_ptr<BatchSource> source_;
   std::optional<Batch> peeked_, taken_;
-  std::optional<Structure> structure_;
+  Structure structure_;
   bool ended_ = false;
 };
 

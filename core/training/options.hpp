@@ -10,9 +10,7 @@
 
 #include "etude/base/choice.hpp"
 #include "etude/data/class_weight.hpp"
-#include "etude/data/data_adapter.hpp"
-#include "etude/data/generator_adapter.hpp"
-#include "etude/data/tensor_like_adapter.hpp"
+#include "etude/data/data.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/metrics/metric.hpp"
 #include "etude/optimizers/optimizer.hpp"
@@ -20,28 +18,6 @@
 #include "etude/training/per_output.hpp"
 
 namespace etude {
-
-/// What fit, evaluate and predict read: arrays, or a generator of batches. Copies share the arrays and the generator.
-class Data {
- public:
-  Data(Batch arrays) : arrays_(std::make_shared<Batch>(std::move(arrays))) {}
-  Data(Tensor x) : Data(Batch{{std::move(x)}, {}, {}}) {}
-  Data(Tensor x, Tensor y) : Data(Batch{{std::move(x)}, {std::move(y)}, {}}) {}
-  Data(Tensor x, Tensor y, Tensor sample_weight)
-      : Data(Batch{{std::move(x)}, {std::move(y)}, {std::move(sample_weight)}}) {}
-  Data(Generator generator, GeneratorOptions options = {});
-  /// A source of another language, used up by the first loop that reads it.
-  Data(std::unique_ptr<BatchSource> source);
-
-  bool is_arrays() const { return arrays_ != nullptr; }
-  /// The arrays; only if is_arrays().
-  const Batch& arrays() const { return *arrays_; }
-  std::unique_ptr<DataAdapter> adapter(const TensorLikeOptions& options) const;
-
- private:
-  std::shared_ptr<const Batch> arrays_;
-  std::function<std::unique_ptr<DataAdapter>()> make_;
-};
 
 /// fit's shuffle: true, false or "batch" (L-31).
 class ShuffleChoice {
@@ -108,10 +84,16 @@ struct FitOptions {
   /// What samples of each class count in the loss and in weighted metrics; 1 for classes that are not named (L-33).
   ClassWeight class_weight = {};
   int initial_epoch = 0;
+  /// -1: an epoch without end (L-17).
   std::optional<std::int64_t> steps_per_epoch = {};
   std::optional<std::int64_t> validation_steps = {};
   std::optional<std::int64_t> validation_batch_size = {};
   ValidationFrequency validation_freq = 1;
+  /// How many batches of a Sequence there may be ahead.
+  std::int64_t max_queue_size = 10;
+  /// Up to 1: batches are made when they are needed. More: a Sequence is read by so many threads, a generator by one;
+  /// where there are no threads, so many batches of a Sequence are asked for at a time.
+  int workers = 1;
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("batch_size", self.batch_size);
@@ -127,6 +109,8 @@ struct FitOptions {
     visit("validation_steps", self.validation_steps);
     visit("validation_batch_size", self.validation_batch_size);
     visit("validation_freq", self.validation_freq);
+    visit("max_queue_size", self.max_queue_size);
+    visit("workers", self.workers);
   }
 };
 
@@ -135,12 +119,17 @@ struct EvaluateOptions {
   int verbose = -1;
   std::optional<std::int64_t> steps = {};
   std::vector<CallbackPtr> callbacks = {};
+  /// As fit's.
+  std::int64_t max_queue_size = 10;
+  int workers = 1;
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("batch_size", self.batch_size);
     visit("verbose", self.verbose);
     visit("steps", self.steps);
     visit("callbacks", self.callbacks);
+    visit("max_queue_size", self.max_queue_size);
+    visit("workers", self.workers);
   }
 };
 
@@ -149,12 +138,17 @@ struct PredictOptions {
   int verbose = -1;
   std::optional<std::int64_t> steps = {};
   std::vector<CallbackPtr> callbacks = {};
+  /// As fit's.
+  std::int64_t max_queue_size = 10;
+  int workers = 1;
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("batch_size", self.batch_size);
     visit("verbose", self.verbose);
     visit("steps", self.steps);
     visit("callbacks", self.callbacks);
+    visit("max_queue_size", self.max_queue_size);
+    visit("workers", self.workers);
   }
 };
 

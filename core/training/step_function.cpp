@@ -13,19 +13,28 @@ constexpr std::size_t kept_plans = 8;
 template <class Visitor> void for_each_tensor(const Batch& batch, Visitor&& visit) {
   for (const auto* group : {&batch.x, &batch.y, &batch.sample_weight})
     for (const Tensor& tensor : *group) visit(tensor);
+  for (const Tensor& mask : batch.mask)
+    if (mask) visit(mask);
+}
+
+/// How many tensors of each kind, and which inputs have a mask, as bits.
+std::array<std::size_t, 4> counts_of(const Batch& batch) {
+  std::size_t masked = 0;
+  for (const Tensor& mask : batch.mask) masked = 2 * masked + (mask ? 1 : 0);
+  return {batch.x.size(), batch.y.size(), batch.sample_weight.size(), masked};
 }
 
 /// What sets plans apart: how many tensors of each kind, and each one's shape and dtype.
 struct Key {
-  std::array<std::size_t, 3> counts{};
+  std::array<std::size_t, 4> counts{};
   std::vector<std::pair<Shape, DType>> tensors;
 
-  explicit Key(const Batch& batch) : counts{batch.x.size(), batch.y.size(), batch.sample_weight.size()} {
+  explicit Key(const Batch& batch) : counts(counts_of(batch)) {
     for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
   }
   /// Allocates nothing: asked at every step.
   bool fits(const Batch& batch) const {
-    if (counts != std::array{batch.x.size(), batch.y.size(), batch.sample_weight.size()}) return false;
+    if (counts != counts_of(batch)) return false;
     std::size_t i = 0;
     bool same = true;
     for_each_tensor(batch, [&](const Tensor& tensor) {
@@ -44,6 +53,8 @@ StepData input_values(Graph& graph, const Batch& batch) {
   add(batch.x, data.x);
   add(batch.y, data.y);
   add(batch.sample_weight, data.sample_weight);
+  for (std::size_t i = 0; i < batch.mask.size(); ++i)
+    if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
   return data;
 }
 

@@ -16,6 +16,16 @@ std::vector<CallbackPtr> with_progress_bar(std::vector<CallbackPtr> callbacks, i
   return callbacks;
 }
 
+AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::optional<std::int64_t> steps,
+                               const auto& loop) {
+  AdapterOptions options;
+  options.rows.batch_size = batch_size;
+  options.rows.steps = steps;
+  options.workers = loop.workers;
+  options.max_queue_size = loop.max_queue_size;
+  return options;
+}
+
 /// One output's batches joined along axis 0, in a tensor that grows, or that has room for all `rows` from the start.
 class Predictions {
  public:
@@ -92,14 +102,12 @@ Task<DataHandler> Trainer::make_handler(std::unique_ptr<DataAdapter> adapter, Da
   co_return handler;
 }
 
-Task<DataHandler> Trainer::make_handler(const Data& data, std::optional<std::int64_t> batch_size,
-                                        std::optional<std::int64_t> steps) {
-  TensorLikeOptions arrays;
-  arrays.batch_size = batch_size;
-  arrays.steps = steps;
+Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& options) {
+  check(options.rows.steps.value_or(1) > 0, ErrorKind::value, "data", "steps = ", options.rows.steps.value_or(0),
+        " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
-  once.steps_per_epoch = steps;
-  return make_handler(data.adapter(arrays), std::move(once));
+  once.steps_per_epoch = options.rows.steps;
+  return make_handler(data.adapter(options), std::move(once));
 }
 
 Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
@@ -115,15 +123,14 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     validation = std::move(last);
   }
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  TensorLikeOptions arrays;
-  arrays.batch_size = options.batch_size;
-  arrays.steps = options.steps_per_epoch;
-  arrays.shuffle = options.shuffle.shuffle();
+  const bool endless = options.steps_per_epoch == -1;
+  AdapterOptions how = adapter_options(options.batch_size, endless ? std::nullopt : options.steps_per_epoch, options);
+  how.rows.shuffle = options.shuffle.shuffle();
   DataHandlerOptions epochs;
   epochs.initial_epoch = options.initial_epoch;
   epochs.epochs = options.epochs;
   epochs.steps_per_epoch = options.steps_per_epoch;
-  std::unique_ptr<DataAdapter> adapter = data.adapter(arrays);
+  std::unique_ptr<DataAdapter> adapter = data.adapter(how);
   if (!options.class_weight.empty())
     adapter = std::make_unique<ClassWeightAdapter>(std::move(adapter), options.class_weight);
   DataHandler handler = co_await make_handler(std::move(adapter), std::move(epochs));
@@ -150,10 +157,10 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
 
     if (validation && options.validation_freq.due(epoch)) {
       if (!validation_handler) {
-        const auto batch_size = options.validation_batch_size || !validation->is_arrays()
-                                    ? options.validation_batch_size
-                                    : options.batch_size;
-        validation_handler.emplace(co_await make_handler(*validation, batch_size, options.validation_steps));
+        const auto batch_size = options.validation_batch_size || !validation->has_rows() ? options.validation_batch_size
+                                                                                         : options.batch_size;
+        validation_handler.emplace(
+            co_await make_handler(*validation, adapter_options(batch_size, options.validation_steps, options)));
       }
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
@@ -213,7 +220,7 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
 Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
   check(model_.compiled(), ErrorKind::state, "evaluate",
         "the model is not compiled - expected compile() before evaluate() - call model.compile({.loss = …}).");
-  DataHandler handler = co_await make_handler(data, options.batch_size, options.steps);
+  DataHandler handler = co_await make_handler(data, adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);
@@ -221,7 +228,7 @@ Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
 }
 
 Task<std::vector<Tensor>> Trainer::predict(Data x, PredictOptions options) {
-  DataHandler handler = co_await make_handler(x, options.batch_size, options.steps);
+  DataHandler handler = co_await make_handler(x, adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);

@@ -40,8 +40,7 @@ class Trainer {
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
   /// Builds the model too, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
-  Task<DataHandler> make_handler(const Data& data, std::optional<std::int64_t> batch_size,
-                                 std::optional<std::int64_t> steps);
+  Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options);
   /// Fetches the logs of a loop that waits for this one, or takes turns with it, before this one's steps overwrite
   /// them.
   void keep_logs() const;

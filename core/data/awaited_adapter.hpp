@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+#include "etude/data/data_adapter.hpp"
+#include "etude/data/structure.hpp"
+
+namespace etude {
+
+/// An adapter whose batches are made by a coroutine, and so may have to be waited for. Each is checked: rows agree
+/// within it, structure and dtypes with the first. Floats are cast to floatx() (L-38). After an exception there are no
+/// more.
+class AwaitedAdapter : public DataAdapter {
+ public:
+  PendingPtr fetch() override;
+  const Batch* take() override;
+  const Batch* peek() override;
+
+ protected:
+  /// `where` names the kind of data in errors.
+  explicit AwaitedAdapter(const char* where) : where_(where) {}
+  /// The next batch, or nothing at the end of the pass.
+  virtual Task<std::optional<Batch>> next() = 0;
+  /// Forgets what was made: `next` begins another pass, of which `taken` batches were taken.
+  void rewind(std::int64_t taken = 0);
+  std::int64_t taken() const { return count_; }
+
+ private:
+  Task<> make();
+
+  const char* where_;
+  Structure structure_;
+  std::optional<Batch> ready_, taken_;
+  std::exception_ptr error_;
+  std::int64_t count_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace etude

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/data/dataset_stages.hpp"
+#include "etude/data/element.hpp"
+
+namespace etude::stages {
+namespace {
+
+/// Elements that are known by their number: a source gives `element(number)`.
+template <class Source> class NumberedIterator : public ElementIterator {
+ public:
+  explicit NumberedIterator(const Source& source) : source_(source) {}
+
+  Task<std::optional<Batch>> next() override {
+    if (number_ == source_.cardinality()) co_return std::nullopt;
+    co_return co_await source_.element(number_++);
+  }
+  Task<std::int64_t> skip(std::int64_t count) override {
+    const std::int64_t skipped = std::min(count, source_.cardinality() - number_);
+    number_ += skipped;
+    co_return skipped;
+  }
+
+ private:
+  const Source& source_;
+  std::int64_t number_ = 0;
+};
+
+class Slices : public DatasetNode {
+ public:
+  explicit Slices(Batch arrays) : arrays_(std::move(arrays)) {}
+  std::int64_t cardinality() const override { return arrays_.size(); }
+  bool asynchronous() const override { return false; }
+  ElementIteratorPtr iterate(std::uint64_t) const override { return std::make_unique<NumberedIterator<Slices>>(*this); }
+  Task<Batch> element(std::int64_t number) const { co_return row_of(arrays_, number); }
+
+ private:
+  Batch arrays_;
+};
+
+class ArrayLikes : public DatasetNode {
+ public:
+  using Group = std::vector<ArrayLikePtr>;
+
+  ArrayLikes(Group x, Group y, Group sample_weight) : groups_{std::move(x), std::move(y), std::move(sample_weight)} {
+    constexpr const char* where = "Dataset.from_array_likes";
+    check(!groups_[0].empty(), ErrorKind::data, where, "no x - expected one array per model input - pass the inputs.");
+    for (const Group& group : groups_)
+      for (const ArrayLikePtr& array : group) {
+        check_array_like(array, where);
+        check(array->rows() == cardinality(), ErrorKind::data, where, "Data cardinality is ambiguous: ", array->rows(),
+              " and ", cardinality(), " rows - expected the same number in all arrays - check the data.");
+      }
+  }
+
+  std::int64_t cardinality() const override { return groups_[0].front()->rows(); }
+  bool asynchronous() const override {
+    return std::ranges::any_of(groups_, [](const Group& group) {
+      return std::ranges::any_of(group, [](const ArrayLikePtr& array) { return array->asynchronous(); });
+    });
+  }
+  ElementIteratorPtr iterate(std::uint64_t) const override {
+    return std::make_unique<NumberedIterator<ArrayLikes>>(*this);
+  }
+  Task<Batch> element(std::int64_t number) const {
+    Batch result;
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+      for (const ArrayLikePtr& array : groups_[i]) {
+        Tensor row(array->shape().without(0), array->dtype());
+        co_await array->fetch({&number, 1}, row.raw());
+        (result.*members[i]).push_back(std::move(row));
+      }
+    co_return result;
+  }
+
+ private:
+  static constexpr std::array members{&Batch::x, &Batch::y, &Batch::sample_weight};
+  std::array<Group, 3> groups_;
+};
+
+class Range : public DatasetNode {
+ public:
+  Range(std::int64_t begin, std::int64_t end, std::int64_t step) : begin_(begin), end_(end), step_(step) {}
+  std::int64_t cardinality() const override {
+    const std::int64_t length = step_ > 0 ? end_ - begin_ : begin_ - end_, stride = step_ > 0 ? step_ : -step_;
+    return std::max<std::int64_t>(0, (length + stride - 1) / stride);
+  }
+  bool asynchronous() const override { return false; }
+  ElementIteratorPtr iterate(std::uint64_t) const override { return std::make_unique<NumberedIterator<Range>>(*this); }
+  Task<Batch> element(std::int64_t number) const {
+    co_return Batch{
+        {Tensor::from<std::int32_t>(Shape{}, {static_cast<std::int32_t>(begin_ + number * step_)})}, {}, {}};
+  }
+
+ private:
+  std::int64_t begin_, end_, step_;
+};
+
+class SourceIterator : public ElementIterator {
+ public:
+  explicit SourceIterator(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {
+    check(source_ != nullptr, ErrorKind::value, "Dataset", "no source - expected one that gives elements - pass it.");
+  }
+  Task<std::optional<Batch>> next() override {
+    if (ended_) co_return std::nullopt;
+    ended_ = true;  // unless all goes well
+    if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
+    std::optional<Batch> element = source_->take();
+    ended_ = !element;
+    co_return element;
+  }
+
+ private:
+  std::unique_ptr<BatchSource> source_;
+  bool ended_ = false;
+};
+
+class Sources : public DatasetNode {
+ public:
+  Sources(std::function<std::unique_ptr<BatchSource>()> make, bool asynchronous)
+      : make_(std::move(make)), asynchronous_(asynchronous) {}
+  std::int64_t cardinality() const override { return Dataset::unknown; }
+  bool asynchronous() const override { return asynchronous_; }
+  ElementIteratorPtr iterate(std::uint64_t) const override { return std::make_unique<SourceIterator>(make_()); }
+
+ private:
+  std::function<std::unique_ptr<BatchSource>()> make_;
+  bool asynchronous_;
+};
+
+}  // namespace
+
+DatasetNodePtr slices(Batch arrays) { return std::make_shared<Slices>(std::move(arrays)); }
+DatasetNodePtr array_likes(std::vector<ArrayLikePtr> x, std::vector<ArrayLikePtr> y,
+                           std::vector<ArrayLikePtr> sample_weight) {
+  return std::make_shared<ArrayLikes>(std::move(x), std::move(y), std::move(sample_weight));
+}
+DatasetNodePtr sources(std::function<std::unique_ptr<BatchSource>()> make, bool asynchronous) {
+  return std::make_shared<Sources>(std::move(make), asynchronous);
+}
+DatasetNodePtr range(std::int64_t begin, std::int64_t end, std::int64_t step) {
+  return std::make_shared<Range>(begin, end, step);
+}
+
+}  // namespace etude::stages

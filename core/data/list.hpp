@@ -1,0 +1,44 @@
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+
+namespace etude {
+
+/// Numbers as one writes them down: List{{0, 1}, {1, 0}}, or vectors, or vectors of vectors. Whole numbers are int32,
+/// others floatx().
+class List {
+ public:
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  List(T number) : tensor_(Tensor::from<double>(Shape{}, {static_cast<double>(number)})) {
+    settle(std::is_integral_v<T>);
+  }
+  template <class T>
+    requires std::is_arithmetic_v<T> && (!std::same_as<T, bool>)
+  List(const std::vector<T>& numbers) {
+    tensor_ = Tensor::from<double>(Shape{std::ssize(numbers)}, std::vector<double>(numbers.begin(), numbers.end()));
+    settle(std::is_integral_v<T>);
+  }
+  /// Numbers that somebody put into a tensor already.
+  explicit List(Tensor numbers) : tensor_(std::move(numbers)) {}
+  /// Throws Error(shape) unless all rows are equally long.
+  List(const std::vector<List>& rows);
+  List(std::initializer_list<List> rows) : List(std::vector<List>(rows)) {}
+  template <class T> List(const std::vector<std::vector<T>>& rows)
+      : List(std::vector<List>(rows.begin(), rows.end())) {}
+
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  void settle(bool whole);
+
+  Tensor tensor_;
+};
+
+}  // namespace etude

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "etude/data/array_like.hpp"
+
+namespace etude {
+
+/// A file of NumPy (.npy), whose rows are read when they are needed: in memory is only what the system keeps of it.
+/// float32, float64, int32, uint8 and bool as they are; int8, int16, int64 and uint16 as int32. Source:
+/// numpy/lib/format.py, versions 1 to 3.
+class NpyFile : public ArrayLike {
+ public:
+  /// Throws Error(io) when the file cannot be read, Error(data) when it is not whole, or not in C order, or of another
+  /// byte order or element type: objects above all, which NumPy pickles.
+  explicit NpyFile(const std::string& path);
+  /// The same from memory, which `bytes` keeps. `where` names the source in errors.
+  explicit NpyFile(std::shared_ptr<const std::span<const std::byte>> bytes, std::string where = "npy");
+
+  const Shape& shape() const override { return shape_; }
+  DType dtype() const override { return dtype_; }
+  /// Throws Error(data) for an int64 that no int32 holds.
+  void read(std::int64_t first, std::int64_t last, std::byte* out) const override;
+
+ private:
+  enum class Element : std::uint8_t { same, int8, int16, int64, uint16 };
+
+  void parse_header();
+  void parse_element(std::string_view descr);
+
+  std::shared_ptr<const std::span<const std::byte>> bytes_;
+  std::string where_;
+  Shape shape_;
+  DType dtype_ = DType::float32;
+  Element element_ = Element::same;
+  std::size_t element_size_ = 0, begin_ = 0;
+};
+
+/// All of a .npy file.
+Tensor read_npy(const std::string& path);
+/// The same from memory.
+Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where = "npy");
+
+}  // namespace etude

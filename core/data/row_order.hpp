@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "etude/base/random.hpp"
+#include "etude/data/data_state.hpp"
+
+namespace etude {
+
+/// What is put in a new order each epoch (L-31). `batch` shuffles the order of the batches and the rows inside each.
+enum class Shuffle : std::uint8_t { none, samples, batch };
+
+struct TensorLikeOptions {
+  /// Default: 32, or ceil(samples / steps) if steps are given (L-1).
+  std::optional<std::int64_t> batch_size{};
+  std::optional<std::int64_t> steps{};
+  Shuffle shuffle = Shuffle::none;
+  std::uint64_t seed = random_seed();
+  /// Gather the next batch on a thread of its own. Off: copying 400 kB takes 30 µs, less than waking a thread may.
+  bool prefetch = false;
+};
+
+/// Which rows come in which batch: all rows once a pass, the last batch partial (L-2), in an order that depends on
+/// (seed, epoch) alone. No pass allocates.
+class RowOrder {
+ public:
+  /// Throws Error(value) for a batch_size or steps below 1, and for more samples to shuffle than 2^32.
+  RowOrder(std::int64_t samples, const TensorLikeOptions& options);
+
+  std::int64_t samples() const { return samples_; }
+  std::int64_t batch_size() const { return batch_size_; }
+  std::int64_t batches() const { return (samples_ + batch_size_ - 1) / batch_size_; }
+  std::optional<std::int64_t> partial_batch_size() const;
+  bool shuffles() const { return shuffle_ != Shuffle::none; }
+
+  /// Begins a pass; at its batch number `batch`.
+  void begin(int epoch, std::int64_t batch = 0);
+  int epoch() const { return epoch_; }
+  /// Seed, epoch, and `batch`: how many batches of the pass somebody has.
+  DataState state(std::int64_t batch) const;
+  /// Goes back there; gives `batch`. Throws Error(value) for what is no such state.
+  std::int64_t restore(const DataState& state);
+
+  bool ended() const { return sample_ == samples_; }
+  /// The next batch: how many rows, and which; without shuffling they are neighbours, from first() on.
+  std::int64_t rows() const;
+  std::int64_t first() const { return sample_; }
+  const std::int64_t* indices() const { return order_.data() + sample_; }
+  void advance();
+
+ private:
+  void shuffle_batches();
+
+  std::int64_t samples_, batch_size_;
+  Shuffle shuffle_;
+  std::uint64_t seed_;
+  int epoch_ = 0;
+  std::vector<std::int64_t> order_, batch_order_;
+  std::int64_t batch_ = 0, sample_ = 0;
+};
+
+}  // namespace etude

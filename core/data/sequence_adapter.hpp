@@ -1,0 +1,64 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "etude/base/random.hpp"
+#include "etude/data/awaited_adapter.hpp"
+#include "etude/data/ordered_queue.hpp"
+#include "etude/data/sequence.hpp"
+
+namespace etude {
+
+struct SequenceOptions {
+  /// A new order of the batches in each epoch, which depends on (seed, epoch) alone (L-31).
+  bool shuffle = false;
+  std::uint64_t seed = random_seed();
+  /// Up to 1: batches are made by the caller's thread. More: by so many threads, ahead.
+  int workers = 1;
+  /// How many batches there may be ahead.
+  std::int64_t max_queue_size = 10;
+};
+
+/// Batches of a Sequence, in the same order for any number of workers. Every epoch begins anew (L-19). Source:
+/// KerasSequenceAdapter in keras/engine/data_adapter.py (2.9).
+class SequenceAdapter : public AwaitedAdapter {
+ public:
+  /// Throws Error(value) without a sequence, and for less than 0 workers or 1 in the queue.
+  explicit SequenceAdapter(SequencePtr sequence, const SequenceOptions& options = {});
+
+  std::optional<std::int64_t> size() const override { return std::ssize(order_); }
+  Passes passes() const override { return Passes::each_epoch; }
+  void begin_epoch(int epoch) override;
+  void on_epoch_end() override;
+  /// Seed, epoch, and how many batches were taken. A sequence that changes in on_epoch_end has to be put back by
+  /// itself.
+  DataState state() const override { return with_seed(options_.seed, {epoch_, taken()}); }
+  void restore(const DataState& state) override;
+
+ protected:
+  Task<std::optional<Batch>> next() override;
+
+ private:
+  /// A batch that was asked for.
+  struct Asked {
+    std::optional<Batch> batch;
+    PendingPtr pending;
+  };
+
+  void begin(int epoch, std::int64_t batch);
+  void ask();
+  Task<> bring(Asked& asked, std::int64_t index);
+  std::optional<Batch> make(std::int64_t number);
+
+  SequencePtr sequence_;
+  SequenceOptions options_;
+  int epoch_ = 0;
+  std::vector<std::int64_t> order_;
+  std::size_t next_ = 0;
+  std::deque<std::unique_ptr<Asked>> asked_;
+  OrderedQueue queue_;  // last: its threads use all of the above
+};
+
+}  // namespace etude
