@@ -36,8 +36,9 @@ struct DatasetShuffleOptions {
 /// threads (prefetch), and should depend on their element alone: an iterator that is restored passes over elements
 /// without calling them. Source: tf.data.Dataset.
 ///
-///     auto data = Dataset::from_tensor_slices({{images}, {labels},
-///     {}}).shuffle(1000).map(augment).batch(32).prefetch(1); model.fit(data, {.epochs = 5});
+///     auto data = Dataset::from_tensor_slices({{images}, {labels}, {}})
+///                     .shuffle(1000).map(augment).batch(32).prefetch(1);
+///     model.fit(data, {.epochs = 5});
 class Dataset {
  public:
   static constexpr std::int64_t infinite = -1, unknown = -2;
