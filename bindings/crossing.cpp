@@ -7,34 +7,6 @@ val bytes_of(const std::byte* data, std::size_t size) {
   return val(emscripten::typed_memory_view(size, reinterpret_cast<const unsigned char*>(data)));
 }
 
-/// Batches that a JavaScript iterator gives, now or later.
-class JavaScriptSource : public BatchSource {
- public:
-  explicit JavaScriptSource(val iterator) : iterator_(std::move(iterator)) {}
-  ~JavaScriptSource() override { host("attempt")(iterator_["close"]); }
-
-  PendingPtr fetch() override {
-    next_ = std::make_shared<Settlement>();
-    const val result = call(iterator_["next"]);
-    if (is_promise(result)) return std::make_unique<PromisePending>(result, next_);
-    next_->value = result;
-    return nullptr;
-  }
-
-  std::optional<Batch> take() override {
-    if (!next_)
-      check(fetch() == nullptr, ErrorKind::state, "generator",
-            "a batch that is not there yet - expected fetch() to be awaited - this is a fault in Étude.");
-    const val batch = std::exchange(next_, nullptr)->value;
-    if (batch.isNull()) return std::nullopt;
-    return from_js<Batch>(batch, {"generator", "a batch"});
-  }
-
- private:
-  val iterator_;
-  std::shared_ptr<Settlement> next_;
-};
-
 /// The Values that JavaScript has numbers of; the first one has the number first_id.
 std::vector<Value> traced;
 double first_id = 0;
@@ -107,12 +79,6 @@ Batch Crossing<Batch>::from(const val& value, const Where& where) {
   return {from_js<std::vector<Tensor>>(value["x"], where.of("x")),
           from_js<std::vector<Tensor>>(value["y"], where.of("y")),
           from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
-}
-Data Crossing<Data>::from(const val& value, const Where& where) {
-  const val data = call_host("asData", value);
-  if (type_of(data["next"]) == "function")
-    return std::unique_ptr<BatchSource>(std::make_unique<JavaScriptSource>(data));
-  return from_js<Batch>(data, where);
 }
 
 val Crossing<Logs>::to(const Logs& logs) {

@@ -222,9 +222,12 @@ template <> struct Crossing<std::vector<std::byte>> {
 /// What web's asBatch made: lists of Tensors named x, y, sampleWeight.
 template <> struct Crossing<Batch> {
   static Batch from(const val& value, const Where& where);
+  /// {x, y, sampleWeight}: a Tensor, or a list of several.
+  static val to(const Batch& batch);
   static std::string given() { return "Batch"; }
+  static std::string made() { return "DatasetElement"; }
 };
-/// What web's asData made: a Batch, or a function that gives one after the other.
+/// What web's asData made, told apart by its `kind`.
 template <> struct Crossing<Data> {
   static Data from(const val& value, const Where& where);
   static std::string given() { return "DataLike"; }

@@ -24,7 +24,7 @@ void settle(unsigned id, bool fulfilled, val value) {
   const std::shared_ptr<Settlement> settlement = awaited.extract(id).mapped();
   settlement->value = std::move(value);
   settlement->rejected = !fulfilled;
-  settlement->waiter.resume();
+  if (settlement->waiter) settlement->waiter.resume();
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ class PromisePending : public Pending {
  public:
   explicit PromisePending(val promise, std::shared_ptr<Settlement> settlement = std::make_shared<Settlement>())
       : promise_(std::move(promise)), settlement_(std::move(settlement)) {}
+  /// Whoever waited may be gone before the promise is settled: nobody is resumed then.
+  ~PromisePending() override { settlement_->waiter = nullptr; }
   bool ready() const override { return false; }
   void on_ready(std::coroutine_handle<> resume) override;
   void rethrow() override {

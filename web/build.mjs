@@ -52,7 +52,7 @@ writeFileSync(
 );
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, CallbackParams, DType, DataLike, FileSink, Files, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
+  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.

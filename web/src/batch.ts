@@ -12,8 +12,12 @@ export interface NamedData {
 export type BatchLike = NamedData | Tensor | readonly [TensorLike, TensorLike?, TensorLike?];
 /** Batches one after the other, now or later. */
 export type BatchGenerator = Iterable<BatchLike> | AsyncIterable<BatchLike>;
-/** Data of a loop, and what validationData may be: arrays, a generator of batches, or a function that makes one. */
-export type DataLike = BatchLike | BatchGenerator | (() => BatchGenerator);
+/** What a function of a dataset is given: Tensors, and lists of them where there are several. */
+export interface DatasetElement {
+  x: any;
+  y?: any;
+  sampleWeight?: any;
+}
 
 /** What the module reads: lists of Tensors. */
 export class Batch {
@@ -36,27 +40,33 @@ function list(values: One<TensorLike> | null | undefined, what: string): Tensor[
   return several ? (values as Tensor[]) : [tensor(values as TensorLike)];
 }
 
-/** A generator as the module reads it. */
-export class BatchIterator {
-  readonly #iterator: Iterator<BatchLike> | AsyncIterator<BatchLike>;
-  constructor(generator: BatchGenerator) {
-    this.#iterator = Symbol.asyncIterator in generator ? generator[Symbol.asyncIterator]() : generator[Symbol.iterator]();
+/** An iterator as the module reads it: what each item becomes, and null at the end. */
+export class ItemIterator<Item, Made> {
+  readonly #iterator: Iterator<Item> | AsyncIterator<Item>;
+  readonly #made: (result: IteratorResult<Item>) => Made | null;
+  constructor(items: Iterable<Item> | AsyncIterable<Item>, make: (item: Item) => Made) {
+    this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+    this.#made = (result) => (result.done ? null : make(result.value));
   }
 
-  /** The next batch, or null at the end; a promise if the generator is asynchronous. */
-  readonly next = (): Batch | null | Promise<Batch | null> => {
+  /** The next item, or null; a promise if the iterator is asynchronous. */
+  readonly next = (): Made | null | Promise<Made | null> => {
     const result = this.#iterator.next();
-    return 'then' in result ? result.then(unwrapped) : unwrapped(result);
+    return 'then' in result ? result.then(this.#made) : this.#made(result);
   };
 
-  /** Ends the generator, so that its `finally` blocks run. */
+  /** Ends the iterator, so that the `finally` blocks of a generator run. */
   readonly close = (): void => {
     const result = this.#iterator.return?.();
     if (result && 'then' in result) result.then(undefined, () => {});
   };
 }
-
-const unwrapped = (result: IteratorResult<BatchLike>) => (result.done ? null : asBatch(result.value));
+/** A generator of batches. */
+export class BatchIterator extends ItemIterator<BatchLike, Batch> {
+  constructor(generator: BatchGenerator) {
+    super(generator, asBatch);
+  }
+}
 
 export function isGenerator(value: unknown): value is BatchGenerator {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) return false;
@@ -68,16 +78,15 @@ export function isNamed(value: unknown): value is NamedData {
 }
 
 export function asBatch(value: BatchLike): Batch {
-  if (value instanceof Batch) return value;
-  if (isNamed(value)) return new Batch(value);
-  if (!Array.isArray(value)) return new Batch({ x: value as Tensor });
+  return value instanceof Batch ? value : new Batch(asNamed(value));
+}
+
+/** x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight} by names. */
+export function asNamed(value: BatchLike): NamedData {
+  if (isNamed(value)) return value;
+  if (!Array.isArray(value)) return { x: value as Tensor };
   if (value.length === 0 || value.length > 3)
     fail('data', 'data', `${describe(value)} - Data is expected to be in format \`x\`, \`[x]\`, \`[x, y]\`, or \`[x, y, sampleWeight]\` - check it.`);
   const [x, y, sampleWeight] = value as [TensorLike, TensorLike?, TensorLike?];
-  return new Batch({ x, y, sampleWeight });
-}
-
-export function asData(value: DataLike): Batch | BatchIterator {
-  if (typeof value === 'function') return asData(value());
-  return isGenerator(value) ? new BatchIterator(value) : asBatch(value);
+  return { x, y, sampleWeight };
 }

@@ -1,7 +1,95 @@
+import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
 import { describe, fail } from './error.js';
+import type { Dataset } from './etude.mjs';
+import { CsrMatrix, DatasetCreator, RaggedTensor, asLazyArray, isLazyArray, type LazyArray, type NamedColumns } from './kinds.js';
 import { module } from './module.js';
-import { inNode, readFile } from './node.js';
+import { inNode, readFile, streamFile } from './node.js';
+import type { CsvOptions } from './options.mjs';
 import type { Tensor } from './tensor.js';
+
+export { CsrMatrix, DatasetCreator, RaggedTensor };
+
+// ---- Datasets: elements described, not made; they come one at a time when a loop reads them ----
+
+/** One element for each row of the arrays: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. Lazy arrays are read row by row. */
+export function fromTensorSlices(arrays: BatchLike | NamedColumns): Dataset {
+  const named = asNamed(arrays as BatchLike) as NamedColumns;
+  const group = (column: NamedColumns['x'] | undefined) => (column === undefined ? [] : isLazyArray(column) ? [column] : (column as LazyArray[]));
+  const columns = { x: group(named.x), y: group(named.y), sampleWeight: group(named.sampleWeight) };
+  const all = [...columns.x, ...columns.y, ...columns.sampleWeight];
+  if (!Array.isArray(named.x) && !isLazyArray(named.x)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
+  if (!all.every(isLazyArray)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
+  const lazy = Object.fromEntries(Object.entries(columns).map(([name, arrays]) => [name, arrays.map(asLazyArray)]));
+  return module.data_fromArrayLikes(lazy);
+}
+
+/** What a generator gives, one element at a time, now or later. `make` is called anew for every epoch. */
+export const fromGenerator = (make: () => BatchGenerator): Dataset => module.data_fromIterators(() => new BatchIterator(make()));
+
+/** The numbers begin, begin + step, … before end; or 0, 1, … before `begin` if it stands alone. */
+export const range = (begin: number, end?: number, step = 1): Dataset =>
+  end === undefined ? module.data_range(0, begin, step) : module.data_range(begin, end, step);
+
+/** One element of one of each: of datasets with inputs alone inputs, targets and sample weights, in this order. */
+export const zip = (datasets: Dataset[]): Dataset => module.data_zip(datasets);
+
+/** Where bytes come from. A stream or a Response can be read once: for several epochs pass a function that opens it. */
+export type ByteSource = string | URL | Blob | Uint8Array | Response | ReadableStream<Uint8Array> | (() => ByteSource | Promise<ByteSource>);
+
+/** The lines of a CSV text, which may be larger than memory: x has the columns, y the one that `label` names. */
+export const csv = (source: ByteSource, options: CsvOptions = {}): Dataset =>
+  module.data_csv(() => new ItemIterator(pieces(source, 'csv'), (piece) => piece), options);
+
+/** The elements of a dataset: `for await (const { x, y } of et.data.iterate(dataset))`. */
+export async function* iterate(dataset: Dataset, iteration = 0): AsyncGenerator<DatasetElement, void> {
+  const iterator = dataset.iterator(iteration);
+  for (let element = await module.data_next(iterator); element; element = await module.data_next(iterator)) yield element;
+}
+
+/** The next element of `dataset.iterator()`, or null at the end. */
+export const next = (iterator: ReturnType<Dataset['iterator']>): Promise<DatasetElement | null> => module.data_next(iterator);
+
+export async function toArray(dataset: Dataset): Promise<DatasetElement[]> {
+  const elements: DatasetElement[] = [];
+  for await (const element of iterate(dataset)) elements.push(element);
+  return elements;
+}
+
+async function* pieces(source: ByteSource, where: string): AsyncGenerator<Uint8Array, void> {
+  if (typeof source === 'function') return yield* pieces(await source(), where);
+  if (source instanceof Uint8Array) return yield source;
+  if (source instanceof Blob) return yield* chunks(source.stream(), where);
+  if (source instanceof Response) return yield* chunks(opened(source, source.url, where), where);
+  if (source instanceof ReadableStream) return yield* chunks(source, where);
+  if (typeof source !== 'string' && !(source instanceof URL))
+    fail('value', where, `${describe(source)} - expected a URL, a path in Node.js, a Blob, bytes, a Response or a stream - pass one.`);
+  if (isPath(source)) return yield* streamFile(pathOf(source), where);
+  const response = await fetch(source);
+  yield* chunks(opened(response, String(source), where), where);
+}
+
+function opened(response: Response, address: string, where: string): ReadableStream<Uint8Array> {
+  if (!response.ok || !response.body) fail('io', where, `"${address}" answered ${response.status} - expected a file - check the address.`);
+  return response.body;
+}
+
+/** What a stream gives, in browsers too whose streams cannot be iterated. */
+async function* chunks(stream: ReadableStream<Uint8Array>, where: string): AsyncGenerator<Uint8Array, void> {
+  if (stream.locked) fail('state', where, 'a stream that was read already - expected a fresh one - pass a function that opens it, which is called for each epoch.');
+  const reader = stream.getReader();
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) yield piece.value;
+  } finally {
+    await reader.cancel();
+  }
+}
+
+// ---- Files ----
+
+/** The tensor in a .npy file of NumPy: float32, int32, uint8 and bool as they are, other integers as int32. */
+export const parseNpy = (bytes: Uint8Array): Tensor => module.parseNpy(bytes);
+/** Reads a .npy file: from a URL, from a path in Node.js, or from bytes. */
+export const readNpy = async (source: string | URL | Blob | Uint8Array): Promise<Tensor> => parseNpy(await read(source, 'readNpy'));
 
 /** The tensor in an IDX file, the format of MNIST: uint8, int32 or float32. Gzipped bytes want `readIdx` or `gunzip`. */
 export const parseIdx = (bytes: Uint8Array): Tensor => module.parseIdx(bytes);
@@ -20,24 +108,27 @@ export async function gunzip(bytes: Uint8Array, where = 'gunzip'): Promise<Uint8
 
 /** Reads an IDX file, gzipped or not: from a URL, from a path in Node.js, or from bytes. */
 export async function readIdx(source: string | URL | Blob | Uint8Array): Promise<Tensor> {
-  const bytes = await read(source);
+  const bytes = await read(source, 'readIdx');
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
   return parseIdx(isGzip ? await gunzip(bytes, 'readIdx') : bytes);
 }
 
-async function read(source: string | URL | Blob | Uint8Array): Promise<Uint8Array> {
+const isPath = (source: string | URL) => inNode && !/^(https?|data|blob):/.test(String(source));
+const pathOf = (source: string | URL) => (String(source).startsWith('file:') ? new URL(source) : source);
+
+async function read(source: string | URL | Blob | Uint8Array, where: string): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer());
   if (typeof source !== 'string' && !(source instanceof URL))
-    fail('value', 'readIdx', `${describe(source)} - expected a URL, a path in Node.js, a Blob or a Uint8Array - pass one.`);
-  if (inNode && !/^(https?|data|blob):/.test(String(source))) {
+    fail('value', where, `${describe(source)} - expected a URL, a path in Node.js, a Blob or a Uint8Array - pass one.`);
+  if (isPath(source)) {
     try {
-      return await readFile(String(source).startsWith('file:') ? new URL(source) : source);
+      return await readFile(pathOf(source));
     } catch (error) {
-      fail('io', 'readIdx', `cannot read "${source}": ${(error as Error).message} - expected a file - check the path.`);
+      fail('io', where, `cannot read "${source}": ${(error as Error).message} - expected a file - check the path.`);
     }
   }
   const response = await fetch(source);
-  if (!response.ok) fail('io', 'readIdx', `"${source}" answered ${response.status} - expected a file - check the address.`);
+  if (!response.ok) fail('io', where, `"${source}" answered ${response.status} - expected a file - check the address.`);
   return new Uint8Array(await response.arrayBuffer());
 }

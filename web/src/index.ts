@@ -8,12 +8,14 @@
 import { lambda } from './callback.js';
 import { family, module, type Family } from './module.js';
 
-export { Batch, type BatchGenerator, type BatchLike, type DataLike, type NamedData } from './batch.js';
+export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
 export type {
   Callback as NativeCallback,
+  Dataset,
+  DatasetIterator,
   EarlyStopping,
   Initializer,
   Layer,
@@ -29,6 +31,7 @@ export type {
   Variable,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
+export type { ColumnLike, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { HttpPost } from './network.js';
 export {
   Model,

@@ -1,11 +1,12 @@
-import { Batch, isGenerator, isNamed, type BatchGenerator, type DataLike, type NamedData } from './batch.js';
+import { Batch, isNamed, type BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
+import { givesBatches, isLazyArray, type ColumnLike, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
 import { defaultVerbose } from './stdout.js';
-import type { Tensor, TensorLike } from './tensor.js';
+import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
 /** What every epoch reported: one number for each epoch in which the name occurred. */
@@ -18,12 +19,14 @@ export interface History {
 export type LayerLike = native.Layer | Model;
 /** x, or several inputs as a list of Tensors, and in the same way y. */
 type Inputs = TensorLike | Tensor[];
+/** The same in all forms that a loop reads. */
+type Columns = ColumnLike | ColumnLike[];
 export type FitOptions = options.FitOptions & { sampleWeight?: Inputs };
 export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: Inputs };
 export type BatchOptions = options.BatchOptions & { sampleWeight?: Inputs };
 export type PredictOptions = options.PredictOptions;
 export type CompileOptions = options.CompileOptions;
-type Source = NamedData | BatchGenerator | (() => BatchGenerator);
+type Source = NamedColumns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
  * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of Values.
@@ -63,8 +66,8 @@ export class Model {
     module.compile(this.handle, options);
   }
 
-  /** Trains, on arrays or on a generator of batches. One loop of a model at a time. */
-  fit(x: Inputs, y?: Inputs, options?: FitOptions): Promise<History>;
+  /** Trains, on arrays, a dataset, a generator of batches or a sequence. One loop of a model at a time. */
+  fit(x: Columns, y?: Columns, options?: FitOptions): Promise<History>;
   fit(data: Source, options?: FitOptions): Promise<History>;
   async fit(...given: Given<FitOptions>): Promise<History> {
     const [data, options] = this.#arguments(given);
@@ -73,9 +76,9 @@ export class Model {
   }
 
   /** Loss and metrics over the data: a number, or a list in the order of metricsNames, or with returnDict an object. */
-  evaluate(x: Inputs, y: Inputs | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
+  evaluate(x: Columns, y: Columns | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
   evaluate(data: Source, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
-  evaluate(x: Inputs, y?: Inputs, options?: EvaluateOptions): Promise<number | number[]>;
+  evaluate(x: Columns, y?: Columns, options?: EvaluateOptions): Promise<number | number[]>;
   evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
   async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
     const [data, options] = this.#arguments(given);
@@ -84,14 +87,14 @@ export class Model {
   }
 
   /** The outputs for all rows of x, joined along the first axis. */
-  async predict(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor> {
+  async predict(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor> {
     const outputs = await this.predictOutputs(x, options);
     if (outputs.length !== 1)
       fail('value', 'predict', `of a model with ${outputs.length} outputs - expected one - call predictOutputs().`);
     return outputs[0] as Tensor;
   }
   /** The same for a model of several outputs: a Tensor for each. */
-  async predictOutputs(x: Inputs | Source, options: PredictOptions = {}): Promise<Tensor[]> {
+  async predictOutputs(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor[]> {
     const [data, rest] = this.#arguments([x, undefined, options]);
     const outputs = await led(() => module.predict(this.handle, data, rest));
     return this.#alive(outputs);
@@ -242,9 +245,10 @@ export class Model {
   /** Data and options of a loop; callbacks get to know the model. */
   #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
     const [first, second, third] = given;
-    const isSource = typeof first === 'function' || isGenerator(first) || isNamed(first);
+    const isSource = givesBatches(first) || isNamed(first);
     const { sampleWeight, ...rest } = ((isSource ? second : third) ?? third ?? {}) as LoopOptions;
-    const data = isSource ? (first as Source) : new Batch({ x: first, y: second as Inputs | undefined, sampleWeight });
+    if (isSource) refuseTargets(second, sampleWeight);
+    const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as NamedColumns);
     for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
@@ -257,12 +261,18 @@ export class Model {
 }
 host['Model'] = Model;
 
+/** Data that give batches by themselves have targets and weights in them. */
+function refuseTargets(second: unknown, sampleWeight: unknown): void {
+  const name = Array.isArray(second) || ArrayBuffer.isView(second) || second instanceof Tensor || isLazyArray(second) ? '`y`' : sampleWeight === undefined ? '' : '`sampleWeight`';
+  if (name) fail('value', 'fit', `${name} beside data that has it - ${name} argument is not supported when using dataset, generator or sequence as input - put it into the batches.`);
+}
+
 interface LoopOptions {
   callbacks?: CallbackLike[] | undefined;
   sampleWeight?: Inputs | undefined;
   verbose?: unknown;
 }
-type Given<Options> = [x: Inputs | Source, y?: Inputs | Options | undefined, options?: Options | undefined];
+type Given<Options> = [x: Columns | Source, y?: Columns | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
 type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
 

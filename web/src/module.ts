@@ -1,9 +1,10 @@
 /** The WebAssembly module, loaded when the package is imported, and what it calls in JavaScript. */
-import { asData } from './batch.js';
+import { asBatch } from './batch.js';
 import { assign, callHook, changedLogs, makeLogs } from './callback.js';
 import { Thrown, attempt, describe, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
 import { asFile } from './files.js';
+import { asData } from './kinds.js';
 import { post } from './network.js';
 import { inNode, readFile, systemFiles } from './node.js';
 import { isTerminal, write } from './stdout.js';
@@ -17,6 +18,7 @@ export const host: Record<string, unknown> = {
   Tensor,
   Thrown,
   Value,
+  asBatch,
   asData,
   asFile,
   assign,

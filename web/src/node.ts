@@ -10,6 +10,23 @@ export async function readFile(path: string | URL): Promise<Uint8Array> {
 }
 const nodeFiles: string = 'node:fs/promises';
 
+/** The bytes of a file, piece by piece. */
+export async function* streamFile(path: string | URL, where: string): AsyncGenerator<Uint8Array, void> {
+  const { open } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ nodeFiles)) as typeof import('node:fs/promises');
+  const file = await open(path).catch((error: Error) =>
+    fail('io', where, `cannot read "${path}": ${error.message} - expected a file - check the path.`),
+  );
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(new Uint8Array(65536));
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
 /** Node.js's files, which do all at once, without a promise. */
 async function synchronous(): Promise<Files> {
   const name: string = 'node:fs';

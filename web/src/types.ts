@@ -1,7 +1,8 @@
 /** The names that the generated declarations use. */
-export type { Batch, BatchIterator, DataLike } from './batch.js';
+export type { Batch, BatchLike, DatasetElement } from './batch.js';
 export type { CallbackLike, CallbackParams } from './callback.js';
 export type { FileSink, Files } from './files.js';
+export type { DataLike } from './kinds.js';
 export type { History, LayerLike } from './model.js';
 export type { HttpPost } from './network.js';
 export type { DType, Tensor, TensorLike } from './tensor.js';

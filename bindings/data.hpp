@@ -1,0 +1,75 @@
+#pragma once
+
+/// Data that JavaScript makes: iterators, arrays and sequences of its own, and functions that datasets call.
+#include "crossing.hpp"
+
+namespace etude::js {
+
+/// What a call gave, when it is there.
+Task<val> settled(val result);
+
+/// What a JavaScript iterator gives one after the other, now or later: web's BatchIterator and its like, whose `next`
+/// gives null at the end.
+class JavaScriptIterator {
+ public:
+  explicit JavaScriptIterator(val iterator) : iterator_(std::move(iterator)) {}
+  ~JavaScriptIterator() { host("attempt")(iterator_["close"]); }
+  JavaScriptIterator(const JavaScriptIterator&) = delete;
+  JavaScriptIterator& operator=(const JavaScriptIterator&) = delete;
+
+  PendingPtr fetch();
+  val take();
+
+ private:
+  val iterator_;
+  std::shared_ptr<Settlement> next_;
+};
+
+/// Batches, or elements, of such an iterator.
+class JavaScriptSource : public BatchSource {
+ public:
+  explicit JavaScriptSource(const val& iterator) : batches_(iterator) {}
+  PendingPtr fetch() override { return batches_.fetch(); }
+  std::optional<Batch> take() override;
+
+ private:
+  JavaScriptIterator batches_;
+};
+
+template <> struct Crossing<ArrayLikePtr> {
+  /// What web's asArrayLike made: shape, dtype, and slice(first, last), whose result may be a promise.
+  static ArrayLikePtr from(const val& value, const Where& where);
+  static std::string given() { return "ArrayLike"; }
+};
+template <> struct Crossing<SequencePtr> {
+  static SequencePtr from(const val& value, const Where& where);
+  static std::string given() { return "SequenceLike"; }
+};
+/// One of what web's asColumn made, told apart by its `form`.
+template <> struct Crossing<Column> {
+  static Column from(const val& value, const Where& where);
+  static std::string given() { return "unknown"; }
+};
+
+template <> struct Crossing<Dataset> {
+  static Dataset from(const val& value, const Where& where);
+  static val to(const Dataset& dataset) { return val(std::make_shared<Dataset>(dataset)); }
+  static std::string given() { return "Dataset"; }
+  static std::string made() { return "Dataset"; }
+};
+
+// Functions of an element, which may return promises.
+template <> struct Crossing<Dataset::AsyncMap> {
+  static Dataset::AsyncMap from(const val& function, const Where& where);
+  static std::string given() { return "((element: DatasetElement) => BatchLike | Promise<BatchLike>)"; }
+};
+template <> struct Crossing<Dataset::AsyncPredicate> {
+  static Dataset::AsyncPredicate from(const val& function, const Where& where);
+  static std::string given() { return "((element: DatasetElement) => boolean | Promise<boolean>)"; }
+};
+template <> struct Crossing<Dataset::AsyncExpand> {
+  static Dataset::AsyncExpand from(const val& function, const Where& where);
+  static std::string given() { return "((element: DatasetElement) => Dataset | Promise<Dataset>)"; }
+};
+
+}  // namespace etude::js

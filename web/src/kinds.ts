@@ -1,0 +1,149 @@
+/** The kinds of data that loops read, told apart. What each becomes is core's business. */
+import { BatchIterator, asNamed, isGenerator, isNamed, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
+import { describe, fail } from './error.js';
+import type { Dataset } from './etude.mjs';
+import { Tensor, tensor, type DType, type TensorLike } from './tensor.js';
+
+/** An array whose rows are given when they are asked for, now or later: a file, a server. */
+export interface LazyArray {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  /** Rows first … last - 1. */
+  slice(first: number, last: number): TensorLike | Promise<TensorLike>;
+}
+
+/** Batches that are known by their number, so that they can be shuffled, and several be asked for at a time (`workers`). */
+export interface SequenceLike {
+  readonly length: number;
+  getItem(index: number): BatchLike | Promise<BatchLike>;
+  onEpochEnd?(): void | Promise<void>;
+}
+
+/** A sparse matrix in compressed rows: row r has values[rowSplits[r]] …, in the columns of the same places. */
+export class CsrMatrix {
+  constructor(
+    readonly columns: number,
+    readonly values: TensorLike,
+    readonly columnOf: ArrayLike<number>,
+    readonly rowSplits: ArrayLike<number>,
+  ) {}
+}
+
+/** Rows of different lengths: row r is values[rowSplits[r]] …; batches are padded and have a mask. */
+export class RaggedTensor {
+  constructor(
+    readonly values: TensorLike,
+    readonly rowSplits: ArrayLike<number>,
+  ) {}
+}
+
+/** Where a dataset that is being made will be read. */
+export interface InputContext {
+  numInputPipelines: number;
+  inputPipelineId: number;
+  numReplicasInSync: number;
+}
+/** Makes a dataset where it is read; the loop must be told its steps. */
+export class DatasetCreator {
+  constructor(readonly datasetFn: (context: InputContext) => Dataset) {}
+}
+
+/** One array in any of its forms; a list of them where a model has several inputs or outputs. */
+export type ColumnLike = TensorLike | LazyArray | CsrMatrix | RaggedTensor;
+/** Arrays by name. */
+export interface NamedColumns {
+  x: ColumnLike | ColumnLike[];
+  y?: ColumnLike | ColumnLike[] | undefined;
+  sampleWeight?: ColumnLike | ColumnLike[] | undefined;
+}
+/**
+ * Data of a loop, and what validationData may be: arrays, a dataset, a generator of batches or a function that makes one, a
+ * sequence, a creator.
+ */
+export type DataLike = NamedColumns | BatchLike | BatchGenerator | (() => BatchGenerator) | Dataset | SequenceLike | DatasetCreator;
+
+interface Column {
+  form: 'tensor' | 'list' | 'array' | 'csr' | 'ragged';
+  value: unknown;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor.name === 'Dataset' && 'cardinality' in value;
+const isSequence = (value: unknown): value is SequenceLike => isObject(value) && 'getItem' in value && 'length' in value;
+export const isLazyArray = (value: unknown): value is LazyArray =>
+  isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
+const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
+const isArrays = (value: unknown) =>
+  isNamed(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
+
+/** Each kind: what it is, and what the module is given of it. Exactly one accepts. */
+const kinds: { kind: string; accepts(value: unknown): boolean; give(value: never): unknown }[] = [
+  { kind: 'columns', accepts: isArrays, give: columns },
+  { kind: 'dataset', accepts: isDataset, give: (dataset: Dataset) => dataset },
+  { kind: 'generator', accepts: isGenerator, give: (generator: BatchGenerator) => new BatchIterator(generator) },
+  { kind: 'sequence', accepts: isSequence, give: asSequence },
+  { kind: 'creator', accepts: (value) => value instanceof DatasetCreator, give: (creator: DatasetCreator) => creator.datasetFn },
+];
+
+/** Whether it is no array, but gives batches by itself. */
+export const givesBatches = (value: unknown): boolean =>
+  typeof value === 'function' || kinds.some(({ kind, accepts }) => kind !== 'columns' && accepts(value));
+
+export function asData(value: DataLike): { kind: string; value: unknown } {
+  if (typeof value === 'function') return asData(value());
+  const found = kinds.filter(({ accepts }) => accepts(value));
+  const [first, second] = found;
+  if (!first)
+    fail('value', 'data', `Failed to find data adapter that can handle input: ${describe(value)} - expected arrays, a dataset, a generator or a sequence - convert it.`);
+  if (second)
+    fail('value', 'data', `Data adapters should be mutually exclusive for handling inputs: ${describe(value)} is taken for a ${first.kind} and for a ${second.kind} - expected one of them - take away what makes it the other.`);
+  return { kind: first.kind, value: first.give(value as never) };
+}
+
+function columns(value: BatchLike | NamedColumns) {
+  const named = asNamed(value as BatchLike) as NamedData | NamedColumns;
+  const x = list(named.x, 'x');
+  const y = list(named.y, 'y');
+  const sampleWeight = list(named.sampleWeight, 'sampleWeight');
+  const all = [...x, ...y, ...sampleWeight];
+  // Lists beside other forms are small tensors.
+  if (!all.every(({ form }) => form === 'list')) for (const column of all) if (column.form === 'list') column.form = 'tensor';
+  return { x, y, sampleWeight };
+}
+
+function list(values: ColumnLike | ColumnLike[] | null | undefined, what: string): Column[] {
+  if (values === undefined || values === null) {
+    if (what === 'x') fail('data', 'data', `x = ${values} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
+    return [];
+  }
+  const several = Array.isArray(values) && values.length > 0 && values.every(isColumn);
+  return several ? (values as ColumnLike[]).map(asColumn) : [asColumn(values as ColumnLike)];
+}
+
+function asColumn(value: ColumnLike): Column {
+  if (value instanceof CsrMatrix) {
+    const { columns, values, columnOf, rowSplits } = value;
+    return { form: 'csr', value: { columns, values, columnOf: Array.from(columnOf), rowSplits: Array.from(rowSplits) } };
+  }
+  if (value instanceof RaggedTensor) return { form: 'ragged', value: { values: value.values, rowSplits: Array.from(value.rowSplits) } };
+  if (isLazyArray(value)) return { form: 'array', value: asLazyArray(value) };
+  return { form: Array.isArray(value) ? 'list' : 'tensor', value: tensor(value as TensorLike) };
+}
+
+/** A lazy array as the module calls it: by functions that need no `this`. */
+export function asLazyArray(array: LazyArray) {
+  return { shape: [...array.shape], dtype: array.dtype, slice: (first: number, last: number) => array.slice(first, last) };
+}
+
+/** A sequence likewise. Batches of the next epoch wait for the end of the last one. */
+function asSequence(sequence: SequenceLike) {
+  let ended: Promise<void> | undefined;
+  return {
+    size: () => sequence.length,
+    getItem: (index: number) => (ended ? ended.then(() => sequence.getItem(index)) : sequence.getItem(index)),
+    onEpochEnd: () => {
+      const result = sequence.onEpochEnd?.();
+      ended = result ? Promise.resolve(result) : undefined;
+    },
+  };
+}
