@@ -1,3 +1,4 @@
+import { fail } from './error.js';
 import type { Files } from './files.js';
 
 /** What only Node.js has. */
