@@ -188,33 +188,57 @@ inline Json field_json(const LearningRate& field, const FieldPlace&) {
   return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());
 }
 
-/// Options with the fields that a config has.
-template <class Options> Options options_from_json(const std::string& class_name, const Json& config) {
-  Options options;
-  std::string known;
+// What looks at the fields of options. None of it knows their struct, so that there is one of it for each type of
+// field.
+
+/// Sets a field to what the config has under its name.
+struct ReadConfig {
+  const Json& config;
+  const std::string& class_name;
   std::size_t used = 0;
-  Options::fields(options, [&](const char* name, auto& field) {
-    known += (known.empty() ? "" : ", ") + std::string(name);
+
+  template <class Field> void operator()(const char* name, Field& field) {
     const auto found = config.find(name);
     if (found == config.end()) return;
     ++used;
     read_field(*found, field, {class_name, name});
-  });
-  if (used == config.size()) return options;
-  // What Keras has and Étude has not is of no consequence while it is not set.
-  for (const auto& [name, value] : config.items()) {
-    bool is_known = value.is_null();
-    Options::fields(options, [&](const char* field, auto&) { is_known = is_known || name == field; });
-    check(is_known, ErrorKind::value, class_name, "config field \"", name, "\" - expected one of: ", known,
-          " - leave it out.");
   }
+};
+
+/// Writes a field under its name.
+struct WriteConfig {
+  Json& config;
+  const std::string& class_name;
+
+  template <class Field> void operator()(const char* name, const Field& field) const {
+    config[name] = field_json(field, {class_name, name});
+  }
+};
+
+struct FieldNames {
+  std::vector<std::string> names = {};
+  template <class Field> void operator()(const char* name, Field&) { names.emplace_back(name); }
+};
+
+/// Throws Error(value) for a field of the config that is none of the names. What Keras has and Étude has not is of no
+/// consequence while it is not set.
+void check_no_others(const Json& config, const std::string& class_name, const std::vector<std::string>& names);
+
+/// Options with the fields that a config has.
+template <class Options> Options options_from_json(const std::string& class_name, const Json& config) {
+  Options options;
+  ReadConfig read{config, class_name};
+  Options::fields(options, read);
+  if (read.used == config.size()) return options;
+  FieldNames known;
+  Options::fields(options, known);
+  check_no_others(config, class_name, known.names);
   return options;
 }
 
 template <class Options> Json options_to_json(const std::string& class_name, const Options& options) {
   Json config = Json::object();
-  Options::fields(options,
-                  [&](const char* name, const auto& field) { config[name] = field_json(field, {class_name, name}); });
+  Options::fields(options, WriteConfig{config, class_name});
   return config;
 }
 

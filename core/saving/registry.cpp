@@ -1,5 +1,7 @@
 #include "etude/saving/registry.hpp"
 
+#include <algorithm>
+
 #include "etude/layers/layers.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/metrics/metric.hpp"
@@ -25,26 +27,34 @@ const Json& config_in(const Json& json) {
   return json["config"];
 }
 
+void check_no_others(const Json& config, const std::string& class_name, const std::vector<std::string>& names) {
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, value] : config.items())
+    check(value.is_null() || std::ranges::find(names, name) != names.end(), ErrorKind::value, class_name,
+          "config field \"", name, "\" - expected one of: ", known, " - leave it out.");
+}
+
 template <> const Registry<Layer>& registry() {
   static const Registry<Layer> table(
       "layer", {
-                   entry<Layer>("Activation", static_cast<LayerPtr (*)(ActivationOptions)>(layers::activation)),
-                   entry<Layer>("Add", layers::add),
-                   entry<Layer>("BatchNormalization", layers::batch_normalization),
-                   entry<Layer>("Concatenate", layers::concatenate),
-                   entry<Layer>("Conv2D", layers::conv2d),
-                   entry<Layer>("Dense", layers::dense),
-                   entry<Layer>("Dropout", static_cast<LayerPtr (*)(DropoutOptions)>(layers::dropout)),
-                   entry<Layer>("Embedding", layers::embedding),
-                   entry<Layer>("Flatten", layers::flatten),
-                   entry<Layer>("GlobalAveragePooling1D", layers::global_average_pooling1d),
-                   entry<Layer>("GRU", layers::gru),
-                   entry<Layer>("LayerNormalization", layers::layer_normalization),
-                   entry<Layer>("LSTM", layers::lstm),
-                   entry<Layer>("MaxPooling2D", layers::max_pooling2d),
-                   entry<Layer>("MultiHeadAttention", layers::multi_head_attention),
-                   entry<Layer>("Rescaling", layers::rescaling),
-                   entry<Layer>("SimpleRNN", layers::simple_rnn),
+                   entry<Layer, static_cast<LayerPtr (*)(ActivationOptions)>(layers::activation)>("Activation"),
+                   entry<Layer, layers::add>("Add"),
+                   entry<Layer, layers::batch_normalization>("BatchNormalization"),
+                   entry<Layer, layers::concatenate>("Concatenate"),
+                   entry<Layer, layers::conv2d>("Conv2D"),
+                   entry<Layer, layers::dense>("Dense"),
+                   entry<Layer, static_cast<LayerPtr (*)(DropoutOptions)>(layers::dropout)>("Dropout"),
+                   entry<Layer, layers::embedding>("Embedding"),
+                   entry<Layer, layers::flatten>("Flatten"),
+                   entry<Layer, layers::global_average_pooling1d>("GlobalAveragePooling1D"),
+                   entry<Layer, layers::gru>("GRU"),
+                   entry<Layer, layers::layer_normalization>("LayerNormalization"),
+                   entry<Layer, layers::lstm>("LSTM"),
+                   entry<Layer, layers::max_pooling2d>("MaxPooling2D"),
+                   entry<Layer, layers::multi_head_attention>("MultiHeadAttention"),
+                   entry<Layer, layers::rescaling>("Rescaling"),
+                   entry<Layer, layers::simple_rnn>("SimpleRNN"),
                });
   return table;
 }
@@ -52,10 +62,10 @@ template <> const Registry<Layer>& registry() {
 template <> const Registry<Loss>& registry() {
   static const Registry<Loss> table(
       "loss", {
-                  entry<Loss>("BinaryCrossentropy", losses::binary_crossentropy),
-                  entry<Loss>("CategoricalCrossentropy", losses::categorical_crossentropy),
-                  entry<Loss>("MeanSquaredError", losses::mean_squared_error),
-                  entry<Loss>("SparseCategoricalCrossentropy", losses::sparse_categorical_crossentropy),
+                  entry<Loss, losses::binary_crossentropy>("BinaryCrossentropy"),
+                  entry<Loss, losses::categorical_crossentropy>("CategoricalCrossentropy"),
+                  entry<Loss, losses::mean_squared_error>("MeanSquaredError"),
+                  entry<Loss, losses::sparse_categorical_crossentropy>("SparseCategoricalCrossentropy"),
               });
   return table;
 }
@@ -63,32 +73,32 @@ template <> const Registry<Loss>& registry() {
 template <> const Registry<Metric>& registry() {
   static const Registry<Metric> table(
       "metric", {
-                    entry<Metric>("Accuracy", metrics::accuracy),
-                    entry<Metric>("BinaryAccuracy", metrics::binary_accuracy),
-                    entry<Metric>("BinaryCrossentropy", metrics::binary_crossentropy),
-                    entry<Metric>("CategoricalAccuracy", metrics::categorical_accuracy),
-                    entry<Metric>("CategoricalCrossentropy", metrics::categorical_crossentropy),
-                    entry<Metric>("Mean", metrics::mean),
-                    entry<Metric>("MeanSquaredError", metrics::mean_squared_error),
-                    entry<Metric>("SparseCategoricalAccuracy", metrics::sparse_categorical_accuracy),
-                    entry<Metric>("SparseCategoricalCrossentropy", metrics::sparse_categorical_crossentropy),
+                    entry<Metric, metrics::accuracy>("Accuracy"),
+                    entry<Metric, metrics::binary_accuracy>("BinaryAccuracy"),
+                    entry<Metric, metrics::binary_crossentropy>("BinaryCrossentropy"),
+                    entry<Metric, metrics::categorical_accuracy>("CategoricalAccuracy"),
+                    entry<Metric, metrics::categorical_crossentropy>("CategoricalCrossentropy"),
+                    entry<Metric, metrics::mean>("Mean"),
+                    entry<Metric, metrics::mean_squared_error>("MeanSquaredError"),
+                    entry<Metric, metrics::sparse_categorical_accuracy>("SparseCategoricalAccuracy"),
+                    entry<Metric, metrics::sparse_categorical_crossentropy>("SparseCategoricalCrossentropy"),
                 });
   return table;
 }
 
 template <> const Registry<Optimizer>& registry() {
   static const Registry<Optimizer> table("optimizer", {
-                                                          entry<Optimizer>("Adadelta", optimizers::adadelta),
-                                                          entry<Optimizer>("Adagrad", optimizers::adagrad),
-                                                          entry<Optimizer>("Adam", optimizers::adam),
-                                                          entry<Optimizer>("Adamax", optimizers::adamax),
-                                                          entry<Optimizer>("AdamW", optimizers::adamw),
-                                                          entry<Optimizer>("Ftrl", optimizers::ftrl),
-                                                          entry<Optimizer>("Lamb", optimizers::lamb),
-                                                          entry<Optimizer>("Lion", optimizers::lion),
-                                                          entry<Optimizer>("Nadam", optimizers::nadam),
-                                                          entry<Optimizer>("RMSprop", optimizers::rmsprop),
-                                                          entry<Optimizer>("SGD", optimizers::sgd),
+                                                          entry<Optimizer, optimizers::adadelta>("Adadelta"),
+                                                          entry<Optimizer, optimizers::adagrad>("Adagrad"),
+                                                          entry<Optimizer, optimizers::adam>("Adam"),
+                                                          entry<Optimizer, optimizers::adamax>("Adamax"),
+                                                          entry<Optimizer, optimizers::adamw>("AdamW"),
+                                                          entry<Optimizer, optimizers::ftrl>("Ftrl"),
+                                                          entry<Optimizer, optimizers::lamb>("Lamb"),
+                                                          entry<Optimizer, optimizers::lion>("Lion"),
+                                                          entry<Optimizer, optimizers::nadam>("Nadam"),
+                                                          entry<Optimizer, optimizers::rmsprop>("RMSprop"),
+                                                          entry<Optimizer, optimizers::sgd>("SGD"),
                                                       });
   return table;
 }
@@ -97,12 +107,12 @@ template <> const Registry<LearningRateSchedule>& registry() {
   using Schedule = LearningRateSchedule;
   static const Registry<Schedule> table(
       "schedule", {
-                      entry<Schedule>("CosineDecay", schedules::cosine_decay),
-                      entry<Schedule>("CosineDecayRestarts", schedules::cosine_decay_restarts),
-                      entry<Schedule>("ExponentialDecay", schedules::exponential_decay),
-                      entry<Schedule>("InverseTimeDecay", schedules::inverse_time_decay),
-                      entry<Schedule>("PiecewiseConstantDecay", schedules::piecewise_constant_decay),
-                      entry<Schedule>("PolynomialDecay", schedules::polynomial_decay),
+                      entry<Schedule, schedules::cosine_decay>("CosineDecay"),
+                      entry<Schedule, schedules::cosine_decay_restarts>("CosineDecayRestarts"),
+                      entry<Schedule, schedules::exponential_decay>("ExponentialDecay"),
+                      entry<Schedule, schedules::inverse_time_decay>("InverseTimeDecay"),
+                      entry<Schedule, schedules::piecewise_constant_decay>("PiecewiseConstantDecay"),
+                      entry<Schedule, schedules::polynomial_decay>("PolynomialDecay"),
                   });
   return table;
 }
@@ -110,19 +120,19 @@ template <> const Registry<LearningRateSchedule>& registry() {
 template <> const Registry<Initializer>& registry() {
   static const Registry<Initializer> table("initializer",
                                            {
-                                               entry<Initializer>("Constant", initializers::constant),
-                                               entry<Initializer>("GlorotNormal", initializers::glorot_normal),
-                                               entry<Initializer>("GlorotUniform", initializers::glorot_uniform),
-                                               entry<Initializer>("HeNormal", initializers::he_normal),
-                                               entry<Initializer>("HeUniform", initializers::he_uniform),
-                                               entry<Initializer>("LecunNormal", initializers::lecun_normal),
-                                               entry<Initializer>("LecunUniform", initializers::lecun_uniform),
-                                               entry<Initializer>("Ones", initializers::ones),
-                                               entry<Initializer>("Orthogonal", initializers::orthogonal),
-                                               entry<Initializer>("RandomNormal", initializers::random_normal),
-                                               entry<Initializer>("RandomUniform", initializers::random_uniform),
-                                               entry<Initializer>("TruncatedNormal", initializers::truncated_normal),
-                                               entry<Initializer>("Zeros", initializers::zeros),
+                                               entry<Initializer, initializers::constant>("Constant"),
+                                               entry<Initializer, initializers::glorot_normal>("GlorotNormal"),
+                                               entry<Initializer, initializers::glorot_uniform>("GlorotUniform"),
+                                               entry<Initializer, initializers::he_normal>("HeNormal"),
+                                               entry<Initializer, initializers::he_uniform>("HeUniform"),
+                                               entry<Initializer, initializers::lecun_normal>("LecunNormal"),
+                                               entry<Initializer, initializers::lecun_uniform>("LecunUniform"),
+                                               entry<Initializer, initializers::ones>("Ones"),
+                                               entry<Initializer, initializers::orthogonal>("Orthogonal"),
+                                               entry<Initializer, initializers::random_normal>("RandomNormal"),
+                                               entry<Initializer, initializers::random_uniform>("RandomUniform"),
+                                               entry<Initializer, initializers::truncated_normal>("TruncatedNormal"),
+                                               entry<Initializer, initializers::zeros>("Zeros"),
                                            });
   return table;
 }
@@ -130,10 +140,10 @@ template <> const Registry<Initializer>& registry() {
 template <> const Registry<Regularizer>& registry() {
   static const Registry<Regularizer> table("regularizer",
                                            {
-                                               entry<Regularizer>("L1", regularizers::l1),
-                                               entry<Regularizer>("L1L2", regularizers::l1_l2),
-                                               entry<Regularizer>("L2", regularizers::l2),
-                                               entry<Regularizer>("OrthogonalRegularizer", regularizers::orthogonal),
+                                               entry<Regularizer, regularizers::l1>("L1"),
+                                               entry<Regularizer, regularizers::l1_l2>("L1L2"),
+                                               entry<Regularizer, regularizers::l2>("L2"),
+                                               entry<Regularizer, regularizers::orthogonal>("OrthogonalRegularizer"),
                                            });
   return table;
 }
@@ -168,7 +178,7 @@ template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   const std::string& class_name = class_name_in(json);
   if constexpr (std::is_same_v<T, Layer>)
     if (is_model_class(class_name)) return model_from_json(json);
-  return registry<T>().find(class_name).make(config_in(json));
+  return registry<T>().find(class_name).make(class_name, config_in(json));
 }
 
 template <class T> std::string to_json(const T& object, int indent) {

@@ -13,27 +13,34 @@ namespace etude {
 
 /// One class: its name, how it is made of a config, and how the config of an object is written.
 template <class T> struct RegistryEntry {
-  std::string class_name;
-  std::function<std::shared_ptr<T>(const Json& config)> make;
-  std::function<Json(const Description&)> config_of;
+  const char* class_name;
+  std::shared_ptr<T> (*make)(const std::string& class_name, const Json& config);
+  Json (*config_of)(const Description&);
 };
 
-/// The entry of a class that `make` makes of its options.
-template <class T, class Product, class Argument>
-RegistryEntry<T> entry(const char* class_name, Product (*make)(Argument)) {
-  using Options = std::remove_cvref_t<Argument>;
-  return {
-      class_name,
-      [=](const Json& config) -> std::shared_ptr<T> { return make(options_from_json<Options>(class_name, config)); },
-      [=](const Description& description) { return options_to_json(class_name, *description.options<Options>()); }};
-}
-template <class T, class Product> RegistryEntry<T> entry(const char* class_name, Product (*make)()) {
+/// The options that a function takes; NoOptions where it takes none.
+template <class Function> struct OptionsOf;
+template <class Product> struct OptionsOf<Product (*)()> {
+  using Type = NoOptions;
+};
+template <class Product, class Argument> struct OptionsOf<Product (*)(Argument)> {
+  using Type = std::remove_cvref_t<Argument>;
+};
+
+/// The entry of a class that `maker` makes of its options.
+template <class T, auto maker> RegistryEntry<T> entry(const char* class_name) {
+  using Options = typename OptionsOf<decltype(maker)>::Type;
   return {class_name,
-          [=](const Json& config) -> std::shared_ptr<T> {
-            options_from_json<NoOptions>(class_name, config);
-            return make();
+          [](const std::string& name, const Json& config) -> std::shared_ptr<T> {
+            Options options = options_from_json<Options>(name, config);
+            if constexpr (std::is_same_v<Options, NoOptions>)
+              return maker();
+            else
+              return maker(std::move(options));
           },
-          [](const Description&) { return Json::object(); }};
+          [](const Description& description) {
+            return options_to_json(description.class_name(), *description.options<Options>());
+          }};
 }
 
 /// All classes of a kind, in one explicit table: a config can name nothing else.
@@ -41,9 +48,9 @@ template <class T> class Registry {
  public:
   /// `kind` is what errors call it: "layer", "optimizer".
   Registry(const char* kind, std::vector<RegistryEntry<T>> entries) : kind_(kind) {
-    for (auto& entry : entries) {
+    for (const auto& entry : entries) {
       names_.push_back(entry.class_name);
-      entries_.emplace(entry.class_name, std::move(entry));
+      entries_.emplace(entry.class_name, entry);
     }
   }
 
