@@ -1,8 +1,8 @@
 #include "etude/saving/registry.hpp"
 
 #include "etude/layers/layers.hpp"
-#include "etude/losses/loss.hpp"
-#include "etude/metrics/metric.hpp"
+#include "etude/losses/losses.hpp"
+#include "etude/metrics/metrics.hpp"
 #include "etude/optimizers/optimizers.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/model_config.hpp"
@@ -53,9 +53,25 @@ template <> const Registry<Loss>& registry() {
   static const Registry<Loss> table(
       "loss", {
                   entry<Loss>("BinaryCrossentropy", losses::binary_crossentropy),
+                  entry<Loss>("BinaryFocalCrossentropy", losses::binary_focal_crossentropy),
                   entry<Loss>("CategoricalCrossentropy", losses::categorical_crossentropy),
+                  entry<Loss>("CategoricalFocalCrossentropy", losses::categorical_focal_crossentropy),
+                  entry<Loss>("CategoricalGeneralizedCrossEntropy", losses::categorical_generalized_cross_entropy),
+                  entry<Loss>("CategoricalHinge", losses::categorical_hinge),
+                  entry<Loss>("CosineSimilarity", losses::cosine_similarity),
+                  entry<Loss>("Dice", losses::dice),
+                  entry<Loss>("Hinge", losses::hinge),
+                  entry<Loss>("Huber", losses::huber),
+                  entry<Loss>("KLDivergence", losses::kl_divergence),
+                  entry<Loss>("LogCosh", losses::log_cosh),
+                  entry<Loss>("MeanAbsoluteError", losses::mean_absolute_error),
+                  entry<Loss>("MeanAbsolutePercentageError", losses::mean_absolute_percentage_error),
                   entry<Loss>("MeanSquaredError", losses::mean_squared_error),
+                  entry<Loss>("MeanSquaredLogarithmicError", losses::mean_squared_logarithmic_error),
+                  entry<Loss>("Poisson", losses::poisson),
                   entry<Loss>("SparseCategoricalCrossentropy", losses::sparse_categorical_crossentropy),
+                  entry<Loss>("SquaredHinge", losses::squared_hinge),
+                  entry<Loss>("Tversky", losses::tversky),
               });
   return table;
 }
@@ -68,10 +84,24 @@ template <> const Registry<Metric>& registry() {
                     entry<Metric>("BinaryCrossentropy", metrics::binary_crossentropy),
                     entry<Metric>("CategoricalAccuracy", metrics::categorical_accuracy),
                     entry<Metric>("CategoricalCrossentropy", metrics::categorical_crossentropy),
+                    entry<Metric>("CategoricalHinge", metrics::categorical_hinge),
+                    entry<Metric>("CosineSimilarity", metrics::cosine_similarity),
+                    entry<Metric>("Hinge", metrics::hinge),
+                    entry<Metric>("KLDivergence", metrics::kl_divergence),
+                    entry<Metric>("LogCoshError", metrics::log_cosh_error),
                     entry<Metric>("Mean", metrics::mean),
+                    entry<Metric>("MeanAbsoluteError", metrics::mean_absolute_error),
+                    entry<Metric>("MeanAbsolutePercentageError", metrics::mean_absolute_percentage_error),
                     entry<Metric>("MeanSquaredError", metrics::mean_squared_error),
+                    entry<Metric>("MeanSquaredLogarithmicError", metrics::mean_squared_logarithmic_error),
+                    entry<Metric>("Poisson", metrics::poisson),
+                    entry<Metric>("RootMeanSquaredError", metrics::root_mean_squared_error),
                     entry<Metric>("SparseCategoricalAccuracy", metrics::sparse_categorical_accuracy),
                     entry<Metric>("SparseCategoricalCrossentropy", metrics::sparse_categorical_crossentropy),
+                    entry<Metric>("SparseTopKCategoricalAccuracy", metrics::sparse_top_k_categorical_accuracy),
+                    entry<Metric>("SquaredHinge", metrics::squared_hinge),
+                    entry<Metric>("Sum", metrics::sum),
+                    entry<Metric>("TopKCategoricalAccuracy", metrics::top_k_categorical_accuracy),
                 });
   return table;
 }
