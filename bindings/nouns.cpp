@@ -1,4 +1,4 @@
-/// Layers, losses, metrics, optimizers, schedules, initializers: Keras's nouns.
+/// Layers, activations, losses, metrics, optimizers, schedules, initializers: Keras's nouns.
 #include "bind.hpp"
 
 namespace etude::js {
@@ -152,17 +152,76 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();
   bind<"layers.multi_head_attention(options)", layers::multi_head_attention>();
 
+  // The others are ops.
+  bind<"activations.relu(x, options?)", activations::relu>();
+  bind<"activations.leaky_relu(x, options?)", activations::leaky_relu>();
+  bind<"activations.elu(x, options?)", activations::elu>();
+  bind<"activations.celu(x, options?)", activations::celu>();
+  bind<"activations.gelu(x, options?)", activations::gelu>();
+  bind<"activations.threshold(x, options?)", activations::threshold>();
+  bind<"activations.hard_shrink(x, options?)", activations::hard_shrink>();
+  bind<"activations.soft_shrink(x, options?)", activations::soft_shrink>();
+  bind<"activations.squareplus(x, options?)", activations::squareplus>();
+  bind<"activations.selu(x)", activations::selu>();
+  bind<"activations.silu(x)", activations::silu>();
+  bind<"activations.mish(x)", activations::mish>();
+  bind<"activations.softsign(x)", activations::softsign>();
+  bind<"activations.relu6(x)", activations::relu6>();
+  bind<"activations.hard_sigmoid(x)", activations::hard_sigmoid>();
+  bind<"activations.hard_silu(x)", activations::hard_silu>();
+  bind<"activations.hard_tanh(x)", activations::hard_tanh>();
+  bind<"activations.tanh_shrink(x)", activations::tanh_shrink>();
+  bind<"activations.log_sigmoid(x)", activations::log_sigmoid>();
+  bind<"activations.sparse_plus(x)", activations::sparse_plus>();
+  bind<"activations.sparse_sigmoid(x)", activations::sparse_sigmoid>();
+  bind<"activations.glu(x, axis?)", [](Value x, std::optional<std::int64_t> axis) {
+    return activations::glu(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+  }>();
+  bind<"activations.sparsemax(x, axis?)", [](Value x, std::optional<std::int64_t> axis) {
+    return activations::sparsemax(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+  }>();
+
   bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
+  bind<"losses.mean_absolute_error(options?)", losses::mean_absolute_error>();
+  bind<"losses.mean_absolute_percentage_error(options?)", losses::mean_absolute_percentage_error>();
+  bind<"losses.mean_squared_logarithmic_error(options?)", losses::mean_squared_logarithmic_error>();
+  bind<"losses.huber(options?)", losses::huber>();
+  bind<"losses.log_cosh(options?)", losses::log_cosh>();
+  bind<"losses.cosine_similarity(options?)", losses::cosine_similarity>();
+  bind<"losses.hinge(options?)", losses::hinge>();
+  bind<"losses.squared_hinge(options?)", losses::squared_hinge>();
+  bind<"losses.categorical_hinge(options?)", losses::categorical_hinge>();
+  bind<"losses.kl_divergence(options?)", losses::kl_divergence>();
+  bind<"losses.poisson(options?)", losses::poisson>();
   bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();
   bind<"losses.categorical_crossentropy(options?)", losses::categorical_crossentropy>();
   bind<"losses.sparse_categorical_crossentropy(options?)", losses::sparse_categorical_crossentropy>();
+  bind<"losses.binary_focal_crossentropy(options?)", losses::binary_focal_crossentropy>();
+  bind<"losses.categorical_focal_crossentropy(options?)", losses::categorical_focal_crossentropy>();
+  bind<"losses.categorical_generalized_cross_entropy(options?)", losses::categorical_generalized_cross_entropy>();
+  bind<"losses.dice(options?)", losses::dice>();
+  bind<"losses.tversky(options?)", losses::tversky>();
 
-  bind<"metrics.mean(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::mean(options); }>();
   bind<"metrics.accuracy(options?)", metrics::accuracy>();
   bind<"metrics.binary_accuracy(options?)", metrics::binary_accuracy>();
   bind<"metrics.categorical_accuracy(options?)", metrics::categorical_accuracy>();
   bind<"metrics.sparse_categorical_accuracy(options?)", metrics::sparse_categorical_accuracy>();
+  bind<"metrics.top_k_categorical_accuracy(options?)", metrics::top_k_categorical_accuracy>();
+  bind<"metrics.sparse_top_k_categorical_accuracy(options?)", metrics::sparse_top_k_categorical_accuracy>();
+  bind<"metrics.mean(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::mean(options); }>();
+  bind<"metrics.sum(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::sum(options); }>();
   bind<"metrics.mean_squared_error(options?)", metrics::mean_squared_error>();
+  bind<"metrics.root_mean_squared_error(options?)", metrics::root_mean_squared_error>();
+  bind<"metrics.mean_absolute_error(options?)", metrics::mean_absolute_error>();
+  bind<"metrics.mean_absolute_percentage_error(options?)", metrics::mean_absolute_percentage_error>();
+  bind<"metrics.mean_squared_logarithmic_error(options?)", metrics::mean_squared_logarithmic_error>();
+  bind<"metrics.log_cosh_error(options?)", metrics::log_cosh_error>();
+  bind<"metrics.cosine_similarity(options?)", metrics::cosine_similarity>();
+  bind<"metrics.hinge(options?)", metrics::hinge>();
+  bind<"metrics.squared_hinge(options?)", metrics::squared_hinge>();
+  bind<"metrics.categorical_hinge(options?)", metrics::categorical_hinge>();
+  bind<"metrics.kl_divergence(options?)", metrics::kl_divergence>();
+  bind<"metrics.poisson(options?)", metrics::poisson>();
   bind<"metrics.binary_crossentropy(options?)", metrics::binary_crossentropy>();
   bind<"metrics.categorical_crossentropy(options?)", metrics::categorical_crossentropy>();
   bind<"metrics.sparse_categorical_crossentropy(options?)", metrics::sparse_categorical_crossentropy>();

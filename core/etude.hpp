@@ -1,6 +1,7 @@
 #pragma once
 
 /// Étude: everything a user needs.
+#include "etude/activations/activations.hpp"
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
@@ -28,8 +29,8 @@
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"
-#include "etude/losses/loss.hpp"
-#include "etude/metrics/metric.hpp"
+#include "etude/losses/losses.hpp"
+#include "etude/metrics/metrics.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"

@@ -76,23 +76,35 @@ std::string run_metric(const json& test) {
   return difference_from(test["expect"], compute({}, [&](auto) { return metric->result(); }));
 }
 
-std::string run_activation(const json& test) {
-  const json& config = test["config"];
-  const std::string name = test["target"];
-  Activation::Function function;
-  if (config.empty()) {
-    function = activations::get(name);
-  } else if (name == "relu") {
-    activations::ReluOptions options{.negative_slope = config.value("negative_slope", 0.0),
-                                     .threshold = config.value("threshold", 0.0)};
+namespace {
+
+/// An activation with the options of a case.
+Activation::Function activation_of(const std::string& name, const json& config) {
+  if (config.empty()) return activations::get(name);
+  std::vector<std::ptrdiff_t> axes;
+  if (config.contains("axis"))
+    axes = config["axis"].is_array() ? config["axis"].get<std::vector<std::ptrdiff_t>>()
+                                     : std::vector{config["axis"].get<std::ptrdiff_t>()};
+  const double slope = config.value("negative_slope", 0.0), alpha = config.value("alpha", 1.0);
+  if (name == "relu") {
+    activations::ReluOptions options{.negative_slope = slope, .threshold = config.value("threshold", 0.0)};
     if (config.contains("max_value")) options.max_value = config["max_value"].get<double>();
-    function = [=](Value x) { return activations::relu(x, options); };
-  } else {
-    if (name != "softmax") throw Missing("activation " + name + " with options");
-    function = [axes = config["axis"].get<std::vector<std::ptrdiff_t>>()](Value x) {
-      return activations::softmax(x, axes);
-    };
+    return [=](Value x) { return activations::relu(x, options); };
   }
+  if (name == "leaky_relu") return [=](Value x) { return activations::leaky_relu(x, {.negative_slope = slope}); };
+  if (name == "elu") return [=](Value x) { return activations::elu(x, {.alpha = alpha}); };
+  if (name == "celu") return [=](Value x) { return activations::celu(x, {.alpha = alpha}); };
+  if (name == "softmax") return [=](Value x) { return activations::softmax(x, axes); };
+  if (name == "log_softmax") return [=](Value x) { return activations::log_softmax(x, axes); };
+  if (name == "sparsemax") return [=](Value x) { return activations::sparsemax(x, axes.at(0)); };
+  if (name == "glu") return [=](Value x) { return activations::glu(x, axes.at(0)); };
+  throw Missing("activation " + name + " with options");
+}
+
+}  // namespace
+
+std::string run_activation(const json& test) {
+  const Activation::Function function = activation_of(test["target"], test["config"]);
   return difference_from(test["expect"],
                          compute({tensor_of(test["inputs"]["x"])}, [&](auto x) { return function(x[0]); }));
 }

@@ -1,9 +1,12 @@
 #include "etude/activations/activations.hpp"
 
+#include <numbers>
+
 #include "etude/base/catalogue.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
 
 namespace etude {
 
@@ -15,15 +18,41 @@ Value Activation::operator()(Value x) const {
 namespace activations {
 
 Activation::Function get(const std::string& name) {
-  static const Catalogue<Value (*)(Value)> catalogue("activation", {
-                                                                       {"linear", [](Value x) { return x; }},
-                                                                       {"relu", ops::relu},
-                                                                       {"sigmoid", ops::sigmoid},
-                                                                       {"tanh", ops::tanh},
-                                                                       {"softmax", ops::softmax},
-                                                                       {"softplus", ops::softplus},
-                                                                       {"exponential", ops::exp},
-                                                                   });
+  static const Catalogue<Value (*)(Value)> catalogue("activation",
+                                                     {
+                                                         {"linear", [](Value x) { return x; }},
+                                                         {"relu", ops::relu},
+                                                         {"leaky_relu", [](Value x) { return leaky_relu(x); }},
+                                                         {"relu6", relu6},
+                                                         {"elu", [](Value x) { return elu(x); }},
+                                                         {"selu", selu},
+                                                         {"celu", [](Value x) { return celu(x); }},
+                                                         {"gelu", [](Value x) { return gelu(x); }},
+                                                         {"silu", silu},
+                                                         {"swish", silu},
+                                                         {"mish", mish},
+                                                         {"softplus", ops::softplus},
+                                                         {"softsign", softsign},
+                                                         {"squareplus", [](Value x) { return squareplus(x); }},
+                                                         {"exponential", ops::exp},
+                                                         {"sigmoid", ops::sigmoid},
+                                                         {"log_sigmoid", log_sigmoid},
+                                                         {"hard_sigmoid", hard_sigmoid},
+                                                         {"hard_silu", hard_silu},
+                                                         {"hard_swish", hard_silu},
+                                                         {"tanh", ops::tanh},
+                                                         {"hard_tanh", hard_tanh},
+                                                         {"tanh_shrink", tanh_shrink},
+                                                         {"hard_shrink", [](Value x) { return hard_shrink(x); }},
+                                                         {"soft_shrink", [](Value x) { return soft_shrink(x); }},
+                                                         {"threshold", [](Value x) { return threshold(x); }},
+                                                         {"softmax", ops::softmax},
+                                                         {"log_softmax", ops::log_softmax},
+                                                         {"sparsemax", [](Value x) { return sparsemax(x); }},
+                                                         {"sparse_plus", sparse_plus},
+                                                         {"sparse_sigmoid", sparse_sigmoid},
+                                                         {"glu", [](Value x) { return glu(x); }},
+                                                     });
   return catalogue.find(name);
 }
 
@@ -33,9 +62,83 @@ Value relu(Value x, const ReluOptions& options) {
   return options.max_value ? ops::minimum(y, ops::scalar(*options.max_value, y)) : y;
 }
 
+Value leaky_relu(Value x, const LeakyReluOptions& options) {
+  return relu(x, {.negative_slope = options.negative_slope});
+}
+
+Value relu6(Value x) { return relu(x, {.max_value = 6}); }
+
+// Of what is positive the exponential is not asked for: where it overflows, its gradient would be 0 · infinity.
+Value elu(Value x, const EluOptions& options) {
+  const Value zero = ops::scalar(0, x), below = (ops::exp(ops::minimum(x, zero)) - 1.0) * options.alpha;
+  return ops::where(ops::less(zero, x), x, below);
+}
+
+Value selu(Value x) { return elu(x, {.alpha = 1.6732632423543772}) * 1.0507009873554805; }
+
+Value celu(Value x, const CeluOptions& options) { return elu(x / options.alpha) * options.alpha; }
+
+Value gelu(Value x, const GeluOptions& options) {
+  if (!options.approximate) return x * 0.5 * (ops::erf(x * (1 / std::numbers::sqrt2)) + 1.0);
+  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  return x * 0.5 * (ops::tanh((x + ops::square(x) * x * 0.044715) * scale) + 1.0);
+}
+
+Value silu(Value x) { return x * ops::sigmoid(x); }
+Value mish(Value x) { return x * ops::tanh(ops::softplus(x)); }
+Value softsign(Value x) { return x / (ops::absolute(x) + 1.0); }
+Value squareplus(Value x, const SquareplusOptions& options) {
+  return (x + ops::sqrt(ops::square(x) + options.b)) * 0.5;
+}
+
+Value log_sigmoid(Value x) { return -ops::softplus(-x); }
+Value hard_sigmoid(Value x) { return ops::clip(x / 6.0 + 0.5, 0, 1); }
+Value hard_silu(Value x) { return x * hard_sigmoid(x); }
+Value hard_tanh(Value x) { return ops::clip(x, -1, 1); }
+Value tanh_shrink(Value x) { return x - ops::tanh(x); }
+
+Value hard_shrink(Value x, const HardShrinkOptions& options) {
+  return ops::where(ops::less(ops::scalar(options.threshold, x), ops::absolute(x)), x, ops::scalar(0, x));
+}
+Value soft_shrink(Value x, const SoftShrinkOptions& options) {
+  return x - ops::clip(x, -options.threshold, options.threshold);
+}
+Value threshold(Value x, const ThresholdOptions& options) {
+  return ops::where(ops::less(ops::scalar(options.threshold, x), x), x, ops::scalar(options.default_value, x));
+}
+
+Value sparse_plus(Value x) {
+  const Value one = ops::scalar(1, x);
+  return ops::where(ops::less(x, one), ops::square(ops::relu(x + 1.0)) * 0.25, x);
+}
+Value sparse_sigmoid(Value x) { return ops::clip((x + 1.0) * 0.5, 0, 1); }
+
 Value softmax(Value x, const std::vector<std::ptrdiff_t>& axes) {
   const Value e = ops::exp(x - ops::stop_gradient(ops::max(x, axes, true)));
   return e / ops::sum(e, axes, true);
+}
+
+Value log_softmax(Value x, const std::vector<std::ptrdiff_t>& axes) {
+  const Value shifted = x - ops::stop_gradient(ops::max(x, axes, true));
+  return shifted - ops::log(ops::sum(ops::exp(shifted), axes, true));
+}
+
+// An entry belongs to the support if 1 + n · x exceeds the sum of the n entries that are as large as it or larger; so
+// no sorting is needed, and equal entries belong to it together.
+Value sparsemax(Value x, std::ptrdiff_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(x.shape().axis(axis, "sparsemax"));
+  // [.., own, other, ..]
+  const Value own = ops::expand_dims(x, at + 1), others = ops::expand_dims(x, at);
+  const Value larger = ops::cast(ops::less_equal(own, others), x.dtype());
+  const Value count = ops::sum(larger, {at + 1}), total = ops::sum(larger * others, {at + 1});
+  const Value supports = ops::cast(ops::less(total, count * x + 1.0), x.dtype());
+  const Value excess = (ops::sum(supports * x, {at}, true) - 1.0) / ops::sum(supports, {at}, true);
+  return ops::relu(x - excess);
+}
+
+Value glu(Value x, std::ptrdiff_t axis) {
+  const std::vector<Value> halves = ops::split(x, 2, axis);
+  return halves[0] * ops::sigmoid(halves[1]);
 }
 
 }  // namespace activations

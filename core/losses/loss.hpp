@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "etude/base/choice.hpp"
@@ -52,64 +51,22 @@ using LossPtr = std::shared_ptr<Loss>;
 
 namespace losses {
 
-struct MeanSquaredErrorOptions {
+/// The options of a loss that has no others.
+struct LossOptions {
   std::string reduction = "sum_over_batch_size";
-  std::string name = "mean_squared_error";
+  /// That of its class where it is empty.
+  std::string name = {};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-  }
-};
-struct BinaryCrossentropyOptions {
-  bool from_logits = false;
-  double label_smoothing = 0;
-  std::string reduction = "sum_over_batch_size";
-  std::string name = "binary_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-  }
-};
-struct CategoricalCrossentropyOptions {
-  bool from_logits = false;
-  double label_smoothing = 0;
-  std::string reduction = "sum_over_batch_size";
-  std::string name = "categorical_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-  }
-};
-struct SparseCategoricalCrossentropyOptions {
-  bool from_logits = false;
-  std::optional<std::int64_t> ignore_class = {};
-  std::string reduction = "sum_over_batch_size";
-  std::string name = "sparse_categorical_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("ignore_class", self.ignore_class);
     visit("reduction", self.reduction);
     visit("name", self.name);
   }
 };
 
-/// mean((t - p)²) over the last axis.
-LossPtr mean_squared_error(MeanSquaredErrorOptions options = {});
-/// -(t log p + (1 - t) log(1 - p)), mean over the last axis; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7,
-///
-LossPtr binary_crossentropy(BinaryCrossentropyOptions options = {});
-/// -sum(t log p) over the last axis; p divided by its sum, then clipped, unless from logits.
-LossPtr categorical_crossentropy(CategoricalCrossentropyOptions options = {});
-/// The same for integer targets [batch, ..] or [batch, .., 1].
-LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions options = {});
 /// A function of (y_true, y_pred) as a loss.
 LossPtr from_function(std::function<Value(Value, Value)> function, std::string name = "loss");
 
-/// By name or object; throws Error(value) listing the names there are.
+/// By name or object, by Keras's short names too: "mae", "mse", "mape", "msle", "bce", "kld"; throws Error(value)
+/// listing the names there are.
 LossPtr get(const Choice<Loss>& choice);
 
 }  // namespace losses

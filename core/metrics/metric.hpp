@@ -42,6 +42,18 @@ class Metric : public Described {
 };
 using MetricPtr = std::shared_ptr<Metric>;
 
+/// Weighted sum of all values, 0 when there are none.
+class Sum : public Metric {
+ public:
+  explicit Sum(std::string name = "sum");
+  /// Adds `values`, of any shape; a weight of fewer axes holds for all that is behind its own.
+  void update_state(Value, Value values, Value sample_weight = {}) override;
+  Value result() const override;
+
+ private:
+  Variable total_;
+};
+
 /// Weighted mean of all values: sum(value · weight) / sum(weight), 0 when there are none (R-4, M-9).
 class Mean : public Metric {
  public:
@@ -71,33 +83,15 @@ class MeanOf : public Mean {
 
 namespace metrics {
 
+/// The options of a metric that has no others.
 struct MetricOptions {
+  /// That of its class where it is empty.
   std::string name = {};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("name", self.name); }
 };
-struct BinaryAccuracyOptions {
-  std::string name = "binary_accuracy";
-  double threshold = 0.5;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("threshold", self.threshold);
-  }
-};
 
 std::shared_ptr<Mean> mean(MetricOptions options = {});
-/// How often y_true equals y_pred.
-MetricPtr accuracy(MetricOptions options = {});
-/// How often (y_pred > threshold) equals y_true (M-2). Throws Error(value) unless 0 < threshold < 1.
-MetricPtr binary_accuracy(BinaryAccuracyOptions options = {});
-/// How often the largest of y_pred is the largest of y_true (M-3).
-MetricPtr categorical_accuracy(MetricOptions options = {});
-/// How often the largest of y_pred is at the index y_true.
-MetricPtr sparse_categorical_accuracy(MetricOptions options = {});
-/// Losses as metrics.
-MetricPtr mean_squared_error(MetricOptions options = {});
-MetricPtr binary_crossentropy(MetricOptions options = {});
-MetricPtr categorical_crossentropy(MetricOptions options = {});
-MetricPtr sparse_categorical_crossentropy(MetricOptions options = {});
+std::shared_ptr<Sum> sum(MetricOptions options = {});
 /// A function of (y_true, y_pred) as a metric, and which of its values are the better ones.
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction = Direction::unknown);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "etude/layers/layers.hpp"
-#include "etude/losses/loss.hpp"
-#include "etude/metrics/metric.hpp"
+#include "etude/losses/losses.hpp"
+#include "etude/metrics/metrics.hpp"
 #include "etude/optimizers/optimizers.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/model_config.hpp"
@@ -63,9 +63,25 @@ template <> const Registry<Loss>& registry() {
   static const Registry<Loss> table(
       "loss", {
                   entry<Loss, losses::binary_crossentropy>("BinaryCrossentropy"),
+                  entry<Loss, losses::binary_focal_crossentropy>("BinaryFocalCrossentropy"),
                   entry<Loss, losses::categorical_crossentropy>("CategoricalCrossentropy"),
+                  entry<Loss, losses::categorical_focal_crossentropy>("CategoricalFocalCrossentropy"),
+                  entry<Loss, losses::categorical_generalized_cross_entropy>("CategoricalGeneralizedCrossEntropy"),
+                  entry<Loss, losses::categorical_hinge>("CategoricalHinge"),
+                  entry<Loss, losses::cosine_similarity>("CosineSimilarity"),
+                  entry<Loss, losses::dice>("Dice"),
+                  entry<Loss, losses::hinge>("Hinge"),
+                  entry<Loss, losses::huber>("Huber"),
+                  entry<Loss, losses::kl_divergence>("KLDivergence"),
+                  entry<Loss, losses::log_cosh>("LogCosh"),
+                  entry<Loss, losses::mean_absolute_error>("MeanAbsoluteError"),
+                  entry<Loss, losses::mean_absolute_percentage_error>("MeanAbsolutePercentageError"),
                   entry<Loss, losses::mean_squared_error>("MeanSquaredError"),
+                  entry<Loss, losses::mean_squared_logarithmic_error>("MeanSquaredLogarithmicError"),
+                  entry<Loss, losses::poisson>("Poisson"),
                   entry<Loss, losses::sparse_categorical_crossentropy>("SparseCategoricalCrossentropy"),
+                  entry<Loss, losses::squared_hinge>("SquaredHinge"),
+                  entry<Loss, losses::tversky>("Tversky"),
               });
   return table;
 }
@@ -78,10 +94,24 @@ template <> const Registry<Metric>& registry() {
                     entry<Metric, metrics::binary_crossentropy>("BinaryCrossentropy"),
                     entry<Metric, metrics::categorical_accuracy>("CategoricalAccuracy"),
                     entry<Metric, metrics::categorical_crossentropy>("CategoricalCrossentropy"),
+                    entry<Metric, metrics::categorical_hinge>("CategoricalHinge"),
+                    entry<Metric, metrics::cosine_similarity>("CosineSimilarity"),
+                    entry<Metric, metrics::hinge>("Hinge"),
+                    entry<Metric, metrics::kl_divergence>("KLDivergence"),
+                    entry<Metric, metrics::log_cosh_error>("LogCoshError"),
                     entry<Metric, metrics::mean>("Mean"),
+                    entry<Metric, metrics::mean_absolute_error>("MeanAbsoluteError"),
+                    entry<Metric, metrics::mean_absolute_percentage_error>("MeanAbsolutePercentageError"),
                     entry<Metric, metrics::mean_squared_error>("MeanSquaredError"),
+                    entry<Metric, metrics::mean_squared_logarithmic_error>("MeanSquaredLogarithmicError"),
+                    entry<Metric, metrics::poisson>("Poisson"),
+                    entry<Metric, metrics::root_mean_squared_error>("RootMeanSquaredError"),
                     entry<Metric, metrics::sparse_categorical_accuracy>("SparseCategoricalAccuracy"),
                     entry<Metric, metrics::sparse_categorical_crossentropy>("SparseCategoricalCrossentropy"),
+                    entry<Metric, metrics::sparse_top_k_categorical_accuracy>("SparseTopKCategoricalAccuracy"),
+                    entry<Metric, metrics::squared_hinge>("SquaredHinge"),
+                    entry<Metric, metrics::sum>("Sum"),
+                    entry<Metric, metrics::top_k_categorical_accuracy>("TopKCategoricalAccuracy"),
                 });
   return table;
 }

@@ -53,6 +53,8 @@ export { variant, type Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
 export const layers: Family<'layers'> = family('layers');
+/** What layers take by name, for steps of your own; the plain ones are in `ops`. */
+export const activations: Family<'activations'> = family('activations');
 export const losses: Family<'losses'> = family('losses');
 export const metrics: Family<'metrics'> = family('metrics');
 export const optimizers: Family<'optimizers'> = family('optimizers');

@@ -1,0 +1,57 @@
+#pragma once
+
+/// Private to core/losses: what losses have in common that are a function of a target and a prediction.
+#include <functional>
+#include <utility>
+
+#include "etude/losses/loss.hpp"
+
+namespace etude::losses {
+
+/// Keras's epsilon().
+constexpr double epsilon = 1e-7;
+
+/// Whether a target may have an extent of 1 where the prediction has more.
+enum class Targets : std::uint8_t { broadcast, of_equal_shape };
+
+/// y_true in the dtype and shape of y_pred. Throws Error(shape) if it has another shape, and cannot be broadcast behind
+/// the batch axis.
+Value beside(Value y_true, Value y_pred, const char* where, Targets targets = Targets::of_equal_shape);
+/// Throws Error(value) unless it is a number from 0 to 1.
+void check_smoothing(const std::string& name, double smoothing);
+/// Integer targets [batch, ..] or [batch, .., 1] as int32 [batch, ..], for predictions [batch, .., classes]. Throws
+/// Error(shape) for others.
+Value labels_of(const char* where, Value y_true, Value y_pred);
+/// x with `axis` behind all others.
+Value with_last(Value x, std::ptrdiff_t axis);
+
+/// A function of targets and predictions, once targets are beside predictions.
+class LossOf : public Loss {
+ public:
+  using Function = std::function<Value(Value y_true, Value y_pred)>;
+  LossOf(const char* where, std::string name, Reduction reduction, Function function, Targets targets)
+      : Loss(std::move(name), reduction), where_(where), function_(std::move(function)), targets_(targets) {}
+  Value call(Value y_true, Value y_pred) override {
+    return function_(beside(y_true, y_pred, where_, targets_), y_pred);
+  }
+
+ private:
+  const char* where_;
+  Function function_;
+  Targets targets_;
+};
+
+/// The same options, with the class's name unless they have one.
+inline LossOptions named(LossOptions options, const char* name) {
+  if (options.name.empty()) options.name = name;
+  return options;
+}
+
+template <class Options> LossPtr loss_of(const char* class_name, const Options& options, LossOf::Function function,
+                                         Targets targets = Targets::broadcast) {
+  return described(class_name, options,
+                   std::make_shared<LossOf>(class_name, options.name, reduction_from_name(options.reduction),
+                                            std::move(function), targets));
+}
+
+}  // namespace etude::losses

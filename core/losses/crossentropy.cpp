@@ -1,0 +1,104 @@
+#include "etude/losses/crossentropy.hpp"
+
+#include "etude/losses/comparison.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude::losses {
+namespace {
+
+/// The Value that a softmax or sigmoid was applied to, if y_pred is the result of one.
+template <class O> Value logits_of(Value y_pred) {
+  return std::holds_alternative<O>(y_pred.op()) ? Value(y_pred.graph(), y_pred.graph().node(y_pred.id()).inputs[0])
+                                                : Value{};
+}
+
+class BinaryCrossentropy : public Loss {
+ public:
+  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& o)
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
+    check_smoothing(o.name, o.label_smoothing);
+  }
+  Value call(Value y_true, Value y_pred) override {
+    Value t = beside(y_true, y_pred, "BinaryCrossentropy");
+    if (const double s = options_.label_smoothing; s > 0) t = t * (1 - s) + 0.5 * s;
+    if (options_.from_logits) return ops::mean(ops::sigmoid_crossentropy(y_pred, t), {options_.axis});
+    if (fuse_logits)
+      if (const Value logits = logits_of<op::Sigmoid>(y_pred))
+        return ops::mean(ops::sigmoid_crossentropy(logits, t), {options_.axis});
+    const Value p = ops::clip(y_pred, epsilon, 1 - epsilon);
+    return ops::mean(-(t * ops::log(p) + (1 - t) * ops::log(1 - p)), {options_.axis});
+  }
+
+ private:
+  BinaryCrossentropyOptions options_;
+};
+
+class CategoricalCrossentropy : public Loss {
+ public:
+  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& o)
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
+    check_smoothing(o.name, o.label_smoothing);
+  }
+  Value call(Value y_true, Value given) override {
+    const std::ptrdiff_t axis = options_.axis;
+    Value t = with_last(beside(y_true, given, "CategoricalCrossentropy"), axis);
+    const Value y_pred = with_last(given, axis);
+    if (const double s = options_.label_smoothing; s > 0) t = t * (1 - s) + s / static_cast<double>(t.shape()[-1]);
+    if (options_.from_logits) return ops::softmax_crossentropy(y_pred, t);
+    if (fuse_logits)
+      if (const Value logits = logits_of<op::Softmax>(y_pred)) return ops::softmax_crossentropy(logits, t);
+    const Value p = ops::clip(y_pred / ops::sum(y_pred, {-1}, true), epsilon, 1 - epsilon);
+    return -ops::sum(t * ops::log(p), {-1});
+  }
+
+ private:
+  CategoricalCrossentropyOptions options_;
+};
+
+class SparseCategoricalCrossentropy : public Loss {
+ public:
+  explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& o)
+      : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
+
+  Value call(Value y_true, Value given) override {
+    const Value y_pred = with_last(given, options_.axis), labels = this->labels(y_true, y_pred);
+    if (options_.from_logits) return ops::sparse_softmax_crossentropy(y_pred, labels);
+    if (fuse_logits)
+      if (const Value logits = logits_of<op::Softmax>(y_pred)) return ops::sparse_softmax_crossentropy(logits, labels);
+    return ops::sparse_softmax_crossentropy(ops::log(ops::clip(y_pred, epsilon, 1 - epsilon)), labels);
+  }
+
+  Value own_mask(Value y_true) const override {
+    if (!options_.ignore_class) return {};
+    Value t = y_true;
+    if (t.shape().rank() > 1 && t.shape()[-1] == 1) t = ops::squeeze(t, -1);
+    return ops::logical_not(ops::equal(t, ops::scalar(static_cast<double>(*options_.ignore_class), t)));
+  }
+
+ private:
+  Value labels(Value y_true, Value y_pred) const {
+    const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred);
+    if (!options_.ignore_class) return t;
+    // An ignored id may be no class at all; any valid one will do, for its loss is masked.
+    return ops::where(own_mask(t), t, ops::scalar(0, t));
+  }
+
+  SparseCategoricalCrossentropyOptions options_;
+};
+
+}  // namespace
+
+LossPtr binary_crossentropy(BinaryCrossentropyOptions o) {
+  return described("BinaryCrossentropy", o, std::make_shared<BinaryCrossentropy>(o));
+}
+LossPtr categorical_crossentropy(CategoricalCrossentropyOptions o) {
+  return described("CategoricalCrossentropy", o, std::make_shared<CategoricalCrossentropy>(o));
+}
+LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions o) {
+  return described("SparseCategoricalCrossentropy", o, std::make_shared<SparseCategoricalCrossentropy>(o));
+}
+
+}  // namespace etude::losses

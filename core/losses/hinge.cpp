@@ -1,0 +1,36 @@
+#include "etude/losses/hinge.hpp"
+
+#include "etude/losses/comparison.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/reduction.hpp"
+
+namespace etude::losses {
+namespace {
+
+Value as_signs(Value t) {
+  const Value zero = ops::scalar(0, t), one = ops::scalar(1, t);
+  const Value other = ops::logical_not(ops::logical_or(ops::equal(t, zero), ops::equal(t, one)));
+  const Value binary = ops::equal(ops::max(ops::cast(other, t.dtype())), zero);
+  return ops::where(binary, t * 2.0 - 1.0, t);
+}
+
+Value shortfall(Value t, Value p) { return ops::relu(1.0 - as_signs(t) * p); }
+
+}  // namespace
+
+LossPtr hinge(LossOptions options) {
+  return loss_of("Hinge", named(options, "hinge"), [](Value t, Value p) { return ops::mean(shortfall(t, p), {-1}); });
+}
+
+LossPtr squared_hinge(LossOptions options) {
+  return loss_of("SquaredHinge", named(options, "squared_hinge"),
+                 [](Value t, Value p) { return ops::mean(ops::square(shortfall(t, p)), {-1}); });
+}
+
+LossPtr categorical_hinge(LossOptions options) {
+  return loss_of("CategoricalHinge", named(options, "categorical_hinge"), [](Value t, Value p) {
+    return ops::relu(ops::max((1.0 - t) * p, {-1}) - ops::sum(t * p, {-1}) + 1.0);
+  });
+}
+
+}  // namespace etude::losses

@@ -1,0 +1,50 @@
+// Losses, metrics and activations as JavaScript sees them; what they compute is the C++ suite's business.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as et from 'etude';
+import { signsOf, waves } from './support.mjs';
+
+const quiet = { verbose: 0 };
+const x = waves([8, 3]);
+const y = signsOf(x);
+/** A probability for each row. */
+const probabilities = () => et.sequential([et.layers.dense({ units: 1, activation: 'sigmoid' })]);
+/** Those whose targets are the numbers of classes. */
+const ofClasses = /^(sparse|categoricalGeneralized)/;
+
+test('every loss trains, by name and by function', async () => {
+  for (const [name, make] of Object.entries(et.losses)) {
+    if (ofClasses.test(name)) continue;
+    for (const loss of [name, make()]) {
+      const model = probabilities();
+      model.compile({ optimizer: 'sgd', loss });
+      const { history } = await model.fit(x, y, { ...quiet, epochs: 1 });
+      assert.ok(Number.isFinite(history.loss[0]), name);
+    }
+  }
+});
+
+test('every metric is read, by function', async () => {
+  for (const [name, make] of Object.entries(et.metrics)) {
+    if (/^(sparse|mean$|sum$)/.test(name)) continue;
+    const model = probabilities();
+    const metric = make();
+    model.compile({ optimizer: 'sgd', loss: 'mse', metrics: [metric] });
+    const { history } = await model.fit(x, y, { ...quiet, epochs: 1 });
+    assert.ok(Number.isFinite(history[metric.name][0]), name);
+  }
+});
+
+test('every activation is found by its name, and takes options as a function', async () => {
+  for (const name of Object.keys(et.activations)) {
+    if (name === 'glu') continue;
+    const model = et.sequential([et.layers.dense({ units: 1, activation: name })]);
+    assert.ok((await model.predict(x, quiet)).data.every(Number.isFinite), name);
+  }
+  const layer = et.layers.dense({
+    units: 2,
+    activation: (v) => et.activations.leakyRelu(v, { negativeSlope: 0.5 }),
+    kernelInitializer: et.initializers.constant({ value: -2 }),
+  });
+  assert.deepEqual([...(await et.sequential([layer]).predict([[1]], quiet)).data], [-1, -1]);
+});

@@ -1,0 +1,153 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <cmath>
+
+#include "etude/etude.hpp"
+#include "support.hpp"
+
+// Losses and activations against central differences, and at the points where a formula could overflow.
+namespace etude {
+namespace {
+
+using testing::numbers;
+using testing::tensor_of;
+
+constexpr double step = 0x1p-20;
+
+using Binary = std::function<Value(Value x, Value other)>;
+
+/// sum(f(x, other)).
+double sum_at(const Tensor& x, const Tensor& other, const Binary& f) {
+  return testing::run({x, other}, [&](std::span<const Value> v) { return ops::sum(f(v[0], v[1])); }).item();
+}
+
+/// d sum(f(x, other)) / dx.
+std::vector<double> gradient_at(const Tensor& x, const Tensor& other, const Binary& f) {
+  return numbers(testing::run(
+      {x, other}, [&](std::span<const Value> v) { return gradients(ops::sum(f(v[0], v[1])), v.first(1)).at(0); }));
+}
+
+/// The same by central differences.
+std::vector<double> differences_at(const Tensor& x, const Tensor& other, const Binary& f) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape().size()); ++i) {
+    Tensor above = x.clone(), below = x.clone();
+    above.data<double>()[i] += step;
+    below.data<double>()[i] -= step;
+    result.push_back((sum_at(above, other, f) - sum_at(below, other, f)) / (2 * step));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("activations: each has the gradient that differences give", "[activations]") {
+  const std::string name =
+      GENERATE("relu", "leaky_relu", "relu6", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign",
+               "squareplus", "exponential", "sigmoid", "log_sigmoid", "hard_sigmoid", "hard_silu", "tanh", "hard_tanh",
+               "tanh_shrink", "hard_shrink", "soft_shrink", "threshold", "softmax", "log_softmax", "sparsemax",
+               "sparse_plus", "sparse_sigmoid", "glu");
+  CAPTURE(name);
+  const Tensor x = tensor_of({2, 4}, DType::float64, {-4.2, -1.7, -0.8, -0.3, 0.2, 0.7, 1.6, 3.9});
+  // Weighted, for the sum of a softmax is always 1.
+  const Binary weighted = [&](Value v, Value) {
+    const Value y = activations::get(name)(v);
+    return y * (y + 0.5);
+  };
+  CHECK(testing::difference(gradient_at(x, x, weighted), differences_at(x, x, weighted), {1e-6, 1e-5}) == "");
+}
+
+TEST_CASE("activations: far from 0 their values and gradients are finite", "[activations]") {
+  const std::string name = GENERATE("elu", "selu", "celu", "gelu", "silu", "mish", "softsign", "squareplus",
+                                    "log_sigmoid", "log_softmax", "sparsemax", "sparse_plus");
+  CAPTURE(name);
+  const Tensor x = Tensor::from<float>({1, 4}, {-1000, -100, 100, 1000});
+  for (const double y : numbers(testing::run({x}, [&](auto v) { return activations::get(name)(v[0]); })))
+    CHECK(std::isfinite(y));
+  const auto apply = [&](Value v, Value) { return activations::get(name)(v); };
+  for (const double dx : gradient_at(x, x, apply)) CHECK(std::isfinite(dx));
+}
+
+TEST_CASE("gelu's approximation is near it, and not it", "[activations]") {
+  const Tensor x = tensor_of({3}, DType::float64, {-2, 0.5, 2});
+  const auto values = [&](bool approximate) {
+    return numbers(testing::run({x}, [&](auto v) { return activations::gelu(v[0], {.approximate = approximate}); }));
+  };
+  CHECK(testing::difference(values(true), values(false), {1e-3, 0}) == "");
+  CHECK(values(true) != values(false));
+}
+
+TEST_CASE("losses: each has the gradient that differences give", "[losses]") {
+  const std::string name =
+      GENERATE("mse", "mae", "mape", "msle", "huber", "log_cosh", "cosine_similarity", "hinge", "squared_hinge",
+               "categorical_hinge", "kld", "poisson", "binary_crossentropy", "categorical_crossentropy",
+               "binary_focal_crossentropy", "categorical_focal_crossentropy", "dice", "tversky");
+  CAPTURE(name);
+  const Tensor p = tensor_of({2, 3}, DType::float64, {0.2, 0.3, 0.6, 0.7, 0.15, 0.4});
+  // Errors in percent of 0 are too large to be told apart.
+  const double none = name == "mape" ? 0.5 : 0;
+  const Tensor t = tensor_of({2, 3}, DType::float64, {1, none, none, none, none, 1});
+  const auto loss = [&](Value y_pred, Value y_true) { return (*losses::get(name))(y_true, y_pred); };
+  CHECK(testing::difference(gradient_at(p, t, loss), differences_at(p, t, loss), {1e-6, 1e-5}) == "");
+}
+
+TEST_CASE("the cosine similarity of a zero vector is 0, and its gradient finite", "[losses]") {
+  const Tensor zero = tensor_of({1, 2}, DType::float64, {0, 0}), other = tensor_of({1, 2}, DType::float64, {1, 2});
+  const auto loss = [](Value p, Value t) { return (*losses::cosine_similarity())(t, p); };
+  CHECK(sum_at(zero, other, loss) == 0);
+  for (const double dp : gradient_at(zero, other, loss)) CHECK(std::isfinite(dp));
+}
+
+TEST_CASE("a target of extent 1 behind the batch is compared with each prediction; the batch is not", "[losses]") {
+  const Tensor p = tensor_of({2, 2}, DType::float64, {1, 3, 5, 7});
+  const auto mae = [&](const Tensor& t) {
+    return testing::run({t, p}, [](auto x) { return (*losses::mean_absolute_error())(x[0], x[1]); }).item();
+  };
+  CHECK(mae(tensor_of({2, 1}, DType::float64, {1, 5})) == 1);
+  CHECK(testing::error_of([&] { mae(tensor_of({1, 2}, DType::float64, {1, 5})); }).find("[MeanAbsoluteError]") == 0);
+}
+
+TEST_CASE("losses and metrics have Keras's short names", "[losses][metrics]") {
+  const auto [brief, full] = GENERATE(table<std::string, std::string>({{"mae", "mean_absolute_error"},
+                                                                       {"MSE", "mean_squared_error"},
+                                                                       {"mape", "mean_absolute_percentage_error"},
+                                                                       {"msle", "mean_squared_logarithmic_error"},
+                                                                       {"bce", "binary_crossentropy"},
+                                                                       {"kld", "kl_divergence"},
+                                                                       {"meanAbsoluteError", "mean_absolute_error"},
+                                                                       {"kullbackLeiblerDivergence", "kl_divergence"},
+                                                                       {"categoricalHinge", "categorical_hinge"}}));
+  CHECK(losses::get(brief)->name() == full);
+  CHECK(metrics::get(brief, {2, 2}, {2, 2})->name() == brief);
+}
+
+TEST_CASE("metrics know which way they get better", "[metrics]") {
+  const auto direction = [](const char* name) { return metrics::get(name, {2, 2}, {2, 2})->direction; };
+  for (const char* name : {"mae", "rmse", "hinge", "kld", "poisson", "log_cosh"})
+    CHECK(direction(name) == Direction::down);
+  for (const char* name : {"cosine_similarity", "top_k_categorical_accuracy", "sparse_top_k_categorical_accuracy"})
+    CHECK(direction(name) == Direction::up);
+}
+
+TEST_CASE("top-k accuracy counts equals as found, and nothing for a class that is not there", "[metrics]") {
+  const auto top = [](std::vector<double> scores, double label) {
+    const MetricPtr metric = metrics::sparse_top_k_categorical_accuracy({.k = 2});
+    const std::vector<Tensor> inputs{tensor_of({1}, DType::float32, {label}),
+                                     tensor_of({1, 3}, DType::float32, scores)};
+    testing::Compiled step(inputs, [&](Graph&, std::span<const Value> x) {
+      metric->update_state(x[0], x[1]);
+      return testing::Compiled::Outcome{};
+    });
+    step.run(inputs);
+    return testing::run({}, [&](auto) { return metric->result(); }).item();
+  };
+  CHECK(top({0.5, 0.3, 0.2}, 1) == 1);
+  CHECK(top({0.5, 0.3, 0.2}, 2) == 0);
+  CHECK(top({0.5, 0.2, 0.2}, 2) == 1);
+  CHECK(top({0.5, 0.3, 0.2}, 7) == 0);
+  CHECK(top({0.5, NAN, 0.2}, 1) == 0);
+  CHECK(testing::error_of([] { metrics::top_k_categorical_accuracy({.k = 0}); }) ==
+        "[top_k_categorical_accuracy] k = 0 - expected 1 or more - set k.");
+}
+
+}  // namespace etude
