@@ -117,8 +117,12 @@ const std::vector<Case> option_cases{
 
 const std::vector<Case> name_cases{
     {"loss", [](Sequential& m) { m.compile({.loss = "msee"}); },
-     "[loss] \"msee\" - expected one of: mean_squared_error, mse, binary_crossentropy, categorical_crossentropy, "
-     "sparse_categorical_crossentropy - choose one of them, or pass an object."},
+     "[loss] \"msee\" - expected one of: mean_squared_error, mse, mean_absolute_error, mae, "
+     "mean_absolute_percentage_error, mape, mean_squared_logarithmic_error, msle, huber, huber_loss, log_cosh, "
+     "cosine_similarity, hinge, squared_hinge, categorical_hinge, kl_divergence, kullback_leibler_divergence, kld, "
+     "poisson, binary_crossentropy, bce, categorical_crossentropy, sparse_categorical_crossentropy, "
+     "binary_focal_crossentropy, categorical_focal_crossentropy, categorical_generalized_cross_entropy, dice, "
+     "tversky - choose one of them, or pass an object."},
     {"optimizer", [](Sequential& m) { m.compile({.optimizer = "adamm", .loss = "mse"}); },
      "[optimizer] \"adamm\" - expected one of: sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta, ftrl, "
      "lion, lamb - choose one of them, or pass an object."},

@@ -95,8 +95,8 @@ TEST_CASE("the loss is the weighted sum of the outputs' losses; each is logged u
   Logs logs = logs_with(how);
   CHECK(names_of(logs) == Texts{"loss", "sum_loss", "twice_loss"});
   CHECK(logs["loss"] == 20);
-  how.loss = {"mse", "mae"};
-  CHECK_THAT(error_of([&] { logs_with(how); }), ContainsSubstring("mae"));
+  how.loss = {"mse", "maee"};
+  CHECK_THAT(error_of([&] { logs_with(how); }), ContainsSubstring("maee"));
   how.loss = {"mse", "mse"};
   how.loss_weights = {{"sum", 1}, {"twice", 0.5}};
   logs = logs_with(how);
