@@ -41,7 +41,7 @@ template <> struct Crossing<IteratorPtr> {
 EMSCRIPTEN_BINDINGS(data) {
   if (in_worker()) return;
   auto dataset = held<Dataset>();
-  method<"Dataset.map(function)", [](Dataset& self, Dataset::AsyncMap function) { return self.map(function); }>(
+  method<"Dataset.map(mapper)", [](Dataset& self, Dataset::AsyncMap function) { return self.map(function); }>(
       dataset);
   method<"Dataset.filter(predicate)",
          [](Dataset& self, Dataset::AsyncPredicate predicate) { return self.filter(predicate); }>(dataset);
@@ -58,12 +58,12 @@ EMSCRIPTEN_BINDINGS(data) {
   method<"Dataset.cache()", [](Dataset& self) { return self.cache(); }>(dataset);
   method<"Dataset.prefetch(count)", [](Dataset& self, std::int64_t count) { return self.prefetch(count); }>(dataset);
   method<"Dataset.concatenate(other)", [](Dataset& self, Dataset other) { return self.concatenate(other); }>(dataset);
-  method<"Dataset.interleave(function, cycle_length?, block_length?)",
+  method<"Dataset.interleave(expand, cycle_length?, block_length?)",
          [](Dataset& self, Dataset::AsyncExpand function, std::optional<std::int64_t> cycle_length,
             std::optional<std::int64_t> block_length) {
            return self.interleave(function, cycle_length.value_or(2), block_length.value_or(1));
          }>(dataset);
-  method<"Dataset.flat_map(function)",
+  method<"Dataset.flat_map(expand)",
          [](Dataset& self, Dataset::AsyncExpand function) { return self.interleave(function, 1); }>(dataset);
   method<"Dataset.shard(num_shards, index)",
          [](Dataset& self, std::int64_t shards, std::int64_t index) { return self.shard(shards, index); }>(dataset);
