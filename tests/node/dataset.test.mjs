@@ -190,15 +190,15 @@ test('a sequence is shuffled by batches, asked for by several workers at a time,
 
 test('sparse matrices become dense, and ragged rows are padded', async () => {
   const splits = Array.from({ length: 13 }, (_, i) => 3 * i);
-  const sparse = new data.CsrMatrix(3, x.data, Array.from({ length: 36 }, (_, i) => i % 3), splits);
+  const sparse = new et.CsrMatrix(3, x.data, Array.from({ length: 36 }, (_, i) => i % 3), splits);
   assert.deepEqual(await trained([sparse, y], { batchSize: 4 }), await trained([x, y], { batchSize: 4 }));
   const model = et.sequential([et.layers.globalAveragePooling1d()]);
-  const means = await model.predict(new data.RaggedTensor([[1], [3], [5]], [0, 2, 3]), quiet);
+  const means = await model.predict(new et.RaggedTensor([[1], [3], [5]], [0, 2, 3]), quiet);
   assertClose([...means.data], [2, 5]);
 });
 
 test('a creator makes its dataset where it is read, and wants steps', async () => {
-  const creator = new data.DatasetCreator(({ numInputPipelines, inputPipelineId }) => data.fromTensorSlices({ x, y }).batch(4).repeat().shard(numInputPipelines, inputPipelineId));
+  const creator = new et.DatasetCreator(({ numInputPipelines, inputPipelineId }) => data.fromTensorSlices({ x, y }).batch(4).repeat().shard(numInputPipelines, inputPipelineId));
   assert.deepEqual(await trained(creator, { stepsPerEpoch: 3 }), await trained([x, y], { batchSize: 4, shuffle: false }));
   await assertError(() => trained(creator), 'value', '`steps_per_epoch`');
 });
@@ -206,7 +206,7 @@ test('a creator makes its dataset where it is read, and wants steps', async () =
 test('what is no kind of data, or two, is refused', async () => {
   const model = twoDense();
   model.compile(mse());
-  await assertError(() => model.fit(x, y, { ...quiet, validationData: new Date() }), 'value', 'Failed to find data adapter that can handle input: a Date');
+  await assertError(() => model.fit(x, y, { ...quiet, validationData: new Date() }), 'data', 'Failed to find data adapter that can handle input: a Date');
   const both = { length: 1, getItem: () => [x, y], *[Symbol.iterator]() { yield [x, y]; } };
   await assertError(() => model.fit(both, quiet), 'value', 'Data adapters should be mutually exclusive');
 });

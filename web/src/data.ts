@@ -1,26 +1,28 @@
 import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
-import { describe, fail } from './error.js';
+import { describe, fail, led } from './error.js';
 import type { Dataset } from './etude.mjs';
-import { CsrMatrix, DatasetCreator, RaggedTensor, asLazyArray, isLazyArray, type LazyArray, type NamedColumns } from './kinds.js';
+import { asLazyArray, isLazyArray, type LazyArray, type NamedColumns } from './kinds.js';
 import { module } from './module.js';
 import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
 import type { Tensor } from './tensor.js';
 
-export { CsrMatrix, DatasetCreator, RaggedTensor };
-
 // ---- Datasets: elements described, not made; they come one at a time when a loop reads them ----
 
 /** One element for each row of the arrays: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. Lazy arrays are read row by row. */
 export function fromTensorSlices(arrays: BatchLike | NamedColumns): Dataset {
-  const named = asNamed(arrays as BatchLike) as NamedColumns;
-  const group = (column: NamedColumns['x'] | undefined) => (column === undefined ? [] : isLazyArray(column) ? [column] : (column as LazyArray[]));
-  const columns = { x: group(named.x), y: group(named.y), sampleWeight: group(named.sampleWeight) };
-  const all = [...columns.x, ...columns.y, ...columns.sampleWeight];
-  if (!Array.isArray(named.x) && !isLazyArray(named.x)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
-  if (!all.every(isLazyArray)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
-  const lazy = Object.fromEntries(Object.entries(columns).map(([name, arrays]) => [name, arrays.map(asLazyArray)]));
-  return module.data_fromArrayLikes(lazy);
+  const { x, y, sampleWeight } = asNamed(arrays as BatchLike) as NamedColumns;
+  const columns = [x, y, sampleWeight].map(lazyOnes);
+  if (!columns[0]?.length || columns.includes(undefined)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
+  const [lazyX, lazyY, lazyWeight] = columns.map((column) => (column ?? []).map(asLazyArray));
+  return module.data_fromArrayLikes({ x: lazyX, y: lazyY, sampleWeight: lazyWeight });
+}
+
+/** The lazy arrays that a column is made of; undefined if it is made of something else. */
+function lazyOnes(column: unknown): LazyArray[] | undefined {
+  if (column === undefined || column === null) return [];
+  const all: unknown[] = Array.isArray(column) && column.length > 0 ? column : [column];
+  return all.every(isLazyArray) ? all : undefined;
 }
 
 /** What a generator gives, one element at a time, now or later. `make` is called anew for every epoch. */
@@ -49,11 +51,12 @@ export async function* iterate(dataset: Dataset, iteration = 0): AsyncGenerator<
 /** The next element of `dataset.iterator()`, or null at the end. */
 export const next = (iterator: ReturnType<Dataset['iterator']>): Promise<DatasetElement | null> => module.data_next(iterator);
 
-export async function toArray(dataset: Dataset): Promise<DatasetElement[]> {
-  const elements: DatasetElement[] = [];
-  for await (const element of iterate(dataset)) elements.push(element);
-  return elements;
-}
+export const toArray = (dataset: Dataset): Promise<DatasetElement[]> =>
+  led(async () => {
+    const elements: DatasetElement[] = [];
+    for await (const element of iterate(dataset)) elements.push(element);
+    return elements;
+  });
 
 async function* pieces(source: ByteSource, where: string): AsyncGenerator<Uint8Array, void> {
   if (typeof source === 'function') return yield* pieces(await source(), where);

@@ -31,6 +31,7 @@ export type {
   Variable,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
+export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnLike, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { HttpPost } from './network.js';
 export {

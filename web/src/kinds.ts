@@ -94,7 +94,7 @@ export function asData(value: DataLike): { kind: string; value: unknown } {
   const found = kinds.filter(({ accepts }) => accepts(value));
   const [first, second] = found;
   if (!first)
-    fail('value', 'data', `Failed to find data adapter that can handle input: ${describe(value)} - expected arrays, a dataset, a generator or a sequence - convert it.`);
+    fail('data', 'data', `Failed to find data adapter that can handle input: ${describe(value)} - expected arrays, a dataset, a generator or a sequence - convert it.`);
   if (second)
     fail('value', 'data', `Data adapters should be mutually exclusive for handling inputs: ${describe(value)} is taken for a ${first.kind} and for a ${second.kind} - expected one of them - take away what makes it the other.`);
   return { kind: first.kind, value: first.give(value as never) };
