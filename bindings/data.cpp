@@ -41,8 +41,7 @@ template <> struct Crossing<IteratorPtr> {
 EMSCRIPTEN_BINDINGS(data) {
   if (in_worker()) return;
   auto dataset = held<Dataset>();
-  method<"Dataset.map(mapper)", [](Dataset& self, Dataset::AsyncMap function) { return self.map(function); }>(
-      dataset);
+  method<"Dataset.map(mapper)", [](Dataset& self, Dataset::AsyncMap function) { return self.map(function); }>(dataset);
   method<"Dataset.filter(predicate)",
          [](Dataset& self, Dataset::AsyncPredicate predicate) { return self.filter(predicate); }>(dataset);
   method<"Dataset.batch(size, drop_remainder?)",
