@@ -186,7 +186,7 @@ TEST_CASE("a Functional config whose graph cannot be is an Error", "[config]") {
     change(config["config"]);
     return layer_error(config.dump());
   };
-  const auto history = [](json& config, int layer) -> json& {
+  const auto history = [](json& config, std::size_t layer) -> json& {
     return config["layers"][layer]["inbound_nodes"][0]["args"][0]["config"]["keras_history"];
   };
   CHECK(error_with([](json&) {}) == "no error");

@@ -134,11 +134,11 @@ TEST_CASE("top-k accuracy counts equals as found, and nothing for a class that i
     const MetricPtr metric = metrics::sparse_top_k_categorical_accuracy({.k = 2});
     const std::vector<Tensor> inputs{tensor_of({1}, DType::float32, {label}),
                                      tensor_of({1, 3}, DType::float32, scores)};
-    testing::Compiled step(inputs, [&](Graph&, std::span<const Value> x) {
+    testing::Compiled update(inputs, [&](Graph&, std::span<const Value> x) {
       metric->update_state(x[0], x[1]);
       return testing::Compiled::Outcome{};
     });
-    step.run(inputs);
+    update.run(inputs);
     return testing::run({}, [&](auto) { return metric->result(); }).item();
   };
   CHECK(top({0.5, 0.3, 0.2}, 1) == 1);
