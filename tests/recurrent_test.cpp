@@ -241,7 +241,7 @@ TEST_CASE("a recurrent layer's dropout is for training", "[layers][recurrent]") 
 
 TEST_CASE("what is dropped is missing from the products, and from nothing else", "[layers][recurrent]") {
   for (const Kind& kind : kinds())
-    for (const std::size_t product : {0, 1}) {
+    for (const std::size_t product : {std::size_t{0}, std::size_t{1}}) {
       INFO(kind.name << ", product " << product);
       const auto layer = kind.make({.dropout = product == 0 ? 1.0 : 0.0,
                                     .recurrent_dropout = product == 1 ? 1.0 : 0.0,

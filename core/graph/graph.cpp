@@ -81,12 +81,19 @@ std::vector<Value> Graph::losses() {
   return result;
 }
 
+// Here, that Op's destructor and copies are compiled once and not wherever the header goes.
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
+Value Graph::append(Op op, std::initializer_list<Value> inputs) {
+  return append(std::move(op), std::span(inputs.begin(), inputs.size()));
+}
+
 Value Graph::append(Op op, std::span<const Value> inputs) {
   for (const Value& input : inputs)
     check(input && &input.graph() == this, ErrorKind::state, name_of(op),
           "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
-          "from one "
-          "step to the next.");
+          "from one step to the next.");
   const std::size_t hash = hash_of(op, inputs);
   for (auto [it, end] = known_.equal_range(hash); it != end; ++it)
     if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs))

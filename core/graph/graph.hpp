@@ -62,7 +62,8 @@ struct Node {
 /// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
 class Graph {
  public:
-  Graph() = default;
+  Graph();
+  ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -72,9 +73,7 @@ class Graph {
 
   /// Infers shape and dtype, and appends.
   Value append(Op op, std::span<const Value> inputs);
-  Value append(Op op, std::initializer_list<Value> inputs) {
-    return append(std::move(op), std::span(inputs.begin(), inputs.size()));
-  }
+  Value append(Op op, std::initializer_list<Value> inputs);
   Value input(const Shape& shape, DType dtype);
   Value constant(double value, DType dtype, const Shape& shape = {});
 
