@@ -1,7 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <condition_variable>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_samples.hpp"
@@ -18,7 +16,6 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using Names = std::vector<std::string>;
 
-std::string read(Vfs& files, const std::string& path) { return text_of(files.read(path)); }
 void write(Vfs& files, const std::string& path, std::string_view text) { files.open(path, false)->append(text); }
 
 /// Only the checkpoints of a folder.
@@ -33,7 +30,7 @@ Names checkpoints_in(Vfs& files, const std::string& folder) {
 void change_manifest(Vfs& files, const std::string& folder,
                      const std::function<void(nlohmann::ordered_json&)>& change) {
   const std::string path = folder + "/manifest.json";
-  auto manifest = nlohmann::ordered_json::parse(read(files, path));
+  auto manifest = nlohmann::ordered_json::parse(text_in(files, path));
   manifest.erase("crc32c");
   change(manifest);
   std::string text = manifest.dump(1);
@@ -42,35 +39,6 @@ void change_manifest(Vfs& files, const std::string& folder,
   std::snprintf(sum, sizeof sum, "%08x", crc32c(text));
   write(files, path, text + ",\n\"crc32c\":\"" + sum + "\"}\n");
 }
-
-/// Files that wait, at the first opening after `close`, until `open_gate`.
-class GatedFiles : public MemoryVfs {
- public:
-  std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
-    std::unique_lock held(gate_);
-    opened_.wait(held, [this] { return open_; });
-    return MemoryVfs::open(path, append);
-  }
-  void set_gate(bool is_open) {
-    const std::lock_guard held(gate_);
-    open_ = is_open;
-    opened_.notify_all();
-  }
-
- private:
-  std::mutex gate_;
-  std::condition_variable opened_;
-  bool open_ = true;
-};
-
-/// Files on a disk that is full, as long as it is.
-struct FullDisk : MemoryVfs {
-  bool full = false;
-  std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
-    if (full) fail_at_path(path, "written", "No space left on device");
-    return MemoryVfs::open(path, append);
-  }
-};
 
 }  // namespace
 
@@ -93,7 +61,7 @@ TEST_CASE("checkpoints: what is saved is loaded, to the bit; the newest first", 
   CHECK(is_checkpoint_of(load_newest_checkpoint("run/checkpoints", files).value(), 1200));
   CHECK(is_checkpoint_of(load_checkpoint("run/checkpoints/ckpt-00000007", files), 7));
   CHECK(files->list("run/checkpoints") == Names{"LATEST", "LOCK", "ckpt-00000007", "ckpt-00001200"});
-  CHECK(read(*files, "run/checkpoints/LATEST") == "ckpt-00001200\n");
+  CHECK(text_in(*files, "run/checkpoints/LATEST") == "ckpt-00001200\n");
   CHECK_FALSE(load_newest_checkpoint("elsewhere", files));
 }
 
@@ -105,10 +73,10 @@ TEST_CASE("checkpoints: the manifest names every file with its size and checksum
   const std::string folder = CheckpointStore("c", {.files = files}).save(saved);
   CHECK(files->list(folder) ==
         Names{"config.json", "manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"});
-  const std::string text = read(*files, folder + "/manifest.json");
+  const std::string text = text_in(*files, folder + "/manifest.json");
   const json manifest = json::parse(text);
   CHECK(manifest["format_version"] == 1);
-  CHECK(manifest["library_version"].get<std::string>().find('.') == 1);
+  CHECK(manifest["etude_version"].get<std::string>().find('.') == 1);
   CHECK(manifest["run_id"] == "run-a");
   CHECK(manifest["step"] == 3);
   CHECK(manifest["serial"] == 1);
@@ -120,7 +88,7 @@ TEST_CASE("checkpoints: the manifest names every file with its size and checksum
     return std::string(digits);
   };
   for (const json& file : manifest["files"]) {
-    const std::string bytes = read(*files, folder + '/' + file["name"].get<std::string>());
+    const std::string bytes = text_in(*files, folder + '/' + file["name"].get<std::string>());
     CHECK(file["size"] == bytes.size());
     CHECK(file["crc32c"] == hex(crc32c(bytes)));
   }
@@ -195,7 +163,7 @@ TEST_CASE("checkpoints: one that is damaged is warned of by its file, and the on
   const std::map<std::string, std::string> whole = [&] {
     std::map<std::string, std::string> result;
     for (const std::string& name : files->list("c/ckpt-00000002"))
-      result[name] = read(*files, "c/ckpt-00000002/" + name);
+      result[name] = text_in(*files, "c/ckpt-00000002/" + name);
     return result;
   }();
   const auto expect = [&](const std::string& name, const std::string& text) {
@@ -250,7 +218,7 @@ TEST_CASE("checkpoints: what a manifest says is data: it leads to no file outsid
   const auto files = std::make_shared<MemoryVfs>();
   write(*files, "secret.json", "{}");
   CheckpointStore("c", {.files = files}).save(checkpoint_of(1));
-  const std::string whole = read(*files, "c/ckpt-00000001/manifest.json");
+  const std::string whole = text_in(*files, "c/ckpt-00000001/manifest.json");
   const auto refused = [&](const std::function<void(nlohmann::ordered_json&)>& change) {
     write(*files, "c/ckpt-00000001/manifest.json", whole);
     change_manifest(*files, "c/ckpt-00000001", change);
@@ -261,7 +229,7 @@ TEST_CASE("checkpoints: what a manifest says is data: it leads to no file outsid
     CHECK_THAT(refused([&](auto& manifest) { manifest["files"][0]["name"] = name; }), ContainsSubstring("a file name"));
   CHECK_THAT(refused([](auto& manifest) { manifest["files"][0]["size"] = 1'000'000'000'000; }),
              ContainsSubstring("bytes - expected 1000000000000"));
-  for (const char* field : {"format_version", "library_version", "run_id", "step", "serial", "files"}) {
+  for (const char* field : {"format_version", "etude_version", "run_id", "step", "serial", "files"}) {
     CHECK_THAT(refused([&](auto& manifest) { manifest.erase(field); }),
                ContainsSubstring(std::string("lacks ") + field));
     CHECK_THAT(refused([&](auto& manifest) { manifest[field] = -1; }),
@@ -314,58 +282,6 @@ TEST_CASE("checkpoints: one store at a time; what a program left that ended in t
   CHECK(files->list("c") == Names{"LATEST", "LOCK", "ckpt-00000001"});
   store.reset();
   CHECK(CheckpointStore("c", {.files = files}).list().size() == 1);
-}
-
-TEST_CASE("checkpoints: what training does after save_later returned is not in the file", "[saving]") {
-  const auto files = std::make_shared<GatedFiles>();
-  CheckpointStore store("c", {.files = files});
-  for (std::int64_t step : {5, 6}) {  // the second goes into the memory of the first
-    const Checkpoint training = checkpoint_of(step);
-    store.wait();
-#ifdef ETUDE_PREFETCH
-    files->set_gate(false);  // else the writing is done when save_later returns
-#endif
-    store.save_later(training);
-    for (const TensorGroup& group : training.tensors)
-      for (const NamedTensor& named : group.tensors) {
-        Tensor shared = named.tensor;
-        std::fill_n(shared.raw(), shared.bytes(), std::byte{1});
-      }
-    files->set_gate(true);
-    CHECK(is_checkpoint_of(store.load_newest().value(), step));
-  }
-  const auto now = std::make_shared<MemoryVfs>();
-  CheckpointStore("c", {.files = now}).save(checkpoint_of(5));
-  for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"})
-    CHECK(read(*files, std::string("c/ckpt-00000005/") + name) == read(*now, std::string("c/ckpt-00000005/") + name));
-}
-
-TEST_CASE("checkpoints: what failed in the background is thrown by the next call, once, and the one before stays",
-          "[saving]") {
-  const auto files = std::make_shared<FullDisk>();
-  Warnings warnings;
-  {
-    CheckpointStore store("c", {.files = files, .warn = warnings.sink()});
-    store.save(checkpoint_of(1));
-    files->full = true;
-    store.save_later(checkpoint_of(2));
-    CHECK_THAT(error_of([&] { store.save_later(checkpoint_of(3)); }), ContainsSubstring("No space left on device"));
-    store.wait();
-    store.save_later(checkpoint_of(3));
-    CHECK_THAT(error_of([&] { store.wait(); }), ContainsSubstring("No space left on device"));
-    files->full = false;
-    CHECK(store.load_newest()->step == 1);
-    store.save(checkpoint_of(4));
-    CHECK(store.load_newest()->step == 4);
-    CHECK(files->list("c") == Names{"LATEST", "LOCK", "ckpt-00000001", "ckpt-00000004"});
-    CHECK(warnings.lines.empty());
-    store.wait();
-    files->full = true;
-    store.save_later(checkpoint_of(5));
-  }
-  REQUIRE(warnings.lines.size() == 1);
-  CHECK_THAT(warnings.lines[0],
-             ContainsSubstring("the last checkpoint was not saved") && ContainsSubstring("No space"));
 }
 
 TEST_CASE("checkpoints: a host without files of its own writes what is composed, the manifest last", "[saving]") {

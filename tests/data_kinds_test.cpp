@@ -9,6 +9,7 @@
 #include "etude/data/data.hpp"
 #include "etude/data/dataset_adapter.hpp"
 #include "etude/data/tensor_like_adapter.hpp"
+#include "support.hpp"
 
 namespace etude {
 namespace {
@@ -85,6 +86,7 @@ TEST_CASE("kinds of data: each is taken by exactly one adapter", "[data]") {
 TEST_CASE("kinds of data: what none takes, or several, is an error of Keras", "[data]") {
   CHECK_THROWS_WITH(select_data_adapter(Data(List{1, 2}, Tensor(Shape{2}))),
                     ContainsSubstring("Failed to find data adapter that can handle input: a list, a tensor"));
+  CHECK(testing::kind_of([] { select_data_adapter(Data(List{1, 2}, Tensor(Shape{2}))); }) == ErrorKind::data);
   CHECK_THROWS_WITH(
       select_data_adapter(Data(std::make_shared<Rows>(3), CsrMatrix(1, Tensor(Shape{0}), {}, {0, 0, 0, 0}))),
       ContainsSubstring("Failed to find data adapter that can handle input: an array-like, a sparse or ragged one"));

@@ -1,35 +1,24 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
-#include <stdexcept>
-#include <thread>
 
 #include "allocation_counter.hpp"
 #include "data_samples.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/random.hpp"
-#include "etude/data/prefetch.hpp"
 #include "etude/data/split.hpp"
 #include "etude/data/tensor_like_adapter.hpp"
+#include "support.hpp"
 
 namespace etude {
 namespace {
 
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
-
-template <class Call> ErrorKind kind_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.kind();
-  }
-  return ErrorKind::internal;
-}
+using testing::kind_of;
 
 /// `samples` rows whose number can be read off x [n, 3], y [n] and sample_weight [n].
 Batch arrays_of(std::int64_t samples) {
@@ -282,74 +271,6 @@ TEST_CASE("arrays: a batch size or number of steps below 1 is an error", "[data]
 }
 
 // ---- Prefetching ----
-
-TEST_CASE("prefetch: items come in order, with and without a thread", "[data]") {
-  const bool threaded = GENERATE(false, true);
-  std::array<int, Prefetcher::slots> items{};
-  int made = 0;
-  Prefetcher prefetcher(
-      [&](std::size_t slot) {
-        if (made == 500) return false;
-        items[slot] = made++;
-        return true;
-      },
-      threaded);
-  for (int i = 0; i < 500; ++i) {
-    prefetcher.fetch();
-    const auto slot = prefetcher.take();
-    REQUIRE(slot);
-    REQUIRE(items[*slot] == i);
-  }
-  CHECK_FALSE(prefetcher.take());
-  CHECK_FALSE(prefetcher.take());
-}
-
-TEST_CASE("prefetch: what the maker throws comes out of take, once, and nothing follows", "[data]") {
-  const bool threaded = GENERATE(false, true);
-  int made = 0;
-  Prefetcher prefetcher(
-      [&](std::size_t) {
-        if (++made == 3) throw std::runtime_error("third");
-        return true;
-      },
-      threaded);
-  CHECK(prefetcher.take());
-  CHECK(prefetcher.take());
-  CHECK_THROWS_WITH(prefetcher.take(), "third");
-  CHECK_FALSE(prefetcher.take());
-  prefetcher.pause();
-  CHECK(prefetcher.take());
-}
-
-#ifdef ETUDE_PREFETCH
-TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
-  std::atomic<int> made{0};
-  const auto here = std::this_thread::get_id();
-  std::atomic<bool> elsewhere{true};
-  Prefetcher prefetcher(
-      [&](std::size_t) {
-        elsewhere = elsewhere && std::this_thread::get_id() != here;
-        return ++made <= 2;
-      },
-      true);
-  prefetcher.take();
-  while (made < 2) std::this_thread::yield();
-  CHECK(elsewhere);
-}
-
-TEST_CASE("prefetch: can be destroyed and paused while an item is in the making", "[data]") {
-  for (int trial = 0; trial < 50; ++trial) {
-    std::atomic<int> made{0};
-    Prefetcher prefetcher([&](std::size_t) { return ++made > 0; }, true);
-    prefetcher.fetch();
-    if (trial % 2) prefetcher.take();
-    if (trial % 3 == 0) prefetcher.pause();
-  }
-  SUCCEED();
-}
-#endif
-
-// ---- validation_split ----
 
 TEST_CASE("validation_split: the last rows, floor(n (1 - split)) from the start, as views (L-7)", "[data]") {
   const Batch arrays = arrays_of(10);

@@ -8,11 +8,13 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/vfs.hpp"
+#include "support.hpp"
 
 namespace etude {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using testing::kind_of;
 
 using Bytes = std::vector<std::byte>;
 
@@ -36,15 +38,6 @@ struct TemporaryFile {
   }
   ~TemporaryFile() { std::remove(path.c_str()); }
 };
-
-template <class Call> ErrorKind kind_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.kind();
-  }
-  return ErrorKind::internal;
-}
 
 /// 2 × 3 of uint8.
 const Bytes small = bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255});

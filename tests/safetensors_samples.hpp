@@ -15,6 +15,8 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
 inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+/// A file's text.
+inline std::string text_in(Vfs& files, const std::string& path) { return text_of(files.read(path)); }
 
 /// A file with that header as it stands, and that data.
 inline std::string safetensors_file(std::string_view header, std::string_view data = "") {

@@ -78,6 +78,15 @@ std::vector<Cpu> devices() {
   return result;
 }
 
+std::optional<ErrorKind> kind_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.kind();
+  }
+  return std::nullopt;
+}
+
 std::string error_of(const std::function<void()>& action) {
   try {
     action();

@@ -45,6 +45,8 @@ std::vector<Cpu> devices();
 
 /// The text of the Error that `action` throws; "no error" if it throws none.
 std::string error_of(const std::function<void()>& action);
+/// The kind of the Error that it throws; none if it throws none.
+std::optional<ErrorKind> kind_of(const std::function<void()>& action);
 
 /// A graph traced and compiled by itself: what a step function does, without a model.
 class Compiled {

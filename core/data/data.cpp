@@ -168,7 +168,7 @@ const AdapterKind& select_data_adapter(const Data& data, std::span<const Adapter
           kind.name, " both take ", data.to_string(), " - expected one that does - this is a fault in Étude.");
     found = &kind;
   }
-  check(found != nullptr, ErrorKind::value, "Data",
+  check(found != nullptr, ErrorKind::data, "Data",
         "Failed to find data adapter that can handle input: ", data.to_string(),
         " - expected all tensors, or all lists, or array-likes or sparse arrays beside tensors - "
         "convert some of them.");

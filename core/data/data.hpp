@@ -115,7 +115,7 @@ struct AdapterKind {
 };
 /// The eight of them. Source: ALL_ADAPTER_CLS in keras/engine/data_adapter.py (2.9).
 std::span<const AdapterKind> adapter_kinds();
-/// The one of `kinds` that takes the data. Throws Error(value) if none does, Error(internal) if several do.
+/// The one of `kinds` that takes the data. Throws Error(data) if none does, Error(internal) if several do.
 const AdapterKind& select_data_adapter(const Data& data, std::span<const AdapterKind> kinds = adapter_kinds());
 
 }  // namespace etude

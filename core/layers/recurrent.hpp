@@ -25,7 +25,30 @@ struct RecurrentOptions {
   LayerOptions layer = {};
 };
 
-/// Those of a layer's own options that all have.
+/// Visits those fields of a layer's own options that all have.
+template <class Options, class Visitor> void visit_recurrent_fields(Options& options, Visitor& visit) {
+  visit("use_bias", options.use_bias);
+  visit("kernel_initializer", options.kernel_initializer);
+  visit("recurrent_initializer", options.recurrent_initializer);
+  visit("bias_initializer", options.bias_initializer);
+  visit("kernel_regularizer", options.kernel_regularizer);
+  visit("recurrent_regularizer", options.recurrent_regularizer);
+  visit("bias_regularizer", options.bias_regularizer);
+  visit("activity_regularizer", options.activity_regularizer);
+  visit("dropout", options.dropout);
+  visit("recurrent_dropout", options.recurrent_dropout);
+  visit("seed", options.seed);
+  visit("return_sequences", options.return_sequences);
+  visit("return_state", options.return_state);
+  visit("go_backwards", options.go_backwards);
+  visit("stateful", options.stateful);
+  visit("zero_output_for_mask", options.zero_output_for_mask);
+  visit("name", options.name);
+  visit("dtype", options.dtype);
+  visit("trainable", options.trainable);
+}
+
+/// Those fields, as one struct.
 template <class Options> RecurrentOptions recurrent_options(const Options& options) {
   return {.units = options.units,
           .use_bias = options.use_bias,

@@ -26,25 +26,7 @@ struct SimpleRNNOptions {
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("units", self.units);
     visit("activation", self.activation);
-    visit("use_bias", self.use_bias);
-    visit("kernel_initializer", self.kernel_initializer);
-    visit("recurrent_initializer", self.recurrent_initializer);
-    visit("bias_initializer", self.bias_initializer);
-    visit("kernel_regularizer", self.kernel_regularizer);
-    visit("recurrent_regularizer", self.recurrent_regularizer);
-    visit("bias_regularizer", self.bias_regularizer);
-    visit("activity_regularizer", self.activity_regularizer);
-    visit("dropout", self.dropout);
-    visit("recurrent_dropout", self.recurrent_dropout);
-    visit("return_sequences", self.return_sequences);
-    visit("return_state", self.return_state);
-    visit("go_backwards", self.go_backwards);
-    visit("stateful", self.stateful);
-    visit("seed", self.seed);
-    visit("zero_output_for_mask", self.zero_output_for_mask);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+    visit_recurrent_fields(self, visit);
   }
 };
 

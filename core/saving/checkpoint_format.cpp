@@ -59,7 +59,7 @@ Json entry_of(const ComposedFile& file) {
 
 ComposedFile compose_manifest(const Checkpoint& checkpoint, std::uint64_t serial, std::vector<Json> files) {
   Json manifest{{"format_version", checkpoint_format_version},
-                {"library_version", ETUDE_VERSION},
+                {"etude_version", ETUDE_VERSION},
                 {"run_id", checkpoint.run_id},
                 {"step", checkpoint.step},
                 {"serial", serial}};
@@ -203,7 +203,7 @@ Manifest parse_manifest(std::string_view text, const std::string& path) {
   Manifest manifest{.format_version =
                         static_cast<int>(std::min<std::uint64_t>(fields.count("format_version"), 1 << 30))};
   if (manifest.format_version > checkpoint_format_version) return manifest;
-  manifest.library_version = fields.text("library_version");
+  manifest.etude_version = fields.text("etude_version");
   manifest.run_id = fields.text("run_id");
   manifest.step = static_cast<std::int64_t>(fields.count("step"));
   manifest.serial = fields.count("serial");

@@ -36,7 +36,7 @@ std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::
 
 /// What a manifest says:
 ///
-///     {"format_version": 1, "library_version": "0.1.0", "run_id": "", "step": 1200, "serial": 7, "score": 0.25,
+///     {"format_version": 1, "etude_version": "0.1.0", "run_id": "", "step": 1200, "serial": 7, "score": 0.25,
 ///      "files": [{"name": "model.safetensors", "size": 4096, "crc32c": "e3069283",
 ///                 "tensors": {"dense/kernel": "8a9136aa", …}}, …],
 ///      "crc32c": "62a8ab43"}
@@ -52,7 +52,7 @@ struct Manifest {
     std::vector<std::pair<std::string, std::uint32_t>> tensors = {};
   };
   int format_version = 0;
-  std::string library_version = {}, run_id = {};
+  std::string etude_version = {}, run_id = {};
   std::int64_t step = 0;
   std::uint64_t serial = 0;
   std::optional<double> score = {};

@@ -1,0 +1,81 @@
+#include <array>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "etude/data/prefetch.hpp"
+
+namespace etude {
+
+TEST_CASE("prefetch: items come in order, with and without a thread", "[data]") {
+  const bool threaded = GENERATE(false, true);
+  std::array<int, Prefetcher::slots> items{};
+  int made = 0;
+  Prefetcher prefetcher(
+      [&](std::size_t slot) {
+        if (made == 500) return false;
+        items[slot] = made++;
+        return true;
+      },
+      threaded);
+  for (int i = 0; i < 500; ++i) {
+    prefetcher.fetch();
+    const auto slot = prefetcher.take();
+    REQUIRE(slot);
+    REQUIRE(items[*slot] == i);
+  }
+  CHECK_FALSE(prefetcher.take());
+  CHECK_FALSE(prefetcher.take());
+}
+
+TEST_CASE("prefetch: what the maker throws comes out of take, once, and nothing follows", "[data]") {
+  const bool threaded = GENERATE(false, true);
+  int made = 0;
+  Prefetcher prefetcher(
+      [&](std::size_t) {
+        if (++made == 3) throw std::runtime_error("third");
+        return true;
+      },
+      threaded);
+  CHECK(prefetcher.take());
+  CHECK(prefetcher.take());
+  CHECK_THROWS_WITH(prefetcher.take(), "third");
+  CHECK_FALSE(prefetcher.take());
+  prefetcher.pause();
+  CHECK(prefetcher.take());
+}
+
+#ifdef ETUDE_PREFETCH
+TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
+  std::atomic<int> made{0};
+  const auto here = std::this_thread::get_id();
+  std::atomic<bool> elsewhere{true};
+  Prefetcher prefetcher(
+      [&](std::size_t) {
+        elsewhere = elsewhere && std::this_thread::get_id() != here;
+        return ++made <= 2;
+      },
+      true);
+  prefetcher.take();
+  while (made < 2) std::this_thread::yield();
+  CHECK(elsewhere);
+}
+
+TEST_CASE("prefetch: can be destroyed and paused while an item is in the making", "[data]") {
+  for (int trial = 0; trial < 50; ++trial) {
+    std::atomic<int> made{0};
+    Prefetcher prefetcher([&](std::size_t) { return ++made > 0; }, true);
+    prefetcher.fetch();
+    if (trial % 2) prefetcher.take();
+    if (trial % 3 == 0) prefetcher.pause();
+  }
+  SUCCEED();
+}
+#endif
+
+// ---- validation_split ----
+
+}  // namespace etude
