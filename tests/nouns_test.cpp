@@ -143,6 +143,29 @@ TEST_CASE("dropout draws anew at each call, the same for the same seed", "[layer
   set_random_seed(0);
 }
 
+TEST_CASE("gaussian noise is of mean 0 and its deviation, normal, in training only", "[layers]") {
+  const Tensor x = filled({200, 200}, 3);
+  const LayerPtr noise = layers::gaussian_noise({.stddev = 0.5, .seed = 11});
+  const auto drawn = numbers((*noise)(x, true));
+  double sum = 0, squares = 0, fourths = 0, within = 0;
+  for (const double element : drawn) {
+    const double z = (element - 3) / 0.5;
+    sum += z;
+    squares += z * z;
+    fourths += z * z * z * z;
+    within += std::abs(z) < 1;
+  }
+  const double count = 4e4;
+  CHECK_THAT(sum / count, WithinAbs(0, 0.02));
+  CHECK_THAT(squares / count, WithinAbs(1, 0.03));
+  CHECK_THAT(fourths / count, WithinAbs(3, 0.2));
+  CHECK_THAT(within / count, WithinAbs(0.6827, 0.01));
+  CHECK(numbers((*noise)(x, true)) != drawn);
+  CHECK(numbers((*layers::gaussian_noise({.stddev = 0.5, .seed = 11}))(x, true)) == drawn);
+  CHECK(numbers((*noise)(x, false)) == numbers(x));
+  CHECK_THROWS_AS(layers::gaussian_noise({.stddev = -1}), Error);
+}
+
 TEST_CASE("dropout: training is reproducible from the seed", "[layers]") {
   const auto train = [](std::uint64_t seed) {
     set_random_seed(seed);

@@ -129,6 +129,23 @@ TEST_CASE("a log may be anything scalar: an input, a variable's value before its
   }
 }
 
+TEST_CASE("metrics that a step of its own updates begin anew with each epoch, where metrics() lists them",
+          "[training]") {
+  struct Own : Sequential {
+    std::shared_ptr<Mean> size = metrics::mean({.name = "size"});
+    Own() : Sequential(summing_unit()) {}
+    std::vector<MetricPtr> metrics() const override { return {size}; }
+    StepLogs train_step(const StepData& data) override {
+      size->update(data.x[0]);
+      return {{"size", size->result()}};
+    }
+  } model;
+  model.compile(mse());
+  const Tensor rows = Tensor::from<float>({4, 1}, {1, 2, 3, 6});
+  const auto history = model.fit(rows, rows, {.batch_size = 1, .epochs = 2, .verbose = 0});
+  CHECK((*history)["size"] == std::vector<double>{3, 3});
+}
+
 TEST_CASE("gradients of gradients work inside a step", "[training]") {
   struct Own : Sequential {
     Own() : Sequential(summing_unit()) {}

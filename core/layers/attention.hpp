@@ -1,7 +1,7 @@
 #pragma once
 
 #include "etude/base/integers.hpp"
-#include "etude/layers/pointwise.hpp"
+#include "etude/layers/noise.hpp"
 
 namespace etude {
 

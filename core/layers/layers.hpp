@@ -8,6 +8,7 @@
 #include "etude/layers/gru.hpp"
 #include "etude/layers/lstm.hpp"
 #include "etude/layers/merging.hpp"
+#include "etude/layers/noise.hpp"
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
@@ -29,6 +30,9 @@ inline LayerPtr embedding(EmbeddingOptions options) { return std::make_shared<Em
 inline LayerPtr flatten(FlattenOptions options = {}) { return std::make_shared<Flatten>(std::move(options)); }
 inline LayerPtr dropout(DropoutOptions options) { return std::make_shared<Dropout>(std::move(options)); }
 inline LayerPtr dropout(double rate) { return dropout(DropoutOptions{.rate = rate}); }
+inline LayerPtr gaussian_noise(GaussianNoiseOptions options) {
+  return std::make_shared<GaussianNoise>(std::move(options));
+}
 inline LayerPtr rescaling(RescalingOptions options) { return std::make_shared<Rescaling>(std::move(options)); }
 
 inline LayerPtr add(MergeOptions options = {}) { return std::make_shared<Add>(std::move(options)); }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "etude/activations/activations.hpp"
 #include "etude/layers/layer.hpp"
 
@@ -26,34 +24,6 @@ class ActivationLayer : public Layer {
 
  private:
   Activation activation_;
-};
-
-struct DropoutOptions {
-  double rate = 0;
-  std::optional<std::int64_t> seed = {};
-  std::string name = {};
-  std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("rate", self.rate);
-    visit("seed", self.seed);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-  }
-};
-
-/// In training sets each element to 0 with probability `rate` and scales the rest by 1 / (1 - rate); otherwise x
-/// . Throws Error(value) unless 0 ≤ rate ≤ 1. Source: keras/src/layers/regularization/dropout.py.
-class Dropout : public Layer {
- public:
-  explicit Dropout(DropoutOptions options);
-  Value call(Value x, bool training) override;
-  std::optional<RandomKey> random_key() const override { return key_; }
-  void set_random_key(const RandomKey& key) override { key_ = key; }
-
- private:
-  double rate_;
-  RandomKey key_;
-  Variable calls_;
 };
 
 struct RescalingOptions {

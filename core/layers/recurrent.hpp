@@ -8,7 +8,7 @@
 
 #include "etude/activations/activations.hpp"
 #include "etude/layers/layer.hpp"
-#include "etude/layers/pointwise.hpp"
+#include "etude/layers/noise.hpp"
 
 namespace etude {
 

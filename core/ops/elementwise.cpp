@@ -130,6 +130,9 @@ Value cast(Value x, DType dtype) {
 }
 Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
 Value scalar(double value, Value like) { return like.graph().constant(value, like.dtype()); }
+Value full(const Shape& shape, double value, DType dtype) { return Graph::current().constant(value, dtype, shape); }
+Value zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Value ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 
 }  // namespace ops
 

@@ -50,6 +50,10 @@ Value cast(Value x, DType dtype);
 Value stop_gradient(Value x);
 /// A number as a scalar of `like`'s dtype.
 Value scalar(double value, Value like);
+/// Within a trace: `value` throughout.
+Value full(const Shape& shape, double value, DType dtype = floatx());
+Value zeros(const Shape& shape, DType dtype = floatx());
+Value ones(const Shape& shape, DType dtype = floatx());
 
 }  // namespace etude::ops
 

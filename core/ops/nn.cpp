@@ -1,5 +1,7 @@
 #include "etude/ops/nn.hpp"
 
+#include <numbers>
+
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -91,6 +93,14 @@ Value sigmoid_crossentropy(Value logits, Value targets) {
 
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
   return counter.graph().append(op::Uniform{seed, stream, shape, dtype}, {counter});
+}
+
+Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
+  Shape pairs{2};
+  for (const std::int64_t extent : shape) pairs.append(extent);
+  const std::vector<Value> drawn = split(uniform(pairs, dtype, seed, stream, counter), 2, 0);
+  const Value radius = sqrt(log(1.0 - drawn[0]) * -2.0), angle = drawn[1] * (2 * std::numbers::pi);
+  return reshape(radius * cos(angle), shape);
 }
 
 Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Value counter) {

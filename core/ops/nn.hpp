@@ -17,8 +17,9 @@ Value sigmoid_crossentropy(Value logits, Value targets);
 /// x in training: each element zeroed with probability `rate`, the rest scaled by 1 / (1 - rate). `counter` is an int32
 /// scalar that differs from step to step; `stream` sets layers apart.
 Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Value counter);
-/// Draws in [0, 1).
+/// Draws in [0, 1), and from the standard normal distribution (Box-Muller).
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
+Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
 /// The sum over all replicas; x itself where there is one.
 Value all_reduce(Value x);
 

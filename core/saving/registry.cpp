@@ -47,6 +47,7 @@ template <> const Registry<Layer>& registry() {
                    entry<Layer, static_cast<LayerPtr (*)(DropoutOptions)>(layers::dropout)>("Dropout"),
                    entry<Layer, layers::embedding>("Embedding"),
                    entry<Layer, layers::flatten>("Flatten"),
+                   entry<Layer, layers::gaussian_noise>("GaussianNoise"),
                    entry<Layer, layers::global_average_pooling1d>("GlobalAveragePooling1D"),
                    entry<Layer, layers::gru>("GRU"),
                    entry<Layer, layers::layer_normalization>("LayerNormalization"),

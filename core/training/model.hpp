@@ -91,7 +91,8 @@ class Model : public Layer {
 
   Optimizer& optimizer() const;
   /// The mean of the loss, those of single outputs where there are several, the compiled metrics, those of add_metric.
-  std::vector<MetricPtr> metrics() const;
+  /// Override it to list those that a step of your own updates: what is listed here begins anew with each epoch.
+  virtual std::vector<MetricPtr> metrics() const;
   std::vector<std::string> metrics_names() const;
   void reset_metrics();
   const CompileOptions& compile_options() const { return options_; }

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "etude/layers/layer.hpp"
+
+namespace etude {
+
+/// A layer that draws: other numbers at every call and at every step, the same for the same seed. Without a seed it has
+/// a stream of its own of the one that set_random_seed set.
+class RandomLayer : public Layer {
+ public:
+  std::optional<RandomKey> random_key() const override { return key_; }
+  void set_random_key(const RandomKey& key) override { key_ = key; }
+
+ protected:
+  template <OptionsOfLayer Options> RandomLayer(std::string_view class_name, const Options& options)
+      : Layer(class_name, options), key_(key_for(options.seed)), calls_(add_state("calls", Tensor({}, DType::int32))) {}
+
+  const RandomKey& key() const { return key_; }
+  /// Within a trace: the number of this call, an int32 scalar.
+  Value next_call();
+
+ private:
+  static RandomKey key_for(const std::optional<std::int64_t>& seed);
+
+  RandomKey key_;
+  Variable calls_;
+};
+
+struct DropoutOptions {
+  double rate = 0;
+  std::optional<std::int64_t> seed = {};
+  std::string name = {};
+  std::string dtype = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("rate", self.rate);
+    visit("seed", self.seed);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+  }
+};
+
+/// In training sets each element to 0 with probability `rate` and scales the rest by 1 / (1 - rate); otherwise x
+/// . Throws Error(value) unless 0 ≤ rate ≤ 1. Source: keras/src/layers/regularization/dropout.py.
+class Dropout : public RandomLayer {
+ public:
+  explicit Dropout(DropoutOptions options);
+  Value call(Value x, bool training) override;
+
+ private:
+  double rate_;
+};
+
+struct GaussianNoiseOptions {
+  double stddev = 1;
+  std::optional<std::int64_t> seed = {};
+  std::string name = {};
+  std::string dtype = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("stddev", self.stddev);
+    visit("seed", self.seed);
+    visit("name", self.name);
+    visit("dtype", self.dtype);
+  }
+};
+
+/// In training adds to each element a draw from the normal distribution of mean 0 and that standard deviation;
+/// otherwise x. Throws Error(value) for a stddev below 0. Source: keras/src/layers/regularization/gaussian_noise.py.
+class GaussianNoise : public RandomLayer {
+ public:
+  explicit GaussianNoise(GaussianNoiseOptions options);
+  Value call(Value x, bool training) override;
+
+ private:
+  double stddev_;
+};
+
+}  // namespace etude

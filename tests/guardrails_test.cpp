@@ -1,0 +1,112 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support.hpp"
+#include "training_samples.hpp"
+
+// The combinations of arguments that Keras refuses, in its words: whoever searches for a message finds the same advice.
+// What errors look like besides is bad_input_test's business.
+namespace etude {
+namespace {
+
+using namespace samples;
+using Catch::Matchers::ContainsSubstring;
+using testing::error_of;
+
+const Tensor x = waves({8, 3}), y = signs_of(x);
+
+Dataset batches() { return Dataset::from_tensor_slices(Batch{{x}, {y}, {}}).batch(4); }
+
+FitOptions quiet(FitOptions options = {}) {
+  options.verbose = 0;
+  return options;
+}
+
+struct Guardrail {
+  const char* combination;
+  std::function<void(Sequential&)> action;
+  const char* words;
+};
+
+/// On a compiled model of 3 inputs and 1 output.
+const std::vector<Guardrail> guardrails{
+    {"validation_split of a dataset", [](Sequential& m) { m.fit(Data(batches()), quiet({.validation_split = 0.5})); },
+     "`validation_split` is only supported for Tensors"},
+    {"a validation_split that leaves no sample to train on",
+     [](Sequential& m) { m.fit(x.rows(0, 1), y.rows(0, 1), quiet({.validation_split = 0.5})); },
+     "Training data contains 1 samples, which is not sufficient to split it"},
+    {"batch_size with a dataset", [](Sequential& m) { m.fit(Data(batches()), quiet({.batch_size = 4})); },
+     "The `batch_size` argument must not be specified"},
+    {"an endless dataset without steps_per_epoch", [](Sequential& m) { m.fit(Data(batches().repeat()), quiet()); },
+     "When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value"},
+    {"a DatasetCreator without steps",
+     [](Sequential& m) { m.fit(Data(DatasetCreator{[](const InputContext&) { return batches(); }}), quiet()); },
+     "When using a `DatasetCreator`, `steps_per_epoch`, `validation_steps` or `steps` argument must be provided"},
+    {"arrays of different lengths", [](Sequential& m) { m.fit(x, y.rows(0, 3), quiet()); },
+     "Data cardinality is ambiguous"},
+    {"arrays of kinds that no adapter takes together",
+     [](Sequential& m) { m.fit(Data(Column(List{1, 2}), Column(y)), quiet()); },
+     "Failed to find data adapter that can handle input"},
+    {"targets left out", [](Sequential& m) { m.fit(Data(x), quiet()); }, "Target data is missing"},
+    {"class_weight for targets of 3 axes",
+     [](Sequential& m) { m.fit(waves({8, 2, 3}), waves({8, 2, 1}), quiet({.class_weight = {{0, 1.0}}})); },
+     "`class_weight` not supported for 3+ dimensional targets"},
+    {"validation_freq of 0", [](Sequential& m) { m.fit(x, y, quiet({.validation_freq = 0})); },
+     "Expected `validation_freq` to be a list or int"},
+    {"no batch in predict",
+     [](Sequential& m) { m.predict(Data([] { return std::optional<Batch>(); }), {.verbose = 0}); },
+     "Unexpected result of `predict_function` (Empty batch_outputs)"},
+    {"a model without trainable weights",
+     [](Sequential& m) {
+       m.set_trainable(false);
+       m.compile(mse());
+       m.fit(x, y, quiet());
+     },
+     "No gradients provided for any variable"},
+    {"compiled without a loss",
+     [](Sequential& m) {
+       m.compile({});
+       m.fit(x, y, quiet());
+     },
+     "No loss to compute"},
+};
+
+constexpr const char* must_compile = "You must compile your model before training/testing";
+
+}  // namespace
+
+TEST_CASE("guardrails: what Keras refuses is refused in its words, and the model trains on", "[guardrails]") {
+  for (const Guardrail& guardrail : guardrails) {
+    CAPTURE(guardrail.combination);
+    Sequential model(two_dense());
+    model.build({-1, 3});
+    model.compile(mse());
+    const std::vector<double> before = weights_of(model);
+    CHECK_THAT(error_of([&] { guardrail.action(model); }), ContainsSubstring(guardrail.words));
+    CHECK(weights_of(model) == before);
+    model.set_trainable(true);
+    model.compile(mse());
+    model.fit(x, y, quiet());
+  }
+}
+
+TEST_CASE("guardrails: class_weight for several outputs", "[guardrails]") {
+  const SymbolicTensor in = layers::input({.shape = {3}});
+  Functional model({in}, {layers::dense({.units = 1})->apply(in), layers::dense({.units = 1})->apply(in)});
+  model.compile(mse());
+  CHECK_THAT(error_of([&] {
+               model.fit(Data(Batch{{x}, {y, y}, {}}), quiet({.class_weight = {{0, 1.0}, {1, 2.0}}}));
+             }),
+             ContainsSubstring("`class_weight` is only supported for Models with a single output"));
+}
+
+TEST_CASE("guardrails: everything but predict wants compile first", "[guardrails]") {
+  Sequential model(two_dense());
+  CHECK_THAT(error_of([&] { model.fit(x, y); }), ContainsSubstring(must_compile));
+  CHECK_THAT(error_of([&] { model.evaluate(x, y); }), ContainsSubstring(must_compile));
+  CHECK_THAT(error_of([&] { model.train_on_batch(x, y); }), ContainsSubstring(must_compile));
+  CHECK_THAT(error_of([&] { model.test_on_batch(x, y); }), ContainsSubstring(must_compile));
+  CHECK(model.predict(x, {.verbose = 0}).shape() == Shape{8, 1});
+}
+
+}  // namespace etude
