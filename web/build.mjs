@@ -1,6 +1,6 @@
 // Builds the package: the builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the declarations
-// that were generated beside the first, and the TypeScript compiled to dist/. A package that is published has all four builds; the demo
-// of Node.js is content with the first.
+// generated beside the first, and the TypeScript compiled to dist/. A package that is published has all four builds; the
+// demo of Node.js is content with the first.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
