@@ -1,6 +1,7 @@
 #include "bind.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace etude::js {
 
@@ -14,12 +15,19 @@ Header::Header(std::string_view text) {
     property_ = true;
     return;
   }
-  std::istringstream arguments(std::string(text.substr(open + 1, text.size() - open - 2)));
-  for (std::string argument; std::getline(arguments >> std::ws, argument, ',');) {
+  for (std::string_view rest = text.substr(open + 1, text.size() - open - 2); !rest.empty();) {
+    std::string_view argument = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(argument.size() + 2, rest.size()));  // ", "
     optional_.push_back(argument.ends_with('?'));
-    if (optional_.back()) argument.pop_back();
+    if (optional_.back()) argument.remove_suffix(1);
     arguments_.push_back(camel_case(argument));
   }
+}
+
+const Header& Header::of(const char* text) {
+  static std::map<const char*, Header> known;
+  const auto found = known.find(text);
+  return found != known.end() ? found->second : known.emplace(text, Header(text)).first->second;
 }
 
 std::string Header::javascript(bool of_class) const {
@@ -36,7 +44,31 @@ std::string Header::javascript(bool of_class) const {
   return name + ')';
 }
 
-void check_options(const val& object, const Where& where, const std::vector<std::string>& names) {
+Call::Call(const char* text, void* self, std::span<const val* const> given)
+    : header_(Header::of(text)), self_(self), given_(given) {
+  for (const val* value : given_) {
+    if (!Crossing<Value>::is(*value)) continue;
+    like_ = from_js<Value>(*value, {"Value", ""});
+    return;
+  }
+}
+
+const val& Call::passed(std::size_t index) const {
+  if (given_[index]->isUndefined()) where(index).wrong(*given_[index], "an argument", "pass one");
+  return *given_[index];
+}
+
+bool Call::is_left_out(std::size_t index) const {
+  return header_.optional(index) ? given_[index]->isUndefined() : (passed(index), false);
+}
+
+val make_call(Work work, const char* text, void* self, std::span<const val* const> given) {
+  return guarded([&] { return work(Call(text, self, given)); });
+}
+
+void read_options(const std::vector<OptionField>& fields, const val& object, const Where& where) {
+  std::vector<std::string> names;
+  for (const OptionField& field : fields) names.push_back(camel_case(field.name));
   if (type_of(object) != "object" || object.isArray())
     where.wrong(object, "an object of options", "pass one such as {" + names.front() + ": …}");
   for (const std::string& key : keys(object)) {
@@ -46,11 +78,10 @@ void check_options(const val& object, const Where& where, const std::vector<std:
     fail(ErrorKind::value, where.function, "unknown option \"", key, "\" - expected some of: ", known,
          " - check its spelling.");
   }
-}
-
-std::map<std::string, std::string>& declarations() {
-  static std::map<std::string, std::string> result;
-  return result;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const val value = object[names[i]];
+    if (!value.isUndefined()) fields[i].read(fields[i].field, value, where.of(names[i]));
+  }
 }
 
 }  // namespace etude::js

@@ -27,6 +27,22 @@ void Where::wrong(const val& came, std::string_view expected, std::string_view a
        advice, '.');
 }
 
+void Where::wrong_class(const val& came, const std::string& name) const {
+  wrong(came, "one of class " + name,
+        std::string("make one by et.") + static_cast<char>(std::tolower(name[0])) + name.substr(1) +
+            (name.ends_with('s') ? "es.…" : "s.…"));
+}
+
+bool is_of_class(const val& value, const std::string& name) {
+  return value.instanceof(val::module_property(name.c_str()));
+}
+
+std::string last_name(std::string_view signature) {
+  signature = signature.substr(signature.rfind(' ') + 1);
+  signature.remove_suffix(1);
+  return std::string(signature.substr(signature.rfind(':') + 1));
+}
+
 std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }

@@ -20,6 +20,8 @@ struct Where {
 
   Where of(std::string part) const { return {function, std::move(part), like}; }
   [[noreturn]] void wrong(const val& came, std::string_view expected, std::string_view advice) const;
+  /// An object of that class was expected.
+  [[noreturn]] void wrong_class(const val& came, const std::string& name) const;
 };
 
 /// Crossing<T>::from(value, where) and ::to(object); ::given and ::made are TypeScript's names for T as an argument and
@@ -34,12 +36,8 @@ std::string camel_case(std::string_view name);
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
-template <class T> std::string class_name() {
-  std::string_view text = __PRETTY_FUNCTION__;
-  text = text.substr(text.rfind(' ') + 1);
-  text = text.substr(0, text.size() - 1);
-  return std::string(text.substr(text.rfind(':') + 1));
-}
+std::string last_name(std::string_view signature);
+template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION__); }
 
 // ---- Numbers, strings, lists ----
 
@@ -168,21 +166,18 @@ concept Held =
     std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T> || std::is_base_of_v<Regularizer, T> ||
     std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T>;
 
+/// Whether it is an object of one of the module's classes.
+bool is_of_class(const val& value, const std::string& name);
+
 template <Held T> struct Crossing<std::shared_ptr<T>> {
-  static bool is(const val& value) { return value.instanceof(val::module_property(class_name<T>().c_str())); }
+  static bool is(const val& value) { return is_of_class(value, class_name<T>()); }
   static std::shared_ptr<T> from(const val& value, const Where& where) {
-    if (!is(value)) where.wrong(value, "one of class " + class_name<T>(), "make one by et." + maker());
+    if (!is(value)) where.wrong_class(value, class_name<T>());
     return value.as<std::shared_ptr<T>>();
   }
   static val to(const std::shared_ptr<T>& object) { return object ? val(object) : val::null(); }
   static std::string given() { return class_name<T>(); }
   static std::string made() { return class_name<T>(); }
-
- private:
-  static std::string maker() {
-    const std::string name = class_name<T>();
-    return static_cast<char>(std::tolower(name[0])) + name.substr(1) + (name.ends_with('s') ? "es.…" : "s.…");
-  }
 };
 
 template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where);
@@ -196,7 +191,7 @@ template <> struct Crossing<Variable> {
 };
 
 template <> struct Crossing<SymbolicTensor> {
-  static bool is(const val& value) { return value.instanceof(val::module_property("SymbolicTensor")); }
+  static bool is(const val& value) { return is_of_class(value, "SymbolicTensor"); }
   static SymbolicTensor from(const val& value, const Where& where) {
     if (!is(value)) where.wrong(value, "a SymbolicTensor", "make one by et.input(), or by a layer's apply()");
     return *value.as<std::shared_ptr<SymbolicTensor>>();

@@ -44,39 +44,44 @@ struct FunctionalOptions : SequentialOptions {
   }
 };
 
-/// A model some of whose steps a user wrote.
-template <class Parent> class JavaScriptModel : public Parent {
- public:
-  /// `link` calls the user's function of a name.
-  template <class... Arguments> JavaScriptModel(val link, SequentialOptions steps, Arguments&&... arguments)
-      : Parent(std::forward<Arguments>(arguments)...), link_(std::move(link)), steps_(std::move(steps)) {}
+/// Steps that a user wrote: `link` calls the one of a name.
+struct UserSteps {
+  val link;
+  SequentialOptions given;
 
-  Outputs call_with(const std::vector<Value>& inputs, bool training) override {
-    if (!steps_.call.given) return Parent::call_with(inputs, training);
-    return run<Outputs>("call", Outputs(inputs), training);
-  }
-  StepLogs train_step(const StepData& data) override {
-    return steps_.train_step.given ? run<StepLogs>("trainStep", data) : Parent::train_step(data);
-  }
-  StepLogs test_step(const StepData& data) override {
-    return steps_.test_step.given ? run<StepLogs>("testStep", data) : Parent::test_step(data);
-  }
-  Outputs predict_step(const StepData& data) override {
-    return steps_.predict_step.given ? run<Outputs>("predictStep", data) : Parent::predict_step(data);
-  }
-
- private:
   template <class R, class... Arguments> R run(const char* name, const Arguments&... arguments) const {
     const TraceScope scope;
-    const val result = js::call(link_, std::string(name), to_js(arguments)...);
+    const val result = js::call(link, std::string(name), to_js(arguments)...);
     check(!is_promise(result), ErrorKind::value, name,
           "a promise was returned - expected the result itself, for a step is traced once and then "
           "replayed without JavaScript - make the function synchronous.");
     return from_js<R>(result, {name, "the result"});
   }
+};
 
-  val link_;
-  SequentialOptions steps_;
+/// A model some of whose steps a user wrote.
+template <class Parent> class JavaScriptModel : public Parent {
+ public:
+  template <class... Arguments>
+  JavaScriptModel(UserSteps steps, Arguments&&... arguments)
+      : Parent(std::forward<Arguments>(arguments)...), steps_(std::move(steps)) {}
+
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override {
+    if (!steps_.given.call.given) return Parent::call_with(inputs, training);
+    return steps_.run<Outputs>("call", Outputs(inputs), training);
+  }
+  StepLogs train_step(const StepData& data) override {
+    return steps_.given.train_step.given ? steps_.run<StepLogs>("trainStep", data) : Parent::train_step(data);
+  }
+  StepLogs test_step(const StepData& data) override {
+    return steps_.given.test_step.given ? steps_.run<StepLogs>("testStep", data) : Parent::test_step(data);
+  }
+  Outputs predict_step(const StepData& data) override {
+    return steps_.given.predict_step.given ? steps_.run<Outputs>("predictStep", data) : Parent::predict_step(data);
+  }
+
+ private:
+  UserSteps steps_;
 };
 
 /// A model of layers whose `call` must come from JavaScript.
@@ -155,17 +160,18 @@ EMSCRIPTEN_BINDINGS(model) {
 
   bind<"model.sequential(layers, options, link)",
        [](std::vector<LayerPtr> layers, SequentialOptions options, val link) -> ModelPtr {
-         return std::make_shared<JavaScriptModel<Sequential>>(link, options, std::move(layers),
+         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{link, options}, std::move(layers),
                                                               options.layer_options());
        }>();
   bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
     check(options.call.given, ErrorKind::value, "model",
           "no function `call` - expected one that says what the model makes of x - write "
           "et.model({layers, call(x, training) {…}}).");
-    return std::make_shared<JavaScriptModel<FreeModel>>(link, options, options.layers, options.layer_options());
+    return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{link, options}, options.layers,
+                                                        options.layer_options());
   }>();
   bind<"model.functional(options, link)", [](FunctionalOptions options, val link) -> ModelPtr {
-    return std::make_shared<JavaScriptModel<Functional>>(link, options, options.inputs, options.outputs,
+    return std::make_shared<JavaScriptModel<Functional>>(UserSteps{link, options}, options.inputs, options.outputs,
                                                          options.layer_options());
   }>();
   bind<"model.add(model, layer)",

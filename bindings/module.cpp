@@ -3,6 +3,8 @@
 #include <emscripten/heap.h>
 #include <malloc.h>
 
+#include <stdexcept>
+
 #include "bind.hpp"
 
 /// The runtime's own, which puts names into what is said before an abort, is large, and nobody reads it.
@@ -30,6 +32,15 @@ class Turn : public PromisePending {
 PendingPtr yield_in_time() {
   if (emscripten_get_now() - turn_began < yield_every) return nullptr;
   return std::make_unique<Turn>();
+}
+
+/// JavaScript's own regular expressions.
+bool search(const std::string& pattern, const std::string& text) {
+  try {
+    return call(val::global("RegExp"), pattern).call<bool>("test", text);
+  } catch (const Thrown& thrown) {
+    throw std::invalid_argument(thrown.value["message"].as<std::string>());
+  }
 }
 
 struct Memory {
@@ -69,14 +80,7 @@ EMSCRIPTEN_BINDINGS(module) {
           "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
     return parse_idx(bytes);
   }>();
-
-  // The TypeScript declarations of all options structs: what the build of web/ writes into options.d.mts.
-  emscripten::function(
-      "optionTypes()", +[] {
-        std::string text;
-        for (const auto& [name, declaration] : declarations()) text += declaration + '\n';
-        return text;
-      });
+  host_search() = search;
 }
 
 }  // namespace etude::js

@@ -1,10 +1,9 @@
 #pragma once
 
-/// Options structs as JavaScript objects. The struct's own `fields` visitor reads them, lists what there is when a name
-/// is unknown, and prints the TypeScript type: nothing is said twice.
+/// Options structs as JavaScript objects. The struct's own `fields` visitor tells what there is to read, and prints the
+/// TypeScript type: nothing is said twice.
 #include <charconv>
 #include <map>
-#include <sstream>
 
 #include "crossing.hpp"
 
@@ -164,90 +163,53 @@ template <> struct Crossing<ClassWeight> {
   static std::string given() { return "Record<number, number>"; }
 };
 
-/// The declarations of all options structs that were bound, by name.
-std::map<std::string, std::string>& declarations();
-
-/// A field's value where it can be said in a few letters.
-template <class T> std::string default_of(const T& value) {
-  std::ostringstream text;
-  if constexpr (std::is_same_v<T, bool>)
-    text << (value ? "true" : "false");
-  else if constexpr (std::is_same_v<T, double>)
-    std::isnan(value) ? text : text << value;  // NaN: there is none
-  else if constexpr (std::is_same_v<T, LearningRate>)
-    text << value.number();
-  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
-    text << value;
-  else if constexpr (std::is_same_v<T, std::string>)
-    text << (value.empty() ? "" : "'" + value + "'");
-  else if constexpr (requires { value.name(); })
-    text << (value.name().empty() ? "" : "'" + value.name() + "'");
-  return text.str();
-}
-
 // What looks at the fields of options. None of it knows the struct, so that there is one of it for each type of field.
 
 /// A loop's verbose is a number in C++, at first -1, and that is what Keras calls "auto".
-template <class Field> bool has_auto(const std::string& key, const Field& field) {
+template <class Field> bool has_auto(std::string_view key, const Field& field) {
   if constexpr (std::is_same_v<Field, int>) return key == "verbose" && field == -1;
   return false;
 }
 
-/// Sets a field to what the object has under its name.
-struct ReadField {
-  const val& object;
-  const Where& where;
+/// A field of some options, and how it is read.
+struct OptionField {
+  const char* name;
+  void* field;
+  void (*read)(void* field, const val& value, const Where& where);
+};
 
+template <class Field> void read_option(void* to, const val& value, const Where& where) {
+  Field& field = *static_cast<Field*>(to);
+  if (has_auto(where.what, field) && value.isString() && value.as<std::string>() == "auto") return;
+  field = from_js<Field>(value, where);
+}
+
+struct CollectFields {
+  std::vector<OptionField>& fields;
   template <class Field> void operator()(const char* name, Field& field) const {
-    const std::string key = camel_case(name);
-    const val value = object[key];
-    if (value.isUndefined() || (has_auto(key, field) && value.isString() && value.as<std::string>() == "auto")) return;
-    field = from_js<Field>(value, where.of(key));
+    add({name, &field, read_option<Field>});
   }
+
+ private:
+  [[gnu::noinline]] void add(const OptionField& field) const { fields.push_back(field); }
 };
 
-struct NameField {
-  std::vector<std::string>& names;
-  void operator()(const char* name, const auto&) const { names.push_back(camel_case(name)); }
-};
+/// Sets fields to what the object has under their names. Refuses what is no object, and one that has other names.
+void read_options(const std::vector<OptionField>& fields, const val& object, const Where& where);
 
-/// Writes a field's line of the TypeScript type.
-struct DeclareField {
-  std::string& text;
-
-  template <class Field> void operator()(const char* name, const Field& field) const {
-    const std::string key = camel_case(name);
-    const bool loops = has_auto(key, field);
-    const std::string value = loops ? "'auto'" : default_of(field);
-    if (!value.empty()) text += "  /** Default: " + value + ". */\n";
-    text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
-  }
-};
-
-/// Refuses what is no object, and one that has other names than these.
-void check_options(const val& object, const Where& where, const std::vector<std::string>& names);
+/// The TypeScript type of the options called `name`: declare.hpp.
+template <HasFields T> std::string declared_options();
 
 template <HasFields T> struct Crossing<T> {
   static T from(const val& object, const Where& where) {
     T options{};
     if (object.isUndefined() || object.isNull()) return options;
-    std::vector<std::string> names;
-    T::fields(options, NameField{names});
-    check_options(object, where, names);
-    T::fields(options, ReadField{object, where});
+    std::vector<OptionField> fields;
+    T::fields(options, CollectFields{fields});
+    read_options(fields, object, where);
     return options;
   }
-
-  static std::string given() {
-    std::string& text = declarations()[class_name<T>()];
-    if (text.empty()) {
-      text = "export interface " + class_name<T>() + " {\n";
-      T options{};
-      T::fields(options, DeclareField{text});
-      text += "}\n";
-    }
-    return class_name<T>();
-  }
+  static std::string given() { return declared_options<T>(); }
 };
 
 }  // namespace etude::js

@@ -5,6 +5,7 @@
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
+#include "etude/base/pattern.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/base/threads.hpp"

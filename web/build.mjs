@@ -1,11 +1,10 @@
-// Builds the package: the builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the options' types
-// that the module prints, and the TypeScript compiled to dist/. A package that is published has all four builds; the demo
-// of Node.js is content with the first.
+// Builds the package: the builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the declarations
+// generated beside the first, and the TypeScript compiled to dist/. A package that is published has all four builds; the
+// demo of Node.js is content with the first.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
 
 const folders = process.env.ETUDE_MODULES?.split(':');
 if (!folders) throw new Error("ETUDE_MODULES is not set - expected the folders of the module's builds - build the package by ./dev test npm.");
@@ -42,8 +41,7 @@ function withPlainWorkers(path) {
 
 // Both declare types by names that are explained in web/src/types.ts.
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
-const { default: createEtude } = await import(pathToFileURL(resolve('wasm/etude.mjs')).href);
-const options = (await createEtude({ wasmBinary: readFileSync('wasm/etude.wasm') })).optionTypes();
+const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
 const classes = ['Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
 writeFileSync(

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <sstream>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace etude {
 
@@ -21,20 +24,62 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Throws an Error whose text is `[where] ` followed by all `parts`, streamed.
+/// Appends what an error's text is made of: texts, numbers (floating ones in six digits), and what has a name or a
+/// `to_string`. No stream: with its locales it is larger than all of Étude's layers.
+void append_text(std::string& text, char part);
+void append_text(std::string& text, std::string_view part);
+void append_text(std::string& text, double part);
+void append_text(std::string& text, std::int64_t part);
+void append_text(std::string& text, std::uint64_t part);
+template <std::integral T> void append_text(std::string& text, T part) {
+  using Widest = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  append_text(text, static_cast<Widest>(part));
+}
+template <class T>
+  requires requires(const T& part) { part.to_string(); }
+void append_text(std::string& text, const T& part) {
+  append_text(text, std::string_view(part.to_string()));
+}
+template <class T>
+  requires requires(const T& part) { name_of(part); }
+void append_text(std::string& text, const T& part) {
+  append_text(text, name_of(part));
+}
+
+/// A part of a text that is written only if it is wanted: what and how, two words, so that a check that nothing fails
+/// costs little.
+class TextPart {
+ public:
+  TextPart(const char* literal) : part_(literal), append_(append_literal) {}
+  template <class T>
+    requires(!std::is_array_v<T>)
+  TextPart(const T& part) : part_(&part), append_(append<T>) {}
+
+  void append_to(std::string& text) const { append_(text, part_); }
+
+ private:
+  static void append_literal(std::string& text, const void* part);
+  template <class T> static void append(std::string& text, const void* part) {
+    append_text(text, *static_cast<const T*>(part));
+  }
+
+  const void* part_;
+  void (*append_)(std::string&, const void*);
+};
+
+[[noreturn]] void throw_error(ErrorKind kind, std::string_view where, std::initializer_list<TextPart> parts);
+
+/// Throws an Error whose text is `[where] ` followed by all `parts`.
 template <class... Parts>
-[[noreturn]] void fail(ErrorKind kind, std::string_view where, const Parts&... parts) {
-  std::ostringstream text;
-  text << '[' << where << "] ";
-  (text << ... << parts);
-  throw Error(kind, text.str());
+[[noreturn, gnu::always_inline]] inline void fail(ErrorKind kind, std::string_view where, const Parts&... parts) {
+  throw_error(kind, where, {TextPart(parts)...});
 }
 
 /// Throws as `fail` does unless `ok`; nothing is formatted while all is well.
 template <class... Parts>
-void check(bool ok, ErrorKind kind, std::string_view where, const Parts&... parts) {
+[[gnu::always_inline]] inline void check(bool ok, ErrorKind kind, std::string_view where, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    fail(kind, where, parts...);
+    throw_error(kind, where, {TextPart(parts)...});
 }
 
 }  // namespace etude

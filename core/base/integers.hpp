@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,17 +19,17 @@ class Integers {
 
   bool empty() const { return all_.empty(); }
   const std::vector<std::int64_t>& all() const { return all_; }
+  /// "-1", "[1, 2]", or nothing.
+  std::string to_string() const {
+    std::string text;
+    for (const std::int64_t number : all_) text += (text.empty() ? "" : ", ") + std::to_string(number);
+    return all_.size() > 1 ? '[' + text + ']' : text;
+  }
 
  private:
   std::vector<std::int64_t> all_;
 };
 
-/// "-1", "[1, 2]", or nothing.
-inline std::ostream& operator<<(std::ostream& out, const Integers& integers) {
-  const auto& all = integers.all();
-  if (all.size() == 1) return out << all.front();
-  for (std::size_t i = 0; i < all.size(); ++i) out << (i ? ", " : "[") << all[i];
-  return all.empty() ? out : out << ']';
-}
+inline std::ostream& operator<<(std::ostream& out, const Integers& integers) { return out << integers.to_string(); }
 
 }  // namespace etude

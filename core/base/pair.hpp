@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <ostream>
+#include <string>
 
 namespace etude {
 
@@ -15,15 +16,17 @@ class Pair {
   std::int64_t height() const { return numbers_[0]; }
   std::int64_t width() const { return numbers_[1]; }
   const std::array<std::int64_t, 2>& numbers() const { return numbers_; }
+  /// "3", or "[3, 5]".
+  std::string to_string() const {
+    const std::string first = std::to_string(height());
+    return height() == width() ? first : '[' + first + ", " + std::to_string(width()) + ']';
+  }
   friend bool operator==(const Pair&, const Pair&) = default;
 
  private:
   std::array<std::int64_t, 2> numbers_;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Pair& pair) {
-  if (pair.height() == pair.width()) return out << pair.height();
-  return out << '[' << pair.height() << ", " << pair.width() << ']';
-}
+inline std::ostream& operator<<(std::ostream& out, const Pair& pair) { return out << pair.to_string(); }
 
 }  // namespace etude

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <sstream>
 
 #include "etude/base/error.hpp"
 
@@ -65,18 +64,14 @@ std::size_t Shape::axis(std::ptrdiff_t axis, std::string_view where) const {
 }
 
 std::string Shape::to_string() const {
-  std::ostringstream text;
-  text << *this;
-  return text.str();
+  std::string text = "[";
+  for (const std::int64_t extent : *this) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + ']';
 }
 
 bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) {
-  out << '[';
-  for (std::size_t i = 0; i < shape.rank(); ++i) out << (i ? ", " : "") << shape[static_cast<std::ptrdiff_t>(i)];
-  return out << ']';
-}
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.to_string(); }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view where) {
   const Shape& longer = a.rank() >= b.rank() ? a : b;

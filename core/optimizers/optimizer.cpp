@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
+#include <stdexcept>
 #include <utility>
 
+#include "etude/base/pattern.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 
@@ -30,11 +31,11 @@ Value squared_norm(Value gradient) { return ops::sum(ops::square(gradient)); }
 /// What a gradient of that norm is multiplied by, so that it is no longer than `longest`.
 Value shortening(Value norm, double longest) { return longest / ops::maximum(norm, ops::scalar(longest, norm)); }
 
-std::regex regex_of(const std::string& optimizer, const std::string& text) {
+bool is_found(const std::string& pattern, const std::string& text, const std::string& optimizer) {
   try {
-    return std::regex(text);
-  } catch (const std::regex_error& error) {
-    fail(ErrorKind::value, optimizer, "exclude_from_weight_decay of \"", text, "\": ", error.what(),
+    return host_search()(pattern, text);
+  } catch (const std::invalid_argument& error) {
+    fail(ErrorKind::value, optimizer, "exclude_from_weight_decay of \"", pattern, "\": ", error.what(),
          " - expected a regular expression - check its brackets and backslashes.");
   }
 }
@@ -302,16 +303,15 @@ void Optimizer::exclude_from_weight_decay(const std::vector<Variable>& variables
       slots_.empty(), ErrorKind::state, name(),
       "exclude_from_weight_decay() after the first step - expected it before the optimizer is built - call it as soon "
       "as the optimizer is made.");
-  for (const std::string& text : names) regex_of(name(), text);
+  for (const std::string& pattern : names) is_found(pattern, "", name());  // throws now, not in a step
   excluded_ = variables;
   excluded_names_ = names;
 }
 
 bool Optimizer::decays(const Variable& variable) const {
   return std::ranges::find(excluded_, variable) == excluded_.end() &&
-         std::ranges::none_of(excluded_names_, [&](const std::string& text) {
-           return std::regex_search(variable.name(), regex_of(name(), text));
-         });
+         std::ranges::none_of(excluded_names_,
+                              [&](const std::string& pattern) { return is_found(pattern, variable.name(), name()); });
 }
 
 }  // namespace etude

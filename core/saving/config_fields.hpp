@@ -189,57 +189,50 @@ inline Json field_json(const LearningRate& field, const FieldPlace&) {
 }
 
 // What looks at the fields of options. None of it knows their struct, so that there is one of it for each type of
-// field.
+// field; each struct has one small function that lists its fields.
 
-/// Sets a field to what the config has under its name.
-struct ReadConfig {
-  const Json& config;
-  const std::string& class_name;
-  std::size_t used = 0;
+/// A field of some options: how a config sets it, and how it is written into one.
+struct ConfigField {
+  const char* name;
+  void* field;
+  void (*read)(const Json& json, void* field, const FieldPlace& place);
+  Json (*json)(const void* field, const FieldPlace& place);
+};
+using ConfigFields = std::vector<ConfigField>;
 
-  template <class Field> void operator()(const char* name, Field& field) {
-    const auto found = config.find(name);
-    if (found == config.end()) return;
-    ++used;
-    read_field(*found, field, {class_name, name});
+struct ListFields {
+  ConfigFields& fields;
+
+  template <class Field> void operator()(const char* name, Field& field) const {
+    fields.push_back(
+        {name, &field,
+         [](const Json& json, void* to, const FieldPlace& place) { read_field(json, *static_cast<Field*>(to), place); },
+         [](const void* from, const FieldPlace& place) {
+           return field_json(*static_cast<const Field*>(from), place);
+         }});
   }
 };
+template <class Options> ConfigFields fields_of(Options& options) {
+  ConfigFields fields;
+  Options::fields(options, ListFields{fields});
+  return fields;
+}
 
-/// Writes a field under its name.
-struct WriteConfig {
-  Json& config;
-  const std::string& class_name;
-
-  template <class Field> void operator()(const char* name, const Field& field) const {
-    config[name] = field_json(field, {class_name, name});
-  }
-};
-
-struct FieldNames {
-  std::vector<std::string> names = {};
-  template <class Field> void operator()(const char* name, Field&) { names.emplace_back(name); }
-};
-
-/// Throws Error(value) for a field of the config that is none of the names. What Keras has and Étude has not is of no
-/// consequence while it is not set.
-void check_no_others(const Json& config, const std::string& class_name, const std::vector<std::string>& names);
+/// Sets fields to what the config has under their names. Throws Error(value) for what is none of them; what Keras has
+/// and Étude has not is of no consequence while it is not set.
+void read_config(const ConfigFields& fields, const std::string& class_name, const Json& config);
+/// All fields under their names.
+Json config_of(const ConfigFields& fields, const std::string& class_name);
 
 /// Options with the fields that a config has.
 template <class Options> Options options_from_json(const std::string& class_name, const Json& config) {
   Options options;
-  ReadConfig read{config, class_name};
-  Options::fields(options, read);
-  if (read.used == config.size()) return options;
-  FieldNames known;
-  Options::fields(options, known);
-  check_no_others(config, class_name, known.names);
+  read_config(fields_of(options), class_name, config);
   return options;
 }
 
 template <class Options> Json options_to_json(const std::string& class_name, const Options& options) {
-  Json config = Json::object();
-  Options::fields(options, WriteConfig{config, class_name});
-  return config;
+  return config_of(fields_of(const_cast<Options&>(options)), class_name);  // which only reads them
 }
 
 }  // namespace etude

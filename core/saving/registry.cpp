@@ -27,12 +27,26 @@ const Json& config_in(const Json& json) {
   return json["config"];
 }
 
-void check_no_others(const Json& config, const std::string& class_name, const std::vector<std::string>& names) {
+void read_config(const ConfigFields& fields, const std::string& class_name, const Json& config) {
+  std::size_t used = 0;
+  for (const ConfigField& field : fields) {
+    const auto found = config.find(field.name);
+    if (found == config.end()) continue;
+    ++used;
+    field.read(*found, field.field, {class_name, field.name});
+  }
+  if (used == config.size()) return;
   std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  for (const ConfigField& field : fields) known += (known.empty() ? "" : ", ") + std::string(field.name);
   for (const auto& [name, value] : config.items())
-    check(value.is_null() || std::ranges::find(names, name) != names.end(), ErrorKind::value, class_name,
-          "config field \"", name, "\" - expected one of: ", known, " - leave it out.");
+    check(value.is_null() || std::ranges::find(fields, name, &ConfigField::name) != fields.end(), ErrorKind::value,
+          class_name, "config field \"", name, "\" - expected one of: ", known, " - leave it out.");
+}
+
+Json config_of(const ConfigFields& fields, const std::string& class_name) {
+  Json config = Json::object();
+  for (const ConfigField& field : fields) config[field.name] = field.json(field.field, {class_name, field.name});
+  return config;
 }
 
 template <> const Registry<Layer>& registry() {

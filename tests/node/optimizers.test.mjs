@@ -93,4 +93,5 @@ test('what is out of range is told', async () => {
   await assertError(() => et.optimizers.adam({ gradientAccumulationSteps: 1 }), 'value', 'gradient_accumulation_steps = 1');
   await assertError(() => et.optimizers.adam({ learningRate: 'fast' }), 'value', 'learningRate', 'LearningRateSchedule', 'et.schedules');
   await assertError(() => et.schedules.cosineDecay({ initialLearningRate: 1 }), 'value', 'decay_steps = 0');
+  await assertError(() => et.optimizers.sgd().excludeFromWeightDecay([], ['(bias']), 'value', 'exclude_from_weight_decay of "(bias"', 'a regular expression', 'brackets');
 });

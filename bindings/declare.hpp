@@ -1,0 +1,124 @@
+#pragma once
+
+/// The same registration as in bind.hpp for a program of which only the declarations are wanted: what is bound has the
+/// types that TypeScript is told of, and does nothing.
+#include <sstream>
+
+#include "bind.hpp"
+
+namespace etude::js {
+
+/// The declarations of all options structs that were bound, by name.
+inline std::map<std::string, std::string>& declarations() {
+  static std::map<std::string, std::string> result;
+  return result;
+}
+
+/// A field's value where it can be said in a few letters.
+template <class T> std::string default_of(const T& value) {
+  std::ostringstream text;
+  if constexpr (std::is_same_v<T, bool>)
+    text << (value ? "true" : "false");
+  else if constexpr (std::is_same_v<T, double>)
+    std::isnan(value) ? text : text << value;  // NaN: there is none
+  else if constexpr (std::is_same_v<T, LearningRate>)
+    text << value.number();
+  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
+    text << value;
+  else if constexpr (std::is_same_v<T, std::string>)
+    text << (value.empty() ? "" : "'" + value + "'");
+  else if constexpr (requires { value.name(); })
+    text << (value.name().empty() ? "" : "'" + value.name() + "'");
+  return text.str();
+}
+
+/// Writes a field's line of the TypeScript type.
+struct DeclareField {
+  std::string& text;
+
+  template <class Field> void operator()(const char* name, const Field& field) const {
+    const std::string key = camel_case(name);
+    const bool loops = has_auto(key, field);
+    const std::string value = loops ? "'auto'" : default_of(field);
+    if (!value.empty()) text += "  /** Default: " + value + ". */\n";
+    text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
+  }
+};
+
+template <HasFields T> std::string declared_options() {
+  std::string& text = declarations()[class_name<T>()];
+  if (text.empty()) {
+    text = "export interface " + class_name<T>() + " {\n";
+    T options{};
+    T::fields(options, DeclareField{text});
+    text += "}\n";
+  }
+  return class_name<T>();
+}
+
+/// JavaScript values of which TypeScript knows more than `any`.
+template <class T> struct Given : val {
+  explicit Given(val value) : val(std::move(value)) {}
+};
+template <class T> struct Made : val {
+  explicit Made(val value) : val(std::move(value)) {}
+};
+
+/// Tells Embind, once, what TypeScript calls a type.
+template <class Typed> void name_type(const std::string& name) {
+  static bool done = false;
+  if (!std::exchange(done, true)) emscripten::register_type<Typed>(name.c_str());
+}
+
+template <class R> std::string made_name() {
+  if constexpr (std::is_void_v<R>)
+    return "void";
+  else
+    return Crossing<R>::made();
+}
+
+template <class Signature> struct Declared;
+template <class R, class... A> struct Declared<R (*)(A...)> {
+  static Made<R> call(Given<Bare<A>>...) { return Made<R>(val::undefined()); }
+  static void name_types() {
+    (name_type<Given<Bare<A>>>(Crossing<Bare<A>>::given()), ...);
+    name_type<Made<R>>(made_name<R>());
+  }
+};
+
+template <class Signature> struct DeclaredMethod;
+template <class R, class Self, class... A> struct DeclaredMethod<R (*)(Self, A...)> {
+  static Made<R> call(Self, Given<Bare<A>>...) { return Made<R>(val::undefined()); }
+  static Made<R> get(const Bare<Self>&) { return Made<R>(val::undefined()); }
+  /// Embind wants a property that is written to be read as the same type.
+  static Given<R> get_given(const Bare<Self>&) { return Given<R>(val::undefined()); }
+  static void set(Bare<Self>&, Given<Bare<A>>...) {}
+  static void name_types() { Declared<R (*)(A...)>::name_types(); }
+};
+
+template <FixedString Text, auto F> void bind() {
+  using Bound = Declared<decltype(+F)>;
+  Bound::name_types();
+  emscripten::function(Header::of(Text.text).javascript().c_str(), &Bound::call);
+}
+
+template <FixedString Text, auto F, class Class> void method(Class& bound) {
+  using Bound = DeclaredMethod<decltype(+F)>;
+  Bound::name_types();
+  bound.function(Header::of(Text.text).javascript(true).c_str(), &Bound::call);
+}
+
+template <FixedString Text, auto Get, class Class> void property(Class& bound) {
+  using Getter = DeclaredMethod<decltype(+Get)>;
+  Getter::name_types();
+  bound.property(Header::of(Text.text).javascript(true).c_str(), &Getter::get);
+}
+template <FixedString Text, auto Get, auto Set, class Class> void property(Class& bound) {
+  using Getter = DeclaredMethod<decltype(+Get)>;
+  using Setter = DeclaredMethod<decltype(+Set)>;
+  Getter::name_types();
+  Setter::name_types();
+  bound.property(Header::of(Text.text).javascript(true).c_str(), &Getter::get_given, &Setter::set);
+}
+
+}  // namespace etude::js
