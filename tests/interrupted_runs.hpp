@@ -88,6 +88,7 @@ struct Script {
   BackupAndRestoreOptions backup = {};
   std::uint64_t seed = 7;
   int epochs = 4;
+  int patience = 2;
   bool run_eagerly = false;
   std::vector<CallbackPtr> further = {};
 
@@ -150,7 +151,7 @@ inline Outcome Script::run(std::optional<int> interrupt_at) const {
   FitOptions options{.epochs = epochs,
                      .verbose = 0,
                      .callbacks = {interrupter, callbacks::reduce_lr_on_plateau({.monitor = "loss", .patience = 1}),
-                                   callbacks::early_stopping({.patience = 2, .restore_best_weights = true}),
+                                   callbacks::early_stopping({.patience = patience, .restore_best_weights = true}),
                                    callbacks::csv_logger({.filename = "log.csv",
                                                           .open = [&](const std::string& path, bool append) {
                                                             return files->open(path, append);

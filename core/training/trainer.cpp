@@ -152,12 +152,13 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     if (resumed.stopped && !resumed.within_epoch) break;
     model_.reset_metrics();
     co_await callbacks.run(&Callback::on_epoch_begin, epoch, no_logs());
+    bool ran = false;
+    if (!resumed.stopped)
+      ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
+                               &Callback::on_train_batch_end, model_.stop_training);
     // An epoch without a batch did not take place: the data had run out before it.
-    if (!resumed.stopped && co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
-                                               &Callback::on_train_batch_end, model_.stop_training))
-      logs = fetched(training.step().logs());
-    else if (!resumed.within_epoch)
-      break;
+    if (!ran && !resumed.within_epoch) break;
+    if (ran) logs = fetched(training.step().logs());
     resumed = {};
 
     if (validation && options.validation_freq.due(epoch)) {
