@@ -148,14 +148,14 @@ inline Outcome Script::run(std::optional<int> interrupt_at) const {
                  .steps_per_execution = steps_per_execution});
   const auto files = std::make_shared<MemoryVfs>();
   const auto interrupter = std::make_shared<Interrupter>(interrupt_at);
-  FitOptions options{.epochs = epochs,
-                     .verbose = 0,
-                     .callbacks = {interrupter, callbacks::reduce_lr_on_plateau({.monitor = "loss", .patience = 1}),
-                                   callbacks::early_stopping({.patience = patience, .restore_best_weights = true}),
-                                   callbacks::csv_logger({.filename = "log.csv",
-                                                          .open = [&](const std::string& path, bool append) {
-                                                            return files->open(path, append);
-                                                          }})}};
+  FitOptions options{
+      .epochs = epochs,
+      .verbose = 0,
+      .callbacks = {interrupter, callbacks::reduce_lr_on_plateau({.monitor = "loss", .patience = 1}),
+                    callbacks::early_stopping({.patience = patience, .restore_best_weights = true}),
+                    callbacks::csv_logger({.filename = "log.csv", .open = [&](const std::string& path, bool append) {
+                                             return files->open(path, append);
+                                           }})}};
   options.callbacks.insert(options.callbacks.end(), further.begin(), further.end());
   if (!backup.backup_dir.empty()) options.callbacks.push_back(callbacks::backup_and_restore(backup));
   const Tensor x = waves({12, 5}, 0.5);

@@ -38,9 +38,9 @@ void BackupAndRestore::on_train_begin(Logs&) {
   saves_.restart();
   store_.reset();  // before another one locks the folder
   store_ = std::make_unique<CheckpointStore>(
-      options_.backup_dir, CheckpointStoreOptions{.keep_newest = options_.double_checkpoint ? 2 : 1,
-                                                  .files = options_.files,
-                                                  .warn = options_.warn});
+      options_.backup_dir,
+      CheckpointStoreOptions{
+          .keep_newest = options_.double_checkpoint ? 2 : 1, .files = options_.files, .warn = options_.warn});
   loaded_ = store_->load_newest();
   if (loaded_) pending_ = started(resume_training(*model().training(), *loaded_));
 }

@@ -34,7 +34,8 @@ struct BackupAndRestoreOptions {
 };
 
 /// Saves all that fit needs to go on; a fit that was interrupted, by whatever, and is started again by the same program
-/// goes on where it stood, and ends with the same bits as one that was not: weights, optimizer, logs and history (C-11).
+/// goes on where it stood, and ends with the same bits as one that was not: weights, optimizer, logs and history
+/// (C-11).
 ///
 /// With save_freq = "epoch" it goes on at the epoch's beginning, with a number at the batch after the last that was
 /// saved. Being stopped by stop_training is an end as well; with delete_checkpoint = false the next fit goes on after
@@ -52,8 +53,8 @@ class BackupAndRestore : public Callback {
   explicit BackupAndRestore(BackupAndRestoreOptions options);
 
   /// Throws Error(state) if another training works in the folder; Error(data) if what is there cannot be used: of
-  /// another model, or no state of a training, or damaged throughout. A state that is damaged is passed over for the one
-  /// before, with a warning.
+  /// another model, or no state of a training, or damaged throughout. A state that is damaged is passed over for the
+  /// one before, with a warning.
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;

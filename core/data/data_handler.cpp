@@ -122,12 +122,9 @@ void DataHandler::stop_iteration() {
 }
 
 DataState DataHandler::state(bool epoch_over) const {
-  DataState state{epoch_over ? epoch_ + 1 : epoch_,
-                  epoch_over ? 0 : taken_in_epoch_,
-                  pass_,
-                  left_in_pass_,
-                  taken_,
-                  inferred_steps_ ? *inferred_steps_ + 1 : 0};
+  DataState state{
+      epoch_over ? epoch_ + 1 : epoch_,          epoch_over ? 0 : taken_in_epoch_, pass_, left_in_pass_, taken_,
+      inferred_steps_ ? *inferred_steps_ + 1 : 0};
   const DataState adapter = adapter_->state();
   state.insert(state.end(), adapter.begin(), adapter.end());
   return state;

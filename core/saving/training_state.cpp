@@ -70,21 +70,15 @@ TensorGroup logs_of(const Logs& logs) {
   return group;
 }
 
-DataState data_state(const Json& json, const char* name) {
-  const bool sound = json.contains(name) && json[name].is_array() &&
-                     std::ranges::all_of(json[name], [](const Json& number) { return number.is_number_integer(); });
-  check(sound, ErrorKind::data, where, "no numbers \"", name,
-        "\" - expected what a training has saved - restore it by what wrote it, or choose another folder.");
-  return json[name].get<DataState>();
+/// Numbers that a double holds exactly.
+Tensor tensor_of(const DataState& state) {
+  return Tensor::from({std::ssize(state)}, std::vector<double>(state.begin(), state.end()));
 }
-
-Json parsed(const Checkpoint& state) {
-  Json json = parse_json(state.document("training"), "training.json");
-  check(json.is_object() && json.contains("within_epoch") && json["within_epoch"].is_boolean() && json.contains("draws"),
-        ErrorKind::data, where,
-        "no \"within_epoch\" and \"draws\" - expected what a training has saved - restore it by what wrote it, or choose "
-        "another folder.");
-  return json;
+DataState data_state(const CallbackState& place, std::string_view name) {
+  DataState state;
+  if (place.contains(name))
+    for (const double number : place.tensor(name).data<double>()) state.push_back(static_cast<std::int64_t>(number));
+  return state;
 }
 
 }  // namespace
@@ -92,11 +86,13 @@ Json parsed(const Checkpoint& state) {
 Checkpoint training_state(const Training& training, TrainingMoment moment, const Logs& logs) {
   const bool epoch_over = moment == TrainingMoment::epoch_end;
   const DataHandler& data = training.data();
-  const Json json = {{"within_epoch", !epoch_over},
-                     {"data", data.state(epoch_over)},
-                     {"validation", training.validation_state()},
-                     {"draws", draws_of(training.model())}};
-  Checkpoint state{.step = data.taken(), .tensors = {}, .documents = {{"training", json_text(json, 2)}}};
+  const DataState validation = training.validation_state();
+  TensorGroup place{"place", {{"data", tensor_of(data.state(epoch_over))}}};
+  if (!validation.empty()) place.tensors.push_back({"validation", tensor_of(validation)});
+  if (!epoch_over) place.tensors.push_back({"within_epoch", Tensor::from<bool>({}, {true})});
+  Checkpoint state{.step = data.taken(),
+                   .tensors = {std::move(place)},
+                   .documents = {{"draws", json_text(draws_of(training.model()), 2)}}};
   for (const auto& [name, variables] : variables_of(training)) state.tensors.push_back({name, values_of(variables)});
   state.tensors.push_back(callbacks_of(training));
   state.tensors.push_back(logs_of(logs));
@@ -104,13 +100,15 @@ Checkpoint training_state(const Training& training, TrainingMoment moment, const
 }
 
 Task<> resume_training(Training& training, const Checkpoint& state) {
-  const Json json = parsed(state);
-  if (restore_draws(training.model(), json["draws"], where)) training.retrace();
+  CallbackState place(where);
+  for (const auto& [name, tensor] : state.group("place")) place.set(name, tensor);
+  const Json draws = parse_json(state.document("draws"), "draws.json");
+  if (restore_draws(training.model(), draws, where)) training.retrace();
   co_await training.prepare();
-  training.data().restore(data_state(json, "data"));
-  training.restore_validation(data_state(json, "validation"));
+  training.data().restore(data_state(place, "data"));
+  training.restore_validation(data_state(place, "validation"));
   restore_values(training, state);
-  training.resumed.within_epoch = json["within_epoch"].get<bool>();
+  training.resumed.within_epoch = place.contains("within_epoch");
   training.resumed.stopped = training.model().stop_training;
   for (const auto& [name, value] : state.group("logs")) training.resumed.logs.set(name, value.item());
 }

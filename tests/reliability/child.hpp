@@ -16,8 +16,8 @@
 /// Another process, which is killed.
 namespace etude::testing {
 
-/// This program once more, running only the test with that tag, such as "[saver]", which works in `folder()` and tells of
-/// each step.
+/// This program once more, running only the test with that tag, such as "[saver]", which works in `folder()` and tells
+/// of each step.
 class Child {
  public:
   Child(std::string tag, const std::string& folder) {
