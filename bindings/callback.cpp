@@ -80,6 +80,20 @@ class JavaScriptCallback : public Callback {
 
   PendingPtr take_pending() override { return std::move(pending_); }
 
+  CallbackState state() const override {
+    CallbackState state("JavaScript");
+    const val text = call_host("stateOf", object_);
+    if (!text.isString()) return state;
+    const std::string json = text.as<std::string>();
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(json.data());
+    state.set("json", Tensor::from({std::ssize(json)}, std::span(bytes, json.size())));
+    return state;
+  }
+  void restore(const CallbackState& state) override {
+    const Tensor& json = state.tensor("json");
+    call_host("restoreState", object_, std::string(reinterpret_cast<const char*>(json.raw()), json.bytes()));
+  }
+
   void set_params(const CallbackParams& params) override {
     Callback::set_params(params);
     call_host("assign", object_, std::string("params"), to_js(params));

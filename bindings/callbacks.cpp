@@ -100,6 +100,10 @@ EMSCRIPTEN_BINDINGS(callbacks) {
        [](TerminateOnNaNOptions options) -> CallbackPtr { return callbacks::terminate_on_nan(options); }>();
   bind<"callbacks.model_checkpoint(options)",
        [](ModelCheckpointOptions options) -> CallbackPtr { return callbacks::model_checkpoint(options); }>();
+  bind<"callbacks.backup_and_restore(options)",
+       [](BackupAndRestoreOptions options) -> CallbackPtr { return callbacks::backup_and_restore(options); }>();
+  bind<"callbacks.swap_ema_weights(options?)",
+       [](SwapEMAWeightsOptions options) -> CallbackPtr { return callbacks::swap_ema_weights(options); }>();
   bind<"callbacks.csv_logger(options)",
        [](CSVLoggerOptions options) -> CallbackPtr { return callbacks::csv_logger(options); }>();
   bind<"callbacks.remote_monitor(options?)",

@@ -1,6 +1,7 @@
 #include "etude/callbacks/csv_logger.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "etude/base/error.hpp"
 #include "etude/callbacks/output.hpp"
@@ -20,6 +21,12 @@ std::vector<std::string> columns_of(const Logs& logs) {
   return names;
 }
 
+Tensor tensor_of(const std::string& text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  return Tensor::from({std::ssize(text)}, std::span(bytes, text.size()));
+}
+std::string text_of(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()}; }
+
 }  // namespace
 
 CSVLogger::CSVLogger(CSVLoggerOptions options) : options_(std::move(options)) {
@@ -33,6 +40,7 @@ void CSVLogger::on_train_begin(Logs&) {
   file_.reset();  // what a fit left open that ended in an error
   file_ = open_file(options_.open, options_.filename, options_.append, "CSVLogger");
   keys_.reset();
+  written_.clear();
 }
 
 void CSVLogger::on_epoch_end(int epoch, Logs& logs) {
@@ -60,7 +68,28 @@ void CSVLogger::write(const std::vector<std::string>& row) {
     for (const char c : field) line.append(c == '"' ? 2 : 1, c);
     line += '"';
   }
-  file_->append(line + "\r\n");
+  line += "\r\n";
+  file_->append(line);
+  if (!options_.append) written_ += line;
+}
+
+CallbackState CSVLogger::state() const {
+  CallbackState state("CSVLogger");
+  if (!keys_) return state;
+  std::vector<Tensor> keys;
+  for (const std::string& key : *keys_) keys.push_back(tensor_of(key));
+  state.set("keys", keys);
+  if (!options_.append) state.set("written", tensor_of(written_));
+  return state;
+}
+
+void CSVLogger::restore(const CallbackState& state) {
+  keys_.emplace();
+  for (const Tensor& key : state.tensors("keys")) keys_->push_back(text_of(key));
+  if (options_.append || !written_.empty()) return;  // the file has them
+  written_ = text_of(state.tensor("written"));
+  file_->append(written_);
+  file_->flush();
 }
 
 }  // namespace etude

@@ -37,6 +37,9 @@ class CSVLogger : public Callback {
   void on_train_begin(Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(Logs&) override { file_.reset(); }
+  /// The lines so far, which a file that was begun anew is given again; unless `append`, which goes on with the file.
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
  private:
   void write(const std::vector<std::string>& row);
@@ -44,6 +47,7 @@ class CSVLogger : public Callback {
   CSVLoggerOptions options_;
   std::unique_ptr<FileSink> file_;
   std::optional<std::vector<std::string>> keys_;
+  std::string written_;
 };
 
 namespace callbacks {

@@ -45,4 +45,23 @@ void EarlyStopping::on_train_end(Logs&) {
   best_weights_.clear();
 }
 
+CallbackState EarlyStopping::state() const {
+  CallbackState state("EarlyStopping");
+  state.set("wait", wait_);
+  state.set("stopped_epoch", stopped_epoch_);
+  state.set("best_epoch", best_epoch_);
+  state.set("best", best());
+  state.set("best_weights", best_weights_);
+  return state;
+}
+
+void EarlyStopping::restore(const CallbackState& state) {
+  wait_ = static_cast<int>(state.number("wait"));
+  stopped_epoch_ = static_cast<int>(state.number("stopped_epoch"));
+  best_epoch_ = static_cast<int>(state.number("best_epoch"));
+  set_best(state.number_if("best"));
+  best_weights_ = state.tensors("best_weights");
+  if (stopped_epoch_ > 0) model().stop_training = true;
+}
+
 }  // namespace etude

@@ -52,6 +52,8 @@ class EarlyStopping : public MonitorCallback {
   /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(Logs&) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
  private:
   EarlyStoppingOptions options_;

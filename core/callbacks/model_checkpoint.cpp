@@ -63,17 +63,10 @@ std::string five_places(double value) {
 
 }  // namespace
 
-SaveFrequency::SaveFrequency(const char* name) {
-  check(std::string_view(name) == "epoch", ErrorKind::value, where, "save_freq = \"", name,
-        "\" - expected \"epoch\" or a number of batches - choose one.");
-}
-SaveFrequency::SaveFrequency(std::int64_t batches) : batches_(batches) {
-  check(batches >= 1, ErrorKind::value, where, "save_freq = ", batches,
-        " - expected \"epoch\" or 1 or more batches - choose one.");
-}
-
 ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
-    : MonitorCallback(where, options.monitor, options.mode, 0, options.warn), options_(std::move(options)) {
+    : MonitorCallback(where, options.monitor, options.mode, 0, options.warn),
+      options_(std::move(options)),
+      saves_(options_.save_freq) {
   check(!options_.filepath.empty(), ErrorKind::value, where, "no filepath - expected where to save - set filepath.");
   check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
         options_.filepath, "\" for weights - expected a name that ends with .safetensors - choose one.");
@@ -84,22 +77,28 @@ void ModelCheckpoint::on_train_begin(Logs&) {
   const std::optional<double> known = best();
   restart();
   if (known) set_best(*known);
-  last_batch_ = -1;
-  unsaved_batches_ = 0;
+  saves_.restart();
 }
 
 void ModelCheckpoint::on_train_batch_end(std::int64_t batch, Logs& logs) {
-  if (options_.save_freq.batches() == 0) return;
-  unsaved_batches_ += batch > last_batch_ ? batch - last_batch_ : batch + 1;  // another epoch begins at 0
-  last_batch_ = batch;
-  if (unsaved_batches_ < options_.save_freq.batches()) return;
-  unsaved_batches_ = 0;
-  save(batch, logs);
+  if (saves_.due(batch)) save(batch, logs);
 }
 
 void ModelCheckpoint::on_epoch_end(int epoch, Logs& logs) {
   epoch_ = epoch;
-  if (options_.save_freq.batches() == 0) save({}, logs);
+  if (saves_.each_epoch()) save({}, logs);
+}
+
+CallbackState ModelCheckpoint::state() const {
+  CallbackState state(where);
+  saves_.save(state);
+  state.set("best", best());
+  return state;
+}
+
+void ModelCheckpoint::restore(const CallbackState& state) {
+  saves_.restore(state);
+  set_best(state.number_if("best"));
 }
 
 void ModelCheckpoint::save(std::optional<std::int64_t> batch, const Logs& logs) {

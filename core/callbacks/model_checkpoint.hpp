@@ -6,23 +6,9 @@
 #include <string>
 
 #include "etude/callbacks/monitor_callback.hpp"
+#include "etude/callbacks/save_frequency.hpp"
 
 namespace etude {
-
-/// ModelCheckpoint's save_freq: "epoch", or every so many batches, counted over epochs.
-class SaveFrequency {
- public:
-  /// Throws Error(value) unless it is "epoch".
-  SaveFrequency(const char* name);
-  /// Throws Error(value) for less than 1.
-  SaveFrequency(std::int64_t batches);
-  SaveFrequency(int batches) : SaveFrequency(std::int64_t{batches}) {}
-  /// 0: each epoch.
-  std::int64_t batches() const { return batches_; }
-
- private:
-  std::int64_t batches_ = 0;
-};
 
 struct ModelCheckpointOptions {
   /// Where to save. {epoch}, counted from 1, {batch} and the names of logs are replaced by their values, written as
@@ -68,14 +54,16 @@ class ModelCheckpoint : public MonitorCallback {
   /// known which way the monitored figure gets better (C-1); Error(io) where nothing can be saved.
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;
   void on_epoch_end(int epoch, Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
  private:
   void save(std::optional<std::int64_t> batch, const Logs& logs);
   bool is_best(const Logs& logs, const std::string& path);
 
   ModelCheckpointOptions options_;
+  SaveCounter saves_;
   int epoch_ = 0;
-  std::int64_t last_batch_ = -1, unsaved_batches_ = 0;
 };
 
 namespace callbacks {

@@ -26,6 +26,7 @@ class MonitorCallback : public Callback {
   /// Forgets the best value, and which way "auto" went: the next fit may be another model's.
   void restart();
   void set_best(double value) { best_ = value; }
+  void set_best(const std::optional<double>& value) { best_ = value; }
 
   /// Which way is better. In mode "auto" that is what the model's metric of that name says, and down for a loss. Throws
   /// Error(value), naming what is in the logs, where neither tells (C-1).

@@ -49,4 +49,18 @@ void ReduceLROnPlateau::reduce(int epoch) {
   wait_ = 0;
 }
 
+CallbackState ReduceLROnPlateau::state() const {
+  CallbackState state("ReduceLROnPlateau");
+  state.set("wait", wait_);
+  state.set("cooldown_left", cooldown_left_);
+  state.set("best", best());
+  return state;
+}
+
+void ReduceLROnPlateau::restore(const CallbackState& state) {
+  wait_ = static_cast<int>(state.number("wait"));
+  cooldown_left_ = static_cast<int>(state.number("cooldown_left"));
+  set_best(state.number_if("best"));
+}
+
 }  // namespace etude

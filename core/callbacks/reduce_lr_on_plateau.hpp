@@ -45,6 +45,8 @@ class ReduceLROnPlateau : public MonitorCallback {
   void on_train_begin(Logs&) override;
   /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
  private:
   void reduce(int epoch);

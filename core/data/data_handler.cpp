@@ -121,16 +121,17 @@ void DataHandler::stop_iteration() {
       std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
 }
 
-DataState DataHandler::state() const {
-  const bool over = epoch_over_ || stopped_;
-  DataState state{over ? epoch_ + 1 : epoch_, over ? 0 : taken_in_epoch_, pass_, left_in_pass_, taken_};
+DataState DataHandler::state(bool epoch_over) const {
+  DataState state{
+      epoch_over ? epoch_ + 1 : epoch_,          epoch_over ? 0 : taken_in_epoch_, pass_, left_in_pass_, taken_,
+      inferred_steps_ ? *inferred_steps_ + 1 : 0};
   const DataState adapter = adapter_->state();
   state.insert(state.end(), adapter.begin(), adapter.end());
   return state;
 }
 
 void DataHandler::restore(const DataState& state) {
-  constexpr std::ptrdiff_t own = 5;
+  constexpr std::ptrdiff_t own = 6;
   check(std::ssize(state) > own, ErrorKind::value, "data", "a state of ", state.size(),
         " numbers - expected what state() gave - restore it into data of the same kind.");
   check_state({state.begin(), state.begin() + own}, own, "data");
@@ -140,6 +141,8 @@ void DataHandler::restore(const DataState& state) {
   pass_ = static_cast<int>(state[2]);
   left_in_pass_ = state[3];
   taken_ = state[4];
+  // Found out by going through the data, if it is not known otherwise.
+  if (!inferred_steps_ && state[5] > 0) inferred_steps_ = state[5] - 1;
   stopped_ = epoch_over_ = insufficient_ = false;
   restored_ = true;
 }

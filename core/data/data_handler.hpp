@@ -72,9 +72,13 @@ class DataHandler {
 
   DataAdapter& adapter() { return *adapter_; }
 
-  /// Where the loop stands after the batches it took: to be asked between executions, or between epochs. Throws as the
-  /// adapter does.
-  DataState state() const;
+  /// Batches taken in all epochs, those before a `restore` too.
+  std::int64_t taken() const { return taken_; }
+
+  /// Where the loop stands after the batches it took: to be asked between executions, or between epochs. `epoch_over`:
+  /// nothing is left to do for this epoch, however many of its steps ran. Throws as the adapter does.
+  DataState state(bool epoch_over) const;
+  DataState state() const { return state(epoch_over_ || stopped_); }
   /// The next enumerate_epochs() goes on from there, with the same batches. In the middle of an epoch that epoch comes
   /// first, with the steps that are left; there are none if all its steps had run, but not yet its end. Throws
   /// Error(value) for what is no such state.

@@ -58,14 +58,46 @@ GeneratorAdapter::GeneratorAdapter(std::unique_ptr<BatchSource> source) : source
   check(source_ != nullptr, ErrorKind::value, where, "no source - expected one that gives batches - pass it.");
 }
 
-PendingPtr GeneratorAdapter::fetch() { return peeked_ || ended_ ? nullptr : source_->fetch(); }
+PendingPtr GeneratorAdapter::fetch() {
+  if (passing_over_ > 0) return started(pass_over());
+  return peeked_ || ended_ ? nullptr : source_->fetch();
+}
 
 const Batch* GeneratorAdapter::take() {
+  catch_up();
   taken_ = peeked_ ? std::exchange(peeked_, {}) : next();
-  return taken_ ? &*taken_ : nullptr;
+  if (!taken_) return nullptr;
+  ++count_;
+  return &*taken_;
+}
+
+void GeneratorAdapter::restore(const DataState& state) {
+  check_state(state, 1, where);
+  check(state[0] >= count_, ErrorKind::state, where, count_, " batches were taken from it - expected at most ",
+        state[0], ", for none comes twice - make the generator anew.");
+  passing_over_ += state[0] - count_;
+  count_ = state[0];
+}
+
+Task<> GeneratorAdapter::pass_over() {
+  while (passing_over_ > 0) {
+    if (!peeked_ && !ended_)
+      if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
+    const bool came = (peeked_ ? std::exchange(peeked_, {}) : next()).has_value();
+    check(came, ErrorKind::data, where, "no batch where ", passing_over_, " more had been taken of ", count_,
+          " - expected the batches that there were before - make the generator as it was made then.");
+    --passing_over_;
+  }
+  if (!ended_)
+    if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
+}
+
+void GeneratorAdapter::catch_up() {
+  if (passing_over_ > 0) pass_over().get();
 }
 
 const Batch* GeneratorAdapter::peek() {
+  catch_up();
   if (!peeked_) peeked_ = next();
   return peeked_ ? &*peeked_ : nullptr;
 }

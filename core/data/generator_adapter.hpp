@@ -44,13 +44,22 @@ class GeneratorAdapter : public DataAdapter {
   PendingPtr fetch() override;
   const Batch* take() override;
   const Batch* peek() override;
+  /// How many batches were taken.
+  DataState state() const override { return {count_}; }
+  /// The batches up to there are asked for once more, and passed over: a generator made anew, as by a program that is
+  /// started again, begins at its first batch. Throws Error(state) if more than those were taken from this one; the
+  /// next `fetch` throws Error(data) if it has fewer.
+  void restore(const DataState& state) override;
 
  private:
   std::optional<Batch> next();
+  Task<> pass_over();
+  void catch_up();
 
   std::unique_ptr<BatchSource> source_;
   std::optional<Batch> peeked_, taken_;
   Structure structure_;
+  std::int64_t count_ = 0, passing_over_ = 0;
   bool ended_ = false;
 };
 

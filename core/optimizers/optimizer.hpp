@@ -91,6 +91,9 @@ class Optimizer : public Described {
   /// Under use_ema, gives those of the variables that were trained their averages: what fit does when it ends.
   void finalize_variable_values(const std::vector<Variable>& variables);
 
+  /// Whether it keeps averages of the variables.
+  bool use_ema() const { return options_.use_ema; }
+
   /// That of the next step.
   double learning_rate() const;
   /// Takes effect from the next step on; nothing is traced again. Throws Error(state) where there is a schedule (O-17).

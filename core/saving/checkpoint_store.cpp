@@ -197,15 +197,35 @@ void CheckpointStore::remove_what_need_not_stay() {
   const auto newest = static_cast<std::size_t>(std::max(options_.keep_newest, 1));  // the one that was just read back
   for (std::size_t i = entries_.size() - std::min(newest, entries_.size()); i < entries_.size(); ++i)
     kept.push_back(entries_[i].name);
-  // Renamed first, and that made to last: nobody shall find half of one under its name.
-  const auto goes = [&](const Entry& entry) { return std::ranges::find(kept, entry.name) == kept.end(); };
-  std::vector<std::string> removed;
+  std::vector<std::string> names;
   for (const Entry& entry : entries_)
-    if (const std::string path = path_of(entry.name); goes(entry) && files_->exists(path))
-      files_->rename(path, removed.emplace_back(path_of(std::string(temporary_begin) + entry.name)));
-  std::erase_if(entries_, goes);
+    if (std::ranges::find(kept, entry.name) == kept.end()) names.push_back(entry.name);
+  remove(names);
+}
+
+/// Renamed first, and that made to last: nobody shall find half of one under its name.
+void CheckpointStore::remove(const std::vector<std::string>& names) {
+  std::vector<std::string> removed;
+  for (const std::string& name : names)
+    if (const std::string path = path_of(name); files_->exists(path))
+      files_->rename(path, removed.emplace_back(path_of(std::string(temporary_begin) + name)));
+  std::erase_if(entries_, [&](const Entry& entry) { return std::ranges::find(names, entry.name) != names.end(); });
   if (!removed.empty()) files_->sync_folder(folder_);
   for (const std::string& path : removed) files_->remove_tree(path);
+}
+
+void CheckpointStore::clear() {
+  wait();
+  sweep();
+  // Those that are damaged too.
+  std::vector<std::string> names = files_->list(folder_);
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with(checkpoint_begin); });
+  remove(names);
+  files_->remove_tree(path_of("LATEST"));
+  // The lock's file goes while it is held: nobody can lock it in between.
+  files_->remove_tree(path_of("LOCK"));
+  lock_.reset();
+  if (files_->list(folder_).empty()) files_->remove(folder_);
 }
 
 std::vector<std::string> CheckpointStore::best() const {

@@ -55,6 +55,9 @@ class CheckpointStore {
   /// Returns when nothing is being saved. Throws what the save in the background threw.
   void wait() { writer_.wait(); }
 
+  /// Waits, and removes all checkpoints, and the folder if nothing else is in it. Nothing can be saved afterwards.
+  void clear();
+
   /// The newest checkpoint that is whole; none if there is none at all. Throws Error(data) if all are damaged.
   std::optional<Checkpoint> load_newest();
   /// The folders of the checkpoints whose manifest can be read, newest first.
@@ -73,6 +76,7 @@ class CheckpointStore {
   void write_files(const std::string& into, const Checkpoint& checkpoint, std::uint64_t serial);
   void sweep();
   void remove_what_need_not_stay();
+  void remove(const std::vector<std::string>& names);
   std::vector<std::string> best() const;
   void warn_of(const char* reason) const noexcept;
   std::string path_of(const std::string& name) const { return folder_ + '/' + name; }

@@ -9,36 +9,9 @@
 namespace etude {
 namespace {
 
-/// An optimizer's variables by their places: what belongs to which weight follows from their order.
-std::vector<NamedVariable> variables_of(const Optimizer& optimizer) {
-  std::vector<NamedVariable> result;
-  for (const Variable& variable : optimizer.variables()) result.push_back({std::to_string(result.size()), variable});
-  return result;
-}
-
 void restore(Optimizer& optimizer, const Model& model, const std::vector<NamedTensor>& tensors) {
   if (optimizer.variables().size() != tensors.size()) optimizer.build(model.trainable_variables());
-  assign_all(variables_of(optimizer), tensors, "load_model optimizer");
-}
-
-Json draws_of(const Model& model) {
-  Json json = Json::object();
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const RandomKey key = *layer->random_key();
-    json[name] = {{"seed", key.seed}, {"stream", key.stream}};
-  }
-  return json;
-}
-
-void restore_draws(const Model& model, const Json& json) {
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const bool sound = json.is_object() && json.contains(name) && json[name].is_object() &&
-                       json[name].contains("seed") && json[name]["seed"].is_number_unsigned() &&
-                       json[name].contains("stream") && json[name]["stream"].is_number_unsigned();
-    check(sound, ErrorKind::data, "load_model", "no seed and stream of layer \"", name,
-          "\" - expected those of its random draws - load it into the model it is of.");
-    layer->set_random_key({json[name]["seed"].get<std::uint64_t>(), json[name]["stream"].get<std::uint32_t>()});
-  }
+  assign_all(numbered(optimizer.variables()), tensors, "load_model optimizer");
 }
 
 void check_weights_file(const std::string& path, std::string_view where) {
@@ -63,7 +36,7 @@ void Model::save(const std::string& folder) const {
       .documents = {{"config", json_text(config, 2)}}};
   if (compiled()) {
     checkpoint.step = optimizer().iterations();
-    checkpoint.tensors.push_back({"optimizer", values_of(variables_of(optimizer()))});
+    checkpoint.tensors.push_back({"optimizer", values_of(numbered(optimizer().variables()))});
   }
   CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint);
 }
@@ -78,7 +51,7 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   const ModelPtr model = model_from_json(config["model"]);
   assign_all(named_weights(*model), checkpoint->group("model"), "load_model");
   assign_all(named_states(*model), checkpoint->group("states"), "load_model");
-  restore_draws(*model, config.value("draws", Json()));
+  restore_draws(*model, config.value("draws", Json()), "load_model");
   const bool compiled = config.contains("compile") && !config["compile"].is_null();
   if (!options.compile || !compiled) return model;
   compile_from_json(*model, config["compile"]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "etude/saving/model_state.hpp"
 #include "etude/saving/registry.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
@@ -250,6 +251,31 @@ Json compile_to_json(const Model& model) {
 
 void compile_from_json(Model& model, const Json& json) {
   model.compile(options_from_json<CompileOptions>("compile", json));
+}
+
+Json draws_of(const Model& model) {
+  Json json = Json::object();
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const RandomKey key = *layer->random_key();
+    json[name] = {{"seed", key.seed}, {"stream", key.stream}};
+  }
+  return json;
+}
+
+bool restore_draws(const Model& model, const Json& json, std::string_view where) {
+  bool changed = false;
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const bool sound = json.is_object() && json.contains(name) && json[name].is_object() &&
+                       json[name].contains("seed") && json[name]["seed"].is_number_unsigned() &&
+                       json[name].contains("stream") && json[name]["stream"].is_number_unsigned();
+    check(sound, ErrorKind::data, where, "no seed and stream of layer \"", name,
+          "\" - expected those of its random draws - load it into the model it is of.");
+    const RandomKey key{json[name]["seed"].get<std::uint64_t>(), json[name]["stream"].get<std::uint32_t>()};
+    if (*layer->random_key() == key) continue;
+    layer->set_random_key(key);
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace etude

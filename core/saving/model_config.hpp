@@ -1,6 +1,8 @@
 #pragma once
 
 /// Private to core/saving: models that are made of layers, as JSON in Keras's form.
+#include <string_view>
+
 #include "etude/saving/json.hpp"
 #include "etude/training/model.hpp"
 
@@ -18,5 +20,11 @@ ModelPtr model_from_json(const Json& json);
 Json compile_to_json(const Model& model);
 /// Compiles it so.
 void compile_from_json(Model& model, const Json& json);
+
+/// What its layers' random draws depend on.
+Json draws_of(const Model& model);
+/// Sets that, and says whether any was another one: a step that was traced draws as before. Throws Error(data) for JSON
+/// that lacks a layer's.
+bool restore_draws(const Model& model, const Json& json, std::string_view where);
 
 }  // namespace etude

@@ -51,6 +51,12 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
 
+std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
+  std::vector<NamedVariable> result;
+  for (const Variable& variable : variables) result.push_back({std::to_string(result.size()), variable});
+  return result;
+}
+
 std::vector<NamedLayer> drawing_layers(const Layer& layer) {
   std::vector<NamedLayer> layers = Walk(layer).layers;
   std::erase_if(layers, [](const NamedLayer& each) { return !each.layer->random_key(); });

@@ -21,6 +21,9 @@ std::vector<NamedVariable> named_weights(const Layer& layer);
 /// What it has besides: the state of random draws, and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
+/// Variables by their places: of an optimizer, what belongs to which weight follows from their order.
+std::vector<NamedVariable> numbered(const std::vector<Variable>& variables);
+
 /// The layers that draw, each by where it stands, as above.
 struct NamedLayer {
   std::string name;

@@ -7,6 +7,7 @@
 
 #include "etude/base/logs.hpp"
 #include "etude/base/task.hpp"
+#include "etude/training/callback_state.hpp"
 
 namespace etude {
 
@@ -47,6 +48,18 @@ class Callback {
 
   /// What the hook that just ran still waits for; the loop awaits it before it goes on. Null: nothing.
   virtual PendingPtr take_pending() { return nullptr; }
+
+  /// What it has to remember so that an interrupted fit goes on as if it had not been; by default nothing. Asked for
+  /// after its hooks of an execution, or of an epoch's end.
+  virtual CallbackState state() const { return {}; }
+  /// What state() gave in the fit that this one goes on with. Called after on_train_begin, and if that was within an
+  /// epoch, after on_epoch_begin of that epoch once more. One that had stopped training stops it again.
+  virtual void restore(const CallbackState&) {}
+  /// Whether its hooks come after those of all others, History's and the progress bar's too: of a callback that saves
+  /// what they made of a moment.
+  virtual bool runs_last() const { return false; }
+  /// fit is over, in good order or by what was thrown: it lets go of what others may want, such as a lock.
+  virtual void release() noexcept {}
 
   virtual void set_model(Model* model) { model_ = model; }
   virtual void set_params(const CallbackParams& params) { params_ = params; }

@@ -1,5 +1,7 @@
 #include "etude/training/callback_list.hpp"
 
+#include <algorithm>
+
 #include "etude/base/error.hpp"
 
 namespace etude {
@@ -14,6 +16,7 @@ CallbackList::CallbackList(std::vector<CallbackPtr> callbacks, Model& model, con
     callback->set_model(&model);
     callback->set_params(params);
   }
+  std::ranges::stable_partition(callbacks_, [](const CallbackPtr& callback) { return !callback->runs_last(); });
 }
 
 }  // namespace etude

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// Calls every callback's hook in order: the user's, then History, then ProgbarLogger (C-12).
+/// Calls every callback's hook in order: the user's, then History, then ProgbarLogger (C-12); then those that run last.
 ///
 ///     co_await callbacks.run(&Callback::on_train_batch_end, step, logs);
 ///
@@ -18,6 +18,8 @@ class CallbackList {
  public:
   /// `in_hook` is true while callbacks are at work.
   CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook);
+
+  const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }
 
   /// One hook of all callbacks, awaitable.
   template <class... Arguments> class Hook {

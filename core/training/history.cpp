@@ -7,6 +7,8 @@
 namespace etude {
 namespace {
 
+const std::string log_prefix = "logs/";
+
 auto find(auto& history, std::string_view name) {
   return std::ranges::find_if(history, [&](const auto& entry) { return entry.first == name; });
 }
@@ -35,6 +37,28 @@ void History::on_epoch_end(int epoch, Logs& logs) {
     auto entry = find(history_, name);
     if (entry == history_.end()) entry = history_.insert(entry, {name, {}});
     entry->second.push_back(value);
+  }
+}
+
+CallbackState History::state() const {
+  CallbackState state("History");
+  if (!epoch_.empty()) state.set("epoch", Tensor::from<std::int32_t>({std::ssize(epoch_)}, epoch_));
+  for (const auto& [name, values] : history_)
+    state.set(log_prefix + name, Tensor::from<double>({std::ssize(values)}, values));
+  return state;
+}
+
+void History::restore(const CallbackState& state) {
+  epoch_.clear();
+  history_.clear();
+  for (const auto& [name, tensor] : state.entries()) {
+    if (name == "epoch") {
+      const auto epochs = tensor.data<std::int32_t>();
+      epoch_.assign(epochs.begin(), epochs.end());
+    } else {
+      const auto values = tensor.data<double>();
+      history_.emplace_back(name.substr(log_prefix.size()), std::vector<double>(values.begin(), values.end()));
+    }
   }
 }
 

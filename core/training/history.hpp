@@ -22,6 +22,8 @@ class History : public Callback {
 
   void on_train_begin(Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
 
  private:
   std::vector<int> epoch_;

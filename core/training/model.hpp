@@ -17,6 +17,7 @@
 namespace etude {
 
 class Trainer;
+class Training;
 
 struct SummaryOptions {
   /// Where the text goes; stdout if empty.
@@ -95,6 +96,8 @@ class Model : public Layer {
   virtual std::vector<MetricPtr> metrics() const;
   std::vector<std::string> metrics_names() const;
   void reset_metrics();
+  /// The fit that runs; null when none does.
+  Training* training() const { return training_; }
   const CompileOptions& compile_options() const { return options_; }
   const StrategyPtr& strategy() const { return strategy_; }
 
@@ -134,6 +137,7 @@ class Model : public Layer {
 
  private:
   friend class Trainer;
+  friend class Training;
   std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
@@ -151,6 +155,7 @@ class Model : public Layer {
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
   bool compiled_ = false;
+  Training* training_ = nullptr;
   Trainer* trainer_ = nullptr;  // the loop that has the metrics, if one runs
 };
 using ModelPtr = std::shared_ptr<Model>;

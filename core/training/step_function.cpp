@@ -17,6 +17,12 @@ template <class Visitor> void for_each_tensor(const Batch& batch, Visitor&& visi
     if (mask) visit(mask);
 }
 
+std::vector<Tensor> tensors_of(const Batch& batch) {
+  std::vector<Tensor> tensors;
+  for_each_tensor(batch, [&](const Tensor& tensor) { tensors.push_back(tensor); });
+  return tensors;
+}
+
 /// How many tensors of each kind, and which inputs have a mask, as bits.
 std::array<std::size_t, 4> counts_of(const Batch& batch) {
   std::size_t masked = 0;
@@ -124,6 +130,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
     result = step_(input_values(graph, batch));
   }
   ++traces_;
+  note_variables(graph);
   if (options_.after_trace) options_.after_trace(graph);
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
   std::vector<Value> logs;
@@ -137,14 +144,32 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   return compiled;
 }
 
-void StepFunction::run_eagerly(const Batch& batch) {
-  std::vector<Tensor> inputs;
-  for_each_tensor(batch, [&](const Tensor& tensor) { inputs.push_back(tensor); });
+void StepFunction::note_variables(const Graph& graph) {
+  if (traced()) return;
+  const auto note = [this](const Variable& variable) {
+    if (std::ranges::find(variables_, variable) == variables_.end()) variables_.push_back(variable);
+  };
+  for (const Node& node : graph.nodes())
+    if (const auto* read = std::get_if<op::Read>(&node.op)) note(read->variable);
+  for (const Graph::Assignment& assignment : graph.assignments()) note(assignment.variable);
+}
+
+void StepFunction::rehearse(const Batch& example) {
   Graph graph;
-  Eager eager(graph, arena_->device(), std::move(inputs));
+  std::optional<Eager> eager;  // for a step that looks at its values
+  if (options_.run_eagerly) eager.emplace(graph, arena_->device(), tensors_of(example));
+  const Trace trace(graph);
+  step_(input_values(graph, example));
+  note_variables(graph);
+}
+
+void StepFunction::run_eagerly(const Batch& batch) {
+  Graph graph;
+  Eager eager(graph, arena_->device(), tensors_of(batch));
   Trace trace(graph);
   const StepResult result = step_(input_values(graph, batch));
   ++traces_;
+  note_variables(graph);
   eager.commit();
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
   for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());

@@ -37,6 +37,9 @@ class StepFunction {
                StepFunctionOptions options = {});
   ~StepFunction();
 
+  /// Traces the step for a batch like this one and throws the trace away: all variables that the step makes are there
+  /// then, and none has changed.
+  void rehearse(const Batch& example);
   /// Runs the step on a batch.
   void operator()(const Batch& batch);
   /// What the last step reported: handles, read when somebody looks.
@@ -51,6 +54,10 @@ class StepFunction {
 
   /// The plan that ran last; null when eager, and before the first step.
   const Plan* plan() const;
+  /// Whether the step was traced, or rehearsed.
+  bool traced() const { return !variables_.empty(); }
+  /// The variables that the step reads or assigns, in the order in which it comes to them; of its first trace.
+  const std::vector<Variable>& variables() const { return variables_; }
   /// How often the step was traced.
   int traces() const { return traces_; }
   /// How many rows of data went through it.
@@ -61,11 +68,13 @@ class StepFunction {
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);
   void run_eagerly(const Batch& batch);
+  void note_variables(const Graph& graph);
 
   std::function<StepResult(const StepData&)> step_;
   std::shared_ptr<Arena> arena_;
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
+  std::vector<Variable> variables_;
   int traces_ = 0;
   std::int64_t samples_ = 0;
 };

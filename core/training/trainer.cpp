@@ -7,6 +7,7 @@
 #include "etude/base/error.hpp"
 #include "etude/data/split.hpp"
 #include "etude/training/progbar_logger.hpp"
+#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {
@@ -141,19 +142,24 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   CallbackList callbacks(with_progress_bar(std::move(list), verbose), model_,
                          {options.epochs, handler.inferred_steps(), verbose}, in_hook_);
   model_.stop_training = false;
-  const auto train_function = model_.make_train_function();
   std::optional<DataHandler> validation_handler;
-  Logs logs;
+  Training training(model_, handler, callbacks);
+  Training::Resumed& resumed = training.resumed;
 
   co_await callbacks.run(&Callback::on_train_begin, no_logs());
+  Logs logs = resumed.logs;
   for (const int epoch : handler.enumerate_epochs()) {
+    if (resumed.stopped && !resumed.within_epoch) break;
     model_.reset_metrics();
     co_await callbacks.run(&Callback::on_epoch_begin, epoch, no_logs());
+    bool ran = false;
+    if (!resumed.stopped)
+      ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
+                               &Callback::on_train_batch_end, model_.stop_training);
     // An epoch without a batch did not take place: the data had run out before it.
-    if (!co_await run_steps(*train_function, handler, callbacks, &Callback::on_train_batch_begin,
-                            &Callback::on_train_batch_end, model_.stop_training))
-      break;
-    logs = fetched(train_function->logs());
+    if (!ran && !resumed.within_epoch) break;
+    if (ran) logs = fetched(training.step().logs());
+    resumed = {};
 
     if (validation && options.validation_freq.due(epoch)) {
       if (!validation_handler) {
@@ -161,6 +167,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
                                                                                          : options.batch_size;
         validation_handler.emplace(
             co_await make_handler(*validation, adapter_options(batch_size, options.validation_steps, options)));
+        training.set_validation(*validation_handler);
       }
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));

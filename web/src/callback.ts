@@ -21,6 +21,10 @@ export interface Hooks {
   onPredictEnd?(logs: Logs): Wait;
   onPredictBatchBegin?(step: number, logs: Logs): Wait;
   onPredictBatchEnd?(step: number, logs: Logs): Wait;
+  /** What it has to remember, as anything that JSON holds: `backupAndRestore` saves it. */
+  state?(): unknown;
+  /** What `state` gave, in a fit that goes on after it was interrupted: called after onTrainBegin, and once more within an epoch. */
+  restore?(state: unknown): void;
 }
 export interface CallbackParams {
   epochs: number;
@@ -49,6 +53,13 @@ export function callHook(callback: object, hook: (...given: unknown[]) => unknow
 
 export function assign(callback: object, name: string, value: unknown): void {
   if (Object.isExtensible(callback)) (callback as Record<string, unknown>)[name] = value;
+}
+
+/** Undefined: it has nothing to remember. */
+export const stateOf = (callback: Hooks) =>
+  typeof callback.state === 'function' && typeof callback.restore === 'function' ? JSON.stringify(callback.state()) : undefined;
+export function restoreState(callback: Hooks, state: string): void {
+  callback.restore?.(JSON.parse(state));
 }
 
 type Read = (id: number, index: number) => number;

@@ -1,6 +1,6 @@
 /** The WebAssembly module, loaded when the package is imported, and what it calls in JavaScript. */
 import { asBatch } from './batch.js';
-import { assign, callHook, changedLogs, makeLogs } from './callback.js';
+import { assign, callHook, changedLogs, makeLogs, restoreState, stateOf } from './callback.js';
 import { Thrown, attempt, describe, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
 import { asFile } from './files.js';
@@ -30,6 +30,8 @@ export const host: Record<string, unknown> = {
   makeLogs: makeLogs((id, index) => module.readLog(id, index)),
   nativeError,
   nextTurn,
+  restoreState,
+  stateOf,
   tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),
   whenSettled(promise: Promise<unknown>, id: number) {
     promise.then(

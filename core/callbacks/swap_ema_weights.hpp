@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "etude/base/tensor.hpp"
+#include "etude/training/callback.hpp"
+
+namespace etude {
+
+struct SwapEMAWeightsOptions {
+  /// The averages are in the model at the end of each epoch too, for callbacks that come later in the list, such as
+  /// ModelCheckpoint, until the next epoch begins.
+  bool swap_on_epoch = false;
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("swap_on_epoch", self.swap_on_epoch);
+  }
+};
+
+/// While the model is evaluated, or predicts, its weights are the averages that an optimizer with use_ema keeps;
+/// afterwards they are what they were, of which a copy is kept meanwhile. What is set in between is lost. Source:
+/// keras/src/callbacks/swap_ema_weights.py.
+class SwapEMAWeights : public Callback {
+ public:
+  explicit SwapEMAWeights(SwapEMAWeightsOptions options = {}) : options_(options) {}
+
+  /// All of those that swap throw Error(state) for an optimizer without use_ema.
+  void on_train_begin(Logs&) override { weights_.clear(); }
+  void on_epoch_begin(int epoch, Logs&) override;
+  void on_epoch_end(int epoch, Logs&) override;
+  void on_train_end(Logs&) override { weights_.clear(); }
+  void on_test_begin(Logs&) override { put_averages(); }
+  void on_test_end(Logs&) override { put_weights(); }
+  void on_predict_begin(Logs&) override { put_averages(); }
+  void on_predict_end(Logs&) override { put_weights(); }
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override { weights_ = state.tensors("weights"); }
+
+ private:
+  void put_averages();
+  void put_weights();
+
+  SwapEMAWeightsOptions options_;
+  /// The weights that are not in the model while the averages are.
+  std::vector<Tensor> weights_;
+};
+
+namespace callbacks {
+
+inline std::shared_ptr<SwapEMAWeights> swap_ema_weights(SwapEMAWeightsOptions options = {}) {
+  return std::make_shared<SwapEMAWeights>(options);
+}
+
+}  // namespace callbacks
+}  // namespace etude

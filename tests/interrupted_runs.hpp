@@ -1,0 +1,181 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "training_samples.hpp"
+
+/// A training script that is interrupted and started again.
+namespace etude::samples {
+
+enum class DataKind { arrays, cut_arrays, shuffled_batches, dataset, filtered, sequence, generator };
+inline constexpr int data_kinds = 7;
+
+/// What ends a run in the middle.
+struct Interruption {};
+
+/// Counts the hooks, and throws at number `at`.
+class Interrupter : public Callback {
+ public:
+  explicit Interrupter(std::optional<int> at) : at_(at) {}
+  int hooks() const { return hooks_; }
+
+  void on_train_begin(Logs&) override { count(); }
+  void on_epoch_begin(int, Logs&) override { count(); }
+  void on_epoch_end(int, Logs&) override { count(); }
+  void on_train_batch_begin(std::int64_t, Logs&) override { count(); }
+  void on_train_batch_end(std::int64_t, Logs&) override { count(); }
+  void on_test_batch_end(std::int64_t, Logs&) override { count(); }
+  void on_train_end(Logs&) override { count(); }
+
+ private:
+  void count() {
+    if (hooks_++ == at_) throw Interruption{};
+  }
+  std::optional<int> at_;
+  int hooks_ = 0;
+};
+
+/// Batches by their number.
+class BatchesByNumber : public Sequence {
+ public:
+  BatchesByNumber(Tensor x, Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
+  std::int64_t size() const override { return (x_.shape()[0] + 7) / 8; }
+  Batch batch(std::int64_t index) override {
+    const std::int64_t end = std::min(8 * index + 8, x_.shape()[0]);
+    return {{x_.rows(8 * index, end)}, {y_.rows(8 * index, end)}, {}};
+  }
+
+ private:
+  Tensor x_, y_;
+};
+
+/// All that a run leaves behind.
+struct Outcome {
+  std::vector<Tensor> variables;
+  std::vector<int> epochs;
+  std::vector<std::pair<std::string, std::vector<double>>> history;
+  std::string csv;
+  int hooks = 0;
+
+  friend bool operator==(const Outcome& a, const Outcome& b) {
+    bool same = a.epochs == b.epochs && a.csv == b.csv && a.variables.size() == b.variables.size() &&
+                a.history.size() == b.history.size();
+    for (std::size_t i = 0; same && i < a.history.size(); ++i) {
+      const auto& [name, values] = a.history[i];
+      const auto& [other, others] = b.history[i];
+      same = name == other && values.size() == others.size() &&
+             std::memcmp(values.data(), others.data(), values.size() * sizeof(double)) == 0;
+    }
+    for (std::size_t i = 0; same && i < a.variables.size(); ++i)
+      same = a.variables[i].shape() == b.variables[i].shape() && a.variables[i].dtype() == b.variables[i].dtype() &&
+             std::memcmp(a.variables[i].raw(), b.variables[i].raw(), a.variables[i].bytes()) == 0;
+    return same;
+  }
+};
+
+/// All of it is made anew whenever it is run, as by a program that is started again: model with BatchNormalization and
+/// Dropout, data, callbacks that remember something.
+struct Script {
+  std::string optimizer = "sgd";
+  DataKind data = DataKind::arrays;
+  std::int64_t steps_per_execution = 1;
+  BackupAndRestoreOptions backup = {};
+  std::uint64_t seed = 7;
+  int epochs = 4;
+  int patience = 2;
+  bool run_eagerly = false;
+  std::vector<CallbackPtr> further = {};
+
+  /// To its end; throws Interruption at hook number `interrupt_at`.
+  Outcome run(std::optional<int> interrupt_at = {}) const;
+  /// As often as it takes: each run but the last is interrupted at such a hook.
+  Outcome run_through(const std::vector<int>& interruptions) const {
+    for (const int at : interruptions) {
+      try {
+        return run(at);  // it has come to its end before
+      } catch (const Interruption&) {
+      }
+    }
+    return run();
+  }
+
+ private:
+  Data make_data() const;
+  Choice<Optimizer> make_optimizer() const;
+};
+
+inline Choice<Optimizer> Script::make_optimizer() const {
+  if (optimizer == "momentum") return optimizers::sgd({.learning_rate = 0.05, .momentum = 0.9, .nesterov = true});
+  if (optimizer == "ema") return optimizers::adam({.use_ema = true, .ema_momentum = 0.9});
+  return optimizer;
+}
+
+inline Data Script::make_data() const {
+  const Tensor x = waves({44, 5}), y = signs_of(x);
+  const auto slices = Dataset::from_tensor_slices({{x}, {y}, {}}).shuffle(16, {.seed = seed});
+  const auto halved = [](Batch element) {
+    for (float& number : element.x[0].data<float>()) number /= 2;
+    return element;
+  };
+  switch (data) {
+    case DataKind::dataset:
+      return slices.map([&](Batch element) { return halved({{element.x[0].clone()}, element.y, {}}); })
+          .batch(8)
+          .prefetch(2);
+    case DataKind::filtered:
+      return slices.filter([](const Batch& element) { return element.x[0].at(0) < 0.9; }).batch(8);
+    case DataKind::sequence: return std::make_shared<BatchesByNumber>(x, y);
+    case DataKind::generator: return batches_of(x, y, 8, 1000);
+    default: return Data(x, y);
+  }
+}
+
+inline Outcome Script::run(std::optional<int> interrupt_at) const {
+  set_random_seed(seed);
+  reset_names();
+  Sequential model({layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
+                    layers::dropout({.rate = 0.3}), layers::dense({.units = 1, .activation = "sigmoid"})});
+  model.compile({.optimizer = make_optimizer(),
+                 .loss = "binary_crossentropy",
+                 .metrics = {"accuracy"},
+                 .run_eagerly = run_eagerly,
+                 .steps_per_execution = steps_per_execution});
+  const auto files = std::make_shared<MemoryVfs>();
+  const auto interrupter = std::make_shared<Interrupter>(interrupt_at);
+  FitOptions options{
+      .epochs = epochs,
+      .verbose = 0,
+      .callbacks = {interrupter, callbacks::reduce_lr_on_plateau({.monitor = "loss", .patience = 1}),
+                    callbacks::early_stopping({.patience = patience, .restore_best_weights = true}),
+                    callbacks::csv_logger({.filename = "log.csv", .open = [&](const std::string& path, bool append) {
+                                             return files->open(path, append);
+                                           }})}};
+  options.callbacks.insert(options.callbacks.end(), further.begin(), further.end());
+  if (!backup.backup_dir.empty()) options.callbacks.push_back(callbacks::backup_and_restore(backup));
+  const Tensor x = waves({12, 5}, 0.5);
+  options.validation_data = Data(x, signs_of(x));
+  if (data == DataKind::arrays) options.batch_size = 8;
+  if (data == DataKind::cut_arrays) options.steps_per_epoch = 4, options.batch_size = 8;
+  if (data == DataKind::shuffled_batches) options.shuffle = "batch", options.batch_size = 8;
+  if (data == DataKind::generator) {
+    options.steps_per_epoch = 5;
+    options.validation_data = Data(batches_of(x, signs_of(x), 4, 1000));
+    options.validation_steps = 2;
+  }
+  const HistoryPtr history = model.fit(make_data(), options);
+
+  Outcome outcome{{}, history->epoch(), history->history(), {}, interrupter->hooks()};
+  for (const Variable& variable : model.variables()) outcome.variables.push_back(variable.value());
+  for (const Variable& variable : model.optimizer().variables()) outcome.variables.push_back(variable.value());
+  const std::vector<std::byte> csv = files->read("log.csv");
+  outcome.csv.assign(reinterpret_cast<const char*>(csv.data()), csv.size());
+  return outcome;
+}
+
+}  // namespace etude::samples

@@ -1,0 +1,120 @@
+// Fits that are interrupted and started again; weights that are averages while the model is evaluated.
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as et from 'etude';
+import { assertError, mse, signsOf, summing, waves, weightsOf } from './support.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'etude-resume-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const x = waves([44, 5]);
+const y = signsOf(x);
+const xs = x.array();
+const ys = y.array();
+
+function* batches() {
+  for (let i = 0; ; i = (i + 8) % 40) yield [xs.slice(i, i + 8), ys.slice(i, i + 8)];
+}
+const kinds = {
+  arrays: () => [[x, y], { batchSize: 8 }],
+  dataset: () => [[et.data.fromTensorSlices({ x, y }).shuffle(16, { seed: 3 }).map(async (row) => { await sleep(0); return row; }).batch(8).prefetch(2)], {}],
+  sequence: () => [[{ length: 6, getItem: (i) => [xs.slice(8 * i, 8 * i + 8), ys.slice(8 * i, 8 * i + 8)] }], {}],
+  generator: () => [[batches()], { stepsPerEpoch: 6 }],
+  'asynchronous generator': () => [[(async function* () { for (const batch of batches()) { await sleep(0); yield batch; } })()], { stepsPerEpoch: 6 }],
+};
+
+/** A whole script; all of it is made anew. Ends at hook number `interruptAt`. */
+async function script(kind, { backupDir, saveFreq, interruptAt, ...more } = {}) {
+  et.setRandomSeed(7);
+  const model = et.sequential([
+    et.layers.dense({ units: 6, activation: 'relu' }),
+    et.layers.batchNormalization(),
+    et.layers.dropout({ rate: 0.3 }),
+    et.layers.dense({ units: 1, activation: 'sigmoid' }),
+  ]);
+  model.compile({ optimizer: 'adam', loss: 'binary_crossentropy', metrics: ['accuracy'] });
+  let hooks = 0;
+  const count = () => {
+    if (hooks++ === interruptAt) throw new RangeError('interrupted');
+  };
+  const interrupter = { onTrainBatchBegin: count, onTrainBatchEnd: count, onEpochBegin: count, onEpochEnd: count, onTestBatchEnd: count };
+  const callbacks = [interrupter, et.callbacks.reduceLrOnPlateau({ monitor: 'loss', patience: 1 })];
+  if (more.callback) callbacks.push(more.callback);
+  if (backupDir) callbacks.push(et.callbacks.backupAndRestore({ backupDir, saveFreq, ...more.backup }));
+  const [data, options] = kinds[kind]();
+  const { epoch, history } = await model.fit(...data, { epochs: 3, verbose: 0, validationData: [x, y], callbacks, ...options });
+  return { epoch, history, weights: weightsOf(model), hooks };
+}
+const interrupted = (kind, options) => assert.rejects(script(kind, options), { message: 'interrupted' });
+
+for (const kind of Object.keys(kinds))
+  test(`a fit on ${kind} that is interrupted and started again gives the same weights and history`, async () => {
+    const { hooks, ...whole } = await script(kind);
+    for (const [saveFreq, interruptAt] of [['epoch', hooks - 5], [1, 20], [4, 27], [3, 8]]) {
+      const backupDir = join(folder, `${kind} ${saveFreq}`);
+      await interrupted(kind, { backupDir, saveFreq, interruptAt });
+      assert.ok(existsSync(backupDir) && readdirSync(backupDir).some((name) => name.startsWith('ckpt-')));
+      const resumed = await script(kind, { backupDir, saveFreq });
+      assert.ok(resumed.hooks < hooks, 'it began anew');
+      assert.deepEqual({ ...resumed, hooks: 0 }, { ...whole, hooks: 0 });
+      assert.ok(!existsSync(backupDir), 'it is left behind');
+    }
+  });
+
+test('deleteCheckpoint and doubleCheckpoint say what stays, and a damaged state is passed over for the one before', async () => {
+  const backupDir = join(folder, 'kept');
+  const backup = { doubleCheckpoint: true, deleteCheckpoint: false };
+  const { hooks, ...whole } = await script('arrays', { backupDir, backup });
+  const states = () => readdirSync(backupDir).filter((name) => name.startsWith('ckpt-'));
+  assert.equal(states().length, 2);
+  const file = join(backupDir, states()[1], 'model.safetensors');
+  const bytes = readFileSync(file);
+  bytes[bytes.length - 1] ^= 1;
+  writeFileSync(file, bytes);
+  const again = await script('arrays', { backupDir, backup });
+  assert.deepEqual({ ...again, hooks }, { ...whole, hooks });
+});
+
+test('a callback of your own remembers by state and restore', async () => {
+  class Counter extends et.Callback {
+    seen = [];
+    onTrainBatchEnd(step) { this.seen.push(step); }
+    state() { return this.seen; }
+    restore(seen) { this.seen = seen; }
+  }
+  const backupDir = join(folder, 'counter');
+  await interrupted('arrays', { backupDir, saveFreq: 4, interruptAt: 30, callback: new Counter() });
+  const counter = new Counter();
+  await script('arrays', { backupDir, callback: counter });
+  assert.deepEqual(counter.seen, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+});
+
+test('what cannot be is an error', async () => {
+  await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backup_dir` argument');
+  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'save_freq = 0');
+  const backupDir = join(folder, 'other');
+  await interrupted('arrays', { backupDir, saveFreq: 1, interruptAt: 9 });
+  const model = summing();
+  model.compile(mse());
+  const callbacks = [et.callbacks.backupAndRestore({ backupDir })];
+  await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'the model it is of');
+});
+
+test('swapEmaWeights: evaluate and predict see the averages, training the weights', async () => {
+  const model = summing();
+  model.compile({ optimizer: et.optimizers.sgd({ learningRate: 0.1, useEma: true, emaMomentum: 0.5 }), loss: 'mse' });
+  for (let i = 0; i < 3; ++i) await model.trainOnBatch([[1, 1]], [[0]]);
+  const trained = weightsOf(model);
+  const callbacks = [et.callbacks.swapEmaWeights({ swapOnEpoch: false })];
+  const plain = (await model.predict([[1, 1]], { verbose: 0 })).data[0];
+  const averaged = (await model.predict([[1, 1]], { verbose: 0, callbacks })).data[0];
+  assert.ok(averaged > plain + 0.01, `${averaged} is not behind ${plain}`);
+  assert.deepEqual(weightsOf(model), trained);
+  const other = summing();
+  other.compile(mse());
+  await assertError(() => other.evaluate([[1, 1]], [[0]], { verbose: 0, callbacks }), 'state', 'keeps no averages');
+});
