@@ -17,6 +17,8 @@ struct SequentialOptions {
   UserStep<"(data: StepData) => StepLogs"> train_step = {};
   UserStep<"(data: StepData) => StepLogs"> test_step = {};
   UserStep<"(data: StepData) => Value | Value[]"> predict_step = {};
+  /// What its steps update; instead of what compile() makes.
+  std::vector<MetricPtr> metrics = {};
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("name", self.name);
     visit("trainable", self.trainable);
@@ -24,6 +26,7 @@ struct SequentialOptions {
     visit("train_step", self.train_step);
     visit("test_step", self.test_step);
     visit("predict_step", self.predict_step);
+    visit("metrics", self.metrics);
   }
   LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }
 };
@@ -69,6 +72,9 @@ template <class Parent> class JavaScriptModel : public Parent {
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
     if (!steps_.given.call.given) return Parent::call_with(inputs, training);
     return steps_.run<Outputs>("call", Outputs(inputs), training);
+  }
+  std::vector<MetricPtr> metrics() const override {
+    return steps_.given.metrics.empty() ? Parent::metrics() : steps_.given.metrics;
   }
   StepLogs train_step(const StepData& data) override {
     return steps_.given.train_step.given ? steps_.run<StepLogs>("trainStep", data) : Parent::train_step(data);

@@ -64,6 +64,10 @@ EMSCRIPTEN_BINDINGS(nouns) {
   method<"Variable.value()", [](Variable& self) { return self.value(); }>(variable);
   method<"Variable.assign(value)", assign>(variable);
   method<"Variable.read()", read>(variable);
+  bind<"variable(initial_value, trainable?, name?)",
+       [](Tensor initial_value, std::optional<bool> trainable, std::optional<std::string> name) {
+         return Variable(name.value_or("variable"), initial_value, trainable.value_or(true));
+       }>();
 
   auto symbolic = held<SymbolicTensor>();
   property<"SymbolicTensor.name", [](SymbolicTensor& self) { return self.name(); }>(symbolic);
@@ -106,6 +110,12 @@ EMSCRIPTEN_BINDINGS(nouns) {
       metric);
   method<"Metric.result()", [](Metric& self) { return self.result(); }>(metric);
   method<"Metric.reset_state()", [](Metric& self) { self.reset_state(); }>(metric);
+  auto mean = held<Mean, emscripten::base<Metric>>();
+  method<"Mean.update(values, sample_weight?)",
+         [](Mean& self, Value values, Value weight) { self.update(values, weight); }>(mean);
+  auto sum = held<Sum, emscripten::base<Metric>>();
+  method<"Sum.update(values, sample_weight?)",
+         [](Sum& self, Value values, Value weight) { self.update(values, weight); }>(sum);
 
   auto optimizer = held<Optimizer>();
   property<"Optimizer.name", [](Optimizer& self) { return self.name(); }>(optimizer);
@@ -143,6 +153,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"layers.batch_normalization(options?)", layers::batch_normalization>();
   bind<"layers.flatten(options?)", layers::flatten>();
   bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
+  bind<"layers.gaussian_noise(options)", layers::gaussian_noise>();
   bind<"layers.rescaling(options)", layers::rescaling>();
   bind<"layers.lstm(options)", layers::lstm>();
   bind<"layers.gru(options)", layers::gru>();
@@ -208,8 +219,8 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"metrics.sparse_categorical_accuracy(options?)", metrics::sparse_categorical_accuracy>();
   bind<"metrics.top_k_categorical_accuracy(options?)", metrics::top_k_categorical_accuracy>();
   bind<"metrics.sparse_top_k_categorical_accuracy(options?)", metrics::sparse_top_k_categorical_accuracy>();
-  bind<"metrics.mean(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::mean(options); }>();
-  bind<"metrics.sum(options?)", [](metrics::MetricOptions options) -> MetricPtr { return metrics::sum(options); }>();
+  bind<"metrics.mean(options?)", metrics::mean>();
+  bind<"metrics.sum(options?)", metrics::sum>();
   bind<"metrics.mean_squared_error(options?)", metrics::mean_squared_error>();
   bind<"metrics.root_mean_squared_error(options?)", metrics::root_mean_squared_error>();
   bind<"metrics.mean_absolute_error(options?)", metrics::mean_absolute_error>();

@@ -80,6 +80,14 @@ EMSCRIPTEN_BINDINGS(ops) {
   bind<"ops.sigmoid_crossentropy(logits, targets)", ops::sigmoid_crossentropy>();
   bind<"ops.dropout(x, rate, seed, stream, counter)", ops::dropout>();
   bind<"ops.uniform(shape, dtype, seed, stream, counter)", ops::uniform>();
+  bind<"ops.normal(shape, dtype, seed, stream, counter)", ops::normal>();
+  bind<"ops.full(shape, value, dtype?)", [](Shape shape, double value, std::optional<DType> dtype) {
+    return ops::full(shape, value, dtype.value_or(floatx()));
+  }>();
+  bind<"ops.zeros(shape, dtype?)",
+       [](Shape shape, std::optional<DType> dtype) { return ops::zeros(shape, dtype.value_or(floatx())); }>();
+  bind<"ops.ones(shape, dtype?)",
+       [](Shape shape, std::optional<DType> dtype) { return ops::ones(shape, dtype.value_or(floatx())); }>();
   bind<"ops.all_reduce(x)", ops::all_reduce>();
 
   bind<"gradients(loss, variables)",

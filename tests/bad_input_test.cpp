@@ -207,7 +207,8 @@ TEST_CASE("bad input: numbers that layers, optimizers and losses cannot use", "[
 TEST_CASE("bad input: training before compile says what to call", "[bad_input]") {
   Sequential model(two_dense());
   CHECK(error_of([&] { model.fit(x, y, quiet()); }) ==
-        "[fit] the model is not compiled - expected compile() before fit() - call model.compile({.loss = …}).");
+        "[fit] the model is not compiled - You must compile your model before training/testing - call "
+        "model.compile({.loss = …}).");
   for (const std::function<void()>& action : std::vector<std::function<void()>>{
            [&] { model.evaluate(x, y); }, [&] { model.train_on_batch(x, y); }, [&] { model.test_on_batch(x, y); },
            [&] { static_cast<void>(model.optimizer()); }}) {

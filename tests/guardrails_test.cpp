@@ -94,9 +94,7 @@ TEST_CASE("guardrails: class_weight for several outputs", "[guardrails]") {
   const SymbolicTensor in = layers::input({.shape = {3}});
   Functional model({in}, {layers::dense({.units = 1})->apply(in), layers::dense({.units = 1})->apply(in)});
   model.compile(mse());
-  CHECK_THAT(error_of([&] {
-               model.fit(Data(Batch{{x}, {y, y}, {}}), quiet({.class_weight = {{0, 1.0}, {1, 2.0}}}));
-             }),
+  CHECK_THAT(error_of([&] { model.fit(Data(Batch{{x}, {y, y}, {}}), quiet({.class_weight = {{0, 1.0}, {1, 2.0}}})); }),
              ContainsSubstring("`class_weight` is only supported for Models with a single output"));
 }
 

@@ -20,7 +20,7 @@ Variable Metric::add_variable(const std::string& name) {
 
 Sum::Sum(std::string name) : Metric(std::move(name)), total_(add_variable("total")) {}
 
-void Sum::update_state(Value, Value values, Value weight) {
+void Sum::update(Value values, Value weight) {
   Graph& graph = Graph::current();
   values = ops::cast(values, total_.dtype());
   if (weight) {

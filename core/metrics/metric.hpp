@@ -47,7 +47,8 @@ class Sum : public Metric {
  public:
   explicit Sum(std::string name = "sum");
   /// Adds `values`, of any shape; a weight of fewer axes holds for all that is behind its own.
-  void update_state(Value, Value values, Value sample_weight = {}) override;
+  void update(Value values, Value weight = {});
+  void update_state(Value, Value values, Value sample_weight = {}) override { update(values, sample_weight); }
   Value result() const override;
 
  private:

@@ -106,8 +106,7 @@ Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
 
 Logs Model::train_on_batch(const Batch& batch, bool reset) {
   const Trainer trainer(*this, "train_on_batch", Trainer::Claim::weights);
-  check(compiled_, ErrorKind::state, "train_on_batch",
-        "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  check_compiled("train_on_batch");
   const auto function = make_train_function();
   if (reset) reset_metrics();
   (*function)(prepared(batch, "train_on_batch"));
@@ -116,8 +115,7 @@ Logs Model::train_on_batch(const Batch& batch, bool reset) {
 
 Logs Model::test_on_batch(const Batch& batch, bool reset) {
   const Trainer trainer(*this, "test_on_batch", Trainer::Claim::metrics);
-  check(compiled_, ErrorKind::state, "test_on_batch",
-        "the model is not compiled - expected compile() first - call model.compile({.loss = …}).");
+  check_compiled("test_on_batch");
   const auto function = make_test_function();
   if (reset) reset_metrics();
   (*function)(prepared(batch, "test_on_batch"));
@@ -131,6 +129,12 @@ Tensor Model::predict_on_batch(const Tensor& x) {
   Tensor result(function->output_shape(0), function->output_dtype(0));
   function->read_output(0, result.raw());
   return result;
+}
+
+void Model::check_compiled(const char* method) const {
+  check(compiled_, ErrorKind::state, method,
+        "the model is not compiled - You must compile your model before training/testing - call model.compile({.loss = "
+        "…}).");
 }
 
 StepLogs Model::train_step(const StepData& data) {

@@ -138,6 +138,7 @@ class Model : public Layer {
  private:
   friend class Trainer;
   friend class Training;
+  void check_compiled(const char* method) const;
   std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;

@@ -112,8 +112,7 @@ Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& 
 }
 
 Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
-  check(model_.compiled(), ErrorKind::state, "fit",
-        "the model is not compiled - expected compile() before fit() - call model.compile({.loss = …}).");
+  model_.check_compiled("fit");
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
         ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - check them.");
   std::optional<Data> validation = options.validation_data;
@@ -225,8 +224,7 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
 }
 
 Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
-  check(model_.compiled(), ErrorKind::state, "evaluate",
-        "the model is not compiled - expected compile() before evaluate() - call model.compile({.loss = …}).");
+  model_.check_compiled("evaluate");
   DataHandler handler = co_await make_handler(data, adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},

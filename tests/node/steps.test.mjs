@@ -54,6 +54,53 @@ test('the loss and the gradient can be written in ops', async () => {
   assertClose([history.loss[0], history.twice[0]], [expected.history.loss[0], 2 * expected.history.loss[0]]);
 });
 
+test('a step has metrics of its own, which begin anew with each epoch', async () => {
+  const size = et.metrics.mean({ name: 'size' });
+  const all = et.metrics.sum({ name: 'all' });
+  const model = summing({
+    metrics: [size, all],
+    trainStep({ x }) {
+      size.update(x, undefined);
+      all.update(x);
+      return { size: size.result(), all: all.result() };
+    },
+  });
+  model.compile(mse());
+  const { history } = await model.fit([[1, 2], [3, 6]], [[0], [0]], { ...quiet, batchSize: 1, epochs: 2 });
+  assert.deepEqual(history, { size: [3, 3], all: [12, 12] });
+  await assertError(() => summing({ metrics: [1] }), 'value', 'metrics');
+});
+
+test('a step keeps state in variables of its own', async () => {
+  const steps = et.variable(et.tensor(new Float32Array(1), []), false, 'steps');
+  const model = summing({
+    trainStep({ x }) {
+      steps.assign(ops.add(steps.read(), 1));
+      return { steps: steps.read(), rows: ops.sum(ops.multiply(x, 0)) };
+    },
+  });
+  model.compile(mse());
+  const { history } = await model.fit([[1, 2], [3, 6]], [[0], [0]], { ...quiet, batchSize: 1, epochs: 2 });
+  assert.deepEqual(history.steps, [2, 4]);
+  assert.equal(steps.value().item(), 4);
+  assert.deepEqual([steps.name, steps.shape, steps.dtype], ['steps', [], 'float32']);
+});
+
+test('gaussian noise, and numbers that are the same throughout', async () => {
+  const noise = et.layers.gaussianNoise({ stddev: 1, seed: 4 });
+  const model = summing({
+    predictStep({ x }) {
+      const [batch] = x.shape;
+      return [noise.call(ops.zeros([batch, 2]), true), ops.ones([batch, 1]), ops.full([batch, 1], 7, 'int32')];
+    },
+  });
+  const [drawn, ones, sevens] = await model.predictOutputs(et.tensor(new Float32Array(2000), [1000, 2]), { ...quiet, batchSize: 1000 });
+  const mean = drawn.data.reduce((sum, z) => sum + z, 0) / 2000;
+  const variance = drawn.data.reduce((sum, z) => sum + z * z, 0) / 2000;
+  assert.ok(Math.abs(mean) < 0.1 && Math.abs(variance - 1) < 0.15, `mean ${mean}, variance ${variance}`);
+  assert.deepEqual([ones.data[9], sevens.data[9], sevens.dtype], [1, 7, 'int32']);
+});
+
 test('gradients of gradients', async () => {
   let slopes;
   const model = summing({

@@ -73,6 +73,8 @@ export const {
   input,
   /** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
   gradients,
+  /** What keeps a value from step to step: variable.read() and variable.assign(value) within a step. As in TensorFlow.js. */
+  variable,
   /** The data behind a Value, in a model compiled with runEagerly. */
   inspect,
   /** Makes initial weights, shuffles and dropout reproducible from here on. */

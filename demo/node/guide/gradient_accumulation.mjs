@@ -12,14 +12,15 @@ const twoLayers = () => {
 };
 const [x, y] = samples(960);
 
-const seen = et.variable(new Int32Array([0]), false, 'seen');
+const zeros = (shape) => et.tensor(new Float32Array(shape.reduce((a, b) => a * b, 1)), shape);
+const seen = et.variable(zeros([]), false, 'seen');
 let sums;
 const own = et.sequential(twoLayers(), {
   trainStep(data) {
     const yPred = this.call(data.x, true);
     const loss = this.computeLoss(data, yPred);
     const variables = this.trainableVariables;
-    sums ??= variables.map(({ name, shape }) => et.variable(et.zeros(shape), false, `${name}/sum`));
+    sums ??= variables.map(({ name, shape }) => et.variable(zeros(shape), false, `${name}/sum`));
 
     const count = ops.add(seen.read(), 1);
     const due = ops.equal(count, steps);
