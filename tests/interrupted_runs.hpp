@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint_samples.hpp"
 #include "training_samples.hpp"
 
 /// A training script that is interrupted and started again.
@@ -177,5 +178,47 @@ inline Outcome Script::run(std::optional<int> interrupt_at) const {
   outcome.csv.assign(reinterpret_cast<const char*>(csv.data()), csv.size());
   return outcome;
 }
+
+/// Calls a function of the model after every step, and at the end of every epoch.
+class Meddler : public Callback {
+ public:
+  std::function<void(Model&, std::int64_t step)> after_step = {};
+  std::function<void(Model&, int epoch)> after_epoch = {};
+  void on_train_batch_end(std::int64_t step, Logs&) override {
+    if (after_step) after_step(model(), step);
+  }
+  void on_epoch_end(int epoch, Logs&) override {
+    if (after_epoch) after_epoch(model(), epoch);
+  }
+};
+
+inline std::shared_ptr<Meddler> after_step(std::function<void(Model&, std::int64_t)> action) {
+  auto meddler = std::make_shared<Meddler>();
+  meddler->after_step = std::move(action);
+  return meddler;
+}
+
+/// Where a script saves, and what is said of it.
+struct Backup {
+  std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
+  testing::Warnings warnings = {};
+  BackupAndRestoreOptions options(SaveFrequency save_freq = "epoch") {
+    return {.backup_dir = "backup", .save_freq = save_freq, .files = files, .warn = warnings.sink()};
+  }
+  std::vector<std::string> checkpoints() const {
+    std::vector<std::string> names;
+    if (!files->exists("backup")) return names;
+    for (const std::string& name : files->list("backup"))
+      if (name.starts_with("ckpt-")) names.push_back(name);
+    return names;
+  }
+  /// Flips a bit of the weights of a checkpoint.
+  void damage(const std::string& checkpoint) const {
+    const std::string path = "backup/" + checkpoint + "/model.safetensors";
+    std::vector<std::byte> bytes = files->read(path);
+    bytes.back() ^= std::byte{1};
+    files->open(path, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+};
 
 }  // namespace etude::samples
