@@ -70,7 +70,7 @@ TEST_CASE("backup and restore: a model that is trained on in the same process go
           "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](bool interrupted) {
-    set_random_seed(3);
+    const RandomSeed of_this_run(3);
     Sequential model({layers::dense({.units = 4}), layers::dropout({.rate = 0.5}), layers::dense({.units = 1})});
     model.compile({.optimizer = "adam", .loss = "mse"});
     Backup backup;
@@ -93,7 +93,7 @@ TEST_CASE("backup and restore: a model that is trained on in the same process go
 TEST_CASE("backup and restore: a step that was compiled before draws what the backup says", "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](std::uint64_t seed, BackupAndRestoreOptions backup, std::optional<int> interrupt_at) {
-    set_random_seed(seed);
+    const RandomSeed of_this_run(seed);
     Sequential model({layers::dense({.units = 4}), layers::dropout({.rate = 0.5}), layers::dense({.units = 1})});
     model.compile({.optimizer = optimizers::sgd({.momentum = 0.5}), .loss = "mse"});
     if (seed != 3) model.fit(x, y, {.batch_size = 8, .verbose = 0});
@@ -139,7 +139,7 @@ TEST_CASE("backup and restore: what a train_step has beside model and optimizer 
   const Tensor x = waves({40, 3}), y = signs_of(x);
   Backup backup;
   const auto trained = [&](std::optional<int> interrupt_at) {
-    set_random_seed(3);
+    const RandomSeed of_this_run(3);
     TwoOptimizers model;
     model.compile({.optimizer = "sgd", .loss = "mse"});
     FitOptions options{.batch_size = 8, .epochs = 3, .verbose = 0};
@@ -212,7 +212,7 @@ TEST_CASE("backup and restore: EarlyStopping's stop is an end, another one is go
   SECTION("stopped early") {
     const Tensor x = waves({40, 3}), y = signs_of(x);
     const auto epochs = [&](CallbackPtr also) {
-      set_random_seed(1);
+      const RandomSeed of_this_run(1);
       Sequential model(two_dense());
       model.compile(mse(0));  // nothing gets better
       FitOptions options{.batch_size = 8, .epochs = 9, .verbose = 0};

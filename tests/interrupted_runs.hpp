@@ -17,6 +17,18 @@ namespace etude::samples {
 enum class DataKind { arrays, cut_arrays, shuffled_batches, dataset, filtered, sequence, generator };
 inline constexpr int data_kinds = 7;
 
+/// Sets the random seed while it lives: other tests have theirs.
+class RandomSeed {
+ public:
+  explicit RandomSeed(std::uint64_t seed) { set_random_seed(seed); }
+  ~RandomSeed() { set_random_seed(before_); }
+  RandomSeed(const RandomSeed&) = delete;
+  RandomSeed& operator=(const RandomSeed&) = delete;
+
+ private:
+  std::uint64_t before_ = random_seed();
+};
+
 /// What ends a run in the middle.
 struct Interruption {};
 
@@ -138,7 +150,7 @@ inline Data Script::make_data() const {
 }
 
 inline Outcome Script::run(std::optional<int> interrupt_at) const {
-  set_random_seed(seed);
+  const RandomSeed of_this_run(seed);
   reset_names();
   Sequential model({layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
                     layers::dropout({.rate = 0.3}), layers::dense({.units = 1, .activation = "sigmoid"})});
