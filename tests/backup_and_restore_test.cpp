@@ -2,8 +2,6 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "checkpoint_samples.hpp"
-#include "files_in_memory.hpp"
 #include "interrupted_runs.hpp"
 
 namespace etude {
@@ -11,48 +9,6 @@ namespace {
 
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
-using testing::Warnings;
-
-/// Calls a function of the model after every step, and at the end of every epoch.
-class Meddler : public Callback {
- public:
-  std::function<void(Model&, std::int64_t step)> after_step = {};
-  std::function<void(Model&, int epoch)> after_epoch = {};
-  void on_train_batch_end(std::int64_t step, Logs&) override {
-    if (after_step) after_step(model(), step);
-  }
-  void on_epoch_end(int epoch, Logs&) override {
-    if (after_epoch) after_epoch(model(), epoch);
-  }
-};
-
-std::shared_ptr<Meddler> after_step(std::function<void(Model&, std::int64_t)> action) {
-  auto meddler = std::make_shared<Meddler>();
-  meddler->after_step = std::move(action);
-  return meddler;
-}
-
-struct Backup {
-  std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
-  Warnings warnings = {};
-  BackupAndRestoreOptions options(SaveFrequency save_freq = "epoch") {
-    return {.backup_dir = "backup", .save_freq = save_freq, .files = files, .warn = warnings.sink()};
-  }
-  std::vector<std::string> checkpoints() const {
-    std::vector<std::string> names;
-    if (!files->exists("backup")) return names;
-    for (const std::string& name : files->list("backup"))
-      if (name.starts_with("ckpt-")) names.push_back(name);
-    return names;
-  }
-  /// Flips a bit of the weights of a checkpoint.
-  void damage(const std::string& checkpoint) const {
-    const std::string path = "backup/" + checkpoint + "/model.safetensors";
-    std::vector<std::byte> bytes = files->read(path);
-    bytes.back() ^= std::byte{1};
-    files->open(path, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }
-};
 
 }  // namespace
 
@@ -114,7 +70,7 @@ TEST_CASE("backup and restore: a model that is trained on in the same process go
           "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](bool interrupted) {
-    set_random_seed(3);
+    const RandomSeed of_this_run(3);
     Sequential model({layers::dense({.units = 4}), layers::dropout({.rate = 0.5}), layers::dense({.units = 1})});
     model.compile({.optimizer = "adam", .loss = "mse"});
     Backup backup;
@@ -137,7 +93,7 @@ TEST_CASE("backup and restore: a model that is trained on in the same process go
 TEST_CASE("backup and restore: a step that was compiled before draws what the backup says", "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](std::uint64_t seed, BackupAndRestoreOptions backup, std::optional<int> interrupt_at) {
-    set_random_seed(seed);
+    const RandomSeed of_this_run(seed);
     Sequential model({layers::dense({.units = 4}), layers::dropout({.rate = 0.5}), layers::dense({.units = 1})});
     model.compile({.optimizer = optimizers::sgd({.momentum = 0.5}), .loss = "mse"});
     if (seed != 3) model.fit(x, y, {.batch_size = 8, .verbose = 0});
@@ -183,7 +139,7 @@ TEST_CASE("backup and restore: what a train_step has beside model and optimizer 
   const Tensor x = waves({40, 3}), y = signs_of(x);
   Backup backup;
   const auto trained = [&](std::optional<int> interrupt_at) {
-    set_random_seed(3);
+    const RandomSeed of_this_run(3);
     TwoOptimizers model;
     model.compile({.optimizer = "sgd", .loss = "mse"});
     FitOptions options{.batch_size = 8, .epochs = 3, .verbose = 0};
@@ -256,7 +212,7 @@ TEST_CASE("backup and restore: EarlyStopping's stop is an end, another one is go
   SECTION("stopped early") {
     const Tensor x = waves({40, 3}), y = signs_of(x);
     const auto epochs = [&](CallbackPtr also) {
-      set_random_seed(1);
+      const RandomSeed of_this_run(1);
       Sequential model(two_dense());
       model.compile(mse(0));  // nothing gets better
       FitOptions options{.batch_size = 8, .epochs = 9, .verbose = 0};
@@ -348,97 +304,6 @@ TEST_CASE("backup and restore: a generator that gives fewer batches than before 
   };
   CHECK_THROWS_AS(trained(8, 12), Interruption);
   CHECK_THAT(error_of([&] { trained(2, {}); }), ContainsSubstring("make the generator as it was made then"));
-}
-
-// ---- SwapEMAWeights ----
-
-TEST_CASE("swap EMA weights: evaluation sees the averages, training goes on with the weights", "[callbacks]") {
-  Script script{.optimizer = "ema", .epochs = 3};
-  const Outcome plain = script.run();
-  class Watch : public Callback {
-   public:
-    std::vector<std::vector<double>> in_test, in_training;
-    void on_test_batch_end(std::int64_t, Logs&) override { in_test.push_back(weights_of(model())); }
-    void on_train_batch_end(std::int64_t step, Logs&) override {
-      if (step == 5) in_training.push_back(weights_of(model()));
-    }
-  };
-  const auto watch = std::make_shared<Watch>();
-  script.further = {callbacks::swap_ema_weights(), watch};
-  const Outcome swapped = script.run();
-  REQUIRE(watch->in_training.size() == 3);
-  REQUIRE(watch->in_test.size() == 6);  // two batches each
-  for (std::size_t i = 0; i < 3; ++i) CHECK(watch->in_test[2 * i] != watch->in_training[i]);
-  // What is trained is the same; what is measured in validation is not.
-  CHECK(swapped.history.front() == plain.history.front());
-  CHECK(swapped.history != plain.history);
-}
-
-TEST_CASE("swap EMA weights: with swap_on_epoch later callbacks find the averages at the epoch's end", "[callbacks]") {
-  const Tensor x = waves({16, 3}), y = signs_of(x);
-  Sequential model(two_dense());
-  model.compile(
-      {.optimizer = optimizers::sgd({.learning_rate = 0.5, .use_ema = true, .ema_momentum = 0.5}), .loss = "mse"});
-  std::vector<double> at_end;
-  const auto look = std::make_shared<Meddler>();
-  look->after_epoch = [&](Model& trained, int) { at_end = weights_of(trained); };
-  std::vector<double> averages;
-  const auto note = after_step([&](Model& trained, std::int64_t) {
-    averages.clear();
-    const std::vector<Variable> kept = trained.optimizer().slots().front();
-    for (const Variable& average : kept)
-      for (const double number : numbers(average.value())) averages.push_back(number);
-  });
-  model.fit(x, y,
-            {.batch_size = 4,
-             .epochs = 2,
-             .verbose = 0,
-             .callbacks = {note, callbacks::swap_ema_weights({.swap_on_epoch = true}), look}});
-  CHECK(at_end == averages);
-  CHECK(weights_of(model) == averages);
-}
-
-TEST_CASE("swap EMA weights: evaluate and predict of their own take the averages for their time", "[callbacks]") {
-  const Tensor x = filled({4, 2}, 1), y = filled({4, 1}, 0);
-  Sequential model(summing_unit());
-  model.compile(
-      {.optimizer = optimizers::sgd({.learning_rate = 0.1, .use_ema = true, .ema_momentum = 0.5}), .loss = "mse"});
-  for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
-  const std::vector<double> trained = weights_of(model);
-  double average = 0;
-  for (const double number : numbers(model.optimizer().slots().front().front().value())) average += number;
-  const auto swap = callbacks::swap_ema_weights();
-  CHECK(model.predict(x, {.verbose = 0, .callbacks = {swap}}).at(0) ==
-        static_cast<double>(static_cast<float>(average)));
-  CHECK(weights_of(model) == trained);
-  const Logs logs = model.evaluate(x, y, {.verbose = 0, .callbacks = {swap}});
-  CHECK(std::abs(logs["loss"] - average * average) < 1e-6);
-  CHECK(weights_of(model) == trained);
-}
-
-TEST_CASE("swap EMA weights: an optimizer without averages is an error", "[callbacks]") {
-  Sequential model(summing_unit());
-  model.compile(mse());
-  const Tensor x = waves({4, 2});
-  CHECK_THAT(
-      error_of([&] { model.evaluate(x, signs_of(x), {.verbose = 0, .callbacks = {callbacks::swap_ema_weights()}}); }),
-      ContainsSubstring("keeps no averages"));
-}
-
-TEST_CASE("swap EMA weights: a backup holds the weights that are not in the model", "[callbacks]") {
-  Script script{.optimizer = "ema"};
-  const auto swap = [&](Script& of) {
-    of.further = {callbacks::swap_ema_weights({.swap_on_epoch = true})};
-    return of;
-  };
-  const Outcome whole = swap(script).run();
-  for (const SaveFrequency save_freq : {SaveFrequency("epoch"), SaveFrequency(2)})
-    for (int hook = 15; hook < whole.hooks; hook += 7) {
-      Backup backup;
-      script.backup = backup.options(save_freq);
-      CHECK_THROWS_AS(swap(script).run(hook), Interruption);
-      CHECK(swap(script).run() == whole);
-    }
 }
 
 }  // namespace etude

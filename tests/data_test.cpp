@@ -176,7 +176,7 @@ TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-3
 }
 
 TEST_CASE("arrays: one-dimensional data stays so (L-34)", "[data]") {
-  const Tensor x = counting(5, 1).reshape(Shape{5});
+  const Tensor x = counting(4, 1).reshape(Shape{4});  // no partial batch, which may come first in a shuffled order
   for (Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch}) {
     TensorLikeAdapter adapter({{x}, {x}, {}}, {.batch_size = 2, .shuffle = shuffle});
     adapter.fetch();

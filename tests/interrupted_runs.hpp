@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint_samples.hpp"
 #include "training_samples.hpp"
 
 /// A training script that is interrupted and started again.
@@ -15,6 +16,18 @@ namespace etude::samples {
 
 enum class DataKind { arrays, cut_arrays, shuffled_batches, dataset, filtered, sequence, generator };
 inline constexpr int data_kinds = 7;
+
+/// Sets the random seed while it lives: other tests have theirs.
+class RandomSeed {
+ public:
+  explicit RandomSeed(std::uint64_t seed) { set_random_seed(seed); }
+  ~RandomSeed() { set_random_seed(before_); }
+  RandomSeed(const RandomSeed&) = delete;
+  RandomSeed& operator=(const RandomSeed&) = delete;
+
+ private:
+  std::uint64_t before_ = random_seed();
+};
 
 /// What ends a run in the middle.
 struct Interruption {};
@@ -137,7 +150,7 @@ inline Data Script::make_data() const {
 }
 
 inline Outcome Script::run(std::optional<int> interrupt_at) const {
-  set_random_seed(seed);
+  const RandomSeed of_this_run(seed);
   reset_names();
   Sequential model({layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
                     layers::dropout({.rate = 0.3}), layers::dense({.units = 1, .activation = "sigmoid"})});
@@ -177,5 +190,47 @@ inline Outcome Script::run(std::optional<int> interrupt_at) const {
   outcome.csv.assign(reinterpret_cast<const char*>(csv.data()), csv.size());
   return outcome;
 }
+
+/// Calls a function of the model after every step, and at the end of every epoch.
+class Meddler : public Callback {
+ public:
+  std::function<void(Model&, std::int64_t step)> after_step = {};
+  std::function<void(Model&, int epoch)> after_epoch = {};
+  void on_train_batch_end(std::int64_t step, Logs&) override {
+    if (after_step) after_step(model(), step);
+  }
+  void on_epoch_end(int epoch, Logs&) override {
+    if (after_epoch) after_epoch(model(), epoch);
+  }
+};
+
+inline std::shared_ptr<Meddler> after_step(std::function<void(Model&, std::int64_t)> action) {
+  auto meddler = std::make_shared<Meddler>();
+  meddler->after_step = std::move(action);
+  return meddler;
+}
+
+/// Where a script saves, and what is said of it.
+struct Backup {
+  std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
+  testing::Warnings warnings = {};
+  BackupAndRestoreOptions options(SaveFrequency save_freq = "epoch") {
+    return {.backup_dir = "backup", .save_freq = save_freq, .files = files, .warn = warnings.sink()};
+  }
+  std::vector<std::string> checkpoints() const {
+    std::vector<std::string> names;
+    if (!files->exists("backup")) return names;
+    for (const std::string& name : files->list("backup"))
+      if (name.starts_with("ckpt-")) names.push_back(name);
+    return names;
+  }
+  /// Flips a bit of the weights of a checkpoint.
+  void damage(const std::string& checkpoint) const {
+    const std::string path = "backup/" + checkpoint + "/model.safetensors";
+    std::vector<std::byte> bytes = files->read(path);
+    bytes.back() ^= std::byte{1};
+    files->open(path, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+};
 
 }  // namespace etude::samples

@@ -88,14 +88,15 @@ TEST_CASE("reliability: a process that trains, is killed at any moment and start
     const std::string folder = scratch.path() + "/backup";
     for (bool ended = false; !ended;) {
       Child trainer("[trainer]", folder);
-      const bool kill = kills < planned && trainer.next() >= 0;
+      std::int64_t told = trainer.next();
+      const bool kill = kills < planned && told >= 0;
       if (kill) {
         ::usleep(random.below(60'000));
         trainer.kill();
       }
       kills += kill;
-      for (std::int64_t step; (step = trainer.next()) != -1;) {
-        if (step != -2) continue;
+      for (; told != -1; told = trainer.next()) {
+        if (told != -2) continue;
         ended = true;
         good += trainer.next() == wanted;
       }
