@@ -53,8 +53,7 @@ const std::vector<Guardrail> guardrails{
      "`class_weight` not supported for 3+ dimensional targets"},
     {"validation_freq of 0", [](Sequential& m) { m.fit(x, y, quiet({.validation_freq = 0})); },
      "Expected `validation_freq` to be a list or int"},
-    {"no batch in predict",
-     [](Sequential& m) { m.predict(Data([] { return std::optional<Batch>(); }), {.verbose = 0}); },
+    {"no batch in predict", [](Sequential& m) { m.predict(Data(batches().take(0)), {.verbose = 0}); },
      "Unexpected result of `predict_function` (Empty batch_outputs)"},
     {"a model without trainable weights",
      [](Sequential& m) {
