@@ -83,16 +83,10 @@ class JavaScriptCallback : public Callback {
   CallbackState state() const override {
     CallbackState state("JavaScript");
     const val text = call_host("stateOf", object_);
-    if (!text.isString()) return state;
-    const std::string json = text.as<std::string>();
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(json.data());
-    state.set("json", Tensor::from({std::ssize(json)}, std::span(bytes, json.size())));
+    if (text.isString()) state.set_text("json", text.as<std::string>());
     return state;
   }
-  void restore(const CallbackState& state) override {
-    const Tensor& json = state.tensor("json");
-    call_host("restoreState", object_, std::string(reinterpret_cast<const char*>(json.raw()), json.bytes()));
-  }
+  void restore(const CallbackState& state) override { call_host("restoreState", object_, state.text("json")); }
 
   void set_params(const CallbackParams& params) override {
     Callback::set_params(params);

@@ -11,6 +11,9 @@ class HostFile : public FileSink {
   void append(std::string_view bytes) override {
     told([&] { file_.append(bytes); });
   }
+  void overwrite(std::uint64_t at, std::string_view bytes) override {
+    told([&] { file_.overwrite(at, bytes); });
+  }
   void flush() override {
     told([&] { file_.flush(); });
   }
@@ -92,11 +95,16 @@ class HostFiles : public Vfs {
   val files_;
 };
 
+val copied(std::string_view bytes) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  return val(emscripten::typed_memory_view(bytes.size(), data)).call<val>("slice");
+}
+
 }  // namespace
 
-void JavaScriptFile::append(std::string_view bytes) {
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  call(file_["append"], val(emscripten::typed_memory_view(bytes.size(), data)).call<val>("slice"));
+void JavaScriptFile::append(std::string_view bytes) { call(file_["append"], copied(bytes)); }
+void JavaScriptFile::overwrite(std::uint64_t at, std::string_view bytes) {
+  call(file_["overwrite"], static_cast<double>(at), copied(bytes));
 }
 
 std::shared_ptr<Vfs> Crossing<std::shared_ptr<Vfs>>::from(const val& files, const Where&) {

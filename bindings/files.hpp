@@ -15,6 +15,7 @@ class JavaScriptFile : public FileSink {
 
   bool empty() const override { return file_["empty"].isTrue(); }
   void append(std::string_view bytes) override;
+  void overwrite(std::uint64_t at, std::string_view bytes) override;
   void flush() override { call(file_["flush"]); }
   void sync() override { call(file_["sync"]); }
 

@@ -79,6 +79,9 @@ class PromisePending : public Pending {
   std::shared_ptr<Settlement> settlement_;
 };
 
+/// A turn for the page, or Node.js, if the loops have kept the thread for so many milliseconds; else null.
+PendingPtr turn_after(double milliseconds);
+
 /// A Task as a promise. `convert` makes a JavaScript value of its result.
 template <class T, class Convert> val promise_of(Task<T> task, Convert convert) {
   val error = val::undefined();

@@ -117,6 +117,29 @@ struct EvaluateOptions : etude::EvaluateOptions {
   }
 };
 
+/// How often a fit lets the page or Node.js have its turn. Source: yieldEvery in tfjs-layers/src/base_callbacks.ts.
+struct YieldEvery {
+  /// "auto" as setYieldEvery says, "batch", "epoch", "never", or "" for milliseconds.
+  std::string when = "auto";
+  double milliseconds = 0;
+
+  const std::string& name() const { return when; }
+  GiveTurn give_turn() const {
+    if (when == "auto") return {};
+    const bool epochs = when == "epoch", never = epochs || when == "never";
+    return [=, every = never ? HUGE_VAL : milliseconds](bool epoch_over) -> PendingPtr {
+      return epoch_over ? (epochs ? turn_after(0) : nullptr) : turn_after(every);
+    };
+  }
+};
+struct FitOptions : etude::FitOptions {
+  YieldEvery yield_every = {};
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    etude::FitOptions::fields(self, visit);
+    visit("yield_every", self.yield_every);
+  }
+};
+
 /// One number, or a list of them, or if wanted an object (L-25).
 struct Figures {
   Logs logs;
@@ -134,6 +157,7 @@ Task<Figures> evaluate(ModelPtr model, Data data, EvaluateOptions options) {
   co_return Figures{co_await model->evaluate_task(std::move(data), options), options.return_dict};
 }
 Task<HistoryPtr> fit(ModelPtr model, Data data, FitOptions options) {
+  options.give_turn = options.yield_every.give_turn();
   co_return co_await model->fit_task(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> predict(ModelPtr model, Data data, PredictOptions options) {
@@ -148,6 +172,21 @@ template <FixedString Type> struct Crossing<UserStep<Type>> {
     return {true};
   }
   static std::string given() { return "(" + std::string(Type.view()) + ")"; }
+};
+
+template <> struct Crossing<YieldEvery> {
+  static YieldEvery from(const val& value, const Where& where) {
+    if (!value.isString()) {
+      const auto milliseconds = from_js<double>(value, where);
+      if (milliseconds < 0) where.wrong(value, "0 ms or more", "choose how long the loop keeps the thread");
+      return {"", milliseconds};
+    }
+    const auto when = value.as<std::string>();
+    if (when != "auto" && when != "batch" && when != "epoch" && when != "never")
+      where.wrong(value, given(), "choose one");
+    return {when};
+  }
+  static std::string given() { return "'auto' | 'batch' | 'epoch' | 'never' | number"; }
 };
 
 template <> struct Crossing<Figures> {

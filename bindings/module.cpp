@@ -29,10 +29,7 @@ class Turn : public PromisePending {
   }
 };
 
-PendingPtr yield_in_time() {
-  if (emscripten_get_now() - turn_began < yield_every) return nullptr;
-  return std::make_unique<Turn>();
-}
+PendingPtr yield_in_time() { return turn_after(yield_every); }
 
 /// JavaScript's own regular expressions.
 bool search(const std::string& pattern, const std::string& text) {
@@ -48,6 +45,11 @@ struct Memory {
 };
 
 }  // namespace
+
+PendingPtr turn_after(double milliseconds) {
+  if (emscripten_get_now() - turn_began < milliseconds) return nullptr;
+  return std::make_unique<Turn>();
+}
 
 template <> struct Crossing<Memory> {
   static val to(const Memory& memory) {

@@ -275,24 +275,3 @@ TEST_CASE("NaN passes max pooling, and the first of equals is named", "[executio
       CHECK(run_on(device, equal, [](Values v) { return ops::pool_argmax(v[0], {.extent = {2, 2}}); }).item() == 1);
     }
 }
-
-TEST_CASE("how a pooled gradient goes through dy is chosen by the shape", "[execution][convolution]") {
-  const auto method = [](std::int64_t channels, Window window, std::int64_t groups, Window pool, int lanes) {
-    instruction::ConvolutionShape shape{};
-    shape.window = window;
-    shape.channels = channels;
-    shape.groups = groups;
-    instruction::Pooling pooling{};
-    pooling.window = pool;
-    return cpu::gradient_method(shape, pooling, lanes);
-  };
-  const Window window{.extent = {3, 3}}, two{.extent = {2, 2}, .strides = {2, 2}},
-      row{.extent = {1, 2}, .strides = {1, 2}}, dilated{.extent = {3, 3}, .dilation = {1, 2}};
-  CHECK(method(32, window, 1, two, 8) == cpu::GradientMethod::sparse);
-  CHECK(method(1, window, 1, two, 8) == cpu::GradientMethod::dense);   // rows of three numbers
-  CHECK(method(32, window, 1, row, 8) == cpu::GradientMethod::dense);  // half of dy may be other than 0
-  CHECK(method(32, window, 2, two, 8) == cpu::GradientMethod::dense);
-  CHECK(method(32, dilated, 1, two, 8) == cpu::GradientMethod::dense);
-  CHECK(method(12, window, 1, two, 8) == cpu::GradientMethod::dense);  // no whole registers
-  CHECK(method(12, window, 1, two, 4) == cpu::GradientMethod::sparse);
-}

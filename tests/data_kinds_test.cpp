@@ -73,6 +73,7 @@ TEST_CASE("kinds of data: each is taken by exactly one adapter", "[data]") {
       {Data(std::make_shared<Rows>(3), three), "ArrayLikeAdapter"},
       {Data(Dataset::range(3).batch(1)), "DatasetAdapter"},
       {Data(generator_of(3)), "GeneratorAdapter"},
+      {Data([]() -> BatchGenerator { co_yield single(0); }()), "GeneratorAdapter"},
       {Data(std::make_shared<Singles>()), "SequenceAdapter"},
       {Data(sparse, three), "CompositeAdapter"},
       {Data(DatasetCreator{[](const InputContext&) { return Dataset::range(3); }}), "DatasetCreatorAdapter"},

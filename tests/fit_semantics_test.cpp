@@ -40,6 +40,20 @@ TEST_CASE("fit: hooks come in Keras's order, with the logs of their moment (L-3,
               "test_batch_end 2: loss", "test_end: loss", "epoch_end 0: loss,val_loss", "train_end: loss,val_loss"});
 }
 
+TEST_CASE("fit: others are given their turn after each execution and after each epoch", "[fit]") {
+  std::string turns;
+  const auto give_turn = [&](bool epoch_over) -> PendingPtr {
+    turns += epoch_over ? '|' : '.';
+    return nullptr;
+  };
+  const Run run({.epochs = 2,
+                 .validation_data = Data(x, y),
+                 .validation_steps = 2,
+                 .validation_freq = 2,
+                 .give_turn = give_turn});
+  CHECK(turns == "...|.....|");
+}
+
 TEST_CASE("fit: the batch size is 32 by default, and ceil(samples / steps) where steps are given (L-1)", "[fit]") {
   const Tensor rows = waves({70, 3}), targets = signs_of(rows);
   const auto steps = [&](FitOptions options) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "data_samples.hpp"
+#include "etude/data/batch_generator.hpp"
 #include "etude/data/generator_adapter.hpp"
 
 namespace etude {
@@ -69,6 +70,18 @@ Started start(Task<> task, bool& done, std::string& error) {
   done = true;
 }
 
+/// Counts in batches; says when it is gone, and breaks at the number of `breaks_at`.
+BatchGenerator counter(int count, bool& gone, int breaks_at = -1) {
+  struct Guard {
+    bool& gone;
+    ~Guard() { gone = true; }
+  } guard{gone};
+  for (int i = 0; i < count; ++i) {
+    if (i == breaks_at) throw std::runtime_error("the disk is gone");
+    co_yield single(i);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("generators: one batch is peeked at, and none is lost or comes twice", "[data]") {
@@ -108,6 +121,37 @@ TEST_CASE("generators: an exception surfaces, and the adapter is at its end", "[
   CHECK_THROWS_WITH((adapter.fetch(), adapter.take()), "the disk is gone");
   CHECK_FALSE((adapter.fetch(), adapter.take()));
   CHECK(calls == 3);
+}
+
+TEST_CASE("generators: a coroutine is one, and lives as long as somebody may ask it", "[data]") {
+  const int workers = GENERATE(0, 1);
+  bool gone = false;
+  {
+    GeneratorAdapter adapter(counter(3, gone), {.workers = workers});
+    for (int i = 0; i < 3; ++i) {
+      adapter.fetch();
+      const Batch* batch = adapter.take();
+      REQUIRE(batch);
+      CHECK(batch->x[0].at(0) == i);
+    }
+    CHECK_FALSE((adapter.fetch(), adapter.take()));
+  }
+  CHECK(gone);
+
+  gone = false;
+  std::optional<BatchGenerator> abandoned(counter(3, gone));
+  std::optional<BatchGenerator> copy(abandoned);
+  CHECK((*abandoned)()->x[0].at(0) == 0);
+  CHECK((*copy)()->x[0].at(0) == 1);
+  abandoned.reset();
+  CHECK_FALSE(gone);
+  copy.reset();
+  CHECK(gone);
+
+  BatchGenerator breaks = counter(3, gone, 1);
+  CHECK(breaks());
+  CHECK_THROWS_WITH(breaks(), "the disk is gone");
+  CHECK_FALSE(breaks());
 }
 
 TEST_CASE("generators: an exception in the first call surfaces from the constructor", "[data]") {

@@ -1,9 +1,11 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "allocation_counter.hpp"
+#include "files_in_memory.hpp"
 #include "training_samples.hpp"
 
 // OperationalMetrics, at a time of its own, which moves only while steps run.
@@ -135,6 +137,22 @@ TEST_CASE("operational metrics: every output of a model counts in predict's memo
   const auto rows = static_cast<double>(x.shape()[0]);
   const auto arena = static_cast<double>(model.make_predict_function()->plan()->arena_bytes());
   CHECK(json::parse(metrics->json())["prediction_memory_bytes"].get<double>() == weights + rows * 8 * 4 + arena);
+}
+
+TEST_CASE("operational metrics: how long checkpoints take is known without being reported", "[callbacks]") {
+  const testing::FilesInMemory files;
+  const bool weights = GENERATE(false, true);
+  Timed run;
+  const auto saver =
+      callbacks::model_checkpoint({.filepath = weights ? "w.safetensors" : "model", .save_weights_only = weights});
+  const CheckpointWrites before = checkpoint_writes();
+  const auto history = run.fit(std::vector<double>(15, 0.1), 3, 2, {saver});
+  CHECK(checkpoint_writes().count == before.count + 3);
+  // The first two epochs' were written after the figures of theirs.
+  const std::vector<double> figures = (*history)["checkpoint_write_ms"];
+  REQUIRE(figures.size() == 2);
+  CHECK((figures[0] > 0 && figures[1] > 0));
+  CHECK(figures[0] + figures[1] < checkpoint_writes().milliseconds - before.milliseconds);
 }
 
 TEST_CASE("operational metrics: what others measure is absent until they report it, and counts for its epoch",

@@ -144,6 +144,7 @@ TEST_CASE("metrics that a step of its own updates begin anew with each epoch, wh
   const Tensor rows = Tensor::from<float>({4, 1}, {1, 2, 3, 6});
   const auto history = model.fit(rows, rows, {.batch_size = 1, .epochs = 2, .verbose = 0});
   CHECK((*history)["size"] == std::vector<double>{3, 3});
+  CHECK(model.metrics_names() == std::vector<std::string>{"size"});
 }
 
 TEST_CASE("gradients of gradients work inside a step", "[training]") {

@@ -77,6 +77,17 @@ TEST_CASE("files: what was written in pieces is read whole, in order, and append
   }
 }
 
+TEST_CASE("files: what was appended may be written over, and is gone on with at the end", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const auto file = files->open(folder + "/a", false);
+    file->append("rows: ?? ");
+    file->overwrite(6, "12");
+    file->append("end");
+    file->flush();
+    CHECK(text_of(*files, folder + "/a") == "rows: 12 end");
+  }
+}
+
 TEST_CASE("files: a rename replaces a file at once, and moves a folder with all that is in it", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     write(*files, folder + "/a", "old");
@@ -180,6 +191,10 @@ TEST_CASE("files: interrupted calls are made again, short reads and writes gone 
   write(*files, scratch.path() + "/a", text);
   CHECK(text_of(*files, scratch.path() + "/a") == text);
   CHECK(calls > 200);
+  const auto file = files->open(scratch.path() + "/a", false);
+  file->append(text);
+  file->overwrite(100, std::string(50'000, 'x'));
+  CHECK(text_of(*files, scratch.path() + "/a") == text.replace(100, 50'000, 50'000, 'x'));
 }
 
 TEST_CASE("files: paths in memory mean what they mean elsewhere", "[vfs]") {

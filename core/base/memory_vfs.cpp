@@ -39,6 +39,10 @@ class MemoryVfs::File : public FileSink {
     const std::lock_guard held(files_.mutex_);
     *content_ += bytes;
   }
+  void overwrite(std::uint64_t at, std::string_view bytes) override {
+    const std::lock_guard held(files_.mutex_);
+    content_->replace(static_cast<std::size_t>(at), bytes.size(), bytes);
+  }
   void flush() override {}
 
  private:

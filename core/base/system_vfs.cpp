@@ -81,6 +81,15 @@ class SystemFile : public FileSink {
     if (bytes.size() >= most_waiting) return write(bytes);
     waiting_ += bytes;
   }
+  void overwrite(std::uint64_t at, std::string_view bytes) override {
+    flush();
+    auto place = static_cast<off_t>(at);
+    write("pwrite", bytes, [&](const char* from, std::size_t most) {
+      const auto count = ::pwrite(file_, from, most, place);
+      place += std::max<off_t>(count, 0);
+      return count;
+    });
+  }
   void flush() override {
     const std::string bytes = std::exchange(waiting_, {});  // what failed is not tried again when the file is closed
     write(bytes);
@@ -94,9 +103,12 @@ class SystemFile : public FileSink {
   static constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
   void write(std::string_view bytes) {
+    write("write", bytes, [&](const char* from, std::size_t most) { return ::write(file_, from, most); });
+  }
+  template <class Work> void write(std::string_view call, std::string_view bytes, Work work) {
     while (!bytes.empty()) {
-      const auto count = system_.move("write", std::min(bytes.size(), std::size_t{1} << 30),
-                                      [&](std::size_t most) { return ::write(file_, bytes.data(), most); });
+      const auto count = system_.move(call, std::min(bytes.size(), std::size_t{1} << 30),
+                                      [&](std::size_t most) { return work(bytes.data(), most); });
       if (count < 0) fail_at_path(path_, "written", reason());
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }

@@ -5,6 +5,12 @@
 
 namespace etude {
 
+void FileSink::overwrite(std::uint64_t, std::string_view) {
+  fail(
+      ErrorKind::io, "file",
+      "bytes to be written over in what only grows - expected a file of a Vfs that can - give the Vfs an overwrite().");
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t last = path.find_last_not_of('/');
   if (last == path.npos) return path.empty() ? "." : "/";
@@ -59,9 +65,9 @@ std::shared_ptr<Vfs>& host_vfs() {
 
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
   const std::shared_ptr<Vfs>& files = chosen ? chosen : host_vfs();
-  check(
-      files != nullptr, ErrorKind::io, where,
-      "there are no files here - expected a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
+  check(files != nullptr, ErrorKind::io, where,
+        "there are no files here - expected a host that has some, or the option files - pass a Vfs, such as "
+        "MemoryVfs; in a page, call openFiles first.");
   return files;
 }
 

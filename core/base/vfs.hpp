@@ -16,6 +16,9 @@ class FileSink {
   /// Whether there was nothing in it when it was opened.
   virtual bool empty() const = 0;
   virtual void append(std::string_view bytes) = 0;
+  /// Writes over bytes that were appended, from byte `at` on; of a file that a Vfs opened, and not to append. Others
+  /// throw Error(io).
+  virtual void overwrite(std::uint64_t at, std::string_view bytes);
   /// Shows others what was appended so far.
   virtual void flush() = 0;
   /// Returns when what was appended so far would outlive a loss of power; where a host cannot promise that, it flushes.

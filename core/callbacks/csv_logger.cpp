@@ -1,7 +1,6 @@
 #include "etude/callbacks/csv_logger.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "etude/base/error.hpp"
 #include "etude/callbacks/output.hpp"
@@ -21,11 +20,7 @@ std::vector<std::string> columns_of(const Logs& logs) {
   return names;
 }
 
-Tensor tensor_of(const std::string& text) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  return Tensor::from({std::ssize(text)}, std::span(bytes, text.size()));
-}
-std::string text_of(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()}; }
+std::string key_name(std::size_t number) { return "keys/" + std::to_string(number); }
 
 }  // namespace
 
@@ -76,18 +71,16 @@ void CSVLogger::write(const std::vector<std::string>& row) {
 CallbackState CSVLogger::state() const {
   CallbackState state("CSVLogger");
   if (!keys_) return state;
-  std::vector<Tensor> keys;
-  for (const std::string& key : *keys_) keys.push_back(tensor_of(key));
-  state.set("keys", keys);
-  if (!options_.append) state.set("written", tensor_of(written_));
+  for (std::size_t i = 0; i < keys_->size(); ++i) state.set_text(key_name(i), (*keys_)[i]);
+  if (!options_.append) state.set_text("written", written_);
   return state;
 }
 
 void CSVLogger::restore(const CallbackState& state) {
   keys_.emplace();
-  for (const Tensor& key : state.tensors("keys")) keys_->push_back(text_of(key));
+  while (state.contains(key_name(keys_->size()))) keys_->push_back(state.text(key_name(keys_->size())));
   if (options_.append || !written_.empty()) return;  // the file has them
-  written_ = text_of(state.tensor("written"));
+  written_ = state.text("written");
   file_->append(written_);
   file_->flush();
 }

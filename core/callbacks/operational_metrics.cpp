@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "etude/base/clock.hpp"
 #include "etude/callbacks/output.hpp"
@@ -26,12 +27,12 @@ void OperationalMetrics::Executions::clear() {
   samples = 0;
 }
 
-void OperationalMetrics::Mean::add(double value) {
-  total += value;
-  ++count;
+void OperationalMetrics::Mean::add(double sum, std::int64_t number) {
+  total += sum;
+  count += number;
 }
 std::optional<double> OperationalMetrics::Mean::take() {
-  const auto mean = count ? std::optional(total / count) : std::nullopt;
+  const auto mean = count ? std::optional(total / static_cast<double>(count)) : std::nullopt;
   *this = {};
   return mean;
 }
@@ -39,7 +40,10 @@ std::optional<double> OperationalMetrics::Mean::take() {
 OperationalMetrics::OperationalMetrics(OperationalMetricsOptions options)
     : clock_(options.clock ? std::move(options.clock) : monotonic_seconds) {}
 
-void OperationalMetrics::on_train_begin(Logs&) { epochs_.clear(); }
+void OperationalMetrics::on_train_begin(Logs&) {
+  epochs_.clear();
+  counted_ = checkpoint_writes();
+}
 
 void OperationalMetrics::on_epoch_begin(int, Logs&) {
   replayed_.clear();
@@ -83,6 +87,8 @@ void OperationalMetrics::on_epoch_end(int epoch, Logs& logs) {
     if (value) figures.emplace_back(name, *value);
   };
   add("prediction_memory_bytes", prediction_bytes_);
+  const CheckpointWrites before = std::exchange(counted_, checkpoint_writes());
+  checkpoint_write_.add(counted_.milliseconds - before.milliseconds, counted_.count - before.count);
   add("checkpoint_write_ms", checkpoint_write_.take());
   add("replica_sync_ms", replica_sync_.take());
   for (const auto& [name, value] : figures) logs.set(name, value);

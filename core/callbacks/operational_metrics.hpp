@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "etude/saving/checkpoint_writes.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {
@@ -24,15 +25,18 @@ struct OperationalMetricsOptions {
 ///                               a step with its data, and with the hooks of callbacks between this one's
 ///     samples_per_second        rows trained, by the time that their steps took
 ///     prediction_memory_bytes   the most that a predict needed: weights, intermediate results, its outputs
-///     checkpoint_write_ms       a checkpoint, on average
+///                               (those too that a predict_stream has handed on)
+///     checkpoint_write_ms       writing a checkpoint, a model or weights, on average; in the background too
 ///     replica_sync_ms           joining the replicas' gradients in a step, on average
 ///
 /// A step that was compiled first does not count, unless an epoch has no other. A figure is absent until there is one.
+/// What this process writes after this one's end of an epoch counts for the next.
 class OperationalMetrics : public Callback {
  public:
   explicit OperationalMetrics(OperationalMetricsOptions options = {});
 
-  /// For whoever writes checkpoints, and whoever joins replicas: how long it took. Count for the epoch they fall into.
+  /// For whoever writes checkpoints by means of their own, and whoever joins replicas: how long it took. Count for the
+  /// epoch they fall into.
   void report_checkpoint_write(double milliseconds) { checkpoint_write_.add(milliseconds); }
   void report_replica_sync(double milliseconds) { replica_sync_.add(milliseconds); }
 
@@ -59,14 +63,15 @@ class OperationalMetrics : public Callback {
   };
   struct Mean {
     double total = 0;
-    int count = 0;
-    void add(double value);
+    std::int64_t count = 0;
+    void add(double sum, std::int64_t number = 1);
     std::optional<double> take();
   };
 
   std::function<double()> clock_;
   Executions replayed_, compiled_;
   Mean checkpoint_write_, replica_sync_;
+  CheckpointWrites counted_;  // when they were looked at
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;
   int traces_ = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "etude/data/array_like_adapter.hpp"
+#include "etude/data/batch_generator.hpp"
 #include "etude/data/composite.hpp"
 #include "etude/data/data_adapter.hpp"
 #include "etude/data/dataset_creator.hpp"
@@ -84,6 +85,7 @@ class Data {
       : Data(Columns{{std::move(x)}, {std::move(y)}, {std::move(sample_weight)}}) {}
   Data(Dataset dataset) : kind_(std::move(dataset)) {}
   Data(Generator generator, GeneratorOptions options = {}) : kind_(Generated{std::move(generator), options}) {}
+  Data(BatchGenerator coroutine, GeneratorOptions options = {}) : Data(Generator(std::move(coroutine)), options) {}
   Data(std::unique_ptr<BatchSource> source)
       : kind_(std::make_shared<std::unique_ptr<BatchSource>>(std::move(source))) {}
   template <std::derived_from<Sequence> T> Data(std::shared_ptr<T> sequence)

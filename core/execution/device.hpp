@@ -28,6 +28,11 @@ class Device {
   virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
   /// How many stretches of a loop's rows it would run at the same time.
   virtual int loop_arenas() const { return 1; }
+  /// Whether a convolution that is pooled as it is computed has the bits of one that is pooled afterwards. Asked for
+  /// its shape, its pooling and the dtype of its result.
+  virtual bool pools_alike(const instruction::Convolution&) const { return true; }
+  /// What it calls the way in which it computes an instruction, if it has several.
+  virtual std::string_view method(const Instruction&) const { return {}; }
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;
   virtual void run(const instruction::Gemm&, Addresses) = 0;

@@ -208,13 +208,17 @@ std::string costs(const Cost& cost) {
   return short_number(cost.operations) + "FLOP, " + short_number(cost.bytes) + "B";
 }
 
-void list(std::string& text, const std::vector<Instruction>& instructions, const std::string& margin) {
+void list(std::string& text, const std::vector<Instruction>& instructions, const Device& device,
+          const std::string& margin) {
   int number = 0;
   for (const Instruction& one : instructions) {
     text += margin + std::to_string(number++) + "  " + std::string(name_of(one));
-    text += std::visit([](const auto& i) { return sizes(i) + fused(i); }, one);
+    text += std::visit([](const auto& i) { return sizes(i); }, one);
+    if (const std::string_view method = device.method(one); !method.empty()) text += ", by " + std::string(method);
+    text += std::visit([](const auto& i) { return fused(i); }, one);
     text += "  (" + costs(cost_of(one)) + ")\n";
-    if (const auto* scan = std::get_if<instruction::Scan>(&one)) list(text, scan->body->instructions, margin + "    ");
+    if (const auto* scan = std::get_if<instruction::Scan>(&one))
+      list(text, scan->body->instructions, device, margin + "    ");
   }
 }
 
@@ -226,7 +230,7 @@ Cost cost_of(const Instruction& instruction) {
 
 std::string explain(const Plan& plan) {
   std::string text;
-  list(text, plan.instructions(), "");
+  list(text, plan.instructions(), plan.arena().device(), "");
   Cost sum;
   for (const Instruction& one : plan.instructions()) sum += cost_of(one);
   return text + std::to_string(plan.instructions().size()) + " instructions, " + costs(sum) + " a step, " +

@@ -13,8 +13,9 @@ struct Cost {
 };
 Cost cost_of(const Instruction& instruction);
 
-/// A plan as text: a line for each instruction, in order, with its sizes, the elementwise steps that are fused into it,
-/// and what it costs; loops with their bodies; then the sums, and the memory that the plan lays out.
+/// A plan as text: a line for each instruction, in order, with its sizes, the method that the device takes for it, the
+/// elementwise steps that are fused into it, and what it costs; loops with their bodies; then the sums, and the memory
+/// that the plan lays out.
 std::string explain(const Plan& plan);
 
 }  // namespace etude

@@ -14,7 +14,7 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Fusion::Fusion(const Graph& graph, const Wanted& wanted) : graph_(graph) {
+Fusion::Fusion(const Graph& graph, const Wanted& wanted, const Device& device) : graph_(graph), device_(device) {
   find_bases();
   find_phases(wanted);
   find_transposed_products();

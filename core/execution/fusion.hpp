@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "etude/execution/device.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -37,7 +38,7 @@ class Fusion {
  public:
   /// Results, outputs and what the graph assigns are computed in the step; what only logs need, and the step does not
   /// overwrite, is left to the logs.
-  Fusion(const Graph& graph, const Wanted& wanted);
+  Fusion(const Graph& graph, const Wanted& wanted, const Device& device);
 
   const Graph& graph() const { return graph_; }
   /// The node whose bytes a node shows: a Reshape is what it reshapes.
@@ -80,6 +81,7 @@ class Fusion {
   void form_groups();
   bool join_loop(NodeId id);
   void form_pooling(NodeId gather);
+  bool pools_alike(NodeId convolution, const Window& window) const;
   void fuse_epilogue(NodeId id);
   void find_escapes(const Wanted& wanted);
   void find_recomputed();
@@ -103,6 +105,7 @@ class Fusion {
   template <class Visitor> void for_each_reader_group(int group, Visitor&& visit) const;
 
   const Graph& graph_;
+  const Device& device_;
   std::vector<NodeId> base_, written_as_;
   std::vector<Phase> phase_;
   std::vector<bool> in_memory_, escapes_, inlined_, recomputed_;

@@ -4,6 +4,7 @@
 #include "etude/execution/access.hpp"
 #include "etude/execution/fusion.hpp"
 #include "etude/execution/node_kinds.hpp"
+#include "etude/execution/window_shapes.hpp"
 
 // Groups: what becomes one instruction, and the order of the instructions.
 
@@ -69,8 +70,18 @@ void Fusion::form_pooling(NodeId gather) {
   absorb(index);
   const bool alone = std::ranges::all_of(readers_[at(x)], [&](NodeId r) { return r == index || r == gather; });
   if (is<op::Convolution>(graph_.node(x)) && x == pooled && alone && !in_memory_[at(x)] && fits_convolution(window) &&
-      phase_[at(x)] == phase_[at(gather)])
+      phase_[at(x)] == phase_[at(gather)] && pools_alike(x, window))
     absorb(x);
+}
+
+bool Fusion::pools_alike(NodeId convolution, const Window& window) const {
+  const Node& node = graph_.node(convolution);
+  instruction::Convolution pooled{};
+  pooled.shape = convolution_shape(std::get<op::Convolution>(node.op).window, graph_.node(node.inputs[0]).shape,
+                                   graph_.node(node.inputs[1]).shape);
+  pooled.pooling = pooling_of(window, node.shape);
+  pooled.out.dtype = node.dtype;
+  return device_.pools_alike(pooled);
 }
 
 /// Whether elementwise nodes can work on this one's result as its kernel computes it.

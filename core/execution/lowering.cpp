@@ -23,7 +23,7 @@ std::vector<NodeId> bases(const Fusion& fusion, std::vector<NodeId> nodes) {
 }  // namespace
 
 Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device)
-    : graph_(graph), device_(device), fusion_(graph, wanted) {
+    : graph_(graph), device_(device), fusion_(graph, wanted, device) {
   for (NodeId result : wanted.results) result_shapes_.push_back(graph.node(result).shape);
   wanted_ = {bases(fusion_, wanted.results), bases(fusion_, wanted.logs), bases(fusion_, wanted.outputs)};
 }

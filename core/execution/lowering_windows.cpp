@@ -1,27 +1,14 @@
 #include <algorithm>
 
 #include "etude/execution/lowering.hpp"
+#include "etude/execution/window_shapes.hpp"
 
 // How convolutions and pooling become instructions: alone, pooled as they are computed, and with gradients that are
 // spread out as they are read.
 
 namespace etude {
 
-using instruction::ConvolutionShape;
 using instruction::Pooling;
-
-namespace {
-
-ConvolutionShape convolution_shape(const Window& window, const Shape& x, const Shape& kernel) {
-  return {window,          x[0], x[1], x[2], x[3], window.outputs(0, x[1]), window.outputs(1, x[2]), kernel[3],
-          x[3] / kernel[2]};
-}
-
-Pooling pooling_of(const Window& window, const Shape& x) {
-  return {window, x[0], x[1], x[2], x[3], window.outputs(0, x[1]), window.outputs(1, x[2])};
-}
-
-}  // namespace
 
 std::optional<Instruction> Lowering::emit_windowed(const Node& node, int group) const {
   const Operand out = operand(fusion_.group(group).anchor);

@@ -8,6 +8,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_format.hpp"
+#include "etude/saving/checkpoint_writes.hpp"
 
 namespace etude {
 namespace {
@@ -142,6 +143,7 @@ void CheckpointStore::save_later(const Checkpoint& checkpoint) {
 }
 
 std::string CheckpointStore::write(const Checkpoint& checkpoint) {
+  const CheckpointWriteTimer timer;
   check(checkpoint.step >= 0, ErrorKind::value, "checkpoint", "step = ", checkpoint.step,
         " - expected 0 or more - count from there.");
   sweep();

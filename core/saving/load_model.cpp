@@ -2,6 +2,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/checkpoint_writes.hpp"
 #include "etude/saving/model_config.hpp"
 #include "etude/saving/model_state.hpp"
 #include "etude/saving/registry.hpp"
@@ -69,6 +70,7 @@ ModelPtr model_from_json(std::string_view text) {
 void Model::save_weights(const std::string& path) const {
   check_weights_file(path, "save_weights");
   check_built(*this, "save_weights");
+  const CheckpointWriteTimer timer;
   save_safetensors(path, {values_of(named_weights(*this))});
 }
 

@@ -1,6 +1,7 @@
 #include "etude/training/callback_state.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "etude/base/error.hpp"
 
@@ -10,6 +11,11 @@ namespace {
 std::string numbered(const std::string& name, std::size_t number) { return name + '/' + std::to_string(number); }
 
 }  // namespace
+
+void CallbackState::set_text(std::string name, std::string_view text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  set(std::move(name), Tensor::from({std::ssize(text)}, std::span(bytes, text.size())));
+}
 
 void CallbackState::set(const std::string& name, const std::vector<Tensor>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) set(numbered(name, i), values[i]);
@@ -24,6 +30,11 @@ const Tensor& CallbackState::tensor(std::string_view name) const {
   check(found != entries_.end(), ErrorKind::data, kind_, "a state without \"", name,
         "\" - expected what its state() gave - start the training anew, in another folder.");
   return found->second;
+}
+
+std::string CallbackState::text(std::string_view name) const {
+  const Tensor& bytes = tensor(name);
+  return {reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()};
 }
 
 std::optional<double> CallbackState::number_if(std::string_view name) const {

@@ -11,7 +11,7 @@
 namespace etude {
 
 /// What a callback has to remember so that a fit which is interrupted and started again goes on as if it had not been:
-/// numbers and tensors by name. Numbers are kept to the bit.
+/// numbers, texts and tensors by name. Numbers are kept to the bit.
 ///
 ///     CallbackState state("EarlyStopping");
 ///     state.set("wait", 3);
@@ -36,6 +36,7 @@ class CallbackState {
   void set(std::string name, const std::optional<double>& number) {
     if (number) set(std::move(name), *number);
   }
+  void set_text(std::string name, std::string_view text);
   /// "best_weights/0", "best_weights/1", …
   void set(const std::string& name, const std::vector<Tensor>& values);
 
@@ -43,6 +44,7 @@ class CallbackState {
   /// Throw Error(data), naming what is not there.
   const Tensor& tensor(std::string_view name) const;
   double number(std::string_view name) const { return tensor(name).item(); }
+  std::string text(std::string_view name) const;
   /// Nothing if it is not there.
   std::optional<double> number_if(std::string_view name) const;
   /// As many as were set.

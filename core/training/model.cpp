@@ -100,8 +100,17 @@ Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
   co_return co_await trainer.evaluate(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
+  JoinedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
+  co_await predict_into(std::move(x), std::move(options), outputs);
+  co_return outputs.joined();
+}
+Task<> Model::predict_into(Data x, PredictOptions options, PredictionSink& sink) {
   Trainer trainer(*this, "predict", Trainer::Claim::nothing);
-  co_return co_await trainer.predict(std::move(x), std::move(options));
+  co_await trainer.predict(std::move(x), std::move(options), sink);
+}
+PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*this, x, options}; }
+OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions& options) {
+  return {*this, x, options};
 }
 
 Logs Model::train_on_batch(const Batch& batch, bool reset) {
@@ -207,8 +216,12 @@ std::vector<MetricPtr> Model::metrics() const {
 }
 
 std::vector<std::string> Model::metrics_names() const {
+  const auto named = named_metrics();
   std::vector<std::string> result;
-  for (const auto& [name, metric] : named_metrics()) result.push_back(name);
+  for (const MetricPtr& metric : metrics()) {
+    const auto found = std::ranges::find(named, metric, [](const auto& entry) { return entry.second; });
+    result.push_back(found == named.end() ? metric->name() : found->first);
+  }
   return result;
 }
 

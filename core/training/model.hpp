@@ -11,11 +11,13 @@
 #include "etude/training/compiled_metrics.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/options.hpp"
+#include "etude/training/prediction_stream.hpp"
 #include "etude/training/step.hpp"
 #include "etude/training/step_function.hpp"
 
 namespace etude {
 
+class PredictionSink;
 class Trainer;
 class Training;
 
@@ -61,6 +63,10 @@ class Model : public Layer {
   Tensor predict(const Data& x, const PredictOptions& options = {});
   /// The same for a model of several outputs: a Tensor for each.
   std::vector<Tensor> predict_outputs(const Data& x, const PredictOptions& options = {});
+
+  /// The same, batch after batch, so that there may be more rows than fit into memory.
+  PredictionStream predict_stream(const Data& x, const PredictOptions& options = {});
+  OutputsStream predict_outputs_stream(const Data& x, const PredictOptions& options = {});
 
   /// The same as coroutines, for callers whose callbacks or generators have to be waited for.
   Task<HistoryPtr> fit_task(Data data, FitOptions options);
@@ -138,6 +144,8 @@ class Model : public Layer {
  private:
   friend class Trainer;
   friend class Training;
+  friend class PredictionLoop;
+  Task<> predict_into(Data x, PredictOptions options, PredictionSink& sink);
   void check_compiled(const char* method) const;
   std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
   std::vector<std::string> names_of(const Outputs& outputs) const;

@@ -72,6 +72,9 @@ struct CompileOptions {
   }
 };
 
+/// Gives others their turn, as host_yield() does: asked after each execution, and with true after each epoch.
+using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
+
 struct FitOptions {
   std::optional<std::int64_t> batch_size = {};
   int epochs = 1;
@@ -94,6 +97,8 @@ struct FitOptions {
   /// Up to 1: batches are made when they are needed. More: a Sequence is read by so many threads, a generator by one;
   /// where there are no threads, so many batches of a Sequence are asked for at a time.
   int workers = 1;
+  /// Instead of host_yield(), for this fit.
+  GiveTurn give_turn = {};
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("batch_size", self.batch_size);

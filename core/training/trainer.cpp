@@ -1,7 +1,5 @@
 #include "etude/training/trainer.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -27,44 +25,10 @@ AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::opti
   return options;
 }
 
-/// One output's batches joined along axis 0, in a tensor that grows, or that has room for all `rows` from the start.
-class Predictions {
- public:
-  explicit Predictions(std::int64_t rows) : rows_(rows) {}
-
-  void add(const StepFunction& function, std::size_t output) {
-    Shape shape = function.output_shape(output);
-    check(shape.rank() > 0, ErrorKind::shape, "predict",
-          "a scalar output - expected [batch, ..] - return one row for each sample.");
-    check(filled_ == 0 || shape.slice(1, shape.rank()) == joined_.shape().slice(1, joined_.shape().rank()),
-          ErrorKind::shape, "predict", "outputs of shape ", shape, " after ", joined_.shape(),
-          " - expected the same shape but for the rows - predict batches of one shape at a time.");
-    const std::int64_t begin = filled_;
-    filled_ += shape[0];
-    if (begin == 0 || filled_ > joined_.shape()[0]) grow(shape, function.output_dtype(output));
-    function.read_output(output, joined_.rows(begin, filled_).raw());
-  }
-
-  Tensor join() const { return filled_ < joined_.shape()[0] ? joined_.rows(0, filled_).clone() : joined_; }
-
- private:
-  void grow(Shape shape, DType dtype) {
-    rows_ = std::max(filled_, joined_ ? 2 * rows_ : rows_);
-    shape[0] = rows_;
-    const Tensor before = std::exchange(joined_, Tensor(shape, dtype));
-    if (before) std::memcpy(joined_.raw(), before.raw(), before.bytes());
-  }
-
-  std::int64_t rows_, filled_ = 0;
-  Tensor joined_;
-};
-
 }  // namespace
 
 Trainer::Trainer(Model& model, const char* method, Claim claim) : model_(model), claim_(claim) {
-  check(!Graph::tracing(), ErrorKind::state, method,
-        "called within a step - expected it outside - a step says what one batch means; loop around the model, "
-        "not inside it.");
+  check_outside_steps(method);
   keep_logs();
   if (claim == Claim::nothing) return;
   outer_ = model.trainer_;
@@ -85,6 +49,12 @@ Trainer::~Trainer() {
   if (!outer_) return;
   model_.reset_metrics();
   for (auto& [variable, value] : lent_) variable.assign(value);
+}
+
+void Trainer::check_outside_steps(const char* method) {
+  check(!Graph::tracing(), ErrorKind::state, method,
+        "called within a step - expected it outside - a step says what one batch means; loop around the model, "
+        "not inside it.");
 }
 
 void Trainer::keep_logs() const {
@@ -113,6 +83,7 @@ Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& 
 
 Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   model_.check_compiled("fit");
+  give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
         ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - check them.");
   std::optional<Data> validation = options.validation_data;
@@ -172,6 +143,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
     }
     co_await callbacks.run(&Callback::on_epoch_end, epoch, logs);
+    if (PendingPtr others = turn(true)) co_await std::move(others);
     if (model_.stop_training) break;
   }
   if (options.epochs > 0) model_.optimizer().finalize_variable_values(model_.trainable_variables());
@@ -180,7 +152,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
 }
 
 Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
-                              BatchHook end, const bool& stop, std::function<void()> after_step) {
+                              BatchHook end, const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
     co_await callbacks.run(begin, step, no_logs());
@@ -198,16 +170,22 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
               "an evaluate() begun by a callback still runs - expected it to end within its hook - "
               "await it there.");
       function(*batch);
-      if (after_step) after_step();
+      if (sink) sink->take(function);
     }
     if (data.step_increment() < 0) break;
     ran = true;
     co_await callbacks.run(end, step + data.step_increment(), function.logs());
-    if (host_yield())
-      if (PendingPtr turn = host_yield()()) co_await std::move(turn);
-    if (stop) break;
+    if (PendingPtr others = turn(false)) co_await std::move(others);
+    if (sink)
+      if (PendingPtr taken = sink->hand_over()) co_await std::move(taken);
+    if (stop || (sink && sink->closed())) break;
   }
   co_return ran;
+}
+
+PendingPtr Trainer::turn(bool epoch_over) const {
+  if (give_turn_) return give_turn_(epoch_over);
+  return host_yield() && !epoch_over ? host_yield()() : nullptr;
 }
 
 Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
@@ -232,30 +210,22 @@ Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
   co_return co_await run_validation(handler, callbacks);
 }
 
-Task<std::vector<Tensor>> Trainer::predict(Data x, PredictOptions options) {
+Task<> Trainer::predict(Data x, PredictOptions options, PredictionSink& sink) {
   DataHandler handler = co_await make_handler(x, adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);
   const auto predict_function = model_.make_predict_function();
-  std::vector<Predictions> outputs;
-  const auto add = [&] {
-    if (outputs.empty())
-      outputs.assign(predict_function->output_count(), Predictions(x.is_arrays() ? x.arrays().size() : 0));
-    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].add(*predict_function, i);
-  };
   model_.stop_predicting = false;
   co_await callbacks.run(&Callback::on_predict_begin, no_logs());
+  bool ran = false;
   for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())
-    co_await run_steps(*predict_function, handler, callbacks, &Callback::on_predict_batch_begin,
-                       &Callback::on_predict_batch_end, model_.stop_predicting, add);
+    ran = co_await run_steps(*predict_function, handler, callbacks, &Callback::on_predict_batch_begin,
+                             &Callback::on_predict_batch_end, model_.stop_predicting, &sink);
   co_await callbacks.run(&Callback::on_predict_end, no_logs());
   check(
-      !outputs.empty(), ErrorKind::data, "predict",
+      ran, ErrorKind::data, "predict",
       "Unexpected result of `predict_function` (Empty batch_outputs) - expected at least one batch - check the data.");
-  std::vector<Tensor> joined;
-  for (const Predictions& output : outputs) joined.push_back(output.join());
-  co_return joined;
 }
 
 }  // namespace etude

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "etude/data/data_handler.hpp"
 #include "etude/training/callback_list.hpp"
 #include "etude/training/model.hpp"
+#include "etude/training/prediction_sink.hpp"
 
 namespace etude {
 
@@ -30,13 +30,19 @@ class Trainer {
 
   Task<HistoryPtr> fit(Data data, FitOptions options);
   Task<Logs> evaluate(Data data, EvaluateOptions options);
-  Task<std::vector<Tensor>> predict(Data x, PredictOptions options);
+  /// `sink` gets what each step makes of its batch.
+  Task<> predict(Data x, PredictOptions options, PredictionSink& sink);
+
+  /// Throws Error(state) within a trace.
+  static void check_outside_steps(const char* method);
 
  private:
   using BatchHook = void (Callback::*)(std::int64_t, Logs&);
   /// One epoch's executions, until `stop`: the inner loop of all three. False: there was no batch left.
   Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
-                       BatchHook end, const bool& stop, std::function<void()> after_step = {});
+                       BatchHook end, const bool& stop, PredictionSink* sink = nullptr);
+  /// Others have their turn, if it is time.
+  PendingPtr turn(bool epoch_over) const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
   /// Builds the model too, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
@@ -50,6 +56,7 @@ class Trainer {
 
   Model& model_;
   Claim claim_;
+  GiveTurn give_turn_;
   Trainer* outer_ = nullptr;
   /// The outer loop's sums: what a callback evaluates does not count for the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;

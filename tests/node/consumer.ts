@@ -42,7 +42,7 @@ optimizer.excludeFromWeightDecay([], ['bias']);
 residual.compile({ optimizer, loss: 'mse' });
 
 const hooks: Hooks = { onTrainBatchEnd: async (step, logs) => console.log(step, logs['loss']) };
-const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks), stopping, et.callbacks.csvLogger({ filename: 'log.csv', open: () => lines })], validationData: later, shuffle: 'batch' };
+const options: FitOptions = { batchSize: 32, epochs: 3, verbose: 'auto', callbacks: [new Watch(), hooks, et.callbacks.lambda(hooks), stopping, et.callbacks.csvLogger({ filename: 'log.csv', open: () => lines })], validationData: later, shuffle: 'batch', yieldEvery: 'epoch' };
 export async function train(): Promise<number> {
   const history: History = await model.fit(new Float32Array(8), [[1], [2]], options);
   await model.fit(batches(), { stepsPerEpoch: 2 });
@@ -50,6 +50,9 @@ export async function train(): Promise<number> {
   const figures: number | number[] = await model.evaluate([[1]], [[1]]);
   const named: Record<string, number> = await model.evaluate([[1]], [[1]], { returnDict: true });
   const outputs: et.Tensor = await model.predict(later());
+  for await (const batch of model.predictStream(later(), { batchSize: 8 })) outputs.reshape(batch.shape);
+  const stream: et.PredictionStream<et.Tensor[]> = model.predictOutputsStream(outputs);
+  await stream.writeNpy(['a.npy', 'b.npy']);
   const called: et.Tensor = dense.call(outputs);
   model.trainableVariables[0]?.assign(called);
   const x: et.Tensor = await et.data.readIdx(new URL('https://example.org/x.gz'));

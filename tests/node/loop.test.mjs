@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import * as et from 'etude';
-import { mse, twoDense, waves } from './support.mjs';
+import { assertError, mse, twoDense, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };
 const x = waves([64, 3]);
@@ -10,7 +10,7 @@ const y = waves([64, 1]);
 afterEach(() => et.setYieldEvery(16));
 
 /** How often the loop asked for a turn or a timer while `epochs` of 64 steps ran, and how many others' turns there were. */
-async function turns(epochs) {
+async function turns(epochs, options) {
   const model = twoDense();
   model.compile(mse());
   await model.fit(x, y, quiet);
@@ -23,7 +23,7 @@ async function turns(epochs) {
   globalThis.setTimeout = (...given) => ((seen.timers += 1), setTimeout(...given));
   const start = performance.now();
   try {
-    await model.fit(x, y, { ...quiet, batchSize: 1, epochs });
+    await model.fit(x, y, { ...quiet, batchSize: 1, epochs, ...options });
   } finally {
     seen.milliseconds = performance.now() - start;
     running = false;
@@ -47,6 +47,22 @@ test('setYieldEvery(0) yields after every step, Infinity never', async () => {
   assert.ok(others >= 127);
   et.setYieldEvery(Infinity);
   assert.equal((await turns(50)).asked, 0);
+});
+
+test('yieldEvery says it for one fit: after each batch, each epoch, never, or so many milliseconds', async () => {
+  const asked = async (yieldEvery, epochs = 3) => (await turns(epochs, { yieldEvery })).asked;
+  et.setYieldEvery(Infinity);
+  assert.equal(await asked('auto'), 0);
+  assert.equal(await asked('batch'), 192);
+  assert.equal(await asked(0), 192);
+  assert.equal(await asked('epoch'), 3);
+  et.setYieldEvery(0);
+  assert.equal(await asked('auto'), 192);
+  assert.equal(await asked('never'), 0);
+  assert.equal(await asked(Infinity), 0);
+  assert.equal(await asked(1e6), 0);
+  await assertError(() => asked('often'), 'value', "'epoch'");
+  await assertError(() => asked(-1), 'value', '0 ms');
 });
 
 test('what a step costs that nobody watches, and one with a callback', async (t) => {

@@ -96,6 +96,11 @@ class CrashVfs::File : public FileSink {
     disk_.record({.kind = Kind::write, .node = node_, .offset = size_, .bytes = std::string(bytes)});
     size_ += bytes.size();
   }
+  void overwrite(std::uint64_t at, std::string_view bytes) override {
+    file_->overwrite(at, bytes);
+    const auto offset = static_cast<std::size_t>(at);
+    disk_.record({.kind = Kind::write, .node = node_, .offset = offset, .bytes = std::string(bytes)});
+  }
   void flush() override {}
   void sync() override { disk_.record({.kind = Kind::sync, .node = node_}); }
 

@@ -10,9 +10,15 @@ export interface FileSink {
   readonly empty?: boolean;
 }
 
+/** One of the system's, which may also be written over. */
+export interface SystemFile extends FileSink {
+  overwrite(at: number, bytes: Uint8Array): void;
+}
+
 /** A file as the module calls it: by functions that need no `this`. */
-export const asFile = (file: FileSink) => ({
+export const asFile = (file: FileSink | SystemFile) => ({
   append: (bytes: Uint8Array) => file.append(bytes),
+  overwrite: (at: number, bytes: Uint8Array) => (file as SystemFile).overwrite(at, bytes),
   flush: () => file.flush?.(),
   sync: () => (file.sync ? file.sync() : file.flush?.()),
   close: () => file.close?.(),
@@ -23,7 +29,7 @@ export const asFile = (file: FileSink) => ({
 export interface Files {
   read(path: string): Uint8Array;
   size(path: string): number;
-  open(path: string, append: boolean): FileSink;
+  open(path: string, append: boolean): SystemFile;
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;

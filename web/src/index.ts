@@ -49,6 +49,8 @@ export {
   type PredictOptions,
 } from './model.js';
 export type * from './options.mjs';
+export { openFiles, type PageFiles } from './page_files.js';
+export type { PredictionStream } from './predictions.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export { variant, type Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
@@ -79,7 +81,7 @@ export const {
   inspect,
   /** Makes initial weights, shuffles and dropout reproducible from here on. */
   setRandomSeed,
-  /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. */
+  /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. For one fit: yieldEvery. */
   setYieldEvery,
   /**
    * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first

@@ -5,6 +5,7 @@ import type * as native from './etude.mjs';
 import { givesBatches, isLazyArray, type ColumnLike, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
+import { PredictionStream, only } from './predictions.js';
 import { defaultVerbose } from './stdout.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
@@ -88,16 +89,27 @@ export class Model {
 
   /** The outputs for all rows of x, joined along the first axis. */
   async predict(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor> {
-    const outputs = await this.predictOutputs(x, options);
-    if (outputs.length !== 1)
-      fail('value', 'predict', `of a model with ${outputs.length} outputs - expected one - call predictOutputs().`);
-    return outputs[0] as Tensor;
+    return only(await this.predictOutputs(x, options), 'predict', 'predictOutputs');
   }
   /** The same for a model of several outputs: a Tensor for each. */
   async predictOutputs(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor[]> {
     const [data, rest] = this.#arguments([x, undefined, options]);
     const outputs = await led(() => module.predict(this.handle, data, rest));
     return this.#alive(outputs);
+  }
+
+  /** The same, batch after batch, so that there may be more rows than fit into memory. */
+  predictStream(x: Columns | Source, options: PredictOptions = {}): PredictionStream<Tensor> {
+    return new PredictionStream(this.#predictions(x, options), (outputs) => only(outputs, 'predictStream', 'predictOutputsStream'));
+  }
+  predictOutputsStream(x: Columns | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
+    return new PredictionStream(this.#predictions(x, options), (outputs) => outputs);
+  }
+  #predictions(x: Columns | Source, options: PredictOptions) {
+    return () => {
+      const [data, rest] = this.#arguments([x, undefined, options]);
+      return module.predict_stream(this.handle, data, rest);
+    };
   }
 
   /** One training step on one batch. */

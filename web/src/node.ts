@@ -53,6 +53,9 @@ async function synchronous(): Promise<Files> {
       return {
         empty: fs.fstatSync(file).size === 0,
         append: (bytes) => fs.appendFileSync(file, bytes),
+        overwrite(at, bytes) {
+          for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written, bytes.length - written, at + written);
+        },
         sync: () => fs.fsyncSync(file),
         close: () => fs.closeSync(file),
       };

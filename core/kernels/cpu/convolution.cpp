@@ -1,5 +1,6 @@
 #include "etude/kernels/cpu/convolution.hpp"
 
+#include "etude/kernels/cpu/convolution_cost.hpp"
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/launch.hpp"
 #include "etude/kernels/cpu/program_runner.hpp"
@@ -8,6 +9,7 @@ namespace etude {
 
 using cpu::at;
 using cpu::ConvolutionArguments;
+using cpu::ForwardMethod;
 using cpu::GradientMethod;
 using cpu::Workers;
 using instruction::Convolution;
@@ -19,7 +21,7 @@ using instruction::Pooling;
 namespace {
 
 template <class T> ConvolutionArguments<T> arguments_of(const ConvolutionShape& s,
-                                                        const std::optional<Pooling>& pooling, int lanes) {
+                                                        const std::optional<Pooling>& pooling, cpu::TileShape tile) {
   const auto index = [](std::int64_t value) { return static_cast<std::ptrdiff_t>(value); };
   ConvolutionArguments<T> a{};
   a.batch = index(s.batch);
@@ -48,8 +50,9 @@ template <class T> ConvolutionArguments<T> arguments_of(const ConvolutionShape& 
     a.pool_stride_x = index(pooling->window.strides[1]);
     a.pool_before_y = index(pooling->window.before[0]);
     a.pool_before_x = index(pooling->window.before[1]);
-    a.method = cpu::gradient_method(s, *pooling, lanes);
   }
+  a.forward = cpu::cheapest<ForwardMethod>(cpu::forward_costs(s, pooling, tile));
+  a.gradient = cpu::cheapest<GradientMethod>(cpu::gradient_costs(s, pooling, tile));
   return a;
 }
 
@@ -64,11 +67,26 @@ template <class T> auto kernel_of(const cpu::FloatKernels<T>& kernels, const Con
   return std::pair{kernels.convolve_filter, kernels.convolve_filter_workspace};
 }
 
+cpu::TileShape tile_of(const cpu::Kernels& kernels, DType dtype) {
+  return dtype == DType::float64 ? kernels.float64.tile : kernels.float32.tile;
+}
+
+std::string_view name_of(ForwardMethod method) {
+  switch (method) {
+    case ForwardMethod::in_registers: return "in registers";
+    case ForwardMethod::implicit_gemm: return "implicit GEMM";
+    default: return "Winograd";
+  }
+}
+std::string_view name_of(GradientMethod method) {
+  return method == GradientMethod::sparse ? "sparse product" : "implicit GEMM";
+}
+
 template <class I> std::size_t workspace_of(const cpu::Kernels& kernels, const I& instruction) {
   std::size_t bytes = 0;
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);
-    const auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.lanes);
+    const auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.tile);
     bytes = static_cast<std::size_t>(kernel_of(of_type, instruction).second(arguments, cpu::workers().count));
   });
   return bytes;
@@ -80,7 +98,7 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
   cpu::Epilogue epilogue{kernels, instruction.epilogue ? &*instruction.epilogue : nullptr, columns, addresses};
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);
-    auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.lanes);
+    auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.tile);
     if constexpr (requires { instruction.x; }) arguments.x = at<const T>(addresses, instruction.x);
     if constexpr (requires { instruction.kernel; }) arguments.kernel = at<const T>(addresses, instruction.kernel);
     if constexpr (requires { instruction.dy; }) arguments.dy = at<const T>(addresses, instruction.dy);
@@ -101,17 +119,29 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
 std::size_t Cpu::workspace(const Convolution& i) const { return workspace_of(kernels_, i); }
 std::size_t Cpu::workspace(const ConvolutionInput& i) const { return workspace_of(kernels_, i); }
 std::size_t Cpu::workspace(const ConvolutionFilter& i) const { return workspace_of(kernels_, i); }
+
+bool Cpu::pools_alike(const Convolution& i) const {
+  // Winograd rounds otherwise; the others sum the same terms in the same order.
+  const auto by_winograd = [&](const std::optional<Pooling>& pooling) {
+    const auto costs = cpu::forward_costs(i.shape, pooling, tile_of(kernels_, i.out.dtype));
+    return cpu::cheapest<ForwardMethod>(costs) == ForwardMethod::winograd;
+  };
+  return by_winograd(i.pooling) == by_winograd({});
+}
+
+std::string_view Cpu::method(const Instruction& instruction) const {
+  const auto tile = [&](const auto* i) { return tile_of(kernels_, i->out.dtype); };
+  if (const auto* i = std::get_if<Convolution>(&instruction))
+    return name_of(cpu::cheapest<ForwardMethod>(cpu::forward_costs(i->shape, i->pooling, tile(i))));
+  if (const auto* i = std::get_if<ConvolutionInput>(&instruction))
+    return name_of(cpu::cheapest<GradientMethod>(cpu::gradient_costs(i->shape, i->pooling, tile(i))));
+  if (const auto* i = std::get_if<ConvolutionFilter>(&instruction))
+    return name_of(cpu::cheapest<GradientMethod>(cpu::gradient_costs(i->shape, i->pooling, tile(i))));
+  return {};
+}
+
 void Cpu::run(const Convolution& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
 void Cpu::run(const ConvolutionInput& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
 void Cpu::run(const ConvolutionFilter& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
-
-/// A pass over what is not 0 costs two to four times as much per element as a product of matrices, and needs whole
-/// registers; it wins where at most one element in four can be other than 0.
-GradientMethod cpu::gradient_method(const ConvolutionShape& s, const Pooling& pooling, int lanes) {
-  const std::int64_t row = s.window.extent[1] * s.channels;
-  const bool rows_of_registers = s.groups == 1 && s.window.dilation[1] == 1 && row % lanes == 0 && row >= 4 * lanes;
-  const std::int64_t cells = pooling.window.strides[0] * pooling.window.strides[1];
-  return rows_of_registers && cells >= 4 ? GradientMethod::sparse : GradientMethod::dense;
-}
 
 }  // namespace etude

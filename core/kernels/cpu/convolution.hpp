@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "etude/execution/instruction.hpp"
 #include "etude/kernels/cpu/gemm.hpp"
 
 namespace etude::cpu {
@@ -12,6 +11,19 @@ namespace etude::cpu {
 enum class GradientMethod : std::uint8_t {
   dense,   ///< every element, as a matrix product
   sparse,  ///< only elements that are not 0: of a gradient that was pooled there is one in each window, or none
+};
+
+/// What the choice of a method depends on beside the shape.
+struct TileShape {
+  int lanes;  ///< elements of a register
+  int rows;   ///< rows of a product that are summed in registers at a time
+};
+
+/// How a convolution is computed.
+enum class ForwardMethod : std::uint8_t {
+  in_registers,   ///< as a matrix product of few terms; each window is pooled in the registers that sum it
+  implicit_gemm,  ///< as a matrix product whose left operand is gathered from the image
+  winograd,       ///< F(2 × 2, 3 × 3): fewer multiplications, other roundings
 };
 
 /// One convolution, or one of its transposes; everything contiguous, T = float or double. Plain numbers only: the
@@ -25,7 +37,8 @@ template <class T> struct ConvolutionArguments {
   bool pooled;
   std::ptrdiff_t pooled_rows, pooled_columns;
   std::ptrdiff_t pool_height, pool_width, pool_stride_y, pool_stride_x, pool_before_y, pool_before_x;
-  GradientMethod method;
+  ForwardMethod forward;
+  GradientMethod gradient;
 
   const T *x, *kernel, *dy;
   /// y, pooled or not; dx; dkernel.
@@ -49,10 +62,6 @@ template <class T> struct PoolArguments {
   std::uint8_t* index_byte;    ///< may be null
   std::int32_t* index_number;  ///< may be null
 };
-
-/// The choice for a shape whose gradient comes pooled. `lanes`: elements of a register.
-GradientMethod gradient_method(const instruction::ConvolutionShape& shape, const instruction::Pooling& pooling,
-                               int lanes);
 
 }  // namespace etude::cpu
 

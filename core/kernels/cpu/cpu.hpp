@@ -25,6 +25,8 @@ class Cpu : public Device {
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
   std::size_t workspace(const instruction::Reduce&) const override;
   int loop_arenas() const override;
+  bool pools_alike(const instruction::Convolution&) const override;
+  std::string_view method(const Instruction&) const override;
 
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;

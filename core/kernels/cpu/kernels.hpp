@@ -14,7 +14,7 @@ using ElementwiseKernel = void (*)(void* out, const void* a, const void* b, cons
 
 /// The kernels of one float type. Matrices are row-major and contiguous.
 template <class T> struct FloatKernels {
-  int lanes;  ///< elements of a register
+  TileShape tile;
   void (*gemm)(const GemmArguments<T>&, const Workers&);
   std::int64_t (*gemm_workspace)(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers);
   void (*convolve)(const ConvolutionArguments<T>&, const Workers&);

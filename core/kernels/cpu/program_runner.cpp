@@ -158,6 +158,15 @@ void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& acce
   });
 }
 
+/// Elements of an operand that begins anew after `period` of them: each copy doubles what is there.
+void load_repeated(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin,
+                   std::int64_t n, std::int64_t period) {
+  load(reg, lane, memory, access, begin, std::min(period, n));
+  const auto bytes = [lane](std::int64_t count) { return static_cast<std::size_t>(count) * lane_bytes(lane); };
+  for (std::int64_t there = period; there < n; there *= 2)
+    std::memcpy(reg + bytes(there), reg, bytes(std::min(there, n - there)));
+}
+
 /// An output's elements from a lane: conditions and bytes are kept in float lanes.
 void store(std::byte* memory, const Access& access, const std::byte* reg, std::int64_t begin, std::int64_t n) {
   const DType dtype = access.operand.dtype;
@@ -239,7 +248,7 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
     if (access.kind == Access::Kind::scalar)
       fill_from(own[i], input.lane, address(access.operand), access.operand.dtype, widest);
     else if (registers.kept[i])
-      load(own[i], input.lane, address(access.operand), access, begin, widest);
+      load_repeated(own[i], input.lane, address(access.operand), access, begin, widest, again);
   }
   for (std::size_t i = 0; i < program.immediates.size(); ++i) {
     const std::size_t reg = program.inputs.size() + i;

@@ -1,6 +1,7 @@
 #include "etude/kernels/cpu/convolution.hpp"
 
 #include "etude/kernels/cpu/isa/convolution_parts.hpp"
+#include "etude/kernels/cpu/isa/convolution_winograd.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
 #include "etude/kernels/cpu/isa/pooling.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
@@ -13,8 +14,6 @@ namespace {
 
 /// Bytes of y that are computed before they are pooled or handed to the epilogue.
 constexpr Index band_bytes = 16384;
-/// Depth up to which a window is pooled in registers: deeper sums want larger tiles than a window has cells.
-constexpr Index shallow_depth = 32;
 
 template <class T> struct Forward {
   const ConvolutionArguments<T>& g;
@@ -23,7 +22,6 @@ template <class T> struct Forward {
   Index result_rows, result_columns, row_pixels;
   Index band, bands;  // rows of the result that are computed at a time
   Index depth, columns, panel_distance, group_distance;
-  bool in_registers;  // each window is pooled in the tile that computes it
   PaddedImage<T> padding;
   T* panels;
   Index* offsets;
@@ -54,11 +52,6 @@ template <class T> struct Forward {
     columns = g.filters / g.groups;
     panel_distance = depth * tile_width<T>;
     group_distance = quotient_up(columns, tile_width<T>) * panel_distance;
-    const Index cells = g.pool_height * g.pool_width;
-    in_registers = g.pooled && depth <= shallow_depth && cells <= tile_rows && cells > 1 && g.groups == 1 &&
-                   columns % lanes<T> == 0 && g.pool_before_y == 0 && g.pool_before_x == 0 &&
-                   (g.pooled_rows - 1) * g.pool_stride_y + g.pool_height <= g.rows &&
-                   (g.pooled_columns - 1) * g.pool_stride_x + g.pool_width <= g.columns;
     panels = workspace.take<T>(g.groups * group_distance);
     offsets = workspace.take<Index>(depth);
     for (Index part = 0; part < parts; ++part) {
@@ -102,7 +95,7 @@ template <class T> struct Forward {
 
   void compute_band(const T* x, Index image, Index first, const Own& mine) const {
     const Index count = smaller(band, result_rows - first), row = image * result_rows + first;
-    if (in_registers)
+    if (g.forward == ForwardMethod::in_registers)
       for (Index p = 0; p < count; ++p) pooled_in_registers(x, first + p, row + p, mine);
     else if (g.pooled)
       pooled(x, first, count, row, mine);
@@ -186,6 +179,7 @@ template <class T> struct Forward {
 }  // namespace
 
 template <class T> void convolve(const ConvolutionArguments<T>& arguments, const Workers& workers) {
+  if (arguments.forward == ForwardMethod::winograd) return convolve_winograd(arguments, workers);
   Workspace workspace(arguments.workspace);
   Forward<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -193,6 +187,7 @@ template <class T> void convolve(const ConvolutionArguments<T>& arguments, const
 }
 
 template <class T> std::int64_t convolve_workspace(const ConvolutionArguments<T>& arguments, int workers) {
+  if (arguments.forward == ForwardMethod::winograd) return convolve_winograd_workspace(arguments, workers);
   Workspace workspace(nullptr);
   const Forward<T> job(arguments, workers, workspace);
   return workspace.used();

@@ -50,7 +50,7 @@ template <class T> struct Filter {
     filters = g.filters / g.groups;
     cells = g.kernel_height * g.kernel_width * channels;
     pixels = g.rows * g.columns;
-    sparse = g.method == GradientMethod::sparse;
+    sparse = g.gradient == GradientMethod::sparse;
     shallow = is_shallow(g);
     panel_count = quotient_up(filters, tile_width<T>) * g.groups;
     parts = parts_of(sparse    ? g.filters

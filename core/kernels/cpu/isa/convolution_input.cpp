@@ -62,7 +62,7 @@ template <class T> struct Input {
     band = larger(smaller(piece_bytes / (piece * static_cast<Index>(sizeof(T))), g.rows * g.columns), tile_rows);
     panel_distance = filters * tile_width<T>;
     row_distance = quotient_up(piece, tile_width<T>) * panel_distance;
-    const bool sparse = g.method == GradientMethod::sparse;
+    const bool sparse = g.gradient == GradientMethod::sparse;
     panels = workspace.take<T>(g.groups * g.kernel_height * (sparse ? filters * piece : row_distance));
     offsets = workspace.take<Index>(filters);
     for (Index part = 0; part < parts; ++part) {
@@ -78,7 +78,7 @@ template <class T> struct Input {
   }
 
   void prepare() {
-    if (g.method == GradientMethod::sparse) {
+    if (g.gradient == GradientMethod::sparse) {
       // [kernel height][filters][piece]
       T* to = panels;
       for (Index u = 0; u < g.kernel_height; ++u, to += filters * piece)
@@ -102,7 +102,7 @@ template <class T> struct Input {
     const Index elements = g.height * g.width * g.channels;
     T* dx = g.out + image * elements;
     zero_elements(dx, elements);
-    if (g.method == GradientMethod::sparse) {
+    if (g.gradient == GradientMethod::sparse) {
       add_sparse(image, mine, dx);
     } else {
       const T* dy = g.dy + image * g.rows * g.columns * g.filters;

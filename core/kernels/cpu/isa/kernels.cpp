@@ -1,6 +1,6 @@
 #include "etude/kernels/cpu/kernels.hpp"
 
-#include "etude/kernels/cpu/simd.hpp"
+#include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
 #define ETUDE_STRING_(name) #name
 #define ETUDE_STRING(name) ETUDE_STRING_(name)
@@ -9,7 +9,7 @@ namespace etude::cpu::ETUDE_ISA {
 namespace {
 
 template <class T> void fill(FloatKernels<T>& kernels) {
-  kernels.lanes = static_cast<int>(lanes<T>);
+  kernels.tile = {static_cast<int>(lanes<T>), tile_rows};
   kernels.gemm = [](const GemmArguments<T>& arguments, const Workers& workers) { gemm(arguments, workers); };
   kernels.gemm_workspace = &gemm_workspace<T>;
   kernels.convolve = &convolve<T>;

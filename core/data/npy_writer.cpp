@@ -1,0 +1,88 @@
+#include "etude/data/npy_writer.hpp"
+
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+std::string_view descr_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return "<f4";
+    case DType::float64: return "<f8";
+    case DType::int32: return "<i4";
+    case DType::uint8: return "|u1";
+    case DType::boolean: return "|b1";
+  }
+  return {};
+}
+
+std::string dictionary(const Shape& shape, DType dtype) {
+  std::string text = "{'descr': '" + std::string(descr_of(dtype)) + "', 'fortran_order': False, 'shape': (";
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(shape.begin()[axis]);
+  return text + (shape.rank() == 1 ? ",), }" : "), }");
+}
+
+}  // namespace
+
+NpyWriter::NpyWriter(std::string path)
+    : files_(vfs_or_host({}, "npy")),
+      path_(std::move(path)),
+      unfinished_(path_ + ".tmp"),
+      file_(files_->open(unfinished_, false)) {}
+
+NpyWriter::~NpyWriter() {
+  if (whole_) return;
+  file_.reset();
+  files_->discard(unfinished_);
+}
+
+void NpyWriter::append(const Tensor& rows) {
+  const Shape& shape = rows.shape();
+  check(shape.rank() > 0, ErrorKind::shape, "npy", "a scalar for \"", path_,
+        "\" - expected [rows, ..] - write one row for each sample.");
+  if (!begun_) {
+    shape_ = shape;
+    shape_[0] = 0;
+    dtype_ = rows.dtype();
+    file_->append(header());  // its length stays; what it says of the rows does not
+    begun_ = true;
+  }
+  check(shape.slice(1, shape.rank()) == shape_.slice(1, shape_.rank()) && rows.dtype() == dtype_, ErrorKind::shape,
+        "npy", "rows of shape ", shape, " and ", name_of(rows.dtype()), " after ", shape_, " and ", name_of(dtype_),
+        " for \"", path_, "\" - expected the same but for the number of rows - write what differs to another file.");
+  shape_[0] += shape[0];
+  file_->append({reinterpret_cast<const char*>(rows.raw()), rows.bytes()});
+}
+
+void NpyWriter::commit() {
+  check(begun_, ErrorKind::data, "npy", "no rows for \"", path_,
+        "\" - expected at least one append() - check the data.");
+  file_->overwrite(0, header());
+  file_->sync();
+  file_.reset();
+  files_->rename(unfinished_, path_);
+  whole_ = true;
+  files_->sync_folder(parent_of(path_));
+}
+
+/// Mark, version, length, dictionary, and spaces up to a multiple of 64 bytes that any number of rows leaves room for.
+std::string NpyWriter::header() const {
+  constexpr std::size_t before = 10, alignment = 64;
+  Shape longest = shape_;
+  longest[0] = std::numeric_limits<std::int64_t>::max();
+  const std::size_t needed = before + dictionary(longest, dtype_).size() + 1;
+  const std::size_t length = (needed + alignment - 1) / alignment * alignment - before;
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += static_cast<char>(length & 0xff);
+  text += static_cast<char>(length >> 8);
+  text += dictionary(shape_, dtype_);
+  text.resize(before + length - 1, ' ');
+  return text + '\n';
+}
+
+}  // namespace etude

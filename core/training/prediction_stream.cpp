@@ -1,0 +1,161 @@
+#include "etude/training/prediction_stream.hpp"
+
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/data/npy_writer.hpp"
+#include "etude/training/trainer.hpp"
+
+namespace etude {
+
+/// The loop of predict, which stands still after each execution until somebody wants its batches.
+class PredictionLoop : public PredictionSink {
+ public:
+  PredictionLoop(Model& model, Data x, PredictOptions options)
+      : loop_(model.predict_into(std::move(x), std::move(options), *this)) {}
+  ~PredictionLoop() override {
+    closed_ = true;
+    if (stands_) run();  // what it throws then stays in it
+  }
+
+  Task<std::optional<std::vector<Tensor>>> next() {
+    Trainer::check_outside_steps("predict_stream");
+    check(!runs(), ErrorKind::state, "predict_stream",
+          "a batch was asked for while another is awaited, or in a hook of its own - expected one at a time - await it "
+          "first.");
+    const Consumer consumer(*this);
+    if (batches_.empty() && !closed_ && !over()) co_await Advance{*this};
+    if (batches_.empty()) co_return std::nullopt;
+    std::vector<Tensor> outputs = std::move(batches_.front());
+    batches_.erase(batches_.begin());
+    co_return outputs;
+  }
+
+  Task<> close() {
+    batches_.clear();
+    closed_ = true;
+    if (!stands_) co_return;
+    const Consumer consumer(*this);
+    co_await Advance{*this};
+  }
+
+  Task<> write_npy(std::vector<std::string> paths) {
+    std::vector<std::unique_ptr<NpyWriter>> files;
+    for (std::string& path : paths) files.push_back(std::make_unique<NpyWriter>(std::move(path)));
+    for (;;) {
+      const std::optional<std::vector<Tensor>> outputs = co_await next();
+      if (!outputs) break;
+      check(outputs->size() == files.size(), ErrorKind::value, "predict_stream", files.size(), " paths for ",
+            outputs->size(), " outputs - expected one for each - name as many files.");
+      for (std::size_t i = 0; i < files.size(); ++i) files[i]->append((*outputs)[i]);
+    }
+    for (const auto& file : files) file->commit();
+  }
+
+  void take(const StepFunction& function) override {
+    std::vector<Tensor> outputs;
+    for (std::size_t i = 0; i < function.output_count(); ++i) {
+      Tensor& output = outputs.emplace_back(function.output_shape(i), function.output_dtype(i));
+      function.read_output(i, output.raw());
+    }
+    batches_.push_back(std::move(outputs));
+  }
+  PendingPtr hand_over() override { return std::make_unique<Demand>(*this); }
+  bool closed() const override { return closed_; }
+
+ private:
+  /// What the loop waits for where it stands.
+  struct Demand : Pending {
+    explicit Demand(PredictionLoop& waiting) : stream(waiting) {}
+    bool ready() const override { return false; }
+    void on_ready(std::coroutine_handle<> resume) override {
+      stream.stands_ = resume;
+      if (const auto consumer = std::exchange(stream.consumer_, {})) consumer.resume();
+    }
+    void rethrow() override {}
+    PredictionLoop& stream;
+  };
+
+  /// Lets the loop run to where it stands again, or to its end.
+  struct Advance {
+    bool await_ready() {
+      stream.run();
+      return !stream.runs();
+    }
+    void await_suspend(std::coroutine_handle<> consumer) {
+      stream.consumer_ = consumer;
+      stream.loop_.await_suspend(consumer);
+    }
+    void await_resume() {
+      if (!stream.over()) return;
+      stream.batches_.clear();  // of an execution that broke off
+      stream.loop_.await_resume();
+    }
+    PredictionLoop& stream;
+  };
+
+  /// Whoever awaits a batch: when he is gone, nobody is resumed.
+  struct Consumer {
+    explicit Consumer(PredictionLoop& wanted) : stream(wanted) {}
+    Consumer(const Consumer&) = delete;
+    Consumer& operator=(const Consumer&) = delete;
+    ~Consumer() {
+      stream.consumer_ = {};
+      stream.loop_.await_suspend(std::noop_coroutine());
+    }
+    PredictionLoop& stream;
+  };
+
+  bool over() const { return begun_ && loop_.done(); }
+  /// Whether it is at work, or waits for an event loop.
+  bool runs() const { return begun_ && !stands_ && !loop_.done(); }
+  void run() {
+    if (std::exchange(begun_, true))
+      std::exchange(stands_, {}).resume();
+    else
+      loop_.await_ready();
+  }
+
+  bool begun_ = false, closed_ = false;
+  /// Of the last execution, those that nobody has yet.
+  std::vector<std::vector<Tensor>> batches_;
+  std::coroutine_handle<> stands_, consumer_;
+  Task<> loop_;
+};
+
+namespace {
+
+std::vector<std::string> list_of(std::string path) { return {std::move(path)}; }
+std::vector<std::string> list_of(std::vector<std::string> paths) { return paths; }
+
+using Tensors = std::vector<Tensor>;
+Task<std::optional<Tensors>> next_of(PredictionLoop& loop, std::type_identity<Tensors>) { return loop.next(); }
+Task<std::optional<Tensor>> next_of(PredictionLoop& loop, std::type_identity<Tensor>) {
+  std::optional<Tensors> outputs = co_await loop.next();
+  if (!outputs) co_return std::nullopt;
+  check(outputs->size() == 1, ErrorKind::value, "predict_stream", "a model with ", outputs->size(),
+        " outputs - expected one - call predict_outputs_stream().");
+  co_return std::move(outputs->front());
+}
+
+}  // namespace
+
+template <class Batch>
+BatchStream<Batch>::BatchStream(Model& model, Data x, PredictOptions options)
+    : loop_(std::make_unique<PredictionLoop>(model, std::move(x), std::move(options))) {}
+template <class Batch> BatchStream<Batch>::BatchStream(BatchStream&&) noexcept = default;
+template <class Batch> BatchStream<Batch>& BatchStream<Batch>::operator=(BatchStream&&) noexcept = default;
+template <class Batch> BatchStream<Batch>::~BatchStream() = default;
+
+template <class Batch> Task<std::optional<Batch>> BatchStream<Batch>::next_task() {
+  return next_of(*loop_, std::type_identity<Batch>());
+}
+template <class Batch> Task<> BatchStream<Batch>::write_npy_task(Paths paths) {
+  return loop_->write_npy(list_of(std::move(paths)));
+}
+template <class Batch> Task<> BatchStream<Batch>::close_task() { return loop_->close(); }
+
+template class BatchStream<Tensor>;
+template class BatchStream<std::vector<Tensor>>;
+
+}  // namespace etude

@@ -1,0 +1,191 @@
+// Files of a page outlive it: they are in the browser's database.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch, newPage } from './browser.mjs';
+import { serve } from './serve.mjs';
+
+let browser, context, site;
+before(async () => {
+  site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
+  browser = await launch();
+  context = await browser.newContext();
+});
+after(async () => {
+  await browser?.close();
+  site?.close();
+});
+
+/** A page beside the package, of the same visitor as the others. */
+async function openPage() {
+  const page = await newPage(context);
+  await page.route(`${site.url}empty.html`, (route) =>
+    route.fulfill({ body: '<!doctype html><link rel="icon" href="data:,">', contentType: 'text/html' }));
+  await page.goto(`${site.url}empty.html`);
+  await page.evaluate(async () => {
+    const et = (globalThis.et = await import('/index.js'));
+    globalThis.samples = () => [
+      et.tensor(Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)), [64, 4]),
+      et.tensor(Float32Array.from({ length: 64 }, (_, i) => Math.cos(i)), [64, 1]),
+    ];
+    globalThis.newModel = () => {
+      et.setRandomSeed(3);
+      const model = et.sequential([et.layers.dense({ units: 8, activation: 'tanh' }), et.layers.dropout({ rate: 0.2 }), et.layers.dense({ units: 1 })]);
+      model.compile({ optimizer: 'adam', loss: 'mse' });
+      return model;
+    };
+  });
+  return page;
+}
+const run = (page, work, ...given) => page.evaluate(([text, rest]) => new Function(`return (${text})`)()(...rest), [String(work), given]);
+/** The kind and the message of what `work` throws in the page. */
+const messageOf = (page, work) => page.evaluate(async (text) => {
+  try {
+    await new Function(`return (${text})`)()();
+  } catch (error) {
+    return `${error.kind} ${error.message}`;
+  }
+  return 'nothing was thrown';
+}, String(work));
+
+test('a saved model is there when the page comes again', async () => {
+  const first = await openPage();
+  const before = await first.evaluate(async () => {
+    const files = await et.openFiles('models');
+    const [x, y] = samples(), model = newModel();
+    await model.fit(x, y, { epochs: 2, callbacks: [et.callbacks.csvLogger({ filename: 'logs/training.csv' })] });
+    model.save('kept/model');
+    model.saveWeights('kept/weights.safetensors');
+    await model.predictStream(x).writeNpy('kept/predictions.npy');
+    await files.saved();
+    return Array.from((await model.predict(x)).data);
+  });
+  await first.close();
+
+  const second = await openPage();
+  const header = await second.evaluate(async () => {
+    const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const database = await done(indexedDB.open('etude: models'));
+    const bytes = await done(database.transaction('files').objectStore('files').get('kept/predictions.npy'));
+    database.close();
+    return new TextDecoder('latin1').decode(bytes.subarray(0, 128));
+  });
+  assert.match(header, /NUMPY.*'shape': \(64, 1\)/s); // how many rows there are is written over the header's, at the end
+  const [loaded, weights] = await second.evaluate(async () => {
+    await et.openFiles('models');
+    const [x] = samples(), model = et.loadModel('kept/model'), other = newModel();
+    other.build([1, 4]);
+    other.loadWeights('kept/weights.safetensors');
+    return [Array.from((await model.predict(x)).data), Array.from((await other.predict(x)).data)];
+  });
+  assert.deepEqual(loaded, before);
+  assert.deepEqual(weights, before);
+  assert.deepEqual(second.complaints, []);
+  await second.close();
+});
+
+/** Trains 96 steps, or hangs after `steps` of its own; gives what it ends with, and how many steps it had to do. */
+async function train(name, steps) {
+  globalThis.files = await et.openFiles(name);
+  const [x, y] = samples(), model = newModel();
+  globalThis.done = 0;
+  const onTrainBatchEnd = () => (++done === steps ? new Promise(() => {}) : undefined);
+  const backup = et.callbacks.backupAndRestore({ backupDir: 'backup', saveFreq: 5 });
+  const { history } = await model.fit(x, y, { batchSize: 8, epochs: 12, callbacks: [backup, { onTrainBatchEnd }] });
+  return { figures: [history.loss.at(-1), ...(await model.predict(x)).data], steps: done };
+}
+
+test('training that ends with its page, wherever it is, goes on to the same bits', async () => {
+  const whole = await openPage();
+  const expected = await run(whole, train, 'uninterrupted');
+  assert.equal(expected.steps, 96);
+  await whole.close();
+
+  for (const steps of [17, 21, 30]) {
+    const page = await openPage();
+    run(page, train, 'interrupted', steps).catch(() => {}); // it ends with its page
+    await page.waitForFunction((count) => globalThis.done === count, steps);
+    if (steps === 17) await page.evaluate(() => files.saved());
+    await page.close();
+  }
+  const last = await openPage();
+  const { figures, steps } = await run(last, train, 'interrupted');
+  assert.deepEqual(figures, expected.figures);
+  assert.ok(steps >= 96 - 17 - 21 - 30 && steps <= 96 - 15, `${steps} steps`);
+  await last.close();
+});
+
+test('only one tab has the files, until it closes them', async () => {
+  const [one, other] = [await openPage(), await openPage()];
+  const open = () => et.openFiles('shared').then((files) => void (globalThis.files = files));
+  await one.evaluate(open);
+  assert.match(await messageOf(other, () => et.openFiles('shared')), /^state \[openFiles\] another tab or worker has the files "shared" open - expected/);
+  await one.evaluate(() => files.close());
+  await other.evaluate(open);
+  assert.match(await messageOf(one, () => { const model = newModel(); model.build([1, 4]); model.save('late'); }), /^io .*the files were closed/);
+  await one.close();
+  await other.close();
+});
+
+test('what the browser refuses is told, and written again when it can be', async () => {
+  const page = await openPage();
+  const refused = await messageOf(page, async () => {
+    globalThis.files = await et.openFiles('full');
+    globalThis.model = newModel();
+    model.build([1, 4]);
+    globalThis.put = IDBObjectStore.prototype.put;
+    IDBObjectStore.prototype.put = () => { throw new DOMException('the disk is full', 'QuotaExceededError'); };
+    model.saveWeights('a.safetensors');
+    await files.saved();
+  });
+  assert.match(refused, /^io \[openFiles\] the browser keeps no more: the disk is full - expected room for \d+ bytes - /);
+  await page.evaluate(() => {
+    IDBObjectStore.prototype.put = put;
+    model.saveWeights('b.safetensors');
+    return files.saved();
+  });
+  await page.close();
+  const again = await openPage();
+  await again.evaluate(async () => {
+    await et.openFiles('full');
+    const model = newModel();
+    model.build([1, 4]);
+    model.loadWeights('a.safetensors');
+    model.loadWeights('b.safetensors');
+  });
+  await again.close();
+});
+
+test('what a turn changed is kept as a whole, or not at all', async () => {
+  const page = await openPage();
+  const refused = await messageOf(page, async () => {
+    const files = await et.openFiles('whole'), model = newModel();
+    model.build([1, 4]);
+    const put = IDBObjectStore.prototype.put;
+    let puts = 0;
+    IDBObjectStore.prototype.put = function (...given) {
+      if (++puts === 2) throw new DOMException('the disk is full', 'QuotaExceededError');
+      return put.apply(this, given);
+    };
+    model.saveWeights('a.safetensors');
+    model.saveWeights('b.safetensors');
+    await files.saved();
+  });
+  assert.match(refused, /^io \[openFiles\]/);
+  await page.close();
+  const again = await openPage();
+  assert.match(await messageOf(again, async () => {
+    await et.openFiles('whole');
+    const model = newModel();
+    model.build([1, 4]);
+    model.loadWeights('a.safetensors');
+  }), /^io .*a\.safetensors/);
+  await again.close();
+});
+
+test('without files, saving says how a page gets them', async () => {
+  const page = await openPage();
+  assert.match(await messageOf(page, () => { const model = newModel(); model.build([1, 4]); model.save('x'); }), /^io .*there are no files here.*call openFiles first/);
+  assert.match(await messageOf(page, () => et.openFiles('')), /^value \[openFiles\] "" as name - expected/);
+  await page.close();
+});

@@ -1,0 +1,69 @@
+import { fail, led } from './error.js';
+import type * as native from './etude.mjs';
+import { module } from './module.js';
+import type { Tensor } from './tensor.js';
+
+/**
+ * What a model makes of its data, batch after batch as it is computed, so that neither need fit into memory:
+ *
+ *     for await (const batch of model.predictStream(x, { batchSize: 256 })) …
+ *     await model.predictStream(x).writeNpy('predictions.npy');
+ *
+ * Nothing happens before the first batch is asked for. Each batch is the caller's, as what predict gives. Between two the
+ * model may do anything: each is made with the weights of the moment in which it is asked for. Whoever leaves the loop early
+ * ends the stream: callbacks hear of the end of predict, and generators are closed.
+ */
+export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
+  readonly #begin: () => native.PredictionStream;
+  readonly #made: (outputs: Tensor[]) => Batch;
+  readonly #batches = this.#all();
+  #stream: native.PredictionStream | undefined;
+
+  /** Use `predictStream` or `predictOutputsStream` of a model. */
+  constructor(begin: () => native.PredictionStream, made: (outputs: Tensor[]) => Batch) {
+    this.#begin = begin;
+    this.#made = made;
+  }
+
+  next(): Promise<IteratorResult<Batch, void>> {
+    return this.#batches.next();
+  }
+  return(): Promise<IteratorResult<Batch, void>> {
+    return this.#batches.return();
+  }
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /**
+   * Writes all rows that are left to a file of NumPy (.npy), or each output to one of several. A file has its
+   * name when it is whole, and not before.
+   */
+  async writeNpy(paths: string | string[]): Promise<void> {
+    const stream = this.#begun();
+    try {
+      await led(() => module.predict_writeNpy(stream, [paths].flat()));
+    } finally {
+      await module.predict_close(stream);
+    }
+  }
+
+  /** A generator lets one caller wait for the other. */
+  async *#all(): AsyncGenerator<Batch, void> {
+    const stream = this.#begun();
+    try {
+      for (let outputs: Tensor[]; (outputs = await led(() => module.predict_next(stream))).length > 0; ) yield this.#made(outputs);
+    } finally {
+      await module.predict_close(stream);
+    }
+  }
+  #begun(): native.PredictionStream {
+    return (this.#stream ??= this.#begin());
+  }
+}
+
+/** The output of a model that has one. */
+export function only(outputs: Tensor[], where: string, several: string): Tensor {
+  if (outputs.length !== 1) fail('value', where, `of a model with ${outputs.length} outputs - expected one - call ${several}().`);
+  return outputs[0] as Tensor;
+}
