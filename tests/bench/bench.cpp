@@ -1,15 +1,20 @@
-// etude_bench [--threads N] [--seed N] [WORKLOAD…]  trains each workload inside fit with its default callbacks, or
-// predicts with it, and prints a JSON line of what a step took once it was warm.
+// etude_bench [--threads N] [--seed N] [--isa NAME] [WORKLOAD…]  trains each workload inside fit with its default callbacks, or
+// predicts with it, and prints a JSON line of what a step took once it was warm. NAME: an instruction set, such as
+// "avx2", instead of the best one that the processor has.
 // etude_bench scaling  how times grow with batch, width and depth.
 // etude_bench peak     what this processor can do at most.
 // etude_bench list     the names of the workloads.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clock.hpp"
+#include "etude/distribute/strategy.hpp"
+#include "etude/kernels/cpu/cpu.hpp"
 #include "measure.hpp"
 #include "peak.hpp"
 #include "scaling.hpp"
@@ -67,6 +72,16 @@ void predict(const std::string& name, const Workload& work) {
   print_times(name, work, work.x.shape()[0], laps, (cpu_seconds() - cpu) / work.predictions);
 }
 
+/// The processor with the kernels of that instruction set.
+etude::StrategyPtr processor_with(std::string_view isa) {
+  for (const etude::cpu::Kernels& kernels : etude::cpu::available_kernels()) {
+    if (isa != kernels.isa) continue;
+    static etude::Cpu device(kernels);
+    return std::make_shared<etude::OneDeviceStrategy>(device);
+  }
+  throw std::invalid_argument("no instruction set \"" + std::string(isa) + "\" in this build, or on this processor");
+}
+
 void run(const std::string& name, std::uint64_t seed) {
   etude::set_random_seed(seed);
   const Workload work = make_workload(name);
@@ -82,15 +97,19 @@ int main(int argc, char** argv) try {
   std::vector<std::string> names;
   int threads = 1;
   std::uint64_t seed = 1;
+  etude::StrategyPtr strategy = etude::get_strategy();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--threads" && i + 1 < argc)
       threads = std::atoi(argv[++i]);
     else if (argument == "--seed" && i + 1 < argc)
       seed = static_cast<std::uint64_t>(std::atoll(argv[++i]));
+    else if (argument == "--isa" && i + 1 < argc)
+      strategy = processor_with(argv[++i]);
     else
       names.push_back(argument);
   }
+  const auto scope = strategy->scope();
   etude::set_num_threads(threads);
   if (names == std::vector<std::string>{"list"}) {
     for (const std::string& name : workload_names()) std::puts(name.c_str());
