@@ -121,6 +121,16 @@ Column Crossing<Column>::from(const val& value, const Where& where) {
                    from_js<std::vector<std::int64_t>>(given["columnOf"], where.of("columnOf")), splits);
 }
 
+ColumnGroup Crossing<ColumnGroup>::from(const val& value, const Where& where) {
+  const val names = value["names"];
+  const auto columns = from_js<std::vector<Column>>(value["columns"], where);
+  if (names.isUndefined()) return columns;
+  NamedColumns named;
+  const auto keys = from_js<std::vector<std::string>>(names, where);
+  for (std::size_t i = 0; i < keys.size(); ++i) named.emplace(keys[i], columns[i]);
+  return named;
+}
+
 Data Crossing<Data>::from(const val& value, const Where& where) {
   const val data = call_host("asData", value);
   const auto kind = data["kind"].as<std::string>();
@@ -136,9 +146,8 @@ Data Crossing<Data>::from(const val& value, const Where& where) {
       described.set("numReplicasInSync", static_cast<double>(context.num_replicas_in_sync));
       return from_js<Dataset>(call(given, described), {"DatasetCreator", "the result"});
     }};
-  return Columns{from_js<std::vector<Column>>(given["x"], where.of("x")),
-                 from_js<std::vector<Column>>(given["y"], where.of("y")),
-                 from_js<std::vector<Column>>(given["sampleWeight"], where.of("sampleWeight"))};
+  return Columns{from_js<ColumnGroup>(given["x"], where.of("x")), from_js<ColumnGroup>(given["y"], where.of("y")),
+                 from_js<ColumnGroup>(given["sampleWeight"], where.of("sampleWeight"))};
 }
 
 val Crossing<Batch>::to(const Batch& batch) {

@@ -50,6 +50,11 @@ template <> struct Crossing<Column> {
   static Column from(const val& value, const Where& where);
   static std::string given() { return "unknown"; }
 };
+/// What web's `group` made.
+template <> struct Crossing<ColumnGroup> {
+  static ColumnGroup from(const val& value, const Where& where);
+  static std::string given() { return "unknown"; }
+};
 
 template <> struct Crossing<Dataset> {
   static Dataset from(const val& value, const Where& where);

@@ -246,6 +246,7 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"add_loss(model, loss)", [](ModelPtr model, Value loss) { model->add_loss(loss); }>();
   bind<"add_metric(model, value, name)",
        [](ModelPtr model, Value value, std::string name) { model->add_metric(value, name); }>();
+  bind<"model.input_names(model)", [](ModelPtr model) { return model->input_names(); }>();
   bind<"model.output_names(model)", [](ModelPtr model) { return model->output_names(); }>();
 
   bind<"model.compiled(model)", [](ModelPtr model) { return model->compiled(); }>();

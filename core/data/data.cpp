@@ -2,28 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "etude/base/error.hpp"
 #include "etude/data/lists_adapter.hpp"
 
 namespace etude {
 namespace {
-
-/// A tensor among arrays that are read as they are needed.
-class TensorRows : public ArrayLike {
- public:
-  explicit TensorRows(Tensor tensor) : tensor_(std::move(tensor)) {}
-  const Shape& shape() const override { return tensor_.shape(); }
-  DType dtype() const override { return tensor_.dtype(); }
-  void read(std::int64_t first, std::int64_t last, std::byte* out) const override {
-    const Tensor rows = tensor_.rows(first, last);
-    if (rows.bytes()) std::memcpy(out, rows.raw(), rows.bytes());
-  }
-
- private:
-  Tensor tensor_;
-};
 
 using Form = Column::Form;
 
@@ -44,13 +28,15 @@ bool of_form(const Data& data, Form form, bool with_tensors) {
          std::ranges::all_of(forms, [&](Form each) { return each == form || (with_tensors && each == Form::tensor); });
 }
 
-std::vector<Tensor> tensors_of(const std::vector<Column>& columns) {
+std::vector<Tensor> tensors_of(const ColumnGroup& columns) {
   std::vector<Tensor> tensors;
   for (const Column& column : columns) tensors.push_back(column.tensor());
   return tensors;
 }
 
-std::vector<Column> columns_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+ColumnGroup columns_of(const std::vector<Tensor>& tensors) {
+  return std::vector<Column>(tensors.begin(), tensors.end());
+}
 
 ArrayLikes array_likes_of(const Columns& columns) {
   ArrayLikes arrays;
@@ -112,8 +98,6 @@ bool is_generator(const Data& data) {
 
 }  // namespace
 
-ArrayLikePtr Column::rows() const { return array_ ? array_ : std::make_shared<TensorRows>(tensor_); }
-
 Data::Data(Batch arrays)
     : kind_(Columns{columns_of(arrays.x), columns_of(arrays.y), columns_of(arrays.sample_weight)}),
       arrays_(std::make_shared<Batch>(std::move(arrays))) {}
@@ -136,6 +120,12 @@ std::string Data::to_string() const {
   if (is_generator(*this)) return "a generator";
   if (std::holds_alternative<Dataset>(kind_)) return "a Dataset";
   return std::holds_alternative<SequencePtr>(kind_) ? "a Sequence" : "a DatasetCreator";
+}
+
+Data Data::in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const {
+  const auto* columns = std::get_if<Columns>(&kind_);
+  const bool named = columns && (columns->x.named() || columns->y.named() || columns->sample_weight.named());
+  return named ? Data(etude::in_order(*columns, inputs, outputs)) : *this;
 }
 
 std::unique_ptr<DataAdapter> Data::adapter(const AdapterOptions& options) const {

@@ -13,47 +13,14 @@
 
 #include "etude/data/array_like_adapter.hpp"
 #include "etude/data/batch_generator.hpp"
-#include "etude/data/composite.hpp"
+#include "etude/data/columns.hpp"
 #include "etude/data/data_adapter.hpp"
 #include "etude/data/dataset_creator.hpp"
 #include "etude/data/generator_adapter.hpp"
-#include "etude/data/list.hpp"
 #include "etude/data/row_order.hpp"
 #include "etude/data/sequence_adapter.hpp"
 
 namespace etude {
-
-/// One array of a model's inputs, targets or sample weights, in one of the forms that arrays have.
-class Column {
- public:
-  enum class Form : std::uint8_t { tensor, list, array_like, composite };
-
-  Column(Tensor tensor) : form_(Form::tensor), tensor_(std::move(tensor)) {}
-  Column(const List& list) : form_(Form::list), tensor_(list.tensor()) {}
-  template <class T>
-    requires std::constructible_from<List, const std::vector<T>&>
-  Column(const std::vector<T>& numbers) : Column(List(numbers)) {}
-  template <std::derived_from<ArrayLike> T>
-  Column(std::shared_ptr<T> array) : form_(Form::array_like), array_(std::move(array)) {}
-  Column(CsrMatrix matrix) : form_(Form::composite), array_(std::make_shared<CsrMatrix>(std::move(matrix))) {}
-  Column(RaggedTensor rows) : form_(Form::composite), array_(std::make_shared<RaggedTensor>(std::move(rows))) {}
-
-  Form form() const { return form_; }
-  /// The tensor, or what the list became; only of those.
-  const Tensor& tensor() const { return tensor_; }
-  /// The rows of any form.
-  ArrayLikePtr rows() const;
-
- private:
-  Form form_;
-  Tensor tensor_;
-  ArrayLikePtr array_;
-};
-
-/// All arrays of a model.
-struct Columns {
-  std::vector<Column> x, y = {}, sample_weight = {};
-};
 
 /// What an adapter is made with, besides the data.
 struct AdapterOptions {
@@ -79,10 +46,10 @@ class Data {
   Data(Columns columns);
   template <class T>
     requires std::constructible_from<Column, T>
-  Data(T x) : Data(Columns{{Column(std::move(x))}}) {}
-  Data(Column x, Column y) : Data(Columns{{std::move(x)}, {std::move(y)}}) {}
-  Data(Column x, Column y, Column sample_weight)
-      : Data(Columns{{std::move(x)}, {std::move(y)}, {std::move(sample_weight)}}) {}
+  Data(T x) : Data(Columns{std::move(x)}) {}
+  Data(const NamedColumns& x) : Data(Columns{x}) {}
+  Data(ColumnGroup x, ColumnGroup y, ColumnGroup sample_weight = {})
+      : Data(Columns{std::move(x), std::move(y), std::move(sample_weight)}) {}
   Data(Dataset dataset) : kind_(std::move(dataset)) {}
   Data(Generator generator, GeneratorOptions options = {}) : kind_(Generated{std::move(generator), options}) {}
   Data(BatchGenerator coroutine, GeneratorOptions options = {}) : Data(Generator(std::move(coroutine)), options) {}
@@ -95,6 +62,8 @@ class Data {
   const Kind& kind() const { return kind_; }
   /// Whether batches are cut out of its rows, rather than come as they are.
   bool has_rows() const { return std::holds_alternative<Columns>(kind_); }
+  /// The same with arrays that came by name in the order of these inputs and outputs, as etude::in_order() says.
+  Data in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const;
   /// Whether it is tensors, or lists, which can be split (L-8).
   bool is_arrays() const { return arrays_ != nullptr; }
   /// The arrays; only if is_arrays().

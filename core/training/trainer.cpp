@@ -63,6 +63,8 @@ void Trainer::keep_logs() const {
     if (function) function->keep_logs();
 }
 
+Data Trainer::in_order(const Data& data) const { return data.in_order(model_.input_names(), model_.output_names()); }
+
 Task<DataHandler> Trainer::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
   options.steps_per_execution = model_.compile_options().steps_per_execution;
   DataHandler handler(std::move(adapter), std::move(options));
@@ -86,7 +88,9 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
         ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - check them.");
-  std::optional<Data> validation = options.validation_data;
+  data = in_order(data);
+  std::optional<Data> validation;
+  if (options.validation_data) validation = in_order(*options.validation_data);
   if (options.validation_split != 0 && !validation) {
     if (!data.is_arrays()) check_no_validation_split(options.validation_split);
     auto [first, last] = train_validation_split(data.arrays(), options.validation_split);
@@ -203,7 +207,8 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
 
 Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
-  DataHandler handler = co_await make_handler(data, adapter_options(options.batch_size, options.steps, options));
+  DataHandler handler =
+      co_await make_handler(in_order(data), adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);
@@ -211,7 +216,7 @@ Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
 }
 
 Task<> Trainer::predict(Data x, PredictOptions options, PredictionSink& sink) {
-  DataHandler handler = co_await make_handler(x, adapter_options(options.batch_size, options.steps, options));
+  DataHandler handler = co_await make_handler(in_order(x), adapter_options(options.batch_size, options.steps, options));
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);

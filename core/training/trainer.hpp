@@ -44,6 +44,8 @@ class Trainer {
   /// Others have their turn, if it is time.
   PendingPtr turn(bool epoch_over) const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
+  /// Arrays that came by name as the model wants them.
+  Data in_order(const Data& data) const;
   /// Builds the model too, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
   Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options);

@@ -1,6 +1,7 @@
-// etude_bench [--threads N] [--seed N] [--isa NAME] [WORKLOAD…]  trains each workload inside fit with its default callbacks, or
-// predicts with it, and prints a JSON line of what a step took once it was warm. NAME: an instruction set, such as
-// "avx2", instead of the best one that the processor has.
+// etude_bench [--threads N] [--seed N] [--isa NAME] [WORKLOAD…]
+//                      trains each workload inside fit with its default callbacks, or predicts with it, and prints a
+//                      JSON line of what a step took once it was warm. NAME: an instruction set, such as "avx2",
+//                      instead of the best one that the processor has.
 // etude_bench scaling  how times grow with batch, width and depth.
 // etude_bench peak     what this processor can do at most.
 // etude_bench list     the names of the workloads.

@@ -43,6 +43,20 @@ test('losses, weights and metrics are given for all outputs, as lists or by name
   await assertError(() => model.predict(ones, quiet), 'value', 'predictOutputs');
 });
 
+test('arrays are given by the names of inputs and outputs', async () => {
+  const [z, a] = ['z', 'a'].map((name) => et.input({ shape: [2], name }));
+  const model = et.model({ inputs: [z, a], outputs: [unit('sum').apply(layers.add().apply([z, unit('wide').apply(a)])), unit('twice', 2).apply(z)] });
+  const twos = et.tensor(new Float32Array(8).fill(2), [4, 2]);
+  assert.deepEqual(model.inputNames, ['z', 'a']);
+  assert.deepEqual((await model.predictOutputs({ a: twos, z: ones }, quiet)).map(({ data }) => data[0]), [10, 4]);
+  model.compile({ optimizer: still(), loss: 'mse' });
+  const { history } = await model.fit({ a: twos, z: ones }, { twice: zeros, sum: zeros }, { ...quiet, sampleWeight: { twice: et.tensor([2, 2, 2, 2]) } });
+  assert.deepEqual(history, { loss: [132], sum_loss: [100], twice_loss: [32] });
+  const named = { x: { a: twos, z: ones }, y: { twice: zeros, sum: zeros } };
+  assert.deepEqual(await model.evaluate(named, { ...quiet, returnDict: true }), { loss: 116, sum_loss: 100, twice_loss: 16 });
+  await assertError(() => model.predictOutputs({ a: twos }, quiet), 'data', 'input "z"');
+});
+
 test('an LSTM with returnState gives its output and its state', async () => {
   const x = et.input({ shape: [3, 2] });
   const outputs = layers.lstm({ units: 4, returnState: true }).applyAll([x]);

@@ -73,8 +73,10 @@ export function isGenerator(value: unknown): value is BatchGenerator {
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
+/** What else is called x is called so by a model. */
 export function isNamed(value: unknown): value is NamedData {
-  return typeof value === 'object' && value !== null && !(value instanceof Tensor) && 'x' in value;
+  if (typeof value !== 'object' || value === null || value instanceof Tensor || !('x' in value)) return false;
+  return Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
 }
 
 export function asBatch(value: BatchLike): Batch {

@@ -50,11 +50,13 @@ export class DatasetCreator {
 
 /** One array in any of its forms; a list of them where a model has several inputs or outputs. */
 export type ColumnLike = TensorLike | LazyArray | CsrMatrix | RaggedTensor;
-/** Arrays by name. */
+/** A model's inputs, targets or sample weights: one, a list in the model's order, or by the names of its inputs or outputs. */
+export type ColumnGroup = ColumnLike | ColumnLike[] | { readonly [name: string]: ColumnLike };
+/** All arrays of a model. */
 export interface NamedColumns {
-  x: ColumnLike | ColumnLike[];
-  y?: ColumnLike | ColumnLike[] | undefined;
-  sampleWeight?: ColumnLike | ColumnLike[] | undefined;
+  x: ColumnGroup;
+  y?: ColumnGroup | undefined;
+  sampleWeight?: ColumnGroup | undefined;
 }
 /**
  * Data of a loop, and what validationData may be: arrays, a dataset, a generator of batches or a function that makes one, a
@@ -66,6 +68,11 @@ interface Column {
   form: 'tensor' | 'list' | 'array' | 'csr' | 'ragged';
   value: unknown;
 }
+/** Columns, and what each is called if they came by name. */
+interface Group {
+  columns: Column[];
+  names?: string[];
+}
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor.name === 'Dataset' && 'cardinality' in value;
@@ -73,6 +80,8 @@ const isSequence = (value: unknown): value is SequenceLike => isObject(value) &&
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
+const isByName = (value: unknown): value is Readonly<Record<string, ColumnLike>> =>
+  isObject(value) && !isColumn(value) && !Array.isArray(value) && !ArrayBuffer.isView(value);
 const isArrays = (value: unknown) =>
   isNamed(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
 
@@ -102,22 +111,21 @@ export function asData(value: DataLike): { kind: string; value: unknown } {
 
 function columns(value: BatchLike | NamedColumns) {
   const named = asNamed(value as BatchLike) as NamedData | NamedColumns;
-  const x = list(named.x, 'x');
-  const y = list(named.y, 'y');
-  const sampleWeight = list(named.sampleWeight, 'sampleWeight');
-  const all = [...x, ...y, ...sampleWeight];
+  const groups = { x: group(named.x, 'x'), y: group(named.y, 'y'), sampleWeight: group(named.sampleWeight, 'sampleWeight') };
+  const all = Object.values(groups).flatMap(({ columns }) => columns);
   // Lists beside other forms are small tensors.
   if (!all.every(({ form }) => form === 'list')) for (const column of all) if (column.form === 'list') column.form = 'tensor';
-  return { x, y, sampleWeight };
+  return groups;
 }
 
-function list(values: ColumnLike | ColumnLike[] | null | undefined, what: string): Column[] {
+function group(values: ColumnGroup | null | undefined, what: string): Group {
   if (values === undefined || values === null) {
     if (what === 'x') fail('data', 'data', `x = ${values} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
-    return [];
+    return { columns: [] };
   }
+  if (isByName(values)) return { names: Object.keys(values), columns: Object.values(values).map(asColumn) };
   const several = Array.isArray(values) && values.length > 0 && values.every(isColumn);
-  return several ? (values as ColumnLike[]).map(asColumn) : [asColumn(values as ColumnLike)];
+  return { columns: several ? (values as ColumnLike[]).map(asColumn) : [asColumn(values as ColumnLike)] };
 }
 
 function asColumn(value: ColumnLike): Column {

@@ -2,7 +2,7 @@ import { Batch, isNamed, type BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
-import { givesBatches, isLazyArray, type ColumnLike, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
+import { givesBatches, isLazyArray, type ColumnGroup, type ColumnLike, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
@@ -21,9 +21,9 @@ export type LayerLike = native.Layer | Model;
 /** x, or several inputs as a list of Tensors, and in the same way y. */
 type Inputs = TensorLike | Tensor[];
 /** The same in all forms that a loop reads. */
-type Columns = ColumnLike | ColumnLike[];
-export type FitOptions = options.FitOptions & { sampleWeight?: Inputs };
-export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: Inputs };
+type Columns = ColumnGroup;
+export type FitOptions = options.FitOptions & { sampleWeight?: Columns };
+export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: Columns };
 export type BatchOptions = options.BatchOptions & { sampleWeight?: Inputs };
 export type PredictOptions = options.PredictOptions;
 export type CompileOptions = options.CompileOptions;
@@ -178,7 +178,11 @@ export class Model {
   get optimizer(): native.Optimizer {
     return module.model_optimizer(this.handle);
   }
-  /** What outputs are called in losses, metrics and logs; empty unless the model was described. */
+  /** What inputs are called where data is given by name; empty unless the model was described. */
+  get inputNames(): string[] {
+    return module.model_inputNames(this.handle);
+  }
+  /** What outputs are called in data, losses, metrics and logs; empty unless the model was described. */
   get outputNames(): string[] {
     return module.model_outputNames(this.handle);
   }

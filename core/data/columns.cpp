@@ -1,0 +1,118 @@
+#include "etude/data/columns.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
+
+namespace etude {
+namespace {
+
+/// A tensor among arrays that are read as they are needed.
+class TensorRows : public ArrayLike {
+ public:
+  explicit TensorRows(Tensor tensor) : tensor_(std::move(tensor)) {}
+  const Shape& shape() const override { return tensor_.shape(); }
+  DType dtype() const override { return tensor_.dtype(); }
+  void read(std::int64_t first, std::int64_t last, std::byte* out) const override {
+    const Tensor rows = tensor_.rows(first, last);
+    if (rows.bytes()) std::memcpy(out, rows.raw(), rows.bytes());
+  }
+
+ private:
+  Tensor tensor_;
+};
+
+std::string joined(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Those of a group that no input or output is called like.
+std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std::string> names) {
+  std::vector<std::string> result;
+  std::ranges::copy_if(group.names(), std::back_inserter(result),
+                       [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  return result;
+}
+
+void check_has_names(std::string_view what, std::span<const std::string> names) {
+  check(!names.empty(), ErrorKind::value, "data", "`", what,
+        "` by name for a model that has no names for it - expected arrays in order - pass a list, or describe the "
+        "model from its inputs to its outputs.");
+}
+
+ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> names) {
+  if (!x.named()) return x;
+  check_has_names("x", names);
+  if (const auto unused = strangers(x, names); !unused.empty())
+    print_warning({}, "Input dict contained keys [" + joined(unused) +
+                          "] which did not match any model input. They will be ignored by the model.");
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    const Column* column = x.find(name);
+    check(column != nullptr, ErrorKind::data, "data", "no data for input \"", name,
+          "\" - expected an array for each of ", joined(names), " - pass one of that name.");
+    columns.push_back(*column);
+  }
+  return columns;
+}
+
+void check_all_known(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
+  check_has_names(what, names);
+  const auto unknown = strangers(group, names);
+  check(unknown.empty(), ErrorKind::value, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
+        "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
+}
+
+ColumnGroup targets_in_order(const ColumnGroup& y, std::span<const std::string> names) {
+  if (!y.named()) return y;
+  check_all_known(y, "y", names);
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    const Column* column = y.find(name);
+    check(column != nullptr, ErrorKind::data, "data", "no target for output \"", name,
+          "\" - expected an array for each of ", joined(names), " - pass one of that name.");
+    columns.push_back(*column);
+  }
+  return columns;
+}
+
+ColumnGroup weights_in_order(const ColumnGroup& weights, std::span<const std::string> names) {
+  if (!weights.named()) return weights;
+  check_all_known(weights, "sample_weight", names);
+  const std::int64_t rows = weights.front().rows()->shape()[0];
+  const Tensor ones = Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1));
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    const Column* column = weights.find(name);
+    columns.push_back(column ? *column : Column(ones));
+  }
+  return columns;
+}
+
+}  // namespace
+
+ArrayLikePtr Column::rows() const { return array_ ? array_ : std::make_shared<TensorRows>(tensor_); }
+
+ColumnGroup::ColumnGroup(const NamedColumns& named) {
+  for (const auto& [name, column] : named) {
+    names_.push_back(name);
+    columns_.push_back(column);
+  }
+}
+
+const Column* ColumnGroup::find(std::string_view name) const {
+  const auto found = std::ranges::find(names_, name);
+  return found == names_.end() ? nullptr : &columns_[static_cast<std::size_t>(found - names_.begin())];
+}
+
+Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs) {
+  return {inputs_in_order(columns.x, inputs), targets_in_order(columns.y, outputs),
+          weights_in_order(columns.sample_weight, outputs)};
+}
+
+}  // namespace etude

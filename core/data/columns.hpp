@@ -1,0 +1,89 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "etude/data/array_like.hpp"
+#include "etude/data/composite.hpp"
+#include "etude/data/list.hpp"
+
+namespace etude {
+
+/// One array of a model's inputs, targets or sample weights, in one of the forms that arrays have.
+class Column {
+ public:
+  enum class Form : std::uint8_t { tensor, list, array_like, composite };
+
+  Column(Tensor tensor) : form_(Form::tensor), tensor_(std::move(tensor)) {}
+  Column(const List& list) : form_(Form::list), tensor_(list.tensor()) {}
+  template <class T>
+    requires std::constructible_from<List, const std::vector<T>&>
+  Column(const std::vector<T>& numbers) : Column(List(numbers)) {}
+  template <std::derived_from<ArrayLike> T>
+  Column(std::shared_ptr<T> array) : form_(Form::array_like), array_(std::move(array)) {}
+  Column(CsrMatrix matrix) : form_(Form::composite), array_(std::make_shared<CsrMatrix>(std::move(matrix))) {}
+  Column(RaggedTensor rows) : form_(Form::composite), array_(std::make_shared<RaggedTensor>(std::move(rows))) {}
+
+  Form form() const { return form_; }
+  /// The tensor, or what the list became; only of those.
+  const Tensor& tensor() const { return tensor_; }
+  /// The rows of any form.
+  ArrayLikePtr rows() const;
+
+ private:
+  Form form_;
+  Tensor tensor_;
+  ArrayLikePtr array_;
+};
+
+/// Arrays by the names of a model's inputs or outputs.
+using NamedColumns = std::map<std::string, Column>;
+
+/// A model's inputs, its targets or its sample weights: one array, several in the model's order, or several by name.
+///
+///     model.fit(Data({{"age", age}, {"photo", photo}}, price));
+class ColumnGroup {
+ public:
+  ColumnGroup() = default;
+  template <class T>
+    requires std::constructible_from<Column, T>
+  ColumnGroup(T one) : columns_{Column(std::move(one))} {}
+  ColumnGroup(std::vector<Column> in_order) : columns_(std::move(in_order)) {}
+  ColumnGroup(const NamedColumns& named);
+  ColumnGroup(std::initializer_list<NamedColumns::value_type> named) : ColumnGroup(NamedColumns(named)) {}
+
+  bool empty() const { return columns_.empty(); }
+  auto begin() const { return columns_.begin(); }
+  auto end() const { return columns_.end(); }
+  const Column& front() const { return columns_.front(); }
+  /// Whether the arrays have names, and their order means nothing yet.
+  bool named() const { return !names_.empty(); }
+  const std::vector<std::string>& names() const { return names_; }
+  /// The array of that name; null without one.
+  const Column* find(std::string_view name) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::string> names_;
+};
+
+/// All arrays of a model.
+struct Columns {
+  ColumnGroup x, y = {}, sample_weight = {};
+};
+
+/// The same without names: x in the order of the model's inputs, y and sample_weight in that of its outputs. Inputs
+/// that no one wants are left out, with a warning; outputs without a weight weigh 1. Throws Error(data) for an input or
+/// a target that is missing, Error(value) for targets or weights of outputs that there are not, and for names where the
+/// model has none. Source: Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
+Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs);
+
+}  // namespace etude
