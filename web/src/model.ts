@@ -2,7 +2,7 @@ import { Batch, isNamed, type BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
-import { givesBatches, isLazyArray, type ColumnGroup, type ColumnLike, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
+import { givesBatches, isLazyArray, type ColumnGroup, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
@@ -285,7 +285,7 @@ function refuseTargets(second: unknown, sampleWeight: unknown): void {
 
 interface LoopOptions {
   callbacks?: CallbackLike[] | undefined;
-  sampleWeight?: Inputs | undefined;
+  sampleWeight?: Columns | undefined;
   verbose?: unknown;
 }
 type Given<Options> = [x: Columns | Source, y?: Columns | Options | undefined, options?: Options | undefined];
