@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "etude/base/vfs.hpp"
 #include "event_reader.hpp"
+#include "files_in_memory.hpp"
 #include "training_samples.hpp"
 
 // TensorBoard, its files read by event_reader.
@@ -125,6 +127,20 @@ TEST_CASE("tensorboard: batches are written as often as update_freq says, by def
   // Executions of 2 and 1 steps: what is due within one is written at its end.
   CHECK(written(1, 2) == Texts{"batch_loss@2", "batch_loss@3", "batch_loss@5", "batch_loss@6"});
   CHECK(written(4, 2) == Texts{"batch_loss@5"});
+}
+
+TEST_CASE("tensorboard: a fit that is gone on with counts its batches on", "[callbacks]") {
+  const testing::FilesInMemory files;
+  Trained interrupted, resumed;
+  const auto backup = [] { return callbacks::backup_and_restore({.backup_dir = "backup"}); };
+  const auto fails = callbacks::lambda({.on_epoch_begin = [](int epoch, Logs&) {
+    if (epoch == 1) throw std::runtime_error("interrupted");
+  }});
+  CHECK_THROWS(interrupted.fit({interrupted.board({.update_freq = "batch"}), backup(), fails}));
+  resumed.fit({resumed.board({.update_freq = "batch"}), backup()});
+  CHECK(tags(interrupted.memory.read("logs/train"), "batch_loss") ==
+        Texts{"batch_loss@1", "batch_loss@2", "batch_loss@3"});
+  CHECK(tags(resumed.memory.read("logs/train"), "batch_loss") == Texts{"batch_loss@4", "batch_loss@5", "batch_loss@6"});
 }
 
 TEST_CASE("tensorboard: without update_freq the logs of batches are not read from the device", "[callbacks]") {

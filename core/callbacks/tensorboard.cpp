@@ -118,4 +118,12 @@ void TensorBoard::on_train_end(Logs&) {
   validation_.reset();
 }
 
+CallbackState TensorBoard::state() const {
+  CallbackState state("TensorBoard");
+  state.set("batches", static_cast<double>(batches_));
+  return state;
+}
+
+void TensorBoard::restore(const CallbackState& state) { batches_ = static_cast<std::int64_t>(state.number("batches")); }
+
 }  // namespace etude
