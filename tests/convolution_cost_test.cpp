@@ -16,7 +16,7 @@ using instruction::Pooling;
 
 namespace {
 
-constexpr cpu::TileShape avx2{8, 6}, wasm{4, 4}, avx512{16, 12};
+constexpr cpu::TileShape avx2{8, 6, 11}, wasm{4, 4, 0}, avx512{16, 12, 16};
 const Window three{.extent = {3, 3}}, two_by_two{.extent = {2, 2}, .strides = {2, 2}};
 
 ConvolutionShape shape_of(Shape x, std::int64_t filters, const Window& window = three, std::int64_t groups = 1) {
@@ -82,7 +82,7 @@ TEST_CASE("how a pooled gradient goes through dy is chosen by the shape", "[exec
   const auto method = [](std::int64_t channels, const Window& window, std::int64_t groups, const Window& pool,
                          int lanes) {
     const ConvolutionShape s = shape_of({4, 12, 12, channels}, 12, window, groups);
-    return cpu::cheapest<GradientMethod>(cpu::gradient_costs(s, pooled(s, pool), {lanes, 6}));
+    return cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(s, pooled(s, pool), {lanes, 6, 11}));
   };
   const Window row{.extent = {1, 2}, .strides = {1, 2}}, dilated{.extent = {3, 3}, .dilation = {1, 2}};
   CHECK(method(32, three, 1, two_by_two, 8) == GradientMethod::sparse);
@@ -93,7 +93,21 @@ TEST_CASE("how a pooled gradient goes through dy is chosen by the shape", "[exec
   CHECK(method(12, three, 1, two_by_two, 8) == GradientMethod::dense);  // no whole registers
   CHECK(method(12, three, 1, two_by_two, 4) == GradientMethod::sparse);
   const ConvolutionShape s = shape_of({4, 12, 12, 32}, 12);
-  CHECK(cpu::cheapest<GradientMethod>(cpu::gradient_costs(s, {}, avx2)) == GradientMethod::dense);
+  CHECK(cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(s, {}, avx2)) == GradientMethod::dense);
+}
+
+TEST_CASE("the gradient of a pooled kernel that sees few numbers is summed in registers, where there are enough",
+          "[execution][convolution]") {
+  const auto method = [](Shape x, std::int64_t filters, cpu::TileShape tile) {
+    const ConvolutionShape s = shape_of(x, filters);
+    return cpu::cheapest<GradientMethod>(cpu::filter_gradient_costs(s, pooled(s), tile));
+  };
+  CHECK(method({4, 12, 12, 1}, 32, avx2) == GradientMethod::in_registers);
+  CHECK(method({4, 12, 12, 1}, 32, wasm) == GradientMethod::dense);
+  CHECK(method({4, 12, 12, 2}, 32, avx2) == GradientMethod::dense);  // 18 rows
+  CHECK(method({4, 12, 12, 1}, 12, avx2) == GradientMethod::dense);  // no whole registers
+  const ConvolutionShape s = shape_of({4, 12, 12, 1}, 32);
+  CHECK(cpu::cheapest<GradientMethod>(cpu::filter_gradient_costs(s, {}, avx2)) == GradientMethod::dense);
 }
 
 TEST_CASE("explain says by which method a convolution is computed", "[execution][convolution][explain]") {

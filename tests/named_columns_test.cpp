@@ -56,6 +56,9 @@ TEST_CASE("targets by name belong to the outputs that are called so; inputs may 
 TEST_CASE("an output whose sample weight is not named weighs 1", "[data]") {
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}}, {{"double", zeros}, {"sum", zeros}},
                        {{"double", filled({rows}, 3)}})) == std::vector<double>{441, 12});
+  const std::vector<std::vector<double>> list(rows, {1});
+  CHECK(losses_of(Data({{"a", list}, {"z", list}}, {{"double", list}, {"sum", list}},
+                       {{"double", std::vector<double>(rows, 3)}})) == std::vector<double>{100, 3});
 }
 
 TEST_CASE("arrays of all forms go by name, in training, validation data and what is split off", "[data]") {

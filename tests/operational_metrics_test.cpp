@@ -127,6 +127,23 @@ TEST_CASE("operational metrics: predict's memory is weights, intermediate result
   CHECK((*history)["prediction_memory_bytes"] == std::vector{of_ten});
 }
 
+TEST_CASE("operational metrics: what else predicts, or compiles, between a stream's batches does not count",
+          "[callbacks]") {
+  Timed run;
+  const auto bytes = [&](bool interrupted) {
+    for ([[maybe_unused]] const Tensor& batch :
+         run.model.predict_stream(x, {.batch_size = 4, .verbose = 0, .callbacks = {run.metrics}})) {
+      if (!interrupted) continue;
+      run.model.predict(waves({100, x.shape()[1]}), {.batch_size = 4, .verbose = 0});
+      run.model.compile(CompileOptions(run.model.compile_options()));
+      run.model.predict(waves({4, x.shape()[1]}), {.batch_size = 4, .verbose = 0});
+    }
+    return json::parse(run.metrics->json())["prediction_memory_bytes"].get<double>();
+  };
+  const double alone = bytes(false);
+  CHECK(bytes(true) == alone);
+}
+
 TEST_CASE("operational metrics: every output of a model counts in predict's memory", "[callbacks]") {
   const SymbolicTensor in = layers::input({.shape = {x.shape()[1]}});
   Functional model({in}, {layers::dense({.units = 3})->apply(in), layers::dense({.units = 5})->apply(in)});

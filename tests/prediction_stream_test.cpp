@@ -55,19 +55,6 @@ Generator generator() {
     return Batch{{x.rows(begin, at)}, {}, {}};
   };
 }
-/// Two batches, and then an exception.
-Generator breaking() {
-  return [at = 0]() mutable -> std::optional<Batch> {
-    if (at++ == 2) throw std::runtime_error("the source is dry");
-    return Batch{{x}, {}, {}};
-  };
-}
-
-Functional two_outputs() {
-  const SymbolicTensor in = layers::input({.shape = {3}});
-  return Functional({in}, {layers::dense({.units = 1})->apply(in), layers::dense({.units = 2})->apply(in)});
-}
-
 /// An event loop: what is awaited comes when somebody lets it.
 struct EventLoop {
   std::vector<std::coroutine_handle<>> waiting;
@@ -246,7 +233,7 @@ TEST_CASE("several prediction streams of a model take turns, within the hooks of
 }
 
 TEST_CASE("a prediction stream of several outputs gives a list of tensors for each batch", "[predict_stream]") {
-  Functional model = two_outputs();
+  Functional model = one_and_two();
   std::vector<std::vector<Shape>> shapes;
   for (const std::vector<Tensor>& batch : model.predict_outputs_stream(x, {.batch_size = 6, .verbose = 0}))
     shapes.push_back({batch.at(0).shape(), batch.at(1).shape()});
@@ -261,13 +248,13 @@ TEST_CASE("what goes wrong in a prediction stream is thrown where the batch is a
   PredictionStream wrong = model.predict_stream(x, {.batch_size = 0, .verbose = 0});
   CHECK_THROWS_AS(wrong.next(), Error);
   CHECK_FALSE(wrong.next().has_value());
-  PredictionStream breaks = model.predict_stream(breaking(), {.verbose = 0});
+  PredictionStream breaks = model.predict_stream(breaking_after(2, x), {.verbose = 0});
   CHECK(breaks.next().has_value());
   CHECK(breaks.next().has_value());
   CHECK_THROWS_WITH(breaks.next(), "the source is dry");
   CHECK_FALSE(breaks.next().has_value());
   model.compile({.loss = "mse", .steps_per_execution = 5});
-  PredictionStream broken_off = model.predict_stream(breaking(), {.verbose = 0});  // after two of five
+  PredictionStream broken_off = model.predict_stream(breaking_after(2, x), {.verbose = 0});  // after two of five
   CHECK_THROWS_WITH(broken_off.next(), "the source is dry");
   CHECK_FALSE(broken_off.next().has_value());
   const Generator nothing = []() -> std::optional<Batch> { return {}; };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +119,20 @@ inline Generator batches_of(const Tensor& x, const Tensor& y, std::int64_t batch
                        end = std::min(begin + batch_size, rows);
     return Batch{{x.rows(begin, end)}, {y.rows(begin, end)}, {}};
   };
+}
+
+/// So many batches of x, and then an exception.
+inline Generator breaking_after(int batches, const Tensor& x) {
+  return [batches, x, at = 0]() mutable -> std::optional<Batch> {
+    if (at++ == batches) throw std::runtime_error("the source is dry");
+    return Batch{{x}, {}, {}};
+  };
+}
+
+/// x [3] -> one number, and two.
+inline Functional one_and_two() {
+  const SymbolicTensor in = layers::input({.shape = {3}});
+  return Functional({in}, {layers::dense({.units = 1})->apply(in), layers::dense({.units = 2})->apply(in)});
 }
 
 /// The text of the Error that `action` throws; empty without one.

@@ -10,8 +10,7 @@ std::unique_ptr<FileSink> open_file(const OpenFile& open, const std::string& pat
   Vfs* const files = host_vfs().get();
   check(files != nullptr, ErrorKind::io, where, '"', path,
         "\" cannot be opened: there are no files here - expected those that openFiles gives a page, or the option "
-        "open, a "
-        "function that takes what is written - call the one, pass the other, or leave this callback out.");
+        "open, a function that takes what is written - call the one, pass the other, or leave this callback out.");
   files->make_folders(parent_of(path));
   return files->open(path, append);
 }

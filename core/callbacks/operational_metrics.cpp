@@ -97,27 +97,30 @@ void OperationalMetrics::on_epoch_end(int epoch, Logs& logs) {
 }
 
 void OperationalMetrics::on_predict_begin(Logs&) {
-  predicted_ = model().make_predict_function()->samples();
   intermediate_bytes_ = 0;
+  output_bytes_ = 0;
+}
+
+// Between two batches of a stream, others may predict, and compile.
+void OperationalMetrics::on_predict_batch_begin(std::int64_t, Logs&) {
+  predicted_ = model().make_predict_function()->samples();
 }
 
 void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
-  const Plan* plan = model().make_predict_function()->plan();
-  if (!plan)
-    intermediate_bytes_.reset();
-  else if (intermediate_bytes_)
-    intermediate_bytes_ = std::max(*intermediate_bytes_, plan->arena_bytes());
+  const auto function = model().make_predict_function();
+  if (!function->plan()) intermediate_bytes_.reset();
+  if (!intermediate_bytes_) return;
+  intermediate_bytes_ = std::max(*intermediate_bytes_, function->plan()->arena_bytes());
+  const auto rows = static_cast<std::size_t>(function->samples() - predicted_);
+  for (std::size_t i = 0; i < function->output_count(); ++i) {
+    const Shape shape = function->output_shape(i);
+    output_bytes_ += rows * static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(i));
+  }
 }
 
 void OperationalMetrics::on_predict_end(Logs&) {
-  const auto function = model().make_predict_function();
-  if (!intermediate_bytes_ || !function->plan()) return;
-  const auto rows = static_cast<std::size_t>(function->samples() - predicted_);
-  std::size_t bytes = *intermediate_bytes_;
-  for (std::size_t i = 0; i < function->output_count(); ++i) {
-    const Shape shape = function->output_shape(i);
-    bytes += rows * static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(i));
-  }
+  if (!intermediate_bytes_ || output_bytes_ == 0) return;
+  std::size_t bytes = *intermediate_bytes_ + output_bytes_;
   for (const Variable& variable : model().variables()) bytes += variable.bytes();
   prediction_bytes_ = static_cast<double>(bytes);
 }

@@ -50,6 +50,7 @@ class OperationalMetrics : public Callback {
   void on_train_batch_end(std::int64_t step, Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_predict_begin(Logs&) override;
+  void on_predict_batch_begin(std::int64_t step, Logs&) override;
   void on_predict_batch_end(std::int64_t step, Logs&) override;
   void on_predict_end(Logs&) override;
 
@@ -77,6 +78,7 @@ class OperationalMetrics : public Callback {
   int traces_ = 0;
   /// Of predict; none in eager mode, where nobody knows.
   std::optional<std::size_t> intermediate_bytes_;
+  std::size_t output_bytes_ = 0;
   std::optional<double> prediction_bytes_;
   using Figures = std::vector<std::pair<std::string, double>>;
   std::vector<Figures> epochs_;

@@ -86,10 +86,11 @@ ColumnGroup weights_in_order(const ColumnGroup& weights, std::span<const std::st
   check_all_known(weights, "sample_weight", names);
   const std::int64_t rows = weights.front().rows()->shape()[0];
   const Tensor ones = Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1));
+  const Column one = weights.front().form() == Column::Form::list ? Column(List(ones)) : Column(ones);
   std::vector<Column> columns;
   for (const std::string& name : names) {
     const Column* column = weights.find(name);
-    columns.push_back(column ? *column : Column(ones));
+    columns.push_back(column ? *column : one);
   }
   return columns;
 }

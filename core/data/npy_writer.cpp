@@ -30,10 +30,14 @@ std::string dictionary(const Shape& shape, DType dtype) {
 }  // namespace
 
 NpyWriter::NpyWriter(std::string path)
-    : files_(vfs_or_host({}, "npy")),
-      path_(std::move(path)),
-      unfinished_(path_ + ".tmp"),
-      file_(files_->open(unfinished_, false)) {}
+    : files_(vfs_or_host({}, "npy")), path_(std::move(path)), unfinished_(path_ + ".tmp") {
+  try {
+    file_ = files_->open(unfinished_, false);
+  } catch (...) {
+    files_->discard(unfinished_);  // it may have been made before what failed
+    throw;
+  }
+}
 
 NpyWriter::~NpyWriter() {
   if (whole_) return;
@@ -41,7 +45,13 @@ NpyWriter::~NpyWriter() {
   files_->discard(unfinished_);
 }
 
+void NpyWriter::check_unfinished() const {
+  check(!whole_, ErrorKind::state, "npy", "\"", path_,
+        "\" is whole already - expected nothing after commit() - make another NpyWriter.");
+}
+
 void NpyWriter::append(const Tensor& rows) {
+  check_unfinished();
   const Shape& shape = rows.shape();
   check(shape.rank() > 0, ErrorKind::shape, "npy", "a scalar for \"", path_,
         "\" - expected [rows, ..] - write one row for each sample.");
@@ -60,6 +70,7 @@ void NpyWriter::append(const Tensor& rows) {
 }
 
 void NpyWriter::commit() {
+  check_unfinished();
   check(begun_, ErrorKind::data, "npy", "no rows for \"", path_,
         "\" - expected at least one append() - check the data.");
   file_->overwrite(0, header());

@@ -26,12 +26,14 @@ class NpyWriter {
   NpyWriter& operator=(const NpyWriter&) = delete;
 
   /// Adds `rows`, [rows, …]. Throws Error(shape) for a scalar, and where rows are not of the first ones' shape and
-  /// dtype; Error(io).
+  /// dtype; Error(state) after commit(); Error(io).
   void append(const Tensor& rows);
-  /// All rows are there: the file takes its name. Throws Error(data) if there was none at all, Error(io).
+  /// All rows are there: the file takes its name. Throws Error(data) if there was none at all, Error(state) if it was
+  /// called before, Error(io).
   void commit();
 
  private:
+  void check_unfinished() const;
   std::string header() const;
 
   const std::shared_ptr<Vfs> files_;

@@ -1,5 +1,6 @@
 #include "etude/training/prediction_stream.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -40,6 +41,9 @@ class PredictionLoop : public PredictionSink {
   }
 
   Task<> write_npy(std::vector<std::string> paths) {
+    for (const std::string& path : paths)
+      check(std::ranges::count(paths, path) == 1, ErrorKind::value, "predict_stream", '"', path,
+            "\" for several outputs - expected a file for each - give them different names.");
     std::vector<std::unique_ptr<NpyWriter>> files;
     for (std::string& path : paths) files.push_back(std::make_unique<NpyWriter>(std::move(path)));
     for (;;) {

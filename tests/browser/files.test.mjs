@@ -119,10 +119,11 @@ test('only one tab has the files, until it closes them', async () => {
   const [one, other] = [await openPage(), await openPage()];
   const open = () => et.openFiles('shared').then((files) => void (globalThis.files = files));
   await one.evaluate(open);
-  assert.match(await messageOf(other, () => et.openFiles('shared')), /^state \[openFiles\] another tab or worker has the files "shared" open - expected/);
+  assert.match(await messageOf(other, () => et.openFiles('shared')), /^state \[openFiles\] this page, another tab or a worker has the files "shared" open - expected/);
   await one.evaluate(() => files.close());
   await other.evaluate(open);
-  assert.match(await messageOf(one, () => { const model = newModel(); model.build([1, 4]); model.save('late'); }), /^io .*the files were closed/);
+  for (const late of [() => { const model = newModel(); model.build([1, 4]); model.save('late'); }, () => et.loadModel('late')])
+    assert.match(await messageOf(one, late), /^io .*the files were closed/);
   await one.close();
   await other.close();
 });
@@ -181,6 +182,24 @@ test('what a turn changed is kept as a whole, or not at all', async () => {
     model.loadWeights('a.safetensors');
   }), /^io .*a\.safetensors/);
   await again.close();
+});
+
+test('a file that grows is kept when it is shown to others, not at every piece', async () => {
+  const page = await openPage();
+  const [size, kept] = await page.evaluate(async () => {
+    const files = await et.openFiles('growing'), model = newModel();
+    const put = IDBObjectStore.prototype.put;
+    let kept = 0;
+    IDBObjectStore.prototype.put = function (value, ...given) {
+      kept += value.length;
+      return put.call(this, value, ...given);
+    };
+    await model.predictStream(et.tensor(new Float32Array(80000), [20000, 4]), { batchSize: 100 }).writeNpy('predictions.npy');
+    await files.saved();
+    return [20000 * 4, kept];
+  });
+  assert.ok(kept > size && kept < 2.5 * size, `${kept} bytes were written for a file of ${size}`);
+  await page.close();
 });
 
 test('without files, saving says how a page gets them', async () => {

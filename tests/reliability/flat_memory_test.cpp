@@ -30,7 +30,7 @@ std::size_t resident_bytes() {
 }
 
 constexpr std::size_t allowed = std::size_t{32} << 20;
-constexpr std::int64_t batch_size = 1000;
+constexpr std::int64_t batch_size = 1000, features = 64;
 
 /// Watches the memory from the first per cent of the rows on.
 struct Watch {
@@ -53,7 +53,7 @@ Generator rows_of(std::int64_t rows) {
     const std::int64_t now = std::min(left, batch_size);
     left -= now;
     if (now == 0) return {};
-    return Batch{{waves({now, 8}, static_cast<double>(left))}, {}, {}};
+    return Batch{{waves({now, features}, static_cast<double>(left))}, {}, {}};
   };
 }
 
@@ -71,7 +71,7 @@ void check_flat(const Watch& watch) {
 TEST_CASE("predict_stream's memory is flat, from a generator, however many rows there are",
           "[predict_stream][reliability]") {
   Watch watch(wanted_rows());
-  Sequential model(two_dense());
+  Sequential model({layers::dense({.units = features})});
   double sum = 0;
   for (const Tensor& batch : model.predict_stream(rows_of(watch.rows), {.verbose = 0})) {
     sum += batch.at(0);
@@ -96,7 +96,7 @@ TEST_CASE("predict_stream's memory is flat, from a dataset to a .npy file", "[pr
   CHECK(file.shape() == Shape{watch.rows, 1});
   Tensor last({1, 1});
   file.read(watch.rows - 1, watch.rows, last.raw());
-  CHECK(last.item() == model.predict(waves({batch_size, 8}), {.verbose = 0}).at(batch_size - 1));
+  CHECK(last.item() == model.predict(waves({batch_size, features}), {.verbose = 0}).at(batch_size - 1));
 }
 
 }  // namespace etude

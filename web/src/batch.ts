@@ -73,10 +73,8 @@ export function isGenerator(value: unknown): value is BatchGenerator {
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
-/** What else is called x is called so by a model. */
 export function isNamed(value: unknown): value is NamedData {
-  if (typeof value !== 'object' || value === null || value instanceof Tensor || !('x' in value)) return false;
-  return Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
+  return typeof value === 'object' && value !== null && !(value instanceof Tensor) && 'x' in value;
 }
 
 export function asBatch(value: BatchLike): Batch {

@@ -1,7 +1,7 @@
 import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
 import { describe, fail, led } from './error.js';
 import type { Dataset } from './etude.mjs';
-import { asLazyArray, isLazyArray, type LazyArray, type NamedColumns } from './kinds.js';
+import { asLazyArray, isLazyArray, type LazyArray, type Columns } from './kinds.js';
 import { module } from './module.js';
 import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
@@ -10,8 +10,8 @@ import type { Tensor } from './tensor.js';
 // ---- Datasets: elements described, not made; they come one at a time when a loop reads them ----
 
 /** One element for each row of the arrays: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. Lazy arrays are read row by row. */
-export function fromTensorSlices(arrays: BatchLike | NamedColumns): Dataset {
-  const { x, y, sampleWeight } = asNamed(arrays as BatchLike) as NamedColumns;
+export function fromTensorSlices(arrays: BatchLike | Columns): Dataset {
+  const { x, y, sampleWeight } = asNamed(arrays as BatchLike) as Columns;
   const columns = [x, y, sampleWeight].map(lazyOnes);
   if (!columns[0]?.length || columns.includes(undefined)) return module.data_fromTensorSlices(asBatch(arrays as BatchLike));
   const [lazyX, lazyY, lazyWeight] = columns.map((column) => (column ?? []).map(asLazyArray));

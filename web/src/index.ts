@@ -32,7 +32,7 @@ export type {
 } from './etude.mjs';
 export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
-export type { ColumnGroup, ColumnLike, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
+export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { HttpPost } from './network.js';
 export {
   Model,

@@ -50,10 +50,12 @@ export class DatasetCreator {
 
 /** One array in any of its forms; a list of them where a model has several inputs or outputs. */
 export type ColumnLike = TensorLike | LazyArray | CsrMatrix | RaggedTensor;
-/** A model's inputs, targets or sample weights: one, a list in the model's order, or by the names of its inputs or outputs. */
-export type ColumnGroup = ColumnLike | ColumnLike[] | { readonly [name: string]: ColumnLike };
-/** All arrays of a model. */
-export interface NamedColumns {
+/** Arrays by the names of a model's inputs or outputs. */
+export type NamedColumns = { readonly [name: string]: Exclude<ColumnLike, number | boolean> };
+/** A model's inputs, targets or sample weights: one, a list in the model's order, or by name. */
+export type ColumnGroup = ColumnLike | ColumnLike[] | NamedColumns;
+/** All arrays of a model. Inputs that are called x, y or sampleWeight are told from these as {x: {x, y}}. */
+export interface Columns {
   x: ColumnGroup;
   y?: ColumnGroup | undefined;
   sampleWeight?: ColumnGroup | undefined;
@@ -62,7 +64,7 @@ export interface NamedColumns {
  * Data of a loop, and what validationData may be: arrays, a dataset, a generator of batches or a function that makes one, a
  * sequence, a creator.
  */
-export type DataLike = NamedColumns | BatchLike | BatchGenerator | (() => BatchGenerator) | Dataset | SequenceLike | DatasetCreator;
+export type DataLike = Columns | BatchLike | BatchGenerator | (() => BatchGenerator) | Dataset | SequenceLike | DatasetCreator;
 
 interface Column {
   form: 'tensor' | 'list' | 'array' | 'csr' | 'ragged';
@@ -75,15 +77,19 @@ interface Group {
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor.name === 'Dataset' && 'cardinality' in value;
+const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor?.name === 'Dataset' && 'cardinality' in value;
 const isSequence = (value: unknown): value is SequenceLike => isObject(value) && 'getItem' in value && 'length' in value;
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
-const isByName = (value: unknown): value is Readonly<Record<string, ColumnLike>> =>
-  isObject(value) && !isColumn(value) && !Array.isArray(value) && !ArrayBuffer.isView(value);
+/** An object that is nothing else: no promise, no Map. */
+const isByName = (value: unknown): value is NamedColumns =>
+  isObject(value) && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype && !isColumn(value) && Object.keys(value).length > 0;
+/** What is called x beside others that are not y or sampleWeight is called so by a model. */
+export const isColumns = (value: unknown): value is Columns =>
+  isNamed(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
 const isArrays = (value: unknown) =>
-  isNamed(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
+  isColumns(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
 
 /** Each kind: what it is, and what the module is given of it. Exactly one accepts. */
 const kinds: { kind: string; accepts(value: unknown): boolean; give(value: never): unknown }[] = [
@@ -109,8 +115,8 @@ export function asData(value: DataLike): { kind: string; value: unknown } {
   return { kind: first.kind, value: first.give(value as never) };
 }
 
-function columns(value: BatchLike | NamedColumns) {
-  const named = asNamed(value as BatchLike) as NamedData | NamedColumns;
+function columns(value: BatchLike | Columns) {
+  const named = asNamed(value as BatchLike) as NamedData | Columns;
   const groups = { x: group(named.x, 'x'), y: group(named.y, 'y'), sampleWeight: group(named.sampleWeight, 'sampleWeight') };
   const all = Object.values(groups).flatMap(({ columns }) => columns);
   // Lists beside other forms are small tensors.

@@ -1,8 +1,8 @@
-import { Batch, isNamed, type BatchGenerator } from './batch.js';
+import { Batch, type BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
-import { givesBatches, isLazyArray, type ColumnGroup, type DataLike, type DatasetCreator, type NamedColumns, type SequenceLike } from './kinds.js';
+import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import { host, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
@@ -20,14 +20,12 @@ export interface History {
 export type LayerLike = native.Layer | Model;
 /** x, or several inputs as a list of Tensors, and in the same way y. */
 type Inputs = TensorLike | Tensor[];
-/** The same in all forms that a loop reads. */
-type Columns = ColumnGroup;
-export type FitOptions = options.FitOptions & { sampleWeight?: Columns };
-export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: Columns };
+export type FitOptions = options.FitOptions & { sampleWeight?: ColumnGroup };
+export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: ColumnGroup };
 export type BatchOptions = options.BatchOptions & { sampleWeight?: Inputs };
 export type PredictOptions = options.PredictOptions;
 export type CompileOptions = options.CompileOptions;
-type Source = NamedColumns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
+type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
  * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of Values.
@@ -68,7 +66,7 @@ export class Model {
   }
 
   /** Trains, on arrays, a dataset, a generator of batches or a sequence. One loop of a model at a time. */
-  fit(x: Columns, y?: Columns, options?: FitOptions): Promise<History>;
+  fit(x: ColumnGroup, y?: ColumnGroup, options?: FitOptions): Promise<History>;
   fit(data: Source, options?: FitOptions): Promise<History>;
   async fit(...given: Given<FitOptions>): Promise<History> {
     const [data, options] = this.#arguments(given);
@@ -77,9 +75,9 @@ export class Model {
   }
 
   /** Loss and metrics over the data: a number, or a list in the order of metricsNames, or with returnDict an object. */
-  evaluate(x: Columns, y: Columns | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
+  evaluate(x: ColumnGroup, y: ColumnGroup | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
   evaluate(data: Source, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
-  evaluate(x: Columns, y?: Columns, options?: EvaluateOptions): Promise<number | number[]>;
+  evaluate(x: ColumnGroup, y?: ColumnGroup, options?: EvaluateOptions): Promise<number | number[]>;
   evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
   async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
     const [data, options] = this.#arguments(given);
@@ -88,24 +86,24 @@ export class Model {
   }
 
   /** The outputs for all rows of x, joined along the first axis. */
-  async predict(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor> {
+  async predict(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor> {
     return only(await this.predictOutputs(x, options), 'predict', 'predictOutputs');
   }
   /** The same for a model of several outputs: a Tensor for each. */
-  async predictOutputs(x: Columns | Source, options: PredictOptions = {}): Promise<Tensor[]> {
+  async predictOutputs(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor[]> {
     const [data, rest] = this.#arguments([x, undefined, options]);
     const outputs = await led(() => module.predict(this.handle, data, rest));
     return this.#alive(outputs);
   }
 
   /** The same, batch after batch, so that there may be more rows than fit into memory. */
-  predictStream(x: Columns | Source, options: PredictOptions = {}): PredictionStream<Tensor> {
+  predictStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => only(outputs, 'predictStream', 'predictOutputsStream'));
   }
-  predictOutputsStream(x: Columns | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
+  predictOutputsStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => outputs);
   }
-  #predictions(x: Columns | Source, options: PredictOptions) {
+  #predictions(x: ColumnGroup | Source, options: PredictOptions) {
     return () => {
       const [data, rest] = this.#arguments([x, undefined, options]);
       return module.predict_stream(this.handle, data, rest);
@@ -261,10 +259,10 @@ export class Model {
   /** Data and options of a loop; callbacks get to know the model. */
   #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
     const [first, second, third] = given;
-    const isSource = givesBatches(first) || isNamed(first);
+    const isSource = givesBatches(first) || isColumns(first);
     const { sampleWeight, ...rest } = ((isSource ? second : third) ?? third ?? {}) as LoopOptions;
     if (isSource) refuseTargets(second, sampleWeight);
-    const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as NamedColumns);
+    const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as Columns);
     for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
@@ -285,10 +283,10 @@ function refuseTargets(second: unknown, sampleWeight: unknown): void {
 
 interface LoopOptions {
   callbacks?: CallbackLike[] | undefined;
-  sampleWeight?: Columns | undefined;
+  sampleWeight?: ColumnGroup | undefined;
   verbose?: unknown;
 }
-type Given<Options> = [x: Columns | Source, y?: Columns | Options | undefined, options?: Options | undefined];
+type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
 type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
 

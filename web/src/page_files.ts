@@ -9,7 +9,7 @@ export interface PageFiles {
    * refuses, mostly for want of room; what was refused is kept in memory, and tried again by the next change or call.
    */
   saved(): Promise<void>;
-  /** Waits for saved(), and lets other tabs open the files. They can be used no more here. */
+  /** Waits for saved(), and lets others open the files, which can be used no more here. They stay open if that rejects. */
   close(): Promise<void>;
 }
 
@@ -20,6 +20,7 @@ const store = 'files';
 class Content {
   #pieces: Uint8Array[] = [];
   size = 0;
+  constructor(public path: string) {}
 
   append(bytes: Uint8Array): void {
     this.#pieces.push(bytes);
@@ -71,9 +72,9 @@ class Mirror {
     const [paths, contents] = await Promise.all([done(files.getAllKeys()), done(files.getAll())]);
     paths.forEach((path, i) => {
       const bytes: unknown = contents[i];
-      const content = new Content();
+      const content = new Content(String(path));
       if (bytes instanceof Uint8Array) content.append(bytes);
-      this.#entries.set(String(path), bytes instanceof Uint8Array ? content : 'folder');
+      this.#entries.set(content.path, bytes instanceof Uint8Array ? content : 'folder');
     });
   }
 
@@ -92,17 +93,22 @@ class Mirror {
 
   /** By functions that need no `this`. What they throw, C++ puts into words. */
   readonly files: Files = {
-    read: (path) => this.#content(path).bytes(),
-    size: (path) => this.#content(path).size,
-    open: (path, append) => this.#open(normal(path), append),
-    syncFolder: () => this.#check(),
-    rename: (from, to) => this.#rename(normal(from), normal(to)),
-    remove: (path) => this.#remove(normal(path)),
-    list: (folder) => this.#names(normal(folder)),
-    makeFolder: (path) => this.#makeFolder(normal(path)),
-    kind: (path) => this.#kind(normal(path)),
-    lock: (path) => this.#lock(normal(path)),
+    read: (path) => this.#opened().#content(path).bytes(),
+    size: (path) => this.#opened().#content(path).size,
+    open: (path, append) => this.#opened().#open(normal(path), append),
+    syncFolder: () => this.#opened().#check(),
+    rename: (from, to) => this.#opened().#rename(normal(from), normal(to)),
+    remove: (path) => this.#opened().#remove(normal(path)),
+    list: (folder) => this.#opened().#names(normal(folder)),
+    makeFolder: (path) => this.#opened().#makeFolder(normal(path)),
+    kind: (path) => this.#opened().#kind(normal(path)),
+    lock: (path) => this.#opened().#lock(normal(path)),
   };
+
+  #opened(): this {
+    if (this.#closed) throw new Error('the files were closed');
+    return this;
+  }
 
   #kind(path: string): 'none' | 'file' | 'folder' {
     const entry = this.#entries.get(path);
@@ -123,24 +129,32 @@ class Mirror {
     this.#expectFolder(parent(path));
     if (this.#kind(path) === 'folder') throw new Error('it is a folder');
     const old = this.#entries.get(path);
-    const content = append && old instanceof Content ? old : new Content();
-    this.#entries.set(path, content);
-    this.#change(path);
-    const written = () => {
-      // Else it has another name by now, and is written under that.
-      if (this.#entries.get(path) === content) this.#change(path);
+    const content = append && old instanceof Content ? old : new Content(path);
+    this.#set(path, content);
+    // The database takes a file as a whole: not at every piece of it.
+    let written = false;
+    const keep = () => {
+      if (written && this.#entries.get(content.path) === content) this.#change(content.path);
+      written = false;
     };
     return {
       empty: content.size === 0,
       append: (bytes: Uint8Array) => {
+        this.#opened();
         content.append(bytes);
-        written();
+        written = true;
       },
       overwrite: (at: number, bytes: Uint8Array) => {
+        this.#opened();
         content.overwrite(at, bytes);
-        written();
+        written = true;
       },
-      sync: () => this.#check(),
+      flush: keep,
+      sync: () => {
+        keep();
+        this.#check();
+      },
+      close: keep,
     };
   }
   #rename(from: string, to: string): void {
@@ -148,7 +162,11 @@ class Mirror {
     if (entry === undefined) throw new Error(`there is no ${describe(from)}`);
     if (from === to) return;
     this.#expectFolder(parent(to));
-    if (this.#kind(to) === 'folder' && this.#names(to).length > 0) throw new Error('it is a folder that is not empty');
+    const replaced = this.#kind(to);
+    if (replaced === 'folder' && entry instanceof Content) throw new Error('it is a folder');
+    if (replaced === 'folder' && this.#names(to).length > 0) throw new Error('it is a folder that is not empty');
+    if (replaced === 'file' && entry === 'folder') throw new Error('a file has that name');
+    if (to.startsWith(`${from}/`)) throw new Error('a folder cannot move into itself');
     for (const [path, moved] of [...this.#entries]) {
       if (path !== from && !path.startsWith(`${from}/`)) continue;
       this.#set(path, undefined);
@@ -169,7 +187,7 @@ class Mirror {
   #lock(path: string): (() => void) | undefined {
     if (this.#locks.has(path)) return undefined;
     this.#expectFolder(parent(path));
-    if (this.#kind(path) === 'none') this.#set(path, new Content());
+    if (this.#kind(path) === 'none') this.#set(path, new Content(path));
     this.#locks.add(path);
     return () => void this.#locks.delete(path);
   }
@@ -186,10 +204,10 @@ class Mirror {
   #set(path: string, entry: Content | 'folder' | undefined): void {
     if (entry === undefined) this.#entries.delete(path);
     else this.#entries.set(path, entry);
+    if (entry instanceof Content) entry.path = path;
     this.#change(path);
   }
   #change(path: string): void {
-    if (this.#closed) throw new Error('the files were closed');
     this.#changed.add(path);
     this.#start();
   }
@@ -256,7 +274,7 @@ function lockFor(name: string): Promise<(() => void) | undefined> {
  *     model.save('digits');
  *     await files.saved();
  *
- * Throws EtudeError "state" if another tab has them open, and "io" where the browser has no database. In Node.js files are
+ * Throws EtudeError "state" if somebody has them open, and "io" where the browser has no database. In Node.js files are
  * the system's.
  */
 export async function openFiles(name: string): Promise<PageFiles> {
@@ -266,7 +284,7 @@ export async function openFiles(name: string): Promise<PageFiles> {
   if (!globalThis.navigator?.locks)
     fail('io', where, 'the page is not secure, and could not see another tab at work - expected https, or localhost - serve it so.');
   const release = await lockFor(`etude: ${name}`);
-  if (!release) fail('state', where, `another tab or worker has the files ${describe(name)} open - expected them to be closed - wait until it ends, or choose another name.`);
+  if (!release) fail('state', where, `this page, another tab or a worker has the files ${describe(name)} open - expected them to be closed - wait until it ends, or choose another name.`);
   try {
     const opening = indexedDB.open(`etude: ${name}`, 1);
     opening.onupgradeneeded = () => void opening.result.createObjectStore(store);

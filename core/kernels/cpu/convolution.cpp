@@ -20,8 +20,8 @@ using instruction::Pooling;
 
 namespace {
 
-template <class T> ConvolutionArguments<T> arguments_of(const ConvolutionShape& s,
-                                                        const std::optional<Pooling>& pooling, cpu::TileShape tile) {
+template <class T> ConvolutionArguments<T> shape_arguments(const ConvolutionShape& s,
+                                                           const std::optional<Pooling>& pooling) {
   const auto index = [](std::int64_t value) { return static_cast<std::ptrdiff_t>(value); };
   ConvolutionArguments<T> a{};
   a.batch = index(s.batch);
@@ -51,8 +51,25 @@ template <class T> ConvolutionArguments<T> arguments_of(const ConvolutionShape& 
     a.pool_before_y = index(pooling->window.before[0]);
     a.pool_before_x = index(pooling->window.before[1]);
   }
-  a.forward = cpu::cheapest<ForwardMethod>(cpu::forward_costs(s, pooling, tile));
-  a.gradient = cpu::cheapest<GradientMethod>(cpu::gradient_costs(s, pooling, tile));
+  return a;
+}
+
+ForwardMethod method_of(const Convolution& i, cpu::TileShape tile) {
+  return cpu::cheapest<ForwardMethod>(cpu::forward_costs(i.shape, i.pooling, tile));
+}
+GradientMethod method_of(const ConvolutionInput& i, cpu::TileShape tile) {
+  return cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(i.shape, i.pooling, tile));
+}
+GradientMethod method_of(const ConvolutionFilter& i, cpu::TileShape tile) {
+  return cpu::cheapest<GradientMethod>(cpu::filter_gradient_costs(i.shape, i.pooling, tile));
+}
+
+template <class T> void set_method(ConvolutionArguments<T>& a, ForwardMethod method) { a.forward = method; }
+template <class T> void set_method(ConvolutionArguments<T>& a, GradientMethod method) { a.gradient = method; }
+
+template <class T, class I> ConvolutionArguments<T> arguments_of(const I& instruction, cpu::TileShape tile) {
+  ConvolutionArguments<T> a = shape_arguments<T>(instruction.shape, instruction.pooling);
+  set_method(a, method_of(instruction, tile));
   return a;
 }
 
@@ -79,14 +96,18 @@ std::string_view name_of(ForwardMethod method) {
   }
 }
 std::string_view name_of(GradientMethod method) {
-  return method == GradientMethod::sparse ? "sparse product" : "implicit GEMM";
+  switch (method) {
+    case GradientMethod::sparse: return "sparse product";
+    case GradientMethod::in_registers: return "in registers";
+    default: return "implicit GEMM";
+  }
 }
 
 template <class I> std::size_t workspace_of(const cpu::Kernels& kernels, const I& instruction) {
   std::size_t bytes = 0;
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);
-    const auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.tile);
+    const auto arguments = arguments_of<T>(instruction, of_type.tile);
     bytes = static_cast<std::size_t>(kernel_of(of_type, instruction).second(arguments, cpu::workers().count));
   });
   return bytes;
@@ -98,7 +119,7 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
   cpu::Epilogue epilogue{kernels, instruction.epilogue ? &*instruction.epilogue : nullptr, columns, addresses};
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);
-    auto arguments = arguments_of<T>(instruction.shape, instruction.pooling, of_type.tile);
+    auto arguments = arguments_of<T>(instruction, of_type.tile);
     if constexpr (requires { instruction.x; }) arguments.x = at<const T>(addresses, instruction.x);
     if constexpr (requires { instruction.kernel; }) arguments.kernel = at<const T>(addresses, instruction.kernel);
     if constexpr (requires { instruction.dy; }) arguments.dy = at<const T>(addresses, instruction.dy);
@@ -130,13 +151,10 @@ bool Cpu::pools_alike(const Convolution& i) const {
 }
 
 std::string_view Cpu::method(const Instruction& instruction) const {
-  const auto tile = [&](const auto* i) { return tile_of(kernels_, i->out.dtype); };
-  if (const auto* i = std::get_if<Convolution>(&instruction))
-    return name_of(cpu::cheapest<ForwardMethod>(cpu::forward_costs(i->shape, i->pooling, tile(i))));
-  if (const auto* i = std::get_if<ConvolutionInput>(&instruction))
-    return name_of(cpu::cheapest<GradientMethod>(cpu::gradient_costs(i->shape, i->pooling, tile(i))));
-  if (const auto* i = std::get_if<ConvolutionFilter>(&instruction))
-    return name_of(cpu::cheapest<GradientMethod>(cpu::gradient_costs(i->shape, i->pooling, tile(i))));
+  const auto name = [&](const auto& i) { return name_of(method_of(i, tile_of(kernels_, i.out.dtype))); };
+  if (const auto* i = std::get_if<Convolution>(&instruction)) return name(*i);
+  if (const auto* i = std::get_if<ConvolutionInput>(&instruction)) return name(*i);
+  if (const auto* i = std::get_if<ConvolutionFilter>(&instruction)) return name(*i);
   return {};
 }
 

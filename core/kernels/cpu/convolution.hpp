@@ -9,14 +9,16 @@ namespace etude::cpu {
 
 /// How a gradient of a convolution goes through dy. Each adds the same terms in the same order, but for zeros.
 enum class GradientMethod : std::uint8_t {
-  dense,   ///< every element, as a matrix product
-  sparse,  ///< only elements that are not 0: of a gradient that was pooled there is one in each window, or none
+  dense,         ///< every element, as a matrix product
+  sparse,        ///< only elements that are not 0: of a gradient that was pooled there is one in each window, or none
+  in_registers,  ///< for a kernel that sees few numbers: all rows of its gradient are summed in registers
 };
 
 /// What the choice of a method depends on beside the shape.
 struct TileShape {
   int lanes;  ///< elements of a register
   int rows;   ///< rows of a product that are summed in registers at a time
+  int cells;  ///< rows of a kernel's gradient, of one register each, that are summed so; 0: there are too few registers
 };
 
 /// How a convolution is computed.

@@ -67,13 +67,20 @@ ForwardCosts forward_costs(const ConvolutionShape& s, const std::optional<Poolin
 }
 
 /// A pass over what is not 0 takes three times as long per element as a product of matrices, and whole registers.
-GradientCosts gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
+GradientCosts input_gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
   const double product = number(s.batch * s.rows * s.columns) * number(depth(s)) * number(s.filters) / tile.lanes;
   const std::int64_t row = s.window.extent[1] * s.channels;
   const bool rows_of_registers =
       s.groups == 1 && s.window.dilation[1] == 1 && row % tile.lanes == 0 && row >= 4 * tile.lanes;
-  if (!p || !rows_of_registers) return {product, impossible};
-  return {product, 3 * product / number(p->window.strides[0] * p->window.strides[1])};
+  if (!p || !rows_of_registers) return {product, impossible, impossible};
+  return {product, 3 * product / number(p->window.strides[0] * p->window.strides[1]), impossible};
+}
+
+GradientCosts filter_gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
+  auto [product, sparse, in_registers] = input_gradient_costs(s, p, tile);
+  if (p && s.groups == 1 && s.filters % tile.lanes == 0 && depth(s) <= tile.cells && inside(*p))
+    in_registers = 0.9 * product;
+  return {product, sparse, in_registers};
 }
 
 }  // namespace etude::cpu

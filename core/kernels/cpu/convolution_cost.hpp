@@ -16,13 +16,14 @@ namespace etude::cpu {
 
 /// By method. Infinite: it cannot compute this convolution.
 using ForwardCosts = std::array<double, 3>;
-using GradientCosts = std::array<double, 2>;
+using GradientCosts = std::array<double, 3>;
 
 ForwardCosts forward_costs(const instruction::ConvolutionShape& shape,
                            const std::optional<instruction::Pooling>& pooling, TileShape tile);
-/// Of either gradient.
-GradientCosts gradient_costs(const instruction::ConvolutionShape& shape,
-                             const std::optional<instruction::Pooling>& pooling, TileShape tile);
+GradientCosts input_gradient_costs(const instruction::ConvolutionShape& shape,
+                                   const std::optional<instruction::Pooling>& pooling, TileShape tile);
+GradientCosts filter_gradient_costs(const instruction::ConvolutionShape& shape,
+                                    const std::optional<instruction::Pooling>& pooling, TileShape tile);
 
 /// The method that costs least, of equals the first.
 template <class Method, std::size_t Methods> Method cheapest(const std::array<double, Methods>& costs) {

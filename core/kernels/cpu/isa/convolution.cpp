@@ -44,9 +44,10 @@ template <class T> struct Forward {
     bands = quotient_up(result_rows, band);
     band = quotient_up(result_rows, bands);
     bands = quotient_up(result_rows, band);
-    parts = parts_of(
-        g.batch * bands,
-        g.batch * g.rows * g.columns * g.kernel_height * g.kernel_width * (g.channels / g.groups) * g.filters, workers);
+    parts = parts_of(g.batch * bands,
+                     std::int64_t{g.batch} * g.rows * g.columns * g.kernel_height * g.kernel_width *
+                         (g.channels / g.groups) * g.filters,
+                     workers);
     turns = Turns(g.batch * bands, parts);
     depth = g.kernel_height * g.kernel_width * (g.channels / g.groups);
     columns = g.filters / g.groups;

@@ -51,12 +51,12 @@ template <class T> struct Filter {
     cells = g.kernel_height * g.kernel_width * channels;
     pixels = g.rows * g.columns;
     sparse = g.gradient == GradientMethod::sparse;
-    shallow = is_shallow(g);
+    shallow = g.gradient == GradientMethod::in_registers;
     panel_count = quotient_up(filters, tile_width<T>) * g.groups;
     parts = parts_of(sparse    ? g.filters
                      : shallow ? g.filters / lanes<T>
                                : panel_count * quotient_up(cells, tile_rows),
-                     g.batch * pixels * cells * g.filters, workers);
+                     std::int64_t{g.batch} * pixels * cells * g.filters, workers);
     blocks = parts == 1 ? 1 : smaller(quotient_up(4 * parts, panel_count), quotient_up(cells, tile_rows));
     turns = sparse ? Turns(g.filters, parts, 8) : Turns(shallow ? g.filters / lanes<T> : panel_count * blocks, parts);
     offsets = workspace.take<Index>(pixels);

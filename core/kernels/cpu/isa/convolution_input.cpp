@@ -55,8 +55,9 @@ template <class T> struct Input {
   Input(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
     channels = g.channels / g.groups;
     filters = g.filters / g.groups;
-    parts = parts_of(g.batch, g.batch * g.rows * g.columns * g.kernel_height * g.kernel_width * channels * g.filters,
-                     workers);
+    parts = parts_of(
+        g.batch, std::int64_t{g.batch} * g.rows * g.columns * g.kernel_height * g.kernel_width * channels * g.filters,
+        workers);
     turns = Turns(g.batch, parts);
     piece = g.kernel_width * channels;
     band = larger(smaller(piece_bytes / (piece * static_cast<Index>(sizeof(T))), g.rows * g.columns), tile_rows);

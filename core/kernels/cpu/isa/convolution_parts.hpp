@@ -13,9 +13,11 @@ inline constexpr Index max_parts = 64;
 /// Multiplications that are worth a part of their own.
 inline constexpr Index multiplications_each = 64 * 64 * 16;
 
-inline Index parts_of(Index units, Index multiplications, Index workers) {
+/// `multiplications` may be more than an Index holds where that has 32 bits.
+inline Index parts_of(Index units, std::int64_t multiplications, Index workers) {
   const Index most = smaller(smaller(workers, units), max_parts);
-  return larger(smaller(most, multiplications / multiplications_each), 1);
+  const std::int64_t worth = multiplications / multiplications_each;
+  return worth >= most ? larger(most, 1) : larger(static_cast<Index>(worth), 1);
 }
 
 template <class T> inline void copy_elements(const T* from, Index count, T* to) {

@@ -58,13 +58,4 @@ template <class T> inline constexpr auto shallow_kernels =
 /// of matrices is the faster one.
 inline constexpr bool shallow_pays = registers >= 16;
 
-/// Whether it serves: few rows, whole registers of filters, and windows that lie wholly in y.
-template <class T> inline bool is_shallow(const ConvolutionArguments<T>& g) {
-  return shallow_pays && g.pooled && g.gradient == GradientMethod::dense && g.groups == 1 &&
-         g.filters % lanes<T> == 0 && g.kernel_height * g.kernel_width * g.channels <= shallow_rows &&
-         g.pool_before_y == 0 && g.pool_before_x == 0 &&
-         (g.pooled_rows - 1) * g.pool_stride_y + g.pool_height <= g.rows &&
-         (g.pooled_columns - 1) * g.pool_stride_x + g.pool_width <= g.columns;
-}
-
 }  // namespace etude::cpu::ETUDE_ISA

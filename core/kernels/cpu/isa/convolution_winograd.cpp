@@ -47,7 +47,7 @@ template <class T> struct Winograd {
     // Products begin at different lines of the cache.
     distance = block_tiles * channels + 64 / static_cast<Index>(sizeof(T));
     panel = g.channels * tile_width<T>;
-    parts = parts_of(blocks, tiles * products * g.channels * g.filters, workers);
+    parts = parts_of(blocks, std::int64_t{tiles} * products * g.channels * g.filters, workers);
     turns = Turns(blocks, parts);
     filters = workspace.take<T>(quotient_up(g.filters, tile_width<T>) * products * panel);
     for (Index part = 0; part < parts; ++part) {

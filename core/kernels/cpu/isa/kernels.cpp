@@ -1,5 +1,6 @@
 #include "etude/kernels/cpu/kernels.hpp"
 
+#include "etude/kernels/cpu/isa/convolution_shallow.hpp"
 #include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
 #define ETUDE_STRING_(name) #name
@@ -9,7 +10,7 @@ namespace etude::cpu::ETUDE_ISA {
 namespace {
 
 template <class T> void fill(FloatKernels<T>& kernels) {
-  kernels.tile = {static_cast<int>(lanes<T>), tile_rows};
+  kernels.tile = {static_cast<int>(lanes<T>), tile_rows, shallow_pays ? static_cast<int>(shallow_rows) : 0};
   kernels.gemm = [](const GemmArguments<T>& arguments, const Workers& workers) { gemm(arguments, workers); };
   kernels.gemm_workspace = &gemm_workspace<T>;
   kernels.convolve = &convolve<T>;
