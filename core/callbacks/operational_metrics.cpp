@@ -101,7 +101,7 @@ void OperationalMetrics::on_predict_begin(Logs&) {
   output_bytes_ = 0;
 }
 
-// Between two batches of a stream, others may predict, and compile.
+// Between two batches of a stream, others may predict.
 void OperationalMetrics::on_predict_batch_begin(std::int64_t, Logs&) {
   predicted_ = model().make_predict_function()->samples();
 }
