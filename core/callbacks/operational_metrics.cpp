@@ -43,6 +43,14 @@ OperationalMetrics::OperationalMetrics(OperationalMetricsOptions options)
 void OperationalMetrics::on_train_begin(Logs&) {
   epochs_.clear();
   counted_ = checkpoint_writes();
+  release();
+  watched_ = model().strategy();
+  ++watched_->join_clock().watchers;
+}
+
+void OperationalMetrics::release() noexcept {
+  if (watched_) --watched_->join_clock().watchers;
+  watched_ = nullptr;
 }
 
 void OperationalMetrics::on_epoch_begin(int, Logs&) {
@@ -57,6 +65,7 @@ void OperationalMetrics::on_train_batch_begin(std::int64_t step, Logs&) {
   trained_ = function->samples();
   traces_ = function->traces();
   first_step_ = step;
+  joined_ = watched_->join_clock().milliseconds;
   began_ = clock_();
 }
 
@@ -68,6 +77,8 @@ void OperationalMetrics::on_train_batch_end(std::int64_t step, Logs&) {
   Executions& executions = compiled ? compiled_ : replayed_;
   executions.step_milliseconds.push_back(1e3 * seconds / static_cast<double>(step - first_step_ + 1));
   executions.seconds += seconds;
+  if (watched_->num_replicas_in_sync() > 1)
+    replica_sync_.add(watched_->join_clock().milliseconds - joined_, step - first_step_ + 1);
   executions.samples += function->samples() - trained_;
 }
 
@@ -103,10 +114,11 @@ void OperationalMetrics::on_predict_begin(Logs&) {
 
 void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
   const Plan* plan = model().make_predict_function()->plan();
+  const auto replicas = static_cast<std::size_t>(model().strategy()->num_replicas_in_sync());
   if (!plan)
     intermediate_bytes_.reset();
   else if (intermediate_bytes_)
-    intermediate_bytes_ = std::max(*intermediate_bytes_, plan->arena_bytes());
+    intermediate_bytes_ = std::max(*intermediate_bytes_, replicas * plan->arena_bytes());
 }
 
 void OperationalMetrics::on_predict_end(Logs&) {
@@ -118,7 +130,7 @@ void OperationalMetrics::on_predict_end(Logs&) {
     const Shape shape = function->output_shape(i);
     bytes += rows * static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(i));
   }
-  for (const Variable& variable : model().variables()) bytes += variable.bytes();
+  for (const Variable& variable : model().variables()) bytes += variable.bytes() * static_cast<std::size_t>(variable.replicas());
   prediction_bytes_ = static_cast<double>(bytes);
 }
 

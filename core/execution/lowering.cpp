@@ -6,6 +6,7 @@
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/memory.hpp"
+#include "etude/execution/node_kinds.hpp"
 
 // Where everything lies: which memory an instruction writes to, from when to when it is needed, and at which offset.
 
@@ -22,8 +23,8 @@ std::vector<NodeId> bases(const Fusion& fusion, std::vector<NodeId> nodes) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device)
-    : graph_(graph), device_(device), fusion_(graph, wanted, device) {
+Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica)
+    : graph_(graph), device_(device), replica_(replica), fusion_(graph, wanted, device) {
   for (NodeId result : wanted.results) result_shapes_.push_back(graph.node(result).shape);
   wanted_ = {bases(fusion_, wanted.results), bases(fusion_, wanted.logs), bases(fusion_, wanted.outputs)};
 }
@@ -34,6 +35,7 @@ Lowered Lowering::lower() {
                             ? std::nullopt
                             : std::optional(build_program(fusion_, fusion_.group(group))));
   join_equal_updates();
+  join_replicas();
   order_ = fusion_.schedule();
   end_ = static_cast<int>(order_.size());
   position_.assign(fusion_.group_count(), -1);
@@ -46,6 +48,7 @@ Lowered Lowering::lower() {
   place_in_blocks();
   place_copies();
   take_over_inputs();
+  sum_in_place();
   lay_out_blocks();
   emit_all();
   return std::move(lowered_);
@@ -68,6 +71,21 @@ void Lowering::join_equal_updates() {
   }
 }
 
+bool Lowering::is_join(int group) const {
+  const NodeId anchor = group < 0 ? -1 : fusion_.group(group).anchor;
+  return anchor >= 0 && etude::is_join(graph_, graph_.node(anchor));
+}
+
+/// All that can be joined at the same time is: a gradient of each variable, what metrics add.
+void Lowering::join_replicas() {
+  std::map<int, int> leaders;  // by level
+  for (int group = 0; group < static_cast<int>(fusion_.group_count()); ++group) {
+    if (!is_join(group)) continue;
+    const auto [leader, first] = leaders.emplace(fusion_.group(group).level, group);
+    if (!first) fusion_.join(leader->second, group);
+  }
+}
+
 void Lowering::place_leaves() {
   lowered_.input_count = static_cast<std::size_t>(graph_.input_count());
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
@@ -78,9 +96,10 @@ void Lowering::place_leaves() {
 }
 
 Operand Lowering::variable_operand(const Variable& variable) {
-  const auto found = std::ranges::find(lowered_.storages, variable.storage());
+  const std::shared_ptr<Storage>& storage = variable.storage(replica_.index);
+  const auto found = std::ranges::find(lowered_.storages, storage);
   const auto index = static_cast<std::size_t>(found - lowered_.storages.begin());
-  if (found == lowered_.storages.end()) lowered_.storages.push_back(variable.storage());
+  if (found == lowered_.storages.end()) lowered_.storages.push_back(storage);
   return {static_cast<std::int32_t>(1 + lowered_.input_count + index), static_cast<std::int64_t>(variable.offset()),
           variable.dtype()};
 }
@@ -209,7 +228,7 @@ void Lowering::place_in_blocks() {
       if (programs_[index_of(part)])
         for (NodeId output : programs_[index_of(part)]->outputs)
           if (!places_.contains(output)) places_[output] = {new_block(bytes_of(output), position), {}};
-      if (anchor < 0) return;
+      if (anchor < 0 || is_join(part)) return;
       // A kernel's workspace depends on its shape only.
       Instruction instruction = emit_anchor(graph_.node(anchor), part);
       const std::size_t bytes = std::visit(
@@ -295,6 +314,24 @@ void Lowering::take_over_inputs() {
           break;
         }
       }
+    });
+}
+
+/// A sum over replicas lies where this one's part was, if nobody else wants that, at the same join or afterwards.
+void Lowering::sum_in_place() {
+  for (int position = 0; position < end_; ++position)
+    for_each_part(order_[index_of(position)], [&](int part) {
+      if (!is_join(part)) return;
+      const NodeId sum = fusion_.group(part).anchor;
+      const NodeId summand = fusion_.base(graph_.node(sum).inputs[0]);
+      const auto joins = [this](NodeId reader) { return is_join(fusion_.group_of(reader)); };
+      const Place &own = places_.at(summand), &place = places_.at(sum);
+      if (own.block < 0 || own.offset || own.part || place.block < 0) return;
+      if (std::ranges::count_if(fusion_.readers(summand), joins) > 1) return;
+      const int other = root(own.block);
+      if (blocks_[index_of(other)].last != position || blocks_[index_of(other)].bytes != bytes_of(sum)) return;
+      blocks_[index_of(other)].last = blocks_[index_of(place.block)].last;
+      blocks_[index_of(place.block)].same_as = other;
     });
 }
 
