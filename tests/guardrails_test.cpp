@@ -123,7 +123,8 @@ const std::vector<ScopeGuardrail> scope_guardrails{
        Sequential model(two_dense());
        model.compile({.loss = "mse", .metrics = {metric}});
      },
-     "Metric (mean_absolute_error) passed to `model.compile` was created inside a different distribution strategy scope"},
+     "Metric (mean_absolute_error) passed to `model.compile` was created inside a different distribution strategy "
+     "scope"},
     {"a reduction that does not exist",
      [](const StrategyPtr& strategy) { reduce_per_replica(strategy->split(x), "last"); },
      "`reduction` must be \"first\", \"concat\""},

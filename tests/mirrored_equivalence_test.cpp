@@ -13,7 +13,7 @@ using namespace samples;
 using testing::FloatX;
 
 constexpr std::int64_t rows = 47, batch_size = 10;  // the last batch has 7 rows
-constexpr int epochs = 20;                           // 100 steps
+constexpr int epochs = 20;                          // 100 steps
 
 /// Whole numbers below `bound`, of which some are 0.
 Tensor tokens(const Shape& shape, int bound) {
@@ -41,22 +41,17 @@ const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all{
       {"regularizers, dropout and noise, sample weights",
        [] {
-         return std::vector<LayerPtr>{
-             layers::dense({.units = 8,
-                            .activation = "tanh",
-                            .kernel_initializer = seeded(1),
-                            .kernel_regularizer = regularizers::l2({.l2 = 0.01}),
-                            .activity_regularizer = regularizers::l2({.l2 = 0.001})}),
-             layers::dropout({.rate = 0.3, .seed = 5}), layers::layer_normalization(),
-             layers::gaussian_noise({.stddev = 0.1, .seed = 6}),
-             layers::dense({.units = 1, .kernel_initializer = seeded(2)})};
+         return std::vector<LayerPtr>{layers::dense({.units = 8,
+                                                     .activation = "tanh",
+                                                     .kernel_initializer = seeded(1),
+                                                     .kernel_regularizer = regularizers::l2({.l2 = 0.01}),
+                                                     .activity_regularizer = regularizers::l2({.l2 = 0.001})}),
+                                      layers::dropout({.rate = 0.3, .seed = 5}), layers::layer_normalization(),
+                                      layers::gaussian_noise({.stddev = 0.1, .seed = 6}),
+                                      layers::dense({.units = 1, .kernel_initializer = seeded(2)})};
        },
        x, signs_of(x), weight},
-      {"weights that divide the loss",
-       [] { return two_dense(); },
-       x,
-       signs_of(x),
-       weight,
+      {"weights that divide the loss", [] { return two_dense(); }, x, signs_of(x), weight,
        [] { return Choice<Loss>(losses::mean_squared_error({.reduction = "mean_with_sample_weight"})); }},
       {"a sum over the batch",
        [] { return two_dense(); },
@@ -67,26 +62,30 @@ const std::vector<Scenario>& scenarios() {
       {"masked steps, each with a loss",
        [] {
          return std::vector<LayerPtr>{
-             layers::embedding({.input_dim = 6,
-                                .output_dim = 4,
-                                .embeddings_initializer = seeded(3),
-                                .mask_zero = true}),
+             layers::embedding(
+                 {.input_dim = 6, .output_dim = 4, .embeddings_initializer = seeded(3), .mask_zero = true}),
              layers::lstm({.units = 5,
                            .kernel_initializer = seeded(4),
                            .recurrent_initializer = seeded(5),
                            .return_sequences = true}),
              layers::dense({.units = 1, .kernel_initializer = seeded(6)})};
        },
-       tokens({rows, 5}, 6), waves({rows, 5, 1}), {}},
+       tokens({rows, 5}, 6),
+       waves({rows, 5, 1}),
+       {}},
       {"convolutions, and batches normalised as one",
        [] {
          return std::vector<LayerPtr>{
              layers::conv2d({.filters = 3, .kernel_size = 3, .kernel_initializer = seeded(7)}),
-             layers::batch_normalization({.synchronized = true}), layers::activation("relu"),
-             layers::max_pooling2d({.pool_size = 2}), layers::flatten(),
+             layers::batch_normalization({.synchronized = true}),
+             layers::activation("relu"),
+             layers::max_pooling2d({.pool_size = 2}),
+             layers::flatten(),
              layers::dense({.units = 1, .activation = "sigmoid", .kernel_initializer = seeded(8)})};
        },
-       waves({rows, 6, 6, 2}), signs_of(waves({rows, 6, 6, 2})), {},
+       waves({rows, 6, 6, 2}),
+       signs_of(waves({rows, 6, 6, 2})),
+       {},
        [] { return Choice<Loss>("binary_crossentropy"); }},
       {"a loss of the batch as a whole",
        [] {
@@ -94,9 +93,15 @@ const std::vector<Scenario>& scenarios() {
          layers.push_back(layers::activation("sigmoid"));
          return layers;
        },
-       x, signs_of(x), {},
+       x,
+       signs_of(x),
+       {},
        [] { return Choice<Loss>("dice"); }},
-      {"targets of which some are no signs", [] { return two_dense(); }, x, signs_of(x), {},
+      {"targets of which some are no signs",
+       [] { return two_dense(); },
+       x,
+       signs_of(x),
+       {},
        [] { return Choice<Loss>("hinge"); }},
   };
   return all;
@@ -119,8 +124,8 @@ Trained train(const Scenario& scenario, const StrategyPtr& strategy, const std::
   const auto comparison = std::make_shared<Comparison>();
   FitOptions options{.batch_size = batch_size, .epochs = epochs, .verbose = 0, .callbacks = {comparison}};
   options.validation_data = Data(scenario.x, scenario.y);
-  const Data data = scenario.sample_weight ? Data(scenario.x, scenario.y, scenario.sample_weight)
-                                           : Data(scenario.x, scenario.y);
+  const Data data =
+      scenario.sample_weight ? Data(scenario.x, scenario.y, scenario.sample_weight) : Data(scenario.x, scenario.y);
   const HistoryPtr history = model->fit(data, options);
   CHECK(comparison->steps == 100);
   CHECK(comparison->differing == "");

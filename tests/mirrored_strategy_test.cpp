@@ -22,7 +22,8 @@ Tensor vector_of(std::initializer_list<float> values) {
 std::vector<double> sizes(std::int64_t rows, int replicas) {
   std::vector<double> result;
   for (int replica = 0; replica < replicas; ++replica)
-    result.push_back(static_cast<double>(rows_of(rows, replicas, replica).end - rows_of(rows, replicas, replica).begin));
+    result.push_back(
+        static_cast<double>(rows_of(rows, replicas, replica).end - rows_of(rows, replicas, replica).begin));
   return result;
 }
 
@@ -62,8 +63,9 @@ TEST_CASE("replicas: run gives what each of them made of its tensor", "[mirrored
   CHECK(numbers(made[0][2]) == std::vector<double>{8, 10, 12});
   CHECK(numbers(reduce_per_replica(made[0])) == std::vector<double>{2, 4, 6, 8, 10, 12});
   CHECK(reduce_per_replica(made[1], "sum").item() == 21);
-  CHECK_THAT(error_of([] { mirrored(3)->run([](std::span<const Value>) { return std::vector<Value>(); }, {{Tensor()}}); }),
-             ContainsSubstring("1 tensors for 3 replicas"));
+  CHECK_THAT(
+      error_of([] { mirrored(3)->run([](std::span<const Value>) { return std::vector<Value>(); }, {{Tensor()}}); }),
+      ContainsSubstring("1 tensors for 3 replicas"));
 }
 
 TEST_CASE("replicas: all_reduce adds up in their order, and all of them have the sum", "[mirrored]") {
@@ -98,7 +100,7 @@ TEST_CASE("replicas: a gradient passes all_reduce as finite differences say, and
   };
   const auto second = [&](std::span<const Value> x) { return gradients(gradient_norm(x)[0], x); };
   const std::vector<std::pair<Strategy::ReplicaFunction, Strategy::ReplicaFunction>> pairs{{function, gradient},
-                                                                                       {gradient_norm, second}};
+                                                                                           {gradient_norm, second}};
   Random random = testing::draws(3);
   const Tensor x = random_tensor(random, {7});
   for (const auto& [of, derivative] : pairs) {

@@ -42,8 +42,7 @@ std::vector<double> trained_weights(const StrategyPtr& strategy) {
 }
 
 std::ptrdiff_t joins_of(const Plan& plan) {
-  return std::ranges::count_if(plan.instructions(),
-                               [](const Instruction& one) { return name_of(one) == "AllReduce"; });
+  return std::ranges::count_if(plan.instructions(), [](const Instruction& one) { return name_of(one) == "AllReduce"; });
 }
 
 /// Counts the allocations of each step of the last epoch.
@@ -75,6 +74,7 @@ TEST_CASE("replicas: runs are alike to the bit, on any number of threads", "[mir
 
 TEST_CASE("replicas: a step joins once, and allocates nothing", "[mirrored]") {
   const auto model = made(mirrored(3), drawing_layers, {.optimizer = "adam", .loss = "mse", .metrics = {"accuracy"}});
+  const Threads one(1);  // each begins by making room for its registers
   const auto counted = std::make_shared<StepAllocations>();
   model->fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0, .callbacks = {counted}});
   CHECK(counted->count == 0);
@@ -167,13 +167,12 @@ TEST_CASE("replicas: in a step of one's own compute_loss gives a part, and apply
 }
 
 TEST_CASE("replicas: BatchNormalization follows the mean of the shares' moments", "[mirrored]") {
-  const auto model = made(mirrored(2), [] {
-    return Layers{layers::batch_normalization({.momentum = 0}), layers::dense({.units = 1})};
-  });
+  const auto model = made(
+      mirrored(2), [] { return Layers{layers::batch_normalization({.momentum = 0}), layers::dense({.units = 1})}; });
   const Tensor batch = Tensor::from<float>({4, 1}, {1, 3, 10, 20});
   model->train_on_batch(batch, filled({4, 1}, 0));
   const std::vector<Tensor> weights = model->get_weights();
-  CHECK(weights[2].at(0) == 8.5);              // of 2 and 15
+  CHECK(weights[2].at(0) == 8.5);  // of 2 and 15
   CHECK(weights[3].at(0) == (1 + 25) / 2.0);
   CHECK(differing_variable(*model) == "");
 }

@@ -130,7 +130,8 @@ void OperationalMetrics::on_predict_end(Logs&) {
     const Shape shape = function->output_shape(i);
     bytes += rows * static_cast<std::size_t>(shape.size() / shape[0]) * size_of(function->output_dtype(i));
   }
-  for (const Variable& variable : model().variables()) bytes += variable.bytes() * static_cast<std::size_t>(variable.replicas());
+  for (const Variable& variable : model().variables())
+    bytes += variable.bytes() * static_cast<std::size_t>(variable.replicas());
   prediction_bytes_ = static_cast<double>(bytes);
 }
 

@@ -73,8 +73,8 @@ class OperationalMetrics : public Callback {
   std::function<double()> clock_;
   Executions replayed_, compiled_;
   Mean checkpoint_write_, replica_sync_;
-  StrategyPtr watched_;  ///< of the model that is in training
-  double joined_ = 0;    ///< by its clock, when the execution began
+  StrategyPtr watched_;       ///< of the model that is in training
+  double joined_ = 0;         ///< by its clock, when the execution began
   CheckpointWrites counted_;  // when they were looked at
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;

@@ -47,7 +47,8 @@ Tensor reduce(ReduceOp op, const PerReplica& values) {
   visit_dtype(result.dtype(), [&]<class T>(T) {
     const auto sum = result.data<T>();
     for (std::size_t replica = 1; replica < values.size(); ++replica)
-      std::ranges::transform(sum, values[replica].data<T>(), sum.begin(), [](T a, T b) { return static_cast<T>(a + b); });
+      std::ranges::transform(sum, values[replica].data<T>(), sum.begin(),
+                             [](T a, T b) { return static_cast<T>(a + b); });
     if (op == ReduceOp::mean)
       for (T& element : sum) element = static_cast<T>(element / static_cast<T>(values.size()));
   });
@@ -60,8 +61,10 @@ Tensor reduce_per_replica(const PerReplica& values, std::string_view reduction) 
   if (reduction == "first") return values.front();
   if (reduction == "concat") return concat(values);
   if (reduction == "sum") return reduce(ReduceOp::sum, values);
-  check(reduction == "mean", ErrorKind::value, "reduce_per_replica", "`reduction` must be \"first\", \"concat\", "
-        "\"sum\", \"mean\" or \"auto\", received \"", reduction, "\" - expected one of them - choose one.");
+  check(reduction == "mean", ErrorKind::value, "reduce_per_replica",
+        "`reduction` must be \"first\", \"concat\", "
+        "\"sum\", \"mean\" or \"auto\", received \"",
+        reduction, "\" - expected one of them - choose one.");
   return reduce(ReduceOp::mean, values);
 }
 

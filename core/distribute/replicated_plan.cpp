@@ -18,8 +18,8 @@ std::vector<std::vector<ReplicaSum>> buckets_of(const Plan& plan, std::size_t re
     if (const auto* join = std::get_if<AllReduce>(&instruction)) {
       std::vector<ReplicaSum>& bucket = buckets.emplace_back();
       for (const AllReduce::Part& part : join->parts)
-        bucket.push_back({part.in.dtype, part.count, std::vector<const std::byte*>(replicas),
-                          std::vector<std::byte*>(replicas)});
+        bucket.push_back(
+            {part.in.dtype, part.count, std::vector<const std::byte*>(replicas), std::vector<std::byte*>(replicas)});
     }
   return buckets;
 }

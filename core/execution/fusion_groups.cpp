@@ -266,7 +266,8 @@ bool Fusion::join(int a, int b) {
     for_each_input_group(group, [&](int input) { found |= input == other; });
     return found;
   };
-  if (group(a).phase != group(b).phase || group(a).level != group(b).level || direct(a, b) || direct(b, a) || waits_for(a, b) || waits_for(b, a))
+  if (group(a).phase != group(b).phase || group(a).level != group(b).level || direct(a, b) || direct(b, a) ||
+      waits_for(a, b) || waits_for(b, a))
     return false;
   joined_to_[static_cast<std::size_t>(b)] = a;
   followers_[static_cast<std::size_t>(a)].push_back(b);

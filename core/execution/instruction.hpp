@@ -246,9 +246,9 @@ struct Copy {
   Operand in, out;
 };
 
-/// Where replicas join: what each has at `in` becomes, at `out`, the sum over all of them. Whoever runs their plans does
-/// it between two instructions, when all have come to it (distribute/replicated_plan.hpp). One Value or more, joined in
-/// one go; `in` and `out` may be the same.
+/// Where replicas join: what each has at `in` becomes, at `out`, the sum over all of them. Whoever runs their plans
+/// does it between two instructions, when all have come to it (distribute/replicated_plan.hpp). One Value or more,
+/// joined in one go; `in` and `out` may be the same.
 struct AllReduce {
   struct Part {
     std::int64_t count;
@@ -280,13 +280,12 @@ struct Scan {
 
 }  // namespace instruction
 
-using Instruction =
-    std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
-                 instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
-                 instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
-                 instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
-                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::AllReduce,
-                 instruction::Scan>;
+using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution,
+                                 instruction::ConvolutionInput, instruction::ConvolutionFilter, instruction::MaxPool,
+                                 instruction::PoolGather, instruction::PoolScatter, instruction::Reduce,
+                                 instruction::ArgMax, instruction::OneHot, instruction::Gather, instruction::ScatterAdd,
+                                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose,
+                                 instruction::Uniform, instruction::Copy, instruction::AllReduce, instruction::Scan>;
 
 /// What a Scan runs, and the tables of addresses, one for each arena, that it fills for each step.
 struct instruction::Body {

@@ -7,26 +7,11 @@
 namespace etude {
 
 std::string_view name_of(const Instruction& instruction) {
-  constexpr std::string_view names[] = {"Elementwise",
-                                        "Gemm",
-                                        "Convolution",
-                                        "ConvolutionInput",
-                                        "ConvolutionFilter",
-                                        "MaxPool",
-                                        "PoolGather",
-                                        "PoolScatter",
-                                        "Reduce",
-                                        "ArgMax",
-                                        "OneHot",
-                                        "Gather",
-                                        "ScatterAdd",
-                                        "Softmax",
-                                        "Crossentropy",
-                                        "Transpose",
-                                        "Uniform",
-                                        "Copy",
-                                        "AllReduce",
-                                        "Scan"};
+  constexpr std::string_view names[] = {
+      "Elementwise", "Gemm",       "Convolution", "ConvolutionInput", "ConvolutionFilter",
+      "MaxPool",     "PoolGather", "PoolScatter", "Reduce",           "ArgMax",
+      "OneHot",      "Gather",     "ScatterAdd",  "Softmax",          "Crossentropy",
+      "Transpose",   "Uniform",    "Copy",        "AllReduce",        "Scan"};
   static_assert(std::size(names) == std::variant_size_v<Instruction>);
   return names[instruction.index()];
 }

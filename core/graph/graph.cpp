@@ -174,7 +174,8 @@ Value Graph::joined(const Variable& variable, Value value) {
   if (!varies(value.id())) return value;
   check(variable.aggregation() == Aggregation::mean, ErrorKind::state, "Variable \"" + variable.name() + '"',
         "assigned what differs between ", share_.replicas,
-        " replicas - expected the same for all - join it with ops::all_reduce, or make the variable with an Aggregation.");
+        " replicas - expected the same for all - join it with ops::all_reduce, or make the variable with an "
+        "Aggregation.");
   Value part = constant(1.0 / share_.replicas, value.dtype());
   if (value.shape().rank() > 0) part = append(op::Broadcast{value.shape()}, {part});
   return append(op::Multiply{}, {sum(value), part});

@@ -14,8 +14,13 @@ std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignme
 }  // namespace
 
 Variable::Variable(std::string name, const Tensor& value, bool trainable, Aggregation aggregation)
-    : state_(std::make_shared<State>(State{std::move(name), value.shape(), value.dtype(), trainable, aggregation,
-                                           current_owner, {std::make_shared<Storage>(padded(value.bytes()))}})) {
+    : state_(std::make_shared<State>(State{std::move(name),
+                                           value.shape(),
+                                           value.dtype(),
+                                           trainable,
+                                           aggregation,
+                                           current_owner,
+                                           {std::make_shared<Storage>(padded(value.bytes()))}})) {
   assign(value);
 }
 

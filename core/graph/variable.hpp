@@ -39,7 +39,8 @@ class Variable {
 
   /// A copy of the value on the host; of a replica's own, to look at it.
   Tensor value(int replica = 0) const;
-  /// Sets the value, for all replicas; throws Error(shape) unless the shape is the variable's. Other dtypes are converted.
+  /// Sets the value, for all replicas; throws Error(shape) unless the shape is the variable's. Other dtypes are
+  /// converted.
   void assign(const Tensor& value);
   /// Sets every element.
   void fill(double value);

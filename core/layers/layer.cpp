@@ -177,7 +177,8 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 
 Variable Layer::add_weight(const Weight& weight) {
   const Tensor value = (*initializers::get(weight.initializer))(weight.shape, variable_dtype());
-  const Variable variable = weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable, weight.aggregation);
+  const Variable variable =
+      weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable, weight.aggregation);
   if (const RegularizerPtr regularizer = regularizers::get(weight.regularizer))
     regularized_.emplace_back(variable, regularizer);
   return variable;

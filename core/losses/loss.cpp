@@ -65,15 +65,12 @@ Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
   // the whole batch's: each replica makes its part of the loss.
   if (mask) losses = ops::where(ops::less(ops::scalar(0, mask), mask), losses, ops::scalar(0, losses));
   if (weight) losses = losses * weight;
-  const auto count = [&] {
-    return mask ? ops::all_reduce(ops::sum(mask)) : ops::scalar(count_of(losses), losses);
-  };
+  const auto count = [&] { return mask ? ops::all_reduce(ops::sum(mask)) : ops::scalar(count_of(losses), losses); };
   switch (reduction_) {
     case Reduction::none: return losses;
     case Reduction::sum: return ops::sum(losses);
     case Reduction::mean_with_sample_weight:
-      if (weight)
-        return ops::divide_no_nan(ops::sum(losses), ops::all_reduce(ops::sum(mask ? weight * mask : weight)));
+      if (weight) return ops::divide_no_nan(ops::sum(losses), ops::all_reduce(ops::sum(mask ? weight * mask : weight)));
       [[fallthrough]];
     case Reduction::sum_over_batch_size:
     case Reduction::mean: break;

@@ -85,9 +85,9 @@ class Model : public Layer {
   virtual StepLogs train_step(const StepData& data);
   virtual StepLogs test_step(const StepData& data);
   virtual Outputs predict_step(const StepData& data);
-  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23). Of a
-  /// replica it is its part: the sum over all replicas is the loss.
-  /// Throws Error(state) where there is none of them, Error(data) without targets.
+  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23). Of
+  /// a replica it is its part: the sum over all replicas is the loss. Throws Error(state) where there is none of them,
+  /// Error(data) without targets.
   virtual Value compute_loss(const StepData& data, const Outputs& y_pred);
   /// Updates loss and metrics and says what they are so far: what train_step returns.
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);

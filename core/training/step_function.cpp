@@ -170,7 +170,8 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
     const std::int64_t count = rows(replica).end - rows(replica).begin;
     if (traced.empty() || traced.back().graph.share().rows != count) {
       const Share share{replicas, count, batch.size()};
-      const Graph& graph = traced.emplace_back(share, replicas > 1 ? rows_of(batch, rows(replica)) : batch, step_).graph;
+      const Graph& graph =
+          traced.emplace_back(share, replicas > 1 ? rows_of(batch, rows(replica)) : batch, step_).graph;
       ++traces_;
       note_variables(graph);
       if (options_.after_trace) options_.after_trace(graph);

@@ -31,8 +31,8 @@ struct StepFunctionOptions {
 Logs fetched(const Logs& logs);
 
 /// Between a step and a loop: traces the step once per structure, shapes and dtypes of the batch, compiles a plan, and
-/// from then on replays it. Keeps the eight plans used last. Of several replicas each has a plan for its rows; those with
-/// as many rows share a trace.
+/// from then on replays it. Keeps the eight plans used last. Of several replicas each has a plan for its rows; those
+/// with as many rows share a trace.
 class StepFunction {
  public:
   StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas, StepFunctionOptions options = {});
