@@ -166,6 +166,36 @@ TEST_CASE("replicas: in a step of one's own compute_loss gives a part, and apply
   CHECK(std::abs(size_of_three - size) < 1e-6);
 }
 
+TEST_CASE("replicas: outputs have the losses of the whole batch, classes their weights", "[mirrored]") {
+  const auto figures = [&](int replicas) {
+    const auto model = within(mirrored(replicas), [] {
+      const SymbolicTensor in = layers::input({.shape = {3}});
+      const std::vector<LayerPtr> first = two_dense(), second = two_dense();
+      auto made = std::make_unique<Functional>(
+          std::vector{in}, std::vector{first[1]->apply(first[0]->apply(in)), second[1]->apply(second[0]->apply(in))});
+      made->compile({.optimizer = "sgd", .loss = {"mse", "mae"}, .loss_weights = {1.0, 0.5}});
+      return made;
+    });
+    const auto history = model->fit(Data(Batch{{x}, {y, y}, {}}), {.batch_size = 4, .epochs = 2, .verbose = 0});
+    std::vector<double> all = weights_of(*model);
+    for (const auto& [name, values] : history->history()) all.insert(all.end(), values.begin(), values.end());
+    return all;
+  };
+  CHECK(distance(figures(3), figures(1)) < 1e-6);
+  const auto weighed = [&](int replicas) {
+    const auto model = made(mirrored(replicas));
+    model->fit(x, y, {.batch_size = 4, .verbose = 0, .class_weight = {{0, 1.0}, {1, 3.0}}});
+    return weights_of(*model);
+  };
+  CHECK(distance(weighed(3), weighed(1)) < 1e-6);
+}
+
+TEST_CASE("replicas: state of single rows is refused", "[mirrored]") {
+  const auto model = made(mirrored(2), [] { return Layers{layers::lstm({.units = 2, .stateful = true})}; });
+  CHECK_THAT(error_of([&] { model->train_on_batch(waves({4, 5, 3}), waves({4, 2})); }),
+             ContainsSubstring("assigned what differs between 2 replicas"));
+}
+
 TEST_CASE("replicas: BatchNormalization follows the mean of the shares' moments", "[mirrored]") {
   const auto model = made(
       mirrored(2), [] { return Layers{layers::batch_normalization({.momentum = 0}), layers::dense({.units = 1})}; });

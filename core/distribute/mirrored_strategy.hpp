@@ -32,8 +32,9 @@ struct MirroredOptions {
 /// made. Losses of regularizers and of add_loss count as their mean over the replicas. Metrics are those of the whole
 /// batch; BatchNormalization takes the moments of its share unless it is `synchronized`; random draws are those that
 /// one replica would make. All replicas hold the same variables, to the bit, after every step, and the same number of
-/// replicas gives the same bits on any number of threads. run_eagerly runs the whole batch as one replica. Loops with
-/// `stateful` layers are refused, for their state is that of rows. Source: tf.distribute.MirroredStrategy.
+/// replicas gives the same bits on any number of threads. run_eagerly runs the whole batch as one replica.
+/// Layers that are `stateful` are refused, for their state is that of single rows. Source:
+/// tf.distribute.MirroredStrategy.
 class MirroredStrategy : public Strategy {
  public:
   /// Throws Error(value) for less than one replica, or another number than that of the devices.

@@ -56,7 +56,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   using ReplicaFunction = std::function<std::vector<Value>(std::span<const Value>)>;
   /// Runs `function` once on each replica, on its tensors of `inputs`, and gives what the replicas made, a PerReplica
   /// for each result. In it ops::all_reduce joins them, and what it assigns to variables all have. Throws Error(value)
-  /// unless there is a tensor for each replica, of one or more rows.
+  /// unless there is a tensor for each replica, Error(state) where they do not join the same.
   std::vector<PerReplica> run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs = {});
   /// The shares of a tensor's rows, without copying them. Throws Error(shape) where there are fewer than replicas.
   PerReplica split(const Tensor& whole) const;

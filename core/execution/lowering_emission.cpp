@@ -135,16 +135,6 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
        "this is a defect of the library.");
 }
 
-instruction::AllReduce Lowering::emit_join(int group) const {
-  instruction::AllReduce join;
-  for_each_part(group, [&](int part) {
-    const NodeId sum = fusion_.group(part).anchor;
-    const Node& node = graph_.node(sum);
-    join.parts.push_back({node.shape.size(), operand(node.inputs[0]), operand(sum)});
-  });
-  return join;
-}
-
 /// Copies the parts that do not lie in the whole yet.
 Elementwise Lowering::emit_concatenate(const Node& node, const Operand& out) {
   const instruction::Lane lane = instruction::lane_of(node.dtype);
