@@ -70,6 +70,66 @@ const std::vector<Guardrail> guardrails{
      "No loss to compute"},
 };
 
+/// What belongs to one strategy, given to another one's.
+struct ScopeGuardrail {
+  const char* combination;
+  std::function<void(const StrategyPtr&)> action;
+  const char* words;
+};
+
+void compile_within(const StrategyPtr& strategy, Model& model, CompileOptions options) {
+  const auto scope = strategy->scope();
+  model.compile(std::move(options));
+}
+
+const std::vector<ScopeGuardrail> scope_guardrails{
+    {"a model made outside of the scope, compiled within",
+     [](const StrategyPtr& strategy) {
+       Sequential model(two_dense());
+       compile_within(strategy, model, {.loss = "mse"});
+     },
+     "was not created in the distribution strategy scope of (MirroredStrategy)"},
+    {"the same of a model that is built",
+     [](const StrategyPtr& strategy) {
+       Sequential model({layers::dense({.units = 1, .name = "outside"})});
+       model.build({-1, 3});
+       compile_within(strategy, model, {.loss = "mse"});
+     },
+     "Variable (outside/kernel) was not created in the distribution strategy scope of (MirroredStrategy)"},
+    {"a layer built outside",
+     [](const StrategyPtr& strategy) {
+       const LayerPtr layer = layers::dense({.units = 1, .name = "early"});
+       (*layer)(x);
+       const auto scope = strategy->scope();
+       Sequential model({layer});
+       model.compile({.loss = "mse"});
+       model.fit(x, y, quiet());
+     },
+     "Variable (early/kernel) was not created in the distribution strategy scope of (MirroredStrategy)"},
+    {"an optimizer made outside",
+     [](const StrategyPtr& strategy) {
+       const OptimizerPtr optimizer = optimizers::sgd();
+       const auto scope = strategy->scope();
+       Sequential model(two_dense());
+       model.compile({.optimizer = optimizer, .loss = "mse"});
+     },
+     "Optimizer (SGD) passed to `model.compile` was created inside a different distribution strategy scope"},
+    {"a metric of another strategy",
+     [](const StrategyPtr& strategy) {
+       const MetricPtr metric = [&] {
+         const auto scope = strategy->scope();
+         return metrics::mean_absolute_error();
+       }();
+       Sequential model(two_dense());
+       model.compile({.loss = "mse", .metrics = {metric}});
+     },
+     "Metric (mean_absolute_error) passed to `model.compile` was created inside a different distribution strategy "
+     "scope"},
+    {"a reduction that does not exist",
+     [](const StrategyPtr& strategy) { reduce_per_replica(strategy->split(x), "last"); },
+     "`reduction` must be \"first\", \"concat\""},
+};
+
 constexpr const char* must_compile = "You must compile your model before training/testing";
 
 }  // namespace
@@ -86,6 +146,14 @@ TEST_CASE("guardrails: what Keras refuses is refused in its words, and the model
     model.set_trainable(true);
     model.compile(mse());
     model.fit(x, y, quiet());
+  }
+}
+
+TEST_CASE("guardrails: what a strategy runs is made within its scope", "[guardrails][mirrored]") {
+  for (const ScopeGuardrail& guardrail : scope_guardrails) {
+    CAPTURE(guardrail.combination);
+    CHECK_THAT(error_of([&] { guardrail.action(std::make_shared<MirroredStrategy>(MirroredOptions{.replicas = 2})); }),
+               ContainsSubstring(guardrail.words));
   }
 }
 

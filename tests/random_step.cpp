@@ -413,7 +413,7 @@ std::vector<Tensor> RandomStep::batch() {
 std::vector<Variable> RandomStep::variables() const {
   std::vector<Variable> result;
   for (const Tensor& value : values_) result.emplace_back("v" + std::to_string(result.size()), value);
-  if (seed_ % 2 && !result.empty()) flatten(result, std::make_shared<Storage>(flat_bytes(result)));
+  if (seed_ % 2 && !result.empty()) flatten(result, {std::make_shared<Storage>(flat_bytes(result))});
   return result;
 }
 

@@ -207,6 +207,10 @@ TEST_CASE("what does not fit is refused with a text that says what came, what wa
        {{{}, int32}},
        [](Values x) { return ops::uniform({2}, int32, 1, 2, x[0]); },
        {"Uniform", "int32"}},
+      {"all_reduce of bytes",
+       {{{2}, DType::uint8}},
+       [](Values x) { return x[0].graph().append(op::AllReduce{}, {x[0]}); },
+       {"AllReduce", "uint8"}},
       {"nine axes", {{{1, 1, 1, 1, 1, 1, 1, 1}}}, [](Values x) { return ops::expand_dims(x[0], 0); }, {"9 axes"}},
   };
   for (const Refusal& refusal : refusals) {

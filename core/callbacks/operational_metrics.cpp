@@ -43,6 +43,14 @@ OperationalMetrics::OperationalMetrics(OperationalMetricsOptions options)
 void OperationalMetrics::on_train_begin(Logs&) {
   epochs_.clear();
   counted_ = checkpoint_writes();
+  release();
+  watched_ = model().strategy();
+  ++watched_->join_clock().watchers;
+}
+
+void OperationalMetrics::release() noexcept {
+  if (watched_) --watched_->join_clock().watchers;
+  watched_ = nullptr;
 }
 
 void OperationalMetrics::on_epoch_begin(int, Logs&) {
@@ -57,6 +65,7 @@ void OperationalMetrics::on_train_batch_begin(std::int64_t step, Logs&) {
   trained_ = function->samples();
   traces_ = function->traces();
   first_step_ = step;
+  joined_ = watched_->join_clock().milliseconds;
   began_ = clock_();
 }
 
@@ -68,6 +77,8 @@ void OperationalMetrics::on_train_batch_end(std::int64_t step, Logs&) {
   Executions& executions = compiled ? compiled_ : replayed_;
   executions.step_milliseconds.push_back(1e3 * seconds / static_cast<double>(step - first_step_ + 1));
   executions.seconds += seconds;
+  if (watched_->num_replicas_in_sync() > 1)
+    replica_sync_.add(watched_->join_clock().milliseconds - joined_, step - first_step_ + 1);
   executions.samples += function->samples() - trained_;
 }
 
@@ -110,7 +121,8 @@ void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
   const auto function = model().make_predict_function();
   if (!function->plan()) intermediate_bytes_.reset();
   if (!intermediate_bytes_) return;
-  intermediate_bytes_ = std::max(*intermediate_bytes_, function->plan()->arena_bytes());
+  const auto replicas = static_cast<std::size_t>(model().strategy()->num_replicas_in_sync());
+  intermediate_bytes_ = std::max(*intermediate_bytes_, replicas * function->plan()->arena_bytes());
   const auto rows = static_cast<std::size_t>(function->samples() - predicted_);
   for (std::size_t i = 0; i < function->output_count(); ++i) {
     const Shape shape = function->output_shape(i);
@@ -121,7 +133,8 @@ void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
 void OperationalMetrics::on_predict_end(Logs&) {
   if (!intermediate_bytes_ || output_bytes_ == 0) return;
   std::size_t bytes = *intermediate_bytes_ + output_bytes_;
-  for (const Variable& variable : model().variables()) bytes += variable.bytes();
+  for (const Variable& variable : model().variables())
+    bytes += variable.bytes() * static_cast<std::size_t>(variable.replicas());
   prediction_bytes_ = static_cast<double>(bytes);
 }
 

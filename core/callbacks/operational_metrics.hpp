@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "etude/distribute/strategy.hpp"
 #include "etude/saving/checkpoint_writes.hpp"
 #include "etude/training/callback.hpp"
 
@@ -53,6 +54,7 @@ class OperationalMetrics : public Callback {
   void on_predict_batch_begin(std::int64_t step, Logs&) override;
   void on_predict_batch_end(std::int64_t step, Logs&) override;
   void on_predict_end(Logs&) override;
+  void release() noexcept override;
 
  private:
   /// What some executions took.
@@ -72,6 +74,8 @@ class OperationalMetrics : public Callback {
   std::function<double()> clock_;
   Executions replayed_, compiled_;
   Mean checkpoint_write_, replica_sync_;
+  StrategyPtr watched_;       ///< of the model that is in training
+  double joined_ = 0;         ///< by its clock, when the execution began
   CheckpointWrites counted_;  // when they were looked at
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;

@@ -1,20 +1,123 @@
 #include "etude/distribute/strategy.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/distribute/replicated_plan.hpp"
 
 namespace etude {
 namespace {
 
 thread_local StrategyPtr current;
 
+/// A function, traced for one replica.
+struct Traced {
+  Graph graph;
+  std::vector<Value> results;
+  std::vector<const std::byte*> inputs;
+
+  Traced(const Share& share, const Strategy::ReplicaFunction& function, const std::vector<PerReplica>& given,
+         std::size_t replica)
+      : graph(share) {
+    const Trace trace(graph);
+    std::vector<Value> values;
+    for (const PerReplica& each : given) {
+      values.push_back(graph.input(each[replica].shape(), each[replica].dtype()));
+      inputs.push_back(each[replica].raw());
+    }
+    results = function(values);
+  }
+  std::vector<Variable> variables() const {
+    std::vector<Variable> read;
+    for (const Node& node : graph.nodes())
+      if (const auto* of = std::get_if<op::Read>(&node.op)) read.push_back(of->variable);
+    return read;
+  }
+};
+
+/// Where each replica's rows begin, and where the last one's end.
+std::vector<std::int64_t> begins_of(const std::vector<PerReplica>& inputs, std::size_t replicas) {
+  std::vector<std::int64_t> begins{0};
+  for (std::size_t replica = 0; replica < replicas; ++replica) {
+    const Shape shape = inputs.empty() ? Shape() : inputs.front()[replica].shape();
+    begins.push_back(begins.back() + (shape.rank() > 0 ? shape[0] : 0));
+  }
+  return begins;
+}
+
 }  // namespace
 
-Strategy::Scope::Scope(StrategyPtr strategy) : outer_(std::exchange(current, std::move(strategy))) {}
+Strategy::Scope::Scope(StrategyPtr strategy)
+    : variables_(strategy), outer_(std::exchange(current, std::move(strategy))) {}
 Strategy::Scope::~Scope() { current = std::move(outer_); }
 
 StrategyPtr get_strategy() {
   static const StrategyPtr fallback = std::make_shared<OneDeviceStrategy>();
   return current ? current : fallback;
+}
+
+bool has_strategy() { return current != nullptr; }
+
+bool Strategy::variable_created_in_scope(const Variable& variable) const {
+  return variable.owner().get() == this || (!variable.owner() && num_replicas_in_sync() == 1);
+}
+
+void Strategy::place(const std::vector<Variable>& variables) {
+  std::vector<Variable> fresh;
+  for (const Variable& variable : variables) {
+    check(variable_created_in_scope(variable), ErrorKind::state, name(), "Variable (", variable.name(),
+          ") was not created in the distribution strategy scope of (", name(),
+          ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
+    if (!variable.flat() && std::ranges::find(fresh, variable) == fresh.end()) fresh.push_back(variable);
+  }
+  if (fresh.empty()) return;
+  std::vector<std::shared_ptr<Storage>> storages;
+  for (int replica = 0; replica < num_replicas_in_sync(); ++replica)
+    storages.push_back(device(replica).allocate(flat_bytes(fresh)));
+  flatten(fresh, storages);
+}
+
+std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs) {
+  const auto replicas = static_cast<std::size_t>(num_replicas_in_sync());
+  for (const PerReplica& input : inputs)
+    check(input.size() == replicas, ErrorKind::value, name(), input.size(), " tensors for ", replicas,
+          " replicas - expected one for each - split() gives them.");
+  const std::vector<std::int64_t> begins = begins_of(inputs, replicas);
+  const Scope scope(shared_from_this());
+  std::deque<Traced> traced;
+  for (std::size_t i = 0; i < replicas; ++i) {
+    const Share share{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
+    place(traced.emplace_back(share, function, inputs, i).variables());
+  }
+  std::vector<Plan> plans;
+  std::vector<std::vector<const std::byte*>> addresses;
+  for (std::size_t i = 0; i < replicas; ++i) {
+    const auto index = static_cast<int>(i);
+    plans.emplace_back(traced[i].graph, traced[i].results, std::span<const Value>(),
+                       std::make_shared<Arena>(device(index)), Replica{index, begins[i]});
+    addresses.push_back(traced[i].inputs);
+  }
+  ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});
+  plan.run(addresses);
+  std::vector<PerReplica> results(traced.front().results.size());
+  for (std::size_t result = 0; result < results.size(); ++result)
+    for (int replica = 0; replica < plan.replicas(); ++replica)
+      results[result].push_back(plan.plan(replica).result(result));
+  return results;
+}
+
+PerReplica Strategy::split(const Tensor& whole) const {
+  const int replicas = num_replicas_in_sync();
+  check(whole.shape().rank() > 0 && whole.shape()[0] >= replicas, ErrorKind::shape, name(), "a tensor of shape ",
+        whole.shape(), " - expected at least ", replicas, " rows, one for each replica - pass more rows.");
+  PerReplica shares;
+  for (int replica = 0; replica < replicas; ++replica) {
+    const auto [begin, end] = rows_of(whole.shape()[0], replicas, replica);
+    shares.push_back(whole.rows(begin, end));
+  }
+  return shares;
 }
 
 }  // namespace etude

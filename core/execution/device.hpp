@@ -52,6 +52,8 @@ class Device {
   virtual void run(const instruction::Transpose&, Addresses) = 0;
   virtual void run(const instruction::Uniform&, Addresses) = 0;
   virtual void run(const instruction::Copy&, Addresses) = 0;
+  /// No device does that alone: throws Error(internal).
+  void run(const instruction::AllReduce&, Addresses);
   /// Runs the body's instructions, step after step.
   virtual void run(const instruction::Scan&, Addresses);
 

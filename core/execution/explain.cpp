@@ -128,6 +128,11 @@ Cost cost(const Crossentropy& i) {
 Cost cost(const instruction::Transpose& i) { return {0, 2 * bytes(i.in, i.extents.size())}; }
 Cost cost(const instruction::Uniform& i) { return {0, bytes(i.out, i.count)}; }
 Cost cost(const Copy& i) { return {0, 2 * size(i.bytes)}; }
+Cost cost(const instruction::AllReduce& i) {
+  Cost sum;
+  for (const auto& [count, in, out] : i.parts) sum += {size(count), bytes(in, count) + bytes(out, count)};
+  return sum;
+}
 Cost cost(const instruction::Scan& i) {
   Cost sum;
   for (const Instruction& one : i.body->instructions) sum += cost_of(one);
@@ -160,6 +165,11 @@ std::string sizes(const Reduce& i) { return by({i.outer, i.count, i.inner}); }
 std::string sizes(const instruction::Transpose& i) { return ' ' + i.extents.to_string(); }
 std::string sizes(const instruction::Uniform& i) { return by({i.count}); }
 std::string sizes(const Copy& i) { return by({i.bytes}) + " bytes"; }
+std::string sizes(const instruction::AllReduce& i) {
+  std::int64_t elements = 0;
+  for (const auto& part : i.parts) elements += part.count;
+  return by({elements}) + " of " + std::to_string(i.parts.size()) + " Values";
+}
 std::string sizes(const instruction::Scan& i) {
   return by({i.steps}) + " steps" + (i.reverse ? ", from the last to the first" : "") +
          (i.rows > 0 ? ", of" + by({i.rows}) + " rows by themselves" : "");

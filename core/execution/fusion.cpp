@@ -16,6 +16,7 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 
 Fusion::Fusion(const Graph& graph, const Wanted& wanted, const Device& device) : graph_(graph), device_(device) {
   find_bases();
+  find_levels();
   find_phases(wanted);
   find_transposed_products();
   find_inlined();
@@ -29,7 +30,16 @@ Fusion::Fusion(const Graph& graph, const Wanted& wanted, const Device& device) :
 void Fusion::find_bases() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
-    base_.push_back(is_view(node) ? base_[at(node.inputs[0])] : id);
+    base_.push_back(is_view(graph_, node) ? base_[at(node.inputs[0])] : id);
+  }
+}
+
+void Fusion::find_levels() {
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
+    int level = 0;
+    for (NodeId input : graph_.node(id).inputs)
+      level = std::max(level, level_[at(input)] + is_join(graph_, graph_.node(input)));
+    level_.push_back(level);
   }
 }
 
@@ -64,6 +74,7 @@ void Fusion::find_phases(const Wanted& wanted) {
       const Node& producer = graph_.node(base(input));
       return (is_window(producer) || is<op::Transpose>(producer)) && overwritten(producer.inputs[0]);
     });
+    if (is_join(graph_, node)) phase = Phase::step;
     if (!is_leaf(node) && (through || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
     for (NodeId input : node.inputs) {
       Phase& needed = phase_[at(base(input))];

@@ -24,6 +24,8 @@ struct Group {
   std::vector<NodeId> inner;
   std::int64_t size = 0, row = 0;
   NodeId last = 0;  ///< the highest node in it
+  /// How often replicas have been joined before it can be computed: all plans of a step are cut at the same places.
+  int level = 0;
   Phase phase = Phase::step;
 };
 
@@ -73,6 +75,7 @@ class Fusion {
 
  private:
   void find_bases();
+  void find_levels();
   void find_phases(const Wanted& wanted);
   void find_transposed_products();
   void find_inlined();
@@ -107,6 +110,7 @@ class Fusion {
   const Graph& graph_;
   const Device& device_;
   std::vector<NodeId> base_, written_as_;
+  std::vector<int> level_;
   std::vector<Phase> phase_;
   std::vector<bool> in_memory_, escapes_, inlined_, recomputed_;
   std::vector<std::vector<NodeId>> dependencies_, readers_;

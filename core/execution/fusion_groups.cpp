@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/fusion.hpp"
@@ -114,6 +115,7 @@ int Fusion::new_group(NodeId id, bool anchor) {
   group.size = graph_.node(group.row ? graph_.node(id).inputs[0] : id).shape.size();
   group.last = id;
   group.phase = phase_[at(id)];
+  group.level = level_[at(id)];
   const int index = static_cast<int>(groups_.size());
   groups_.push_back(std::move(group));
   group_of_[at(id)] = index;
@@ -123,7 +125,7 @@ int Fusion::new_group(NodeId id, bool anchor) {
 /// Whether one instruction can compute both.
 bool Fusion::can_merge(int first, int second) const {
   const Group &a = group(first), &b = group(second);
-  if (a.phase != b.phase || (a.anchor >= 0 && b.anchor >= 0)) return false;
+  if (a.phase != b.phase || a.level != b.level || (a.anchor >= 0 && b.anchor >= 0)) return false;
   if (a.row && b.row && (a.row != b.row || a.size != b.size)) return false;
   Group together;
   together.size = std::max(a.size, b.size);
@@ -264,7 +266,8 @@ bool Fusion::join(int a, int b) {
     for_each_input_group(group, [&](int input) { found |= input == other; });
     return found;
   };
-  if (group(a).phase != group(b).phase || direct(a, b) || direct(b, a) || waits_for(a, b) || waits_for(b, a))
+  if (group(a).phase != group(b).phase || group(a).level != group(b).level || direct(a, b) || direct(b, a) ||
+      waits_for(a, b) || waits_for(b, a))
     return false;
   joined_to_[static_cast<std::size_t>(b)] = a;
   followers_[static_cast<std::size_t>(a)].push_back(b);
@@ -276,11 +279,18 @@ bool Fusion::join(int a, int b) {
 std::vector<int> Fusion::schedule() const {
   struct Waiting {
     Phase phase;
+    int level;
+    bool joins;  ///< what replicas are joined by comes behind all that they compute before
     NodeId last;
     int group;
     bool operator>(const Waiting& other) const {
-      return phase != other.phase ? phase > other.phase : last > other.last;
+      return std::tie(phase, level, joins, last) > std::tie(other.phase, other.level, other.joins, other.last);
     }
+  };
+  const auto waiting = [this](int index) {
+    const Group& of = group(index);
+    const bool joins = of.anchor >= 0 && is_join(graph_, graph_.node(of.anchor));
+    return Waiting{of.phase, of.level, joins, of.last, index};
   };
   std::vector<int> inputs(groups_.size());
   std::vector<std::vector<int>> readers(groups_.size());
@@ -296,7 +306,7 @@ std::vector<int> Fusion::schedule() const {
     sources.erase(std::ranges::unique(sources).begin(), sources.end());
     inputs[static_cast<std::size_t>(index)] = static_cast<int>(sources.size());
     for (int source : sources) readers[static_cast<std::size_t>(source)].push_back(index);
-    if (sources.empty()) ready.push({group(index).phase, group(index).last, index});
+    if (sources.empty()) ready.push(waiting(index));
   }
   std::vector<int> order;
   while (!ready.empty()) {
@@ -304,8 +314,7 @@ std::vector<int> Fusion::schedule() const {
     ready.pop();
     order.push_back(index);
     for (int reader : readers[static_cast<std::size_t>(index)])
-      if (--inputs[static_cast<std::size_t>(reader)] == 0)
-        ready.push({group(reader).phase, group(reader).last, reader});
+      if (--inputs[static_cast<std::size_t>(reader)] == 0) ready.push(waiting(reader));
   }
   return order;
 }

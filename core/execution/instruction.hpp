@@ -233,16 +233,28 @@ struct Transpose {
   Shape extents, strides;
   Operand in, out;
 };
-/// out [count]: draws in [0, 1) of (seed, stream, *counter, index).
+/// out [count]: draws in [0, 1) of (seed, stream, *counter, first + index).
 struct Uniform {
   std::uint64_t seed;
   std::uint32_t stream;
   std::int64_t count;
   Operand counter, out;
+  std::int64_t first = 0;
 };
 struct Copy {
   std::int64_t bytes;
   Operand in, out;
+};
+
+/// Where replicas join: what each has at `in` becomes, at `out`, the sum over all of them. Whoever runs their plans
+/// does it between two instructions, when all have come to it (distribute/replicated_plan.hpp). One Value or more,
+/// joined in one go; `in` and `out` may be the same.
+struct AllReduce {
+  struct Part {
+    std::int64_t count;
+    Operand in, out;
+  };
+  std::vector<Part> parts;
 };
 
 /// A loop over time: `body` is run for each step, on a table of addresses of its own. Its spaces are, in this order,
@@ -268,12 +280,12 @@ struct Scan {
 
 }  // namespace instruction
 
-using Instruction =
-    std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
-                 instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
-                 instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
-                 instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
-                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::Scan>;
+using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution,
+                                 instruction::ConvolutionInput, instruction::ConvolutionFilter, instruction::MaxPool,
+                                 instruction::PoolGather, instruction::PoolScatter, instruction::Reduce,
+                                 instruction::ArgMax, instruction::OneHot, instruction::Gather, instruction::ScatterAdd,
+                                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose,
+                                 instruction::Uniform, instruction::Copy, instruction::AllReduce, instruction::Scan>;
 
 /// What a Scan runs, and the tables of addresses, one for each arena, that it fills for each step.
 struct instruction::Body {

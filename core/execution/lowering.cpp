@@ -22,8 +22,8 @@ std::vector<NodeId> bases(const Fusion& fusion, std::vector<NodeId> nodes) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device)
-    : graph_(graph), device_(device), fusion_(graph, wanted, device) {
+Lowering::Lowering(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica)
+    : graph_(graph), device_(device), replica_(replica), fusion_(graph, wanted, device) {
   for (NodeId result : wanted.results) result_shapes_.push_back(graph.node(result).shape);
   wanted_ = {bases(fusion_, wanted.results), bases(fusion_, wanted.logs), bases(fusion_, wanted.outputs)};
 }
@@ -34,6 +34,7 @@ Lowered Lowering::lower() {
                             ? std::nullopt
                             : std::optional(build_program(fusion_, fusion_.group(group))));
   join_equal_updates();
+  join_replicas();
   order_ = fusion_.schedule();
   end_ = static_cast<int>(order_.size());
   position_.assign(fusion_.group_count(), -1);
@@ -46,6 +47,7 @@ Lowered Lowering::lower() {
   place_in_blocks();
   place_copies();
   take_over_inputs();
+  sum_in_place();
   lay_out_blocks();
   emit_all();
   return std::move(lowered_);
@@ -78,9 +80,10 @@ void Lowering::place_leaves() {
 }
 
 Operand Lowering::variable_operand(const Variable& variable) {
-  const auto found = std::ranges::find(lowered_.storages, variable.storage());
+  const std::shared_ptr<Storage>& storage = variable.storage(replica_.index);
+  const auto found = std::ranges::find(lowered_.storages, storage);
   const auto index = static_cast<std::size_t>(found - lowered_.storages.begin());
-  if (found == lowered_.storages.end()) lowered_.storages.push_back(variable.storage());
+  if (found == lowered_.storages.end()) lowered_.storages.push_back(storage);
   return {static_cast<std::int32_t>(1 + lowered_.input_count + index), static_cast<std::int64_t>(variable.offset()),
           variable.dtype()};
 }
@@ -209,7 +212,7 @@ void Lowering::place_in_blocks() {
       if (programs_[index_of(part)])
         for (NodeId output : programs_[index_of(part)]->outputs)
           if (!places_.contains(output)) places_[output] = {new_block(bytes_of(output), position), {}};
-      if (anchor < 0) return;
+      if (anchor < 0 || is_join(part)) return;
       // A kernel's workspace depends on its shape only.
       Instruction instruction = emit_anchor(graph_.node(anchor), part);
       const std::size_t bytes = std::visit(

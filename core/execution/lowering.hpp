@@ -15,7 +15,7 @@ namespace etude {
 /// for every loop's body.
 class Lowering {
  public:
-  Lowering(const Graph& graph, const Wanted& wanted, const Device& device);
+  Lowering(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica);
   Lowered lower();
 
  private:
@@ -49,6 +49,7 @@ class Lowering {
   };
 
   void join_equal_updates();
+  void join_replicas();
   void place_leaves();
   void place_outputs();
   void place_results_in_variables();
@@ -64,10 +65,13 @@ class Lowering {
   bool is_assigned(const Variable& variable) const;
   void save(NodeId leaf);
   void take_over_inputs();
+  void sum_in_place();
+  bool is_join(int group) const;
   void lay_out_blocks();
   void emit_all();
   Instruction emit(int group);
   Instruction emit_anchor(const Node& node, int group);
+  instruction::AllReduce emit_join(int group) const;
   /// Convolutions and pooling: core/execution/lowering_windows.cpp.
   std::optional<Instruction> emit_windowed(const Node& node, int group) const;
   instruction::Elementwise emit_program(int group);
@@ -96,6 +100,7 @@ class Lowering {
   Lowered lowered_;
   const Graph& graph_;
   const Device& device_;
+  Replica replica_;
   Wanted wanted_;                     // base nodes
   std::vector<Shape> result_shapes_;  // of the results themselves: a base may be shaped otherwise
   Fusion fusion_;

@@ -70,6 +70,7 @@ void Lowering::emit_copies() {
 Instruction Lowering::emit(int group) {
   const NodeId anchor = fusion_.group(group).anchor;
   if (anchor < 0) return emit_program(group);
+  if (is_join(group)) return emit_join(group);
   Instruction instruction = emit_anchor(graph_.node(anchor), group);
   const auto workspace = workspaces_.find(group);
   std::visit(
@@ -121,7 +122,8 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   if (std::holds_alternative<op::SparseSoftmaxCrossentropy>(node.op))
     return Crossentropy{rows(0), shape(0)[-1], true, in(0), in(1), out};
   if (const auto* o = std::get_if<op::Uniform>(&node.op))
-    return instruction::Uniform{o->seed, o->stream, node.shape.size(), in(0), out};
+    return instruction::Uniform{o->seed, o->stream, node.shape.size(),
+                                in(0),   out,       o->first + o->row_size * replica_.first_row};
   if (const auto* o = std::get_if<op::Transpose>(&node.op)) {
     const Shape from = strides(shape(0));
     Shape steps = node.shape;

@@ -45,7 +45,7 @@ void Lowering::place_scan(int group, int position) {
   }
   Wanted wanted{{}, {}, loop.next};
   wanted.outputs.insert(wanted.outputs.end(), scanning.stacked.begin(), scanning.stacked.end());
-  scanning.body = Lowering(loop.body, wanted, device_).lower();
+  scanning.body = Lowering(loop.body, wanted, device_, replica_).lower();
 
   const auto block = [&](std::int64_t bytes) { return new_block(static_cast<std::size_t>(bytes), position); };
   for (std::size_t i = 0; i < loop.next.size(); ++i)

@@ -7,8 +7,14 @@ namespace etude {
 
 template <class... O> bool is(const Node& node) { return (std::holds_alternative<O>(node.op) || ...); }
 
+/// Where several replicas are joined; the sum over one is a view.
+inline bool is_join(const Graph& graph, const Node& node) {
+  return is<op::AllReduce>(node) && graph.share().replicas > 1;
+}
 /// Shows another node's bytes as they are.
-inline bool is_view(const Node& node) { return is<op::Reshape, op::StopGradient, op::AllReduce>(node); }
+inline bool is_view(const Graph& graph, const Node& node) {
+  return is<op::Reshape, op::StopGradient, op::AllReduce>(node) && !is_join(graph, node);
+}
 inline bool is_leaf(const Node& node) { return is<op::Input, op::Read>(node); }
 /// Reads its operand's elements as they are, but not all, or not once: a program does so through strides.
 inline bool is_window(const Node& node) { return is<op::Broadcast, op::Slice, op::Reverse>(node); }

@@ -7,25 +7,11 @@
 namespace etude {
 
 std::string_view name_of(const Instruction& instruction) {
-  constexpr std::string_view names[] = {"Elementwise",
-                                        "Gemm",
-                                        "Convolution",
-                                        "ConvolutionInput",
-                                        "ConvolutionFilter",
-                                        "MaxPool",
-                                        "PoolGather",
-                                        "PoolScatter",
-                                        "Reduce",
-                                        "ArgMax",
-                                        "OneHot",
-                                        "Gather",
-                                        "ScatterAdd",
-                                        "Softmax",
-                                        "Crossentropy",
-                                        "Transpose",
-                                        "Uniform",
-                                        "Copy",
-                                        "Scan"};
+  constexpr std::string_view names[] = {
+      "Elementwise", "Gemm",       "Convolution", "ConvolutionInput", "ConvolutionFilter",
+      "MaxPool",     "PoolGather", "PoolScatter", "Reduce",           "ArgMax",
+      "OneHot",      "Gather",     "ScatterAdd",  "Softmax",          "Crossentropy",
+      "Transpose",   "Uniform",    "Copy",        "AllReduce",        "Scan"};
   static_assert(std::size(names) == std::variant_size_v<Instruction>);
   return names[instruction.index()];
 }
@@ -35,7 +21,7 @@ void Arena::reserve(std::size_t bytes) {
 }
 
 Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs,
-           std::shared_ptr<Arena> arena)
+           std::shared_ptr<Arena> arena, const Replica& replica)
     : arena_(std::move(arena)) {
   for (const Value& log : logs)
     check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(),
@@ -45,7 +31,7 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
     for (const Value& value : values) result.push_back(value.id());
     return result;
   };
-  lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device()).lower();
+  lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
   arena_->reserve(lowered_.arena_bytes);
   addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
 }
@@ -57,16 +43,31 @@ void Plan::bind() {
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
 }
 
-void Plan::run(std::span<const std::byte* const> inputs) {
+void Plan::begin(std::span<const std::byte* const> inputs) {
   check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ",
         lowered_.input_count, " - this is a defect of the library.");
   bind();
   // Inputs are only read: Addresses has one type for all spaces.
   for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
   ++arena_->generation;
+  next_ = 0;
+}
+
+void Plan::run(std::span<const std::byte* const> inputs) {
+  begin(inputs);
   const FlushDenormals mode;
   for (const Instruction& instruction : lowered_.instructions)
     std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+}
+
+const instruction::AllReduce* Plan::advance() {
+  const FlushDenormals mode;
+  while (next_ < lowered_.instructions.size()) {
+    const Instruction& instruction = lowered_.instructions[next_++];
+    if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;
+    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+  }
+  return nullptr;
 }
 
 void Plan::run_logs() {
@@ -117,6 +118,7 @@ std::vector<Tensor> evaluate(Device& device, std::span<const Tensor> inputs,
   std::vector<const std::byte*> addresses;
   for (const Tensor& input : inputs) addresses.push_back(input.raw());
   plan.run(addresses);
+  for (const Graph::Assignment& assignment : graph.assignments()) Variable(assignment.variable).broadcast();
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < plan.result_count(); ++i) tensors.push_back(plan.result(i));
   return tensors;

@@ -28,6 +28,12 @@ class Arena {
   std::shared_ptr<Storage> storage_;
 };
 
+/// For whom a graph is compiled: which of several replicas, and which of the batch's rows is its first.
+struct Replica {
+  int index = 0;
+  std::int64_t first_row = 0;
+};
+
 /// What a graph is compiled to, before there is memory.
 struct Lowered {
   struct Result {
@@ -48,10 +54,19 @@ class Plan {
   /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are
   /// scalars that are computed when run_logs() asks for them, after a step, as far as they do not depend on what the
   /// step overwrites.
-  Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena);
+  Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena,
+       const Replica& replica = {});
 
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
+  /// The same in parts, for one of several replicas: begin(), then advance() until it is null. It runs all up to the
+  /// next place where replicas join, and says what they join there.
+  void begin(std::span<const std::byte* const> inputs);
+  const instruction::AllReduce* advance();
+  /// Where an operand lies in the step that was begun.
+  std::byte* address(const Operand& operand) const {
+    return addresses_[static_cast<std::size_t>(operand.space)] + operand.offset;
+  }
   /// Computes the logs from what the last step left.
   void run_logs();
 
@@ -74,6 +89,7 @@ class Plan {
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
+  std::size_t next_ = 0;  ///< instruction, of a step that runs in parts
 };
 
 /// Traces `function` on Values like `inputs`, runs it once on them and throws the plan away.

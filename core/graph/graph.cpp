@@ -25,6 +25,13 @@ std::size_t hash_of(const Op& op, std::span<const Value> inputs) {
   return hash;
 }
 
+/// Of a node whose operands do so, or not, whether it differs from replica to replica.
+bool makes_differences(const Op& op, bool operands_vary) {
+  if (std::holds_alternative<op::AllReduce>(op)) return false;
+  const auto* drawn = std::get_if<op::Uniform>(&op);
+  return operands_vary || std::holds_alternative<op::Input>(op) || (drawn && drawn->row_size > 0);
+}
+
 bool same_inputs(const Node& node, std::span<const Value> inputs) {
   return std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end(),
                     [](NodeId id, const Value& value) { return id == value.id(); });
@@ -43,6 +50,15 @@ bool elementwise(const Op& op) {
 const Shape& Value::shape() const { return graph_->node(id_).shape; }
 DType Value::dtype() const { return graph_->node(id_).dtype; }
 const Op& Value::op() const { return graph_->node(id_).op; }
+
+std::int64_t Share::row_size(const Shape& shape) const {
+  return shape.rank() > 0 && rows > 0 && shape[0] % rows == 0 ? shape.size() / rows : 0;
+}
+
+std::int64_t Share::whole_size(const Shape& shape) const {
+  const std::int64_t row = row_size(shape);
+  return replicas == 1 ? shape.size() : row ? row * batch : shape.size() * replicas;
+}
 
 Value Value::mask() const {
   const auto found = graph_->masks_.find(id_);
@@ -82,7 +98,7 @@ std::vector<Value> Graph::losses() {
 }
 
 // Here, that Op's destructor and copies are compiled once and not wherever the header goes.
-Graph::Graph() = default;
+Graph::Graph(const Share& share) : share_(share) {}
 Graph::~Graph() = default;
 
 Value Graph::append(Op op, std::initializer_list<Value> inputs) {
@@ -95,7 +111,9 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
           "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
           "from one step to the next.");
   const std::size_t hash = hash_of(op, inputs);
-  for (auto [it, end] = known_.equal_range(hash); it != end; ++it)
+  // Joins are counted: of a share of another shape, equal Values may be different ones.
+  const bool joins = share_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
+  for (auto [it, end] = known_.equal_range(hash); it != end && !joins; ++it)
     if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs))
       return {*this, it->second};
 
@@ -109,6 +127,9 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
 
 NodeId Graph::push(Node node) {
   const auto id = static_cast<NodeId>(nodes_.size());
+  if (share_.replicas > 1)
+    varies_.push_back(
+        makes_differences(node.op, std::ranges::any_of(node.inputs, [this](NodeId input) { return varies(input); })));
   nodes_.push_back(std::move(node));
   if (on_append_) on_append_(id);
   return id;
@@ -130,6 +151,7 @@ void Graph::assign(const Variable& variable, Value value) {
   check(value.shape() == variable.shape() && value.dtype() == variable.dtype(), ErrorKind::shape,
         "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(),
         " - expected ", variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
+  if (share_.replicas > 1) value = joined(variable, value);
   read(variable);  // so that a plan knows the variable even if nothing read it
   for (Assignment& assignment : assignments_)
     if (assignment.variable == variable) {
@@ -137,6 +159,26 @@ void Graph::assign(const Variable& variable, Value value) {
       return;
     }
   assignments_.push_back({variable, value.id()});
+}
+
+/// What all replicas assign, of what each of them would.
+Value Graph::joined(const Variable& variable, Value value) {
+  const auto sum = [this](Value part) { return append(op::AllReduce{}, {part}); };
+  const Value before = read(variable);
+  if (variable.aggregation() == Aggregation::sum) {
+    const std::vector<NodeId>& terms = node(value.id()).inputs;
+    const bool adds = std::holds_alternative<op::Add>(value.op()) && terms.front() == before.id();
+    const Value more = adds ? Value(*this, terms.back()) : append(op::Subtract{}, {value, before});
+    return append(op::Add{}, {before, sum(more)});
+  }
+  if (!varies(value.id())) return value;
+  check(variable.aggregation() == Aggregation::mean, ErrorKind::state, "Variable \"" + variable.name() + '"',
+        "assigned what differs between ", share_.replicas,
+        " replicas - expected the same for all - join it with ops::all_reduce, or make the variable with an "
+        "Aggregation.");
+  Value part = constant(1.0 / share_.replicas, value.dtype());
+  if (value.shape().rank() > 0) part = append(op::Broadcast{value.shape()}, {part});
+  return append(op::Multiply{}, {sum(value), part});
 }
 
 Tensor Graph::inspect(NodeId id) const {

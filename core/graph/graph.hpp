@@ -51,6 +51,18 @@ class Outputs : public std::vector<Value> {
   operator Value() const;
 };
 
+/// Which part of a batch a trace is about: how many replicas have one, how many rows are in this one, and in all.
+struct Share {
+  int replicas = 1;
+  std::int64_t rows = 0, batch = 0;
+
+  /// How many elements of a tensor belong to each row; 0 where its first axis is not the batch's, nor begins with it.
+  std::int64_t row_size(const Shape& shape) const;
+  /// How many elements the whole batch has, where a share of it has a tensor of this shape: as many for each row, or,
+  /// where it is not made of rows, for each replica.
+  std::int64_t whole_size(const Shape& shape) const;
+};
+
 struct Node {
   Op op;
   std::vector<NodeId> inputs;
@@ -62,7 +74,7 @@ struct Node {
 /// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
 class Graph {
  public:
-  Graph();
+  explicit Graph(const Share& share = {});
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -70,6 +82,11 @@ class Graph {
   /// The graph being traced on this thread; throws Error(state) outside a trace.
   static Graph& current();
   static bool tracing();
+
+  const Share& share() const { return share_; }
+  /// Whether a Value may differ from replica to replica: it is made of the batch, and not joined yet. False where there
+  /// is one.
+  bool varies(NodeId id) const { return share_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
   /// Infers shape and dtype, and appends.
   Value append(Op op, std::span<const Value> inputs);
@@ -82,6 +99,8 @@ class Graph {
   std::vector<Value> losses();
 
   Value read(const Variable& variable);
+  /// What differs between replicas is joined as the variable's Aggregation says; throws Error(state) where it says that
+  /// nothing may.
   void assign(const Variable& variable, Value value);
 
   struct Assignment {
@@ -104,8 +123,11 @@ class Graph {
   friend class Value;
   friend class Trace;
   NodeId push(Node node);
+  Value joined(const Variable& variable, Value value);
 
+  Share share_;
   std::deque<Node> nodes_;
+  std::vector<bool> varies_;  ///< by node, where there are several replicas
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;
   std::unordered_map<NodeId, NodeId> masks_;

@@ -10,6 +10,8 @@ namespace etude {
 /// The body of a loop over time, traced once for all steps. Its inputs are, in this order, the carried Values, the
 /// step's entry of each sequence, and the constants.
 struct Loop {
+  explicit Loop(const Share& share) : body(share) {}
+
   Graph body;
   std::int64_t steps = 0;
   bool reverse = false;  ///< from the last entry of the sequences to the first

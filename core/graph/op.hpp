@@ -177,12 +177,14 @@ struct SparseSoftmaxCrossentropy {
   friend bool operator==(const SparseSoftmaxCrossentropy&, const SparseSoftmaxCrossentropy&) = default;
 };
 
-/// Uniform in [0, 1): Philox of (seed, stream, the int32 counter it is given, the element's index).
+/// Uniform in [0, 1): Philox of (seed, stream, the int32 counter it is given, the element's index). Indices begin at
+/// `first`; and, for a replica's share of a batch, at those of its first row, of `row_size` elements each.
 struct Uniform {
   std::uint64_t seed;
   std::uint32_t stream;
   Shape shape;
   DType dtype;
+  std::int64_t first = 0, row_size = 0;
   friend bool operator==(const Uniform&, const Uniform&) = default;
 };
 

@@ -7,26 +7,39 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 
+thread_local std::shared_ptr<const void> current_owner;
+
 std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 }  // namespace
 
-Variable::Variable(std::string name, const Tensor& value, bool trainable)
-    : state_(std::make_shared<State>(State{std::move(name), value.shape(), value.dtype(), trainable,
-                                           std::make_shared<Storage>(padded(value.bytes())), 0})) {
+Variable::Variable(std::string name, const Tensor& value, bool trainable, Aggregation aggregation)
+    : state_(std::make_shared<State>(State{std::move(name),
+                                           value.shape(),
+                                           value.dtype(),
+                                           trainable,
+                                           aggregation,
+                                           current_owner,
+                                           {std::make_shared<Storage>(padded(value.bytes()))}})) {
   assign(value);
 }
 
-Tensor Variable::value() const {
+Tensor Variable::value(int replica) const {
   Tensor result(shape(), dtype());
-  state_->storage->read(state_->offset, result.raw(), bytes());
+  storage(replica)->read(state_->offset, result.raw(), bytes());
   return result;
 }
 
 void Variable::assign(const Tensor& value) {
   check(value.shape() == shape(), ErrorKind::shape, "Variable \"" + name() + '"', "assigned a value of shape ",
         value.shape(), " - expected ", shape(), " - reshape the value.");
-  state_->storage->write(state_->offset, value.astype(dtype()).raw(), bytes());
+  storage()->write(state_->offset, value.astype(dtype()).raw(), bytes());
+  broadcast();
+}
+
+void Variable::broadcast(int first) {
+  for (int replica = first; replica < replicas(); ++replica)
+    storage(replica)->copy(state_->offset, *storage(), bytes());
 }
 
 void Variable::fill(double value) {
@@ -37,20 +50,24 @@ void Variable::fill(double value) {
   assign(filled);
 }
 
+VariableScope::VariableScope(std::shared_ptr<const void> owner)
+    : outer_(std::exchange(current_owner, std::move(owner))) {}
+VariableScope::~VariableScope() { current_owner = std::move(outer_); }
+
 std::size_t flat_bytes(const std::vector<Variable>& variables) {
   std::size_t total = 0;
   for (const Variable& variable : variables) total += padded(variable.bytes());
   return total;
 }
 
-void flatten(const std::vector<Variable>& variables, const std::shared_ptr<Storage>& storage) {
+void flatten(const std::vector<Variable>& variables, const std::vector<std::shared_ptr<Storage>>& storages) {
   std::size_t offset = 0;
-  for (const Variable& variable : variables) {
+  for (Variable variable : variables) {
     const Tensor value = variable.value();
-    storage->write(offset, value.raw(), value.bytes());
-    variable.state_->storage = storage;
+    variable.state_->storages = storages;
     variable.state_->offset = offset;
     variable.state_->flat = true;
+    variable.assign(value);
     offset += padded(variable.bytes());
   }
 }

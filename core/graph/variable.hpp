@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "etude/base/storage.hpp"
@@ -10,40 +11,58 @@
 
 namespace etude {
 
+/// How one value becomes of what replicas assign to a variable, where they have each seen a share of the batch only.
+/// Source: tf.VariableAggregation.
+enum class Aggregation : std::uint8_t {
+  none,  ///< It must not differ between them.
+  sum,   ///< What each of them adds to the variable is added up.
+  mean
+};
+
 /// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. A handle: copies mean
 /// the same variable. Its bytes lie in a Storage that it may share with others, so that many variables are one flat
-/// block.
+/// block. Under several replicas it lies in one storage for each of them, and after every step all hold the same bits.
 class Variable {
  public:
   Variable() = default;
   /// A variable holding `value`, in storage of its own until `flatten` moves it.
-  Variable(std::string name, const Tensor& value, bool trainable = true);
+  Variable(std::string name, const Tensor& value, bool trainable = true, Aggregation aggregation = Aggregation::none);
 
   const std::string& name() const { return state_->name; }
   const Shape& shape() const { return state_->shape; }
   DType dtype() const { return state_->dtype; }
   bool trainable() const { return state_->trainable; }
   void set_trainable(bool trainable) { state_->trainable = trainable; }
+  Aggregation aggregation() const { return state_->aggregation; }
   std::int64_t size() const { return shape().size(); }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype()); }
 
-  /// A copy of the value on the host.
-  Tensor value() const;
-  /// Sets the value; throws Error(shape) unless the shape is the variable's. Other dtypes are converted.
+  /// A copy of the value on the host; of a replica's own, to look at it.
+  Tensor value(int replica = 0) const;
+  /// Sets the value, for all replicas; throws Error(shape) unless the shape is the variable's. Other dtypes are
+  /// converted.
   void assign(const Tensor& value);
   /// Sets every element.
   void fill(double value);
 
-  const std::shared_ptr<Storage>& storage() const { return state_->storage; }
+  /// In how many storages it lies, one a replica. `flatten` decides that.
+  int replicas() const { return static_cast<int>(state_->storages.size()); }
+  const std::shared_ptr<Storage>& storage(int replica = 0) const {
+    return state_->storages[static_cast<std::size_t>(replica)];
+  }
+  /// Gives the replicas from number `first` on what replica 0 holds.
+  void broadcast(int first = 1);
   std::size_t offset() const { return state_->offset; }
   /// Whether it lies in a block with others. Such a variable stays where it is.
   bool flat() const { return state_->flat; }
+  /// The owner of the VariableScope in which it was made; null outside all.
+  const std::shared_ptr<const void>& owner() const { return state_->owner; }
   /// Who it is: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
   explicit operator bool() const { return state_ != nullptr; }
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
 
-  friend void flatten(const std::vector<Variable>& variables, const std::shared_ptr<Storage>& storage);
+  friend void flatten(const std::vector<Variable>& variables, const std::vector<std::shared_ptr<Storage>>& storages);
 
  private:
   struct State {
@@ -51,17 +70,31 @@ class Variable {
     Shape shape;
     DType dtype;
     bool trainable;
-    std::shared_ptr<Storage> storage;
+    Aggregation aggregation;
+    std::shared_ptr<const void> owner;
+    std::vector<std::shared_ptr<Storage>> storages;
     std::size_t offset = 0;
     bool flat = false;
   };
   std::shared_ptr<State> state_;
 };
 
+/// While it lives, variables made on this thread are marked as `owner`'s: a strategy's scope does that.
+class VariableScope {
+ public:
+  explicit VariableScope(std::shared_ptr<const void> owner);
+  ~VariableScope();
+  VariableScope(const VariableScope&) = delete;
+  VariableScope& operator=(const VariableScope&) = delete;
+
+ private:
+  std::shared_ptr<const void> outer_;
+};
+
 /// Bytes that `flatten` needs: each variable begins at a multiple of 64.
 std::size_t flat_bytes(const std::vector<Variable>& variables);
-/// Moves the variables, values kept, into one block in the order given. A variable is moved once, and not after a plan
-/// has been made that uses it.
-void flatten(const std::vector<Variable>& variables, const std::shared_ptr<Storage>& storage);
+/// Moves the variables, values kept, into one block in the order given; for several replicas into one block each. A
+/// variable is moved once, and not after a plan has been made that uses it.
+void flatten(const std::vector<Variable>& variables, const std::vector<std::shared_ptr<Storage>>& storages);
 
 }  // namespace etude

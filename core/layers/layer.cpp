@@ -8,6 +8,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 
 namespace etude {
@@ -88,7 +89,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   output_shape_ = outputs.front().shape();
   for (Value& y : outputs) {
     if (!y.mask()) y = y.with_mask(mask_of(inputs, y));
-    if (activity_regularizer_) add_loss((*activity_regularizer_)(y));
+    if (activity_regularizer_) Graph::current().add_loss((*activity_regularizer_)(y));
   }
   return outputs;
 }
@@ -176,7 +177,8 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 
 Variable Layer::add_weight(const Weight& weight) {
   const Tensor value = (*initializers::get(weight.initializer))(weight.shape, variable_dtype());
-  const Variable variable = weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable);
+  const Variable variable =
+      weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable, weight.aggregation);
   if (const RegularizerPtr regularizer = regularizers::get(weight.regularizer))
     regularized_.emplace_back(variable, regularizer);
   return variable;
@@ -186,7 +188,7 @@ void Layer::set_activity_regularizer(const Choice<Regularizer>& regularizer) {
   activity_regularizer_ = regularizers::get(regularizer);
 }
 
-void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::sum(loss)); }
+void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(loss))); }
 
 std::vector<Value> Layer::regularization_losses() const {
   std::vector<Value> losses;

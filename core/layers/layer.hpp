@@ -104,7 +104,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<Variable> non_trainable_variables() const;
   /// Within a trace: what the sizes of trained weights add to the loss.
   std::vector<Value> regularization_losses() const;
-  /// Within a trace: adds a scalar to the loss of the step, such as what this layer's outputs cost.
+  /// Within a trace: adds a scalar to the loss of the step, such as what this layer's outputs cost. Of several replicas
+  /// the mean of their scalars counts.
   void add_loss(Value loss);
   /// Parameters: elements of all variables.
   std::int64_t count_params() const;
@@ -124,6 +125,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     Choice<Initializer> initializer = "glorot_uniform";
     bool trainable = true;
     Choice<Regularizer> regularizer = {};
+    Aggregation aggregation = Aggregation::none;
   };
   Variable add_weight(const Weight& weight);
   /// State that is not a weight, such as the counter of a layer that draws.

@@ -4,6 +4,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -58,8 +59,9 @@ void BatchNormalization::build(const Shape& input_shape) {
   const Shape shape{input_shape[static_cast<std::ptrdiff_t>(input_shape.axis(o.axis, where()))]};
   if (o.scale) gamma_ = add_weight({"gamma", shape, o.gamma_initializer, true, o.gamma_regularizer});
   if (o.center) beta_ = add_weight({"beta", shape, o.beta_initializer, true, o.beta_regularizer});
-  moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false});
-  moving_variance_ = add_weight({"moving_variance", shape, o.moving_variance_initializer, false});
+  moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false, {}, Aggregation::mean});
+  moving_variance_ =
+      add_weight({"moving_variance", shape, o.moving_variance_initializer, false, {}, Aggregation::mean});
 }
 
 Value BatchNormalization::call(Value x, bool training) {
@@ -80,12 +82,19 @@ Value BatchNormalization::call(Value x, bool training) {
       while (shape.rank() < x.shape().rank()) shape.append(1);
       weight = ops::broadcast_to(ops::reshape(ops::cast(x.mask(), x.dtype()), shape), x.shape());
     }
+    const bool joined = options_.synchronized;
+    const auto sum_of = [&](Value values) {
+      const Value sum = ops::sum(values, others, true);
+      return joined ? ops::all_reduce(sum) : sum;
+    };
+    const std::int64_t elements = joined ? Graph::current().share().whole_size(x.shape()) : x.shape().size();
+    const double count = static_cast<double>(elements) / static_cast<double>(std::max<std::int64_t>(along.size(), 1));
     const auto mean_of = [&](Value values) {
-      return weight ? ops::divide_no_nan(ops::sum(values * weight, others, true), ops::sum(weight, others, true))
-                    : ops::mean(values, others, true);
+      return weight ? ops::divide_no_nan(sum_of(values * weight), sum_of(weight)) : sum_of(values) / count;
     };
     mean = mean_of(x);
-    variance = mean_of(ops::square(x - mean));
+    // Deviations add up to 0, so that no gradient passes from the variance to the mean: one join less.
+    variance = mean_of(ops::square(x - (joined ? ops::stop_gradient(mean) : mean)));
     const auto follow = [&](const Variable& moving, Value batch) {
       const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());
       Graph& graph = Graph::current();

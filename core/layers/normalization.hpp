@@ -64,6 +64,8 @@ struct BatchNormalizationOptions {
   Choice<Initializer> moving_variance_initializer = "ones";
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
+  /// Whether replicas take the moments of the whole batch, not each those of its share.
+  bool synchronized = false;
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -80,6 +82,7 @@ struct BatchNormalizationOptions {
     visit("moving_variance_initializer", self.moving_variance_initializer);
     visit("beta_regularizer", self.beta_regularizer);
     visit("gamma_regularizer", self.gamma_regularizer);
+    visit("synchronized", self.synchronized);
     visit("name", self.name);
     visit("dtype", self.dtype);
     visit("trainable", self.trainable);
@@ -89,9 +92,11 @@ struct BatchNormalizationOptions {
 /// (x - mean) / sqrt(variance + epsilon) · gamma + beta for each entry of `axis`, mean and variance over all others. In
 /// training they are those of the batch (of the entries that its mask lets count), and the moving ones follow: moving ·
 /// momentum + batch · (1 - momentum), the variance biased. Otherwise, and in a layer that is not trainable, they
-/// are the moving ones. Weights: gamma, beta, moving_mean, moving_variance, of which the last two are not trained.
-/// Throws Error(value) for a momentum out of [0, 1], Error(shape) for inputs without the axis or of another extent than
-/// it was built for. Source: Ioffe and Szegedy (2015); keras/src/layers/normalization/batch_normalization.py.
+/// are the moving ones. Of several replicas each takes the moments of its share of the batch, or, `synchronized`, of
+/// all; the moving ones follow their mean. Weights: gamma, beta, moving_mean, moving_variance, of which the last two
+/// are not trained. Throws Error(value) for a momentum out of [0, 1], Error(shape) for inputs without the axis or of
+/// another extent than it was built for. Source: Ioffe and Szegedy (2015);
+/// keras/src/layers/normalization/batch_normalization.py.
 class BatchNormalization : public Layer {
  public:
   explicit BatchNormalization(BatchNormalizationOptions options = {});

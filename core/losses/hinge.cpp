@@ -2,6 +2,7 @@
 
 #include "etude/losses/comparison.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 
 namespace etude::losses {
@@ -10,7 +11,7 @@ namespace {
 Value as_signs(Value t) {
   const Value zero = ops::scalar(0, t), one = ops::scalar(1, t);
   const Value other = ops::logical_not(ops::logical_or(ops::equal(t, zero), ops::equal(t, one)));
-  const Value binary = ops::equal(ops::max(ops::cast(other, t.dtype())), zero);
+  const Value binary = ops::equal(ops::all_reduce(ops::max(ops::cast(other, t.dtype()))), zero);
   return ops::where(binary, t * 2.0 - 1.0, t);
 }
 

@@ -2,6 +2,7 @@
 
 #include "etude/base/catalogue.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -39,6 +40,14 @@ Value fit_weight(Value weight, Value values, const char* what) {
   return ops::cast(ops::broadcast_to(ops::reshape(w, shape), target), values.dtype());
 }
 
+/// How many losses the whole batch has. Those of no rows, that are the same on all replicas, each has a part of.
+double count_of(Value losses) {
+  const Graph& graph = losses.graph();
+  const Shape& shape = losses.shape();
+  return static_cast<double>(graph.varies(losses.id()) ? graph.share().whole_size(shape)
+                                                       : shape.size() * graph.share().replicas);
+}
+
 }  // namespace
 
 Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
@@ -52,17 +61,16 @@ Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
   }
   Value weight;
   if (sample_weight) weight = fit_weight(sample_weight, losses, "sample_weight");
-  // A masked entry counts nowhere: the divisor is the number of valid ones, and if there is none the loss is 0.
+  // A masked entry counts nowhere: the divisor is the number of valid ones, and if there is none the loss is 0. It is
+  // the whole batch's: each replica makes its part of the loss.
   if (mask) losses = ops::where(ops::less(ops::scalar(0, mask), mask), losses, ops::scalar(0, losses));
   if (weight) losses = losses * weight;
-  const auto count = [&] {
-    return mask ? ops::sum(mask) : ops::scalar(static_cast<double>(losses.shape().size()), losses);
-  };
+  const auto count = [&] { return mask ? ops::all_reduce(ops::sum(mask)) : ops::scalar(count_of(losses), losses); };
   switch (reduction_) {
     case Reduction::none: return losses;
     case Reduction::sum: return ops::sum(losses);
     case Reduction::mean_with_sample_weight:
-      if (weight) return ops::divide_no_nan(ops::sum(losses), ops::sum(mask ? weight * mask : weight));
+      if (weight) return ops::divide_no_nan(ops::sum(losses), ops::all_reduce(ops::sum(mask ? weight * mask : weight)));
       [[fallthrough]];
     case Reduction::sum_over_batch_size:
     case Reduction::mean: break;

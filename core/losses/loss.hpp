@@ -32,7 +32,7 @@ class Loss : public Described {
   /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis.
   virtual Value call(Value y_true, Value y_pred) = 0;
   /// The reduced loss. `sample_weight` [batch] or [batch, ..] weighs samples; where y_pred carries a mask, entries that
-  /// it leaves out count neither in the sum nor in the divisor.
+  /// it leaves out count neither in the sum nor in the divisor. Of a replica it is its part of the whole batch's.
   Value operator()(Value y_true, Value y_pred, Value sample_weight = {});
   /// What one loss wants left out besides y_pred's mask (ignore_class), of the shape of `call`'s result; or empty.
   virtual Value own_mask(Value y_true) const {

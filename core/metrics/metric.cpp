@@ -15,7 +15,7 @@ void Metric::reset_state() {
 }
 
 Variable Metric::add_variable(const std::string& name) {
-  return variables_.emplace_back(name_ + '/' + name, Tensor({}, floatx()), false);
+  return variables_.emplace_back(name_ + '/' + name, Tensor({}, floatx()), false, Aggregation::sum);
 }
 
 Sum::Sum(std::string name) : Metric(std::move(name)), total_(add_variable("total")) {}

@@ -22,7 +22,8 @@ class Metric : public Described {
   virtual ~Metric() = default;
   const std::string& name() const { return name_; }
 
-  /// Within a trace: takes a batch into account. sample_weight may be empty.
+  /// Within a trace: takes a batch into account, or of a replica its share of it: what all add to a variable is added
+  /// up to the whole batch's. sample_weight may be empty.
   virtual void update_state(Value y_true, Value y_pred, Value sample_weight = {}) = 0;
   /// Within a trace: the figure so far, a scalar.
   virtual Value result() const = 0;

@@ -49,7 +49,11 @@ Meta infer(const op::Uniform& op, std::span<const Value> counter) {
   return {op.shape, op.dtype};
 }
 
-Meta infer(const op::AllReduce&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+Meta infer(const op::AllReduce&, std::span<const Value> x) {
+  check(is_floating(x[0].dtype()) || x[0].dtype() == DType::int32, ErrorKind::dtype, "AllReduce", "dtype ",
+        x[0].dtype(), " - expected float32, float64 or int32 - cast it.");
+  return {x[0].shape(), x[0].dtype()};
+}
 
 OperandGradients gradient(const op::Softmax&, const Differential& d) {
   return {d.y * (d.dy - ops::sum(d.dy * d.y, {-1}, true))};
@@ -92,13 +96,26 @@ Value sigmoid_crossentropy(Value logits, Value targets) {
 }
 
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
-  return counter.graph().append(op::Uniform{seed, stream, shape, dtype}, {counter});
+  const Share& share = counter.graph().share();
+  const std::int64_t row_size = share.replicas > 1 ? share.row_size(shape) : 0;
+  return counter.graph().append(op::Uniform{seed, stream, shape, dtype, 0, row_size}, {counter});
 }
 
 Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
-  Shape pairs{2};
-  for (const std::int64_t extent : shape) pairs.append(extent);
-  const std::vector<Value> drawn = split(uniform(pairs, dtype, seed, stream, counter), 2, 0);
+  Graph& graph = counter.graph();
+  std::vector<Value> drawn;
+  if (const Share& share = graph.share(); share.replicas > 1) {
+    // The pairs of one replica's draws for the whole batch.
+    const std::int64_t row_size = share.row_size(shape);
+    const std::int64_t second = row_size ? share.whole_size(shape) : shape.size();
+    for (const std::int64_t first : {std::int64_t{0}, second})
+      drawn.push_back(
+          expand_dims(graph.append(op::Uniform{seed, stream, shape, dtype, first, row_size}, {counter}), 0));
+  } else {
+    Shape pairs{2};
+    for (const std::int64_t extent : shape) pairs.append(extent);
+    drawn = split(uniform(pairs, dtype, seed, stream, counter), 2, 0);
+  }
   const Value radius = sqrt(log(1.0 - drawn[0]) * -2.0), angle = drawn[1] * (2 * std::numbers::pi);
   return reshape(radius * cos(angle), shape);
 }
@@ -111,7 +128,12 @@ Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Va
   return where(kept, x * (1 / (1 - rate)), zero);
 }
 
-Value all_reduce(Value x) { return x.graph().append(op::AllReduce{}, {x}); }
+Value all_reduce(Value x) { return x.graph().share().replicas == 1 ? x : x.graph().append(op::AllReduce{}, {x}); }
+
+Value replica_part(Value x) {
+  const int replicas = x.graph().share().replicas;
+  return replicas == 1 ? x : x / static_cast<double>(replicas);
+}
 
 }  // namespace ops
 }  // namespace etude

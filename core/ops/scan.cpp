@@ -160,7 +160,7 @@ class Adjoint {
   }
 
   void build() {
-    back_ = std::make_shared<Loop>();
+    back_ = std::make_shared<Loop>(loop_->body.share());
     Loop& back = *back_;
     back.steps = loop_->steps;
     back.reverse = !loop_->reverse;
@@ -262,7 +262,7 @@ namespace ops {
 ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const std::vector<Value>& sequences,
                 const std::vector<Value>& constants, bool reverse) {
   check_sequences(sequences);
-  const auto loop = std::make_shared<Loop>();
+  const auto loop = std::make_shared<Loop>(sequences.front().graph().share());
   loop->steps = sequences.front().shape()[0];
   loop->reverse = reverse;
   loop->carries = static_cast<int>(carry.size());
@@ -288,9 +288,12 @@ ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const
           made.carry[i].dtype(), " - expected what it hands on to stay alike - reshape or cast it.");
     loop->next.push_back(made.carry[i].id());
   }
-  for (const Node& node : loop->body.nodes())
+  for (const Node& node : loop->body.nodes()) {
     check(!std::holds_alternative<op::Read>(node.op), ErrorKind::state, "scan",
           "a step that reads a variable - expected it among the constants - read it before the loop and pass it.");
+    check(!std::holds_alternative<op::AllReduce>(node.op), ErrorKind::state, "scan",
+          "a step that joins replicas - expected that before the loop or after it - join what the loop makes.");
+  }
   ScanResult result;
   for (const Value& value : made.carry) result.carry.push_back(scan_result(loop, value.id(), true, operands));
   for (const Value& value : made.outputs) result.outputs.push_back(scan_result(loop, value.id(), false, operands));

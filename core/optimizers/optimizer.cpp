@@ -7,6 +7,7 @@
 
 #include "etude/base/pattern.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 
 namespace etude {
@@ -195,7 +196,8 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
   std::vector<Variable> updated;
   for (std::size_t i = 0; i < variables.size(); ++i)
     if (gradients[i]) {
-      given.push_back(scale ? gradients[i] / *scale : gradients[i]);
+      const Value gradient = ops::all_reduce(gradients[i]);
+      given.push_back(scale ? gradient / *scale : gradient);
       updated.push_back(variables[i]);
     }
   if (options_.gradient_accumulation_steps)

@@ -72,9 +72,9 @@ class Optimizer : public Described {
   /// Makes the slots for these variables; later calls make those of variables not seen before.
   void build(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
-  /// divided by loss_scale_factor, accumulated, clipped; variables decay, are updated, are averaged. Throws
-  /// Error(value) when none has a gradient, or when there are not as many gradients as variables, and Error(state) when
-  /// there is a loss_scale_factor and the loss was not scaled.
+  /// added up over the replicas, divided by loss_scale_factor, accumulated, clipped; variables decay, are updated, are
+  /// averaged. Throws Error(value) when none has a gradient, or when there are not as many gradients as variables, and
+  /// Error(state) when there is a loss_scale_factor and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   /// The loss that gradients are to be taken of: times loss_scale_factor.
   Value scale_loss(Value loss);

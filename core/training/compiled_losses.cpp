@@ -5,8 +5,13 @@
 
 namespace etude {
 
-double samples_of(const StepData& data) {
-  return data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
+void track_loss(Mean& mean, Value loss, const StepData& data) {
+  const Share& share = loss.graph().share();
+  const double samples =
+      data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
+  // The mean adds up what replicas give it, each with the samples of its share.
+  const bool is_part = share.replicas > 1 && loss.shape().rank() == 0;
+  mean.update(is_part ? loss * (static_cast<double>(share.batch) / samples) : loss, ops::scalar(samples, loss));
 }
 
 Value of_output(const std::vector<Value>& given, std::size_t output) {
@@ -54,7 +59,7 @@ Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, st
           data.sample_weight.size(), " sample weights for ", y_pred.size(),
           " outputs - expected one for all or one for each - pass as many.");
     const Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
-    if (!means_.empty()) (*mean++)->update(value, ops::scalar(samples_of(data), value));
+    if (!means_.empty()) track_loss(**mean++, value, data);
     const Value weighted = weight_of_[i] == 1 ? value : value * weight_of_[i];
     total = total ? total + weighted : weighted;
   }

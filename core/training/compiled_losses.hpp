@@ -41,7 +41,7 @@ class CompiledLosses {
 /// nothing at all.
 Value of_output(const std::vector<Value>& given, std::size_t output);
 
-/// The batch's samples: what its losses weigh in an epoch's mean (L-21).
-double samples_of(const StepData& data);
+/// Within a trace: takes the loss of a batch, of a replica its part of it, into a mean over samples (L-21).
+void track_loss(Mean& mean, Value loss, const StepData& data);
 
 }  // namespace etude

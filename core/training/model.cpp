@@ -6,17 +6,11 @@
 #include "etude/execution/explain.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/training/trainer.hpp"
 
 namespace etude {
 namespace {
-
-void for_each_layer(const Layer& layer, const std::function<void(const LayerPtr&)>& visit) {
-  for (const LayerPtr& inner : layer.layers()) {
-    visit(inner);
-    for_each_layer(*inner, visit);
-  }
-}
 
 /// Sets layers' trainable flags to what compile() saw, while it lives (L-28). Outer layers come before inner ones,
 /// whose flags they set as well.
@@ -43,35 +37,9 @@ Batch prepared(Batch batch, std::string_view where) {
 }  // namespace
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
-    : Layer(class_name, options), strategy_(get_strategy()), arena_(std::make_shared<Arena>(strategy_->device())) {}
+    : Layer(class_name, options), replicas_(get_strategy()) {}
 
 Model::~Model() = default;
-
-void Model::compile(CompileOptions options) {
-  check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
-        "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
-  OptimizerPtr optimizer = optimizers::get(options.optimizer);
-  CompiledLosses losses(options.loss, options.loss_weights, options.fuse_logits);
-  CompiledMetrics metrics(options.metrics, options.weighted_metrics);
-
-  forget_functions("compile()");
-  options_ = std::move(options);
-  optimizer_ = std::move(optimizer);
-  losses_ = std::move(losses);
-  loss_tracker_ = metrics::mean({.name = "loss"});
-  metrics_ = std::move(metrics);
-  added_metrics_.clear();
-  compiled_trainable_.clear();
-  compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
-  for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
-  compiled_ = true;
-}
-
-void Model::forget_functions(std::string_view what) {
-  check(!trainer_, ErrorKind::state, where(), what,
-        " while a loop runs - expected it between loops - await fit() first.");
-  train_function_ = test_function_ = predict_function_ = nullptr;
-}
 
 Optimizer& Model::optimizer() const {
   check(optimizer_ != nullptr, ErrorKind::state, where(),
@@ -170,7 +138,7 @@ std::vector<std::string> Model::names_of(const Outputs& outputs) const {
 Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
-  for (const Value& loss : regularization_losses()) add(loss);
+  for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
   for (const Value& loss : Graph::current().losses()) add(loss);
   check(static_cast<bool>(total), ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
@@ -178,7 +146,7 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
 }
 
 StepLogs Model::compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) {
-  if (loss) loss_tracker_->update(loss, ops::scalar(samples_of(data), loss));
+  if (loss) track_loss(*loss_tracker_, loss, data);
   metrics_.update(data, y_pred, names_of(y_pred));
   StepLogs logs;
   for (const auto& [name, metric] : named_metrics()) logs.emplace_back(name, metric->result());
@@ -240,10 +208,11 @@ void Model::reset_metrics() {
 std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(const StepData&)> step) {
   return std::make_shared<StepFunction>(
       [this, step = std::move(step)](const StepData& data) {
+        const Strategy::Scope scope(strategy());
         const CompiledTrainable trainable(compiled_trainable_);
         return step(data);
       },
-      arena_, StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { flatten_variables(graph); }});
+      replicas_, StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { place_variables(graph); }});
 }
 
 std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
@@ -265,7 +234,7 @@ std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
 /// Trainable variables, then each kind of slot in the same order, then the rest: one block, in which an update is one
 /// pass. Variables that came later, or that another model placed, lie in blocks of their own. All that the graph knows
 /// are placed now, a second optimizer's and other models' too: none may move once a plan has their addresses.
-void Model::flatten_variables(const Graph& graph) {
+void Model::place_variables(const Graph& graph) {
   std::vector<Variable> all = trainable_variables();
   const auto add = [&](const std::vector<Variable>& variables) {
     all.insert(all.end(), variables.begin(), variables.end());
@@ -278,11 +247,7 @@ void Model::flatten_variables(const Graph& graph) {
   for (const MetricPtr& metric : metrics()) add(metric->variables());
   for (const Node& node : graph.nodes())
     if (const auto* read = std::get_if<op::Read>(&node.op)) all.push_back(read->variable);
-
-  std::vector<Variable> fresh;
-  for (const Variable& variable : all)
-    if (!variable.flat() && std::ranges::find(fresh, variable) == fresh.end()) fresh.push_back(variable);
-  if (!fresh.empty()) flatten(fresh, arena_->device().allocate(flat_bytes(fresh)));
+  strategy()->place(all);
 }
 
 LayerPtr Model::get_layer(std::string_view name) const {
@@ -309,6 +274,7 @@ void Model::build(const Shape& input_shape) {
 }
 
 void Model::build_from(const Batch& example) {
+  const Strategy::Scope scope(strategy());
   Graph graph;
   const Trace trace(graph);
   StepData data;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "etude/base/task.hpp"
-#include "etude/distribute/strategy.hpp"
+#include "etude/distribute/replicated_plan.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/training/compiled_losses.hpp"
 #include "etude/training/compiled_metrics.hpp"
@@ -43,7 +43,8 @@ class Model : public Layer {
   ~Model() override;
 
   /// Says how the model is trained. Keeps the weights, forgets metrics and compiled steps (L-29). Throws Error(value)
-  /// for unknown names, listing those that exist.
+  /// for unknown names, listing those that exist; Error(state) within the scope of another strategy than the model's,
+  /// and for an optimizer or metric that was made in one.
   void compile(CompileOptions options);
   bool compiled() const { return compiled_; }
 
@@ -84,8 +85,9 @@ class Model : public Layer {
   virtual StepLogs train_step(const StepData& data);
   virtual StepLogs test_step(const StepData& data);
   virtual Outputs predict_step(const StepData& data);
-  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23).
-  /// Throws Error(state) where there is none of them, Error(data) without targets.
+  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23). Of
+  /// a replica it is its part: the sum over all replicas is the loss. Throws Error(state) where there is none of them,
+  /// Error(data) without targets.
   virtual Value compute_loss(const StepData& data, const Outputs& y_pred);
   /// Updates loss and metrics and says what they are so far: what train_step returns.
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
@@ -105,7 +107,7 @@ class Model : public Layer {
   /// The fit that runs; null when none does.
   Training* training() const { return training_; }
   const CompileOptions& compile_options() const { return options_; }
-  const StrategyPtr& strategy() const { return strategy_; }
+  const StrategyPtr& strategy() const { return replicas_.strategy; }
 
   /// What outputs, and inputs, are called in losses, metrics and logs: "output_1", … unless the model knows better.
   virtual std::vector<std::string> output_names() const { return {}; }
@@ -151,10 +153,11 @@ class Model : public Layer {
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_from(const Batch& example);
-  void flatten_variables(const Graph& graph);
+  void place_variables(const Graph& graph);
+  void check_scope() const;
+  void check_created_in_scope(const Optimizer& optimizer, const CompileOptions& options) const;
 
-  StrategyPtr strategy_;
-  std::shared_ptr<Arena> arena_;
+  Replicas replicas_;
   CompileOptions options_;
   OptimizerPtr optimizer_;
   CompiledLosses losses_;

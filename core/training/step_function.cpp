@@ -1,6 +1,7 @@
 #include "etude/training/step_function.hpp"
 
 #include <algorithm>
+#include <deque>
 
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
@@ -64,12 +65,38 @@ StepData input_values(Graph& graph, const Batch& batch) {
   return data;
 }
 
+/// The same rows of all its tensors.
+Batch rows_of(const Batch& batch, RowRange rows) {
+  Batch share = batch;
+  for (auto* group : {&share.x, &share.y, &share.sample_weight, &share.mask})
+    for (Tensor& tensor : *group)
+      if (tensor) tensor = tensor.rows(rows.begin, rows.end);
+  return share;
+}
+
+/// The step, traced for a share of a batch.
+struct Traced {
+  Graph graph;
+  StepResult result;
+
+  Traced(const Share& share, const Batch& batch, const std::function<StepResult(const StepData&)>& step)
+      : graph(share) {
+    const Trace trace(graph);
+    result = step(input_values(graph, batch));
+  }
+  std::vector<Value> logs() const {
+    std::vector<Value> values;
+    for (const auto& [name, value] : result.logs) values.push_back(value);
+    return values;
+  }
+};
+
 /// The logs of a plan's last step.
 struct PlanLogs : LogSource {
-  std::unique_ptr<Plan> plan;
+  std::unique_ptr<ReplicatedPlan> plan;
   std::uint64_t ran = 0, computed = 0;
 
-  std::uint64_t generation() const override { return ran == plan->arena().generation ? ran : 0; }
+  std::uint64_t generation() const override { return ran == plan->plan().arena().generation ? ran : 0; }
   double read(std::size_t index) override {
     if (computed != ran) plan->run_logs();
     computed = ran;
@@ -89,25 +116,37 @@ struct StepFunction::Compiled {
   Key key;
   std::vector<std::string> names;
   std::shared_ptr<PlanLogs> source;
-  std::vector<const std::byte*> addresses;
+  std::vector<std::vector<const std::byte*>> addresses;  // by replica
   Logs logs;
   std::vector<Tensor> outputs;  // of an eager step
 };
 
-StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena,
+StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas,
                            StepFunctionOptions options)
-    : step_(std::move(step)), arena_(std::move(arena)), options_(std::move(options)) {}
+    : step_(std::move(step)), replicas_(std::move(replicas)), options_(std::move(options)) {}
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
   samples_ += batch.size();
   if (options_.run_eagerly) return run_eagerly(batch);
   Compiled& compiled = find(batch);
-  std::size_t i = 0;
-  for_each_tensor(batch, [&](const Tensor& tensor) { compiled.addresses[i++] = tensor.raw(); });
+  const int replicas = static_cast<int>(compiled.addresses.size());
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::int64_t first = replica ? rows_of(batch.size(), replicas, replica).begin : 0;
+    std::size_t i = 0;
+    for_each_tensor(batch, [&](const Tensor& tensor) {
+      const std::int64_t offset = first ? first * (static_cast<std::int64_t>(tensor.bytes()) / batch.size()) : 0;
+      compiled.addresses[static_cast<std::size_t>(replica)][i++] = tensor.raw() + offset;
+    });
+  }
   compiled.source->plan->run(compiled.addresses);
-  compiled.source->ran = arena_->generation;
+  compiled.source->ran = replicas_.arenas.front()->generation;
   compiled.logs.renew();
+}
+
+int StepFunction::sharing(const Batch& batch) const {
+  const int most = replicas_.strategy->num_replicas_in_sync();
+  return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
 }
 
 StepFunction::Compiled& StepFunction::find(const Batch& batch) {
@@ -123,23 +162,35 @@ StepFunction::Compiled& StepFunction::find(const Batch& batch) {
 }
 
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
-  Graph graph;
-  StepResult result;
-  {
-    Trace trace(graph);
-    result = step_(input_values(graph, batch));
+  const int replicas = sharing(batch);
+  const auto rows = [&](int replica) { return rows_of(batch.size(), replicas, replica); };
+  std::deque<Traced> traced;
+  std::vector<const Traced*> of;  // by replica
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::int64_t count = rows(replica).end - rows(replica).begin;
+    if (traced.empty() || traced.back().graph.share().rows != count) {
+      const Share share{replicas, count, batch.size()};
+      const Graph& graph =
+          traced.emplace_back(share, replicas > 1 ? rows_of(batch, rows(replica)) : batch, step_).graph;
+      ++traces_;
+      note_variables(graph);
+      if (options_.after_trace) options_.after_trace(graph);
+    }
+    of.push_back(&traced.back());
   }
-  ++traces_;
-  note_variables(graph);
-  if (options_.after_trace) options_.after_trace(graph);
+
+  std::vector<Plan> plans;
+  for (int replica = 0; replica < replicas; ++replica) {
+    const auto index = static_cast<std::size_t>(replica);
+    plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
+                       Replica{replica, rows(replica).begin});
+  }
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
-  std::vector<Value> logs;
-  for (const auto& [name, value] : result.logs) {
-    compiled->names.push_back(name);
-    logs.push_back(value);
-  }
-  compiled->source->plan = std::make_unique<Plan>(graph, result.outputs, logs, arena_);
-  compiled->addresses.resize(compiled->key.tensors.size());
+  const Traced& first = traced.front();
+  for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
+  compiled->source->plan =
+      std::make_unique<ReplicatedPlan>(std::move(plans), replicas_.strategy, first.graph, first.logs());
+  compiled->addresses.assign(of.size(), std::vector<const std::byte*>(compiled->key.tensors.size()));
   compiled->logs.attach(compiled->source, compiled->names);
   return compiled;
 }
@@ -155,9 +206,14 @@ void StepFunction::note_variables(const Graph& graph) {
 }
 
 void StepFunction::rehearse(const Batch& example) {
+  if (!options_.run_eagerly) {
+    const int replicas = sharing(example);
+    const RowRange rows = rows_of(example.size(), replicas, 0);
+    const Share share{replicas, rows.end, example.size()};
+    return note_variables(Traced(share, replicas > 1 ? rows_of(example, rows) : example, step_).graph);
+  }
   Graph graph;
-  std::optional<Eager> eager;  // for a step that looks at its values
-  if (options_.run_eagerly) eager.emplace(graph, arena_->device(), tensors_of(example));
+  const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that looks at its values
   const Trace trace(graph);
   step_(input_values(graph, example));
   note_variables(graph);
@@ -165,7 +221,7 @@ void StepFunction::rehearse(const Batch& example) {
 
 void StepFunction::run_eagerly(const Batch& batch) {
   Graph graph;
-  Eager eager(graph, arena_->device(), tensors_of(batch));
+  Eager eager(graph, replicas_.strategy->device(), tensors_of(batch));
   Trace trace(graph);
   const StepResult result = step_(input_values(graph, batch));
   ++traces_;
@@ -187,24 +243,24 @@ Logs& StepFunction::logs() {
 void StepFunction::keep_logs() {
   if (compiled_.empty()) return;
   const Compiled& last = *compiled_.front();
-  if (last.source && last.source->ran == arena_->generation) last.logs.values();
+  if (last.source && last.source->ran == replicas_.arenas.front()->generation) last.logs.values();
 }
 
 const Plan* StepFunction::plan() const {
-  return compiled_.empty() || !compiled_.front()->source ? nullptr : compiled_.front()->source->plan.get();
+  return compiled_.empty() || !compiled_.front()->source ? nullptr : &compiled_.front()->source->plan->plan();
 }
 
 std::size_t StepFunction::output_count() const {
   return plan() ? plan()->result_count() : compiled_.empty() ? 0 : compiled_.front()->outputs.size();
 }
 Shape StepFunction::output_shape(std::size_t index) const {
-  return plan() ? plan()->result_shape(index) : compiled_.front()->outputs[index].shape();
+  return plan() ? compiled_.front()->source->plan->result_shape(index) : compiled_.front()->outputs[index].shape();
 }
 DType StepFunction::output_dtype(std::size_t index) const {
   return plan() ? plan()->result_dtype(index) : compiled_.front()->outputs[index].dtype();
 }
 void StepFunction::read_output(std::size_t index, std::byte* out) const {
-  if (plan()) return plan()->read_result(index, out);
+  if (plan()) return compiled_.front()->source->plan->read_result(index, out);
   const Tensor& output = compiled_.front()->outputs[index];
   std::copy_n(output.raw(), output.bytes(), out);
 }

@@ -8,7 +8,7 @@
 
 #include "etude/base/logs.hpp"
 #include "etude/data/batch.hpp"
-#include "etude/execution/plan.hpp"
+#include "etude/distribute/replicated_plan.hpp"
 #include "etude/training/step.hpp"
 
 namespace etude {
@@ -20,7 +20,8 @@ struct StepResult {
 };
 
 struct StepFunctionOptions {
-  /// Runs each op as it is traced, and traces anew at each batch, so that Values can be read and printed.
+  /// Runs each op as it is traced, and traces anew at each batch, so that Values can be read and printed: those of the
+  /// whole batch, as on one replica.
   bool run_eagerly = false;
   /// Called after each trace, before its plan is made: variables may still move here.
   std::function<void(const Graph&)> after_trace = {};
@@ -30,11 +31,11 @@ struct StepFunctionOptions {
 Logs fetched(const Logs& logs);
 
 /// Between a step and a loop: traces the step once per structure, shapes and dtypes of the batch, compiles a plan, and
-/// from then on replays it. Keeps the eight plans used last.
+/// from then on replays it. Keeps the eight plans used last. Of several replicas each has a plan for its rows; those
+/// with as many rows share a trace.
 class StepFunction {
  public:
-  StepFunction(std::function<StepResult(const StepData&)> step, std::shared_ptr<Arena> arena,
-               StepFunctionOptions options = {});
+  StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas, StepFunctionOptions options = {});
   ~StepFunction();
 
   /// Traces the step for a batch like this one and throws the trace away: all variables that the step makes are there
@@ -52,7 +53,7 @@ class StepFunction {
   DType output_dtype(std::size_t index) const;
   void read_output(std::size_t index, std::byte* out) const;
 
-  /// The plan that ran last; null when eager, and before the first step.
+  /// The plan that ran last, of the first replica; null when eager, and before the first step.
   const Plan* plan() const;
   /// Whether the step was traced, or rehearsed.
   bool traced() const { return !variables_.empty(); }
@@ -67,11 +68,13 @@ class StepFunction {
   struct Compiled;
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);
+  /// Those that have a share of a batch.
+  int sharing(const Batch& batch) const;
   void run_eagerly(const Batch& batch);
   void note_variables(const Graph& graph);
 
   std::function<StepResult(const StepData&)> step_;
-  std::shared_ptr<Arena> arena_;
+  Replicas replicas_;
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
   std::vector<Variable> variables_;

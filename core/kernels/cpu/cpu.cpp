@@ -164,11 +164,12 @@ void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
   with_float(instruction.out.dtype, [&]<class T>(T) {
     T* out = at<T>(addresses, instruction.out);
     split(instruction.count, 4096, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; i += 4) {
-        const auto bits = philox(instruction.seed, {static_cast<std::uint32_t>(i / 4), counter, instruction.stream,
+      for (std::int64_t i = begin; i < end;) {
+        const std::int64_t index = instruction.first + i, block = index / 4;
+        const auto bits = philox(instruction.seed, {static_cast<std::uint32_t>(block), counter, instruction.stream,
                                                     static_cast<std::uint32_t>(RandomStream::step)});
-        for (std::int64_t j = i; j < std::min(i + 4, end); ++j)
-          out[j] = static_cast<T>(uniform_from_bits(bits[static_cast<std::size_t>(j - i)]));
+        for (auto drawn = static_cast<std::size_t>(index % 4); drawn < bits.size() && i < end; ++drawn)
+          out[i++] = static_cast<T>(uniform_from_bits(bits[drawn]));
       }
     });
   });

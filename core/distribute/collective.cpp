@@ -1,0 +1,50 @@
+#include "etude/distribute/collective.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "etude/base/threads.hpp"
+
+namespace etude {
+namespace {
+
+/// Elements that are added up in cache, and those that are worth a part of their own.
+constexpr std::int64_t tile = 1024, grain = 32 * tile;
+
+template <class T> void add_up(const ReplicaSum& value, std::int64_t first, std::int64_t last) {
+  std::array<T, tile> total;
+  for (std::int64_t begin = first; begin < last; begin += tile) {
+    const auto count = static_cast<std::size_t>(std::min(tile, last - begin));
+    const auto part = [&](std::size_t replica) { return reinterpret_cast<const T*>(value.parts[replica]) + begin; };
+    std::copy_n(part(0), count, total.begin());
+    for (std::size_t replica = 1; replica < value.parts.size(); ++replica) {
+      const T* more = part(replica);
+      for (std::size_t i = 0; i < count; ++i) total[i] = static_cast<T>(total[i] + more[i]);
+    }
+    for (std::byte* sum : value.sums) std::copy_n(total.begin(), count, reinterpret_cast<T*>(sum) + begin);
+  }
+}
+
+}  // namespace
+
+void HostCollective::all_reduce(std::span<const ReplicaSum> bucket) {
+  struct Work {
+    std::span<const ReplicaSum> bucket;
+    std::int64_t parts;
+    /// Of each Value the part of that number.
+    void operator()(int part) const {
+      for (const ReplicaSum& value : bucket)
+        visit_dtype(value.dtype, [&]<class T>(T) {
+          add_up<T>(value, value.count * part / parts, value.count * (part + 1) / parts);
+        });
+    }
+  };
+  std::int64_t elements = 0;
+  for (const ReplicaSum& value : bucket) elements += value.count;
+  ThreadPool& pool = thread_pool();
+  Work work{bucket, std::clamp<std::int64_t>(elements / grain, 1, 4 * std::int64_t{pool.count()})};
+  pool.run(
+      static_cast<int>(work.parts), [](void* given, int part) { (*static_cast<const Work*>(given))(part); }, &work);
+}
+
+}  // namespace etude

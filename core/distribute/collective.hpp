@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "etude/base/dtype.hpp"
+
+namespace etude {
+
+/// A Value that replicas join: `count` elements, of which each replica has its own at `parts`, in the order of the
+/// replicas, and gets the sum at `sums`. A part and its sum may lie at the same place, and overlap with nothing else.
+struct ReplicaSum {
+  DType dtype = DType::float32;
+  std::int64_t count = 0;
+  std::vector<const std::byte*> parts;
+  std::vector<std::byte*> sums;
+};
+
+/// What joins replicas: how sums get from device to device. Source: tf.distribute.CrossDeviceOps.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  virtual std::string_view name() const = 0;
+  /// Leaves in all `sums` the same bits, those of the parts added up in an order that depends on the number of replicas
+  /// alone. Called at every step, with one bucket for each place where replicas join: allocates nothing.
+  virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
+};
+
+/// Of replicas in the memory of one process: adds up in the order of the replicas, on all threads where that pays.
+class HostCollective : public Collective {
+ public:
+  std::string_view name() const override { return "HostCollective"; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override;
+};
+
+}  // namespace etude

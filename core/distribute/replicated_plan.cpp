@@ -1,0 +1,122 @@
+#include "etude/distribute/replicated_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/base/threads.hpp"
+
+namespace etude {
+namespace {
+
+using instruction::AllReduce;
+
+/// What a plan joins, place by place; where it lies is not known yet.
+std::vector<std::vector<ReplicaSum>> buckets_of(const Plan& plan, std::size_t replicas) {
+  std::vector<std::vector<ReplicaSum>> buckets;
+  for (const Instruction& instruction : plan.instructions())
+    if (const auto* join = std::get_if<AllReduce>(&instruction)) {
+      std::vector<ReplicaSum>& bucket = buckets.emplace_back();
+      for (const AllReduce::Part& part : join->parts)
+        bucket.push_back(
+            {part.in.dtype, part.count, std::vector<const std::byte*>(replicas), std::vector<std::byte*>(replicas)});
+    }
+  return buckets;
+}
+
+bool alike(const std::vector<std::vector<ReplicaSum>>& a, const std::vector<std::vector<ReplicaSum>>& b) {
+  const auto same = [](const ReplicaSum& one, const ReplicaSum& other) {
+    return one.dtype == other.dtype && one.count == other.count;
+  };
+  return std::ranges::equal(a, b, [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, same); });
+}
+
+}  // namespace
+
+RowRange rows_of(std::int64_t batch, int replicas, int index) {
+  const auto begin = [&](std::int64_t replica) {
+    return replica * (batch / replicas) + std::min(replica, batch % replicas);
+  };
+  return {begin(index), begin(index + 1)};
+}
+
+Replicas::Replicas(StrategyPtr of) : strategy(std::move(of)) {
+  for (int replica = 0; replica < strategy->num_replicas_in_sync(); ++replica)
+    arenas.push_back(std::make_shared<Arena>(strategy->device(replica)));
+}
+
+ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph,
+                               std::span<const Value> logs)
+    : plans_(std::move(plans)), strategy_(std::move(strategy)), joins_(plans_.size()) {
+  for (const Value& log : logs) log_varies_.push_back(graph.varies(log.id()));
+  if (replicas() < strategy_->num_replicas_in_sync())
+    for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
+  buckets_ = buckets_of(plans_.front(), plans_.size());
+  for (std::size_t i = 1; i < plans_.size(); ++i)
+    check(alike(buckets_, buckets_of(plans_[i], plans_.size())), ErrorKind::state, strategy_->name(),
+          "replica 0 joins other Values than replica ", i,
+          " - expected a step to join the same ones, of the same shapes, whatever rows it is given - join sums over "
+          "rows, not rows.");
+}
+
+void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
+  if (plans_.size() == 1) {
+    plans_.front().run(inputs.front());
+  } else {
+    for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].begin(inputs[i]);
+    for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+  }
+  for (Variable& variable : assigned_) variable.broadcast(replicas());
+}
+
+/// Each replica runs to where it joins the others next; false: all are at their ends.
+bool ReplicatedPlan::advance() {
+  thread_pool().run(
+      replicas(),
+      [](void* given, int replica) {
+        auto& self = *static_cast<ReplicatedPlan*>(given);
+        self.joins_[static_cast<std::size_t>(replica)] = self.plan(replica).advance();
+      },
+      this);
+  return joins_.front() != nullptr;
+}
+
+void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
+  for (std::size_t i = 0; i < bucket.size(); ++i)
+    for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
+      const AllReduce::Part& part = joins_[replica]->parts[i];
+      bucket[i].parts[replica] = plans_[replica].address(part.in);
+      bucket[i].sums[replica] = plans_[replica].address(part.out);
+    }
+  strategy_->all_reduce(bucket);
+}
+
+void ReplicatedPlan::run_logs() {
+  const bool all = std::ranges::find(log_varies_, true) != log_varies_.end();
+  for (int replica = 0; replica < (all ? replicas() : 1); ++replica) plan(replica).run_logs();
+}
+
+double ReplicatedPlan::log(std::size_t index) const {
+  if (!log_varies_[index]) return plans_.front().log(index);
+  double sum = 0;
+  for (const Plan& plan : plans_) sum += plan.log(index);
+  return sum / static_cast<double>(plans_.size());
+}
+
+Shape ReplicatedPlan::result_shape(std::size_t index) const {
+  Shape shape = plans_.front().result_shape(index);
+  if (shape.rank() > 0)
+    for (int replica = 1; replica < replicas(); ++replica) shape[0] += plan(replica).result_shape(index)[0];
+  return shape;
+}
+
+void ReplicatedPlan::read_result(std::size_t index, std::byte* out) const {
+  for (const Plan& plan : plans_) {
+    plan.read_result(index, out);
+    const Shape& shape = plan.result_shape(index);
+    if (shape.rank() == 0) return;
+    out += static_cast<std::size_t>(shape.size()) * size_of(plan.result_dtype(index));
+  }
+}
+
+}  // namespace etude

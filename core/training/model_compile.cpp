@@ -1,0 +1,72 @@
+#include "etude/base/error.hpp"
+#include "etude/training/model.hpp"
+
+// compile(): how a model is trained, and whether what it is given belongs to its strategy.
+
+namespace etude {
+namespace {
+
+void for_each_layer(const Layer& layer, const std::function<void(const LayerPtr&)>& visit) {
+  for (const LayerPtr& inner : layer.layers()) {
+    visit(inner);
+    for_each_layer(*inner, visit);
+  }
+}
+
+}  // namespace
+
+void Model::compile(CompileOptions options) {
+  check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
+        "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
+  check_scope();
+  const Strategy::Scope scope(strategy());
+  OptimizerPtr optimizer = optimizers::get(options.optimizer);
+  CompiledLosses losses(options.loss, options.loss_weights, options.fuse_logits);
+  CompiledMetrics metrics(options.metrics, options.weighted_metrics);
+  check_created_in_scope(*optimizer, options);
+
+  forget_functions("compile()");
+  options_ = std::move(options);
+  optimizer_ = std::move(optimizer);
+  losses_ = std::move(losses);
+  loss_tracker_ = metrics::mean({.name = "loss"});
+  metrics_ = std::move(metrics);
+  added_metrics_.clear();
+  compiled_trainable_.clear();
+  compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
+  for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
+  compiled_ = true;
+}
+
+/// In Keras's words.
+void Model::check_scope() const {
+  if (!has_strategy() || get_strategy() == strategy()) return;
+  const std::vector<Variable> made = variables();
+  fail(ErrorKind::state, "compile", made.empty() ? where() : "Variable (" + made.front().name() + ')',
+       " was not created in the distribution strategy scope of (", get_strategy()->name(),
+       ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
+}
+
+void Model::check_created_in_scope(const Optimizer& optimizer, const CompileOptions& options) const {
+  const auto check_all = [&](const std::vector<Variable>& variables, const char* kind, const std::string& name) {
+    for (const Variable& variable : variables)
+      check(strategy()->variable_created_in_scope(variable), ErrorKind::state, "compile", kind, " (", name,
+            ") passed to `model.compile` was created inside a different distribution strategy scope than the model - "
+            "expected it to be made within that of the model (in this case ",
+            strategy()->name(), ") - make it there, or pass its name.");
+  };
+  check_all(optimizer.variables(), "Optimizer", optimizer.name());
+  for (MetricChoices choices : {options.metrics, options.weighted_metrics})
+    choices.for_each([&](const MetricList& list) {
+      for (const Choice<Metric>& choice : list)
+        if (choice.object()) check_all(choice.object()->variables(), "Metric", choice.object()->name());
+    });
+}
+
+void Model::forget_functions(std::string_view what) {
+  check(!trainer_, ErrorKind::state, where(), what,
+        " while a loop runs - expected it between loops - await fit() first.");
+  train_function_ = test_function_ = predict_function_ = nullptr;
+}
+
+}  // namespace etude

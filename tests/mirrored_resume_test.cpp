@@ -1,0 +1,42 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "interrupted_runs.hpp"
+#include "mirrored_samples.hpp"
+
+// A fit on several replicas that is interrupted, and goes on: one copy of each variable is saved, all replicas get it.
+namespace etude {
+namespace {
+
+using namespace samples;
+
+/// As by a program that is started again: with a strategy of its own.
+Outcome run_on(int replicas, const Script& script, std::optional<int> interrupt_at = {}) {
+  const auto scope = mirrored(replicas)->scope();
+  return script.run(interrupt_at);
+}
+
+}  // namespace
+
+TEST_CASE("replicas: a fit that is interrupted goes on to the same bits", "[mirrored]") {
+  const SaveFrequency save_freq = GENERATE(SaveFrequency("epoch"), SaveFrequency(1), SaveFrequency(4));
+  const std::string optimizer = GENERATE("adam", "ema");
+  const auto comparison = std::make_shared<Comparison>();
+  Script script{.optimizer = optimizer, .further = {comparison}};
+  const Outcome whole = run_on(3, script);
+  Backup backup;
+  script.backup = backup.options(save_freq);
+  for (const int hook : {9, 24}) CHECK_THROWS_AS(run_on(3, script, hook), Interruption);
+  CHECK(run_on(3, script) == whole);
+  CHECK(comparison->differing == "");
+}
+
+TEST_CASE("replicas: what several have saved, one goes on with", "[mirrored]") {
+  Backup backup;
+  Script script{.backup = backup.options(1)};
+  CHECK_THROWS_AS(run_on(2, script, 22), Interruption);
+  const Outcome outcome = run_on(1, script);
+  CHECK(outcome.epochs.back() == 3);
+}
+
+}  // namespace etude
