@@ -48,7 +48,8 @@ Replicas::Replicas(StrategyPtr of) : strategy(std::move(of)) {
 ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph,
                                std::span<const Value> logs)
     : plans_(std::move(plans)), strategy_(std::move(strategy)), joins_(plans_.size()) {
-  for (const Value& log : logs) log_varies_.push_back(graph.varies(log.id()));
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
   if (replicas() < strategy_->num_replicas_in_sync())
     for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
   buckets_ = buckets_of(plans_.front(), plans_.size());
@@ -92,12 +93,12 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
 }
 
 void ReplicatedPlan::run_logs() {
-  const bool all = std::ranges::find(log_varies_, true) != log_varies_.end();
-  for (int replica = 0; replica < (all ? replicas() : 1); ++replica) plan(replica).run_logs();
+  const int count = varying_logs_.empty() ? 1 : replicas();
+  for (int replica = 0; replica < count; ++replica) plan(replica).run_logs();
 }
 
 double ReplicatedPlan::log(std::size_t index) const {
-  if (!log_varies_[index]) return plans_.front().log(index);
+  if (std::ranges::find(varying_logs_, index) == varying_logs_.end()) return plans_.front().log(index);
   double sum = 0;
   for (const Plan& plan : plans_) sum += plan.log(index);
   return sum / static_cast<double>(plans_.size());

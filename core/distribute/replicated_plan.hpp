@@ -55,7 +55,7 @@ class ReplicatedPlan {
 
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
-  std::vector<bool> log_varies_;
+  std::vector<std::size_t> varying_logs_;             ///< indices
   std::vector<Variable> assigned_;                    ///< where there are replicas that have no share
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step

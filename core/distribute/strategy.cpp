@@ -1,7 +1,7 @@
 #include "etude/distribute/strategy.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -86,18 +86,18 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
           " replicas - expected one for each - split() gives them.");
   const std::vector<std::int64_t> begins = begins_of(inputs, replicas);
   const Scope scope(shared_from_this());
-  std::deque<Traced> traced;
+  std::list<Traced> traced;
   for (std::size_t i = 0; i < replicas; ++i) {
     const Share share{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
     place(traced.emplace_back(share, function, inputs, i).variables());
   }
   std::vector<Plan> plans;
   std::vector<std::vector<const std::byte*>> addresses;
-  for (std::size_t i = 0; i < replicas; ++i) {
-    const auto index = static_cast<int>(i);
-    plans.emplace_back(traced[i].graph, traced[i].results, std::span<const Value>(),
-                       std::make_shared<Arena>(device(index)), Replica{index, begins[i]});
-    addresses.push_back(traced[i].inputs);
+  for (const Traced& own : traced) {
+    const auto index = static_cast<int>(plans.size());
+    plans.emplace_back(own.graph, own.results, std::span<const Value>(), std::make_shared<Arena>(device(index)),
+                       Replica{index, begins[plans.size()]});
+    addresses.push_back(own.inputs);
   }
   ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});
   plan.run(addresses);

@@ -155,7 +155,7 @@ class Model : public Layer {
   void build_from(const Batch& example);
   void place_variables(const Graph& graph);
   void check_scope() const;
-  void check_created_in_scope(const Optimizer& optimizer, const CompileOptions& options) const;
+  void check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const;
 
   Replicas replicas_;
   CompileOptions options_;

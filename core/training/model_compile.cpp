@@ -47,7 +47,7 @@ void Model::check_scope() const {
        ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
 }
 
-void Model::check_created_in_scope(const Optimizer& optimizer, const CompileOptions& options) const {
+void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const {
   const auto check_all = [&](const std::vector<Variable>& variables, const char* kind, const std::string& name) {
     for (const Variable& variable : variables)
       check(strategy()->variable_created_in_scope(variable), ErrorKind::state, "compile", kind, " (", name,
@@ -56,8 +56,8 @@ void Model::check_created_in_scope(const Optimizer& optimizer, const CompileOpti
             strategy()->name(), ") - make it there, or pass its name.");
   };
   check_all(optimizer.variables(), "Optimizer", optimizer.name());
-  for (MetricChoices choices : {options.metrics, options.weighted_metrics})
-    choices.for_each([&](const MetricList& list) {
+  for (MetricChoices* choices : {&options.metrics, &options.weighted_metrics})
+    choices->for_each([&](const MetricList& list) {
       for (const Choice<Metric>& choice : list)
         if (choice.object()) check_all(choice.object()->variables(), "Metric", choice.object()->name());
     });

@@ -1,7 +1,7 @@
 #include "etude/training/step_function.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
@@ -164,7 +164,7 @@ StepFunction::Compiled& StepFunction::find(const Batch& batch) {
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
   const int replicas = sharing(batch);
   const auto rows = [&](int replica) { return rows_of(batch.size(), replicas, replica); };
-  std::deque<Traced> traced;
+  std::list<Traced> traced;
   std::vector<const Traced*> of;  // by replica
   for (int replica = 0; replica < replicas; ++replica) {
     const std::int64_t count = rows(replica).end - rows(replica).begin;
