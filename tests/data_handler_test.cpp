@@ -33,8 +33,8 @@ std::unique_ptr<DataAdapter> generator_adapter(int count, const GeneratorOptions
 struct Sequence : DataAdapter {
   int count, next = 0;
   Batch batch;
-  Integers* begun;
-  Sequence(int n, Integers* epochs) : count(n), begun(epochs) {}
+  Indices* begun;
+  Sequence(int n, Indices* epochs) : count(n), begun(epochs) {}
   std::optional<std::int64_t> size() const override { return count; }
   Passes passes() const override { return Passes::each_epoch; }
   void begin_epoch(int epoch) override {
@@ -54,7 +54,7 @@ struct Sequence : DataAdapter {
 
 TEST_CASE("data handler: epochs is the index after the last one, not a count (L-6)", "[data]") {
   CHECK(run(array_adapter(4), {.epochs = 3}).epochs == iota(3));
-  CHECK(run(array_adapter(4), {.initial_epoch = 1, .epochs = 2}).epochs == Integers{1});
+  CHECK(run(array_adapter(4), {.initial_epoch = 1, .epochs = 2}).epochs == Indices{1});
   CHECK(run(array_adapter(4), {.initial_epoch = 5, .epochs = 2}).epochs.empty());
 }
 
@@ -62,20 +62,20 @@ TEST_CASE("data handler: an epoch resumed at its index shuffles as it would have
   const TensorLikeOptions options{.batch_size = 1, .shuffle = Shuffle::samples, .seed = 7};
   const Record whole = run(array_adapter(20, options), {.epochs = 3});
   const Record resumed = run(array_adapter(20, options), {.initial_epoch = 2, .epochs = 3});
-  CHECK(resumed.seen == Integers(whole.seen.begin() + 40, whole.seen.end()));
+  CHECK(resumed.seen == Indices(whole.seen.begin() + 40, whole.seen.end()));
 }
 
 TEST_CASE("data handler: executions of N steps, the last one shortened to the true last step (L-12)", "[data]") {
   const Record record = run(array_adapter(7, {.batch_size = 1}), {.steps_per_execution = 3});
-  CHECK(record.begins == Integers{0, 3, 6});
-  CHECK(record.ends == Integers{2, 5, 6});
+  CHECK(record.begins == Indices{0, 3, 6});
+  CHECK(record.ends == Indices{2, 5, 6});
   CHECK(record.seen == iota(7));
 }
 
 TEST_CASE("data handler: N beyond the epoch means the epoch (L-13)", "[data]") {
   const Record record = run(array_adapter(7, {.batch_size = 1}), {.epochs = 2, .steps_per_execution = 100});
-  CHECK(record.begins == Integers{0, 0});
-  CHECK(record.ends == Integers{6, 6});
+  CHECK(record.begins == Indices{0, 0});
+  CHECK(record.ends == Indices{6, 6});
 }
 
 TEST_CASE("data handler: any N sees the same batches (L-14)", "[data]") {
@@ -105,7 +105,7 @@ TEST_CASE("data handler: unknown size and N steps: the last execution counts wha
     loop(data, record).get();
     CHECK(record.seen == iota(count));
     CHECK(data.inferred_steps() == count);
-    CHECK(record.begins == (count == 6 ? Integers{0, 3} : Integers{0, 3, 6}));
+    CHECK(record.begins == (count == 6 ? Indices{0, 3} : Indices{0, 3, 6}));
     CHECK(record.ends.back() == count - 1);
   }
 }
@@ -116,7 +116,7 @@ TEST_CASE(
   const Record record = run(generator_adapter(3), {.epochs = 4});
   CHECK(record.seen == iota(3));
   CHECK(record.epochs == iota(2));
-  CHECK(record.batches_per_epoch == Integers{3, 0});
+  CHECK(record.batches_per_epoch == Indices{3, 0});
   CHECK(record.warning.find("(in this case, 12 batches)") != std::string::npos);
   CHECK(run(generator_adapter(3), {.epochs = 1}).warning.empty());
 }
@@ -131,7 +131,7 @@ TEST_CASE("data handler: a generator goes on where the last epoch stopped (L-19)
 TEST_CASE("data handler: data that runs out warns with the numbers and stops after this epoch (L-15)", "[data]") {
   const Record record = run(generator_adapter(5), {.epochs = 4, .steps_per_epoch = 3});
   CHECK(record.epochs == iota(2));
-  CHECK(record.batches_per_epoch == Integers{3, 2});
+  CHECK(record.batches_per_epoch == Indices{3, 2});
   CHECK(record.warning ==
         "Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at "
         "least "
@@ -141,23 +141,23 @@ TEST_CASE("data handler: data that runs out warns with the numbers and stops aft
 
 TEST_CASE("data handler: data that runs out inside an execution reports the step that ran last (L-15)", "[data]") {
   const Record record = run(generator_adapter(5), {.steps_per_epoch = 9, .steps_per_execution = 3});
-  CHECK(record.begins == Integers{0, 3});
-  CHECK(record.ends == Integers{2, 4});
+  CHECK(record.begins == Indices{0, 3});
+  CHECK(record.ends == Indices{2, 4});
 }
 
 TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L-18)", "[data]") {
   SECTION("epoch 2 goes on where epoch 1 stopped") {
     const Record record = run(array_adapter(10, {.batch_size = 1}), {.epochs = 4, .steps_per_epoch = 7});
-    Integers expected;
+    Indices expected;
     for (int i = 0; i < 28; ++i) expected.push_back(i % 10);
     CHECK(record.seen == expected);
-    CHECK(record.batches_per_epoch == Integers{7, 7, 7, 7});
+    CHECK(record.batches_per_epoch == Indices{7, 7, 7, 7});
     CHECK(record.warning.empty());
   }
   SECTION("longer epochs than passes use the stream up") {
     const Record record = run(array_adapter(10, {.batch_size = 1}), {.epochs = 3, .steps_per_epoch = 14});
     CHECK(record.seen.size() == 30);
-    CHECK(record.batches_per_epoch == Integers{14, 14, 2});
+    CHECK(record.batches_per_epoch == Indices{14, 14, 2});
     CHECK(record.warning.find("(in this case, 42 batches)") != std::string::npos);
   }
   SECTION("each pass has its own permutation, by its number") {
@@ -168,15 +168,15 @@ TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L
   }
   SECTION("as many steps as batches are one pass per epoch") {
     const Record record = run(array_adapter(10, {.batch_size = 5}), {.epochs = 3, .steps_per_epoch = 2});
-    CHECK(record.seen == Integers{0, 5, 0, 5, 0, 5});
+    CHECK(record.seen == Indices{0, 5, 0, 5, 0, 5});
   }
 }
 
 TEST_CASE("data handler: sequences start over with every epoch, whatever the steps (L-19)", "[data]") {
-  Integers begun;
+  Indices begun;
   CHECK(run(std::make_unique<Sequence>(5, &begun), {.initial_epoch = 2, .epochs = 4, .steps_per_epoch = 3}).seen ==
-        Integers{0, 1, 2, 0, 1, 2});
-  CHECK(begun == Integers{2, 3});
+        Indices{0, 1, 2, 0, 1, 2});
+  CHECK(begun == Indices{2, 3});
 }
 
 TEST_CASE("data handler: one handler serves every validation of a fit (L-11)", "[data]") {
@@ -184,13 +184,13 @@ TEST_CASE("data handler: one handler serves every validation of a fit (L-11)", "
   for (int validation = 0; validation < 3; ++validation) {
     Record record;
     loop(data, record).get();
-    CHECK(record.seen == Integers{0, 2, 4});
+    CHECK(record.seen == Indices{0, 2, 4});
   }
   DataHandler some(array_adapter(5, {.batch_size = 2}), {.steps_per_epoch = 2});
   for (int validation = 0; validation < 3; ++validation) {
     Record record;
     loop(some, record).get();
-    CHECK(record.seen == Integers{0, 2});
+    CHECK(record.seen == Indices{0, 2});
   }
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("data handler: an exception of the data passes through, and there is n
                    {.epochs = 2, .steps_per_epoch = 4});
   Record record;
   CHECK_THROWS_WITH(loop(data, record).get(), "broken");
-  CHECK(record.seen == Integers{1});
+  CHECK(record.seen == Indices{1});
   CHECK_THROWS_WITH(loop(data, record).get(), ContainsSubstring("no batch at all"));
 }
 

@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 /// [count] with 0, 1, 2, …, read row by row.
 struct Rows : ArrayLike {
   Shape extents;
-  mutable Integers runs;  // how many rows were read at a time
+  mutable Indices runs;  // how many rows were read at a time
 
   explicit Rows(std::int64_t count) : extents{count, 1} {}
   const Shape& shape() const override { return extents; }
@@ -40,22 +40,22 @@ struct Singles : Sequence {
 };
 
 /// The batches of a pass, as lists of their first inputs' numbers.
-std::vector<Integers> pass(DataAdapter& adapter, int epoch = 0) {
-  std::vector<Integers> batches;
+std::vector<Indices> pass(DataAdapter& adapter, int epoch = 0) {
+  std::vector<Indices> batches;
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
     const Batch* batch = adapter.take();
     if (!batch) return batches;
-    Integers& numbers = batches.emplace_back();
+    Indices& numbers = batches.emplace_back();
     for (std::int64_t i = 0; i < batch->x[0].size(); ++i)
       numbers.push_back(static_cast<std::int64_t>(batch->x[0].at(i)));
   }
 }
 
-Integers flat(const std::vector<Integers>& batches) {
-  Integers all;
-  for (const Integers& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
+Indices flat(const std::vector<Indices>& batches) {
+  Indices all;
+  for (const Indices& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
   return all;
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("lists: every epoch starts at the first batch (L-19), where arrays go 
     DataHandler handler(data.adapter({.rows = {.batch_size = 1}}), {.epochs = 3, .steps_per_epoch = 2});
     Record record;
     loop(handler, record).get();
-    CHECK(record.seen == (list ? Integers{0, 1, 0, 1, 0, 1} : Integers{0, 1, 2, 3, 4, 5}));
+    CHECK(record.seen == (list ? Indices{0, 1, 0, 1, 0, 1} : Indices{0, 1, 2, 3, 4, 5}));
   }
 }
 
@@ -127,9 +127,9 @@ TEST_CASE("array-likes: only the rows of the next batch are read, neighbours at 
   const auto rows = std::make_shared<Rows>(10);
   ArrayLikeAdapter adapter({{rows}, {}, {}}, {.batch_size = 4});
   CHECK(adapter.peek()->x[0].dtype() == DType::float32);
-  CHECK(rows->runs == Integers{4});
-  CHECK(pass(adapter) == std::vector<Integers>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}});
-  CHECK(rows->runs == Integers{4, 4, 2});
+  CHECK(rows->runs == Indices{4});
+  CHECK(pass(adapter) == std::vector<Indices>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}});
+  CHECK(rows->runs == Indices{4, 4, 2});
   CHECK(adapter.size() == 3);
   CHECK(adapter.partial_batch_size() == 2);
 }
@@ -152,7 +152,7 @@ TEST_CASE("array-likes: sizes that differ are an error (L-37)", "[data]") {
 TEST_CASE("sparse matrices: a batch is dense", "[data]") {
   const CsrMatrix matrix(3, Tensor::from<float>({4}, {1, 2, 3, 4}), {0, 2, 1, 1}, {0, 2, 2, 4});
   const auto adapter = Data(matrix, counting(3, 1)).adapter({.rows = {.batch_size = 3}});
-  CHECK(pass(*adapter) == std::vector<Integers>{{1, 0, 2, 0, 0, 0, 0, 7, 0}});
+  CHECK(pass(*adapter) == std::vector<Indices>{{1, 0, 2, 0, 0, 0, 0, 7, 0}});
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{1}), {2}, {0, 1}), ContainsSubstring("column 2 of 2"));
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{1}), {0}, {0, 2}), ContainsSubstring("2 row_splits for 1 entries"));
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{2}), {0}, {0, 2}), ContainsSubstring("1 columns for 2 values"));
@@ -165,10 +165,10 @@ TEST_CASE("ragged rows: a batch is padded and has a mask", "[data]") {
   const Batch first = *adapter->peek();
   REQUIRE(first.mask.size() == 1);
   CHECK(first.mask[0].shape() == Shape{2, 3});
-  Integers there;
+  Indices there;
   for (std::int64_t i = 0; i < 6; ++i) there.push_back(static_cast<std::int64_t>(first.mask[0].at(i)));
-  CHECK(there == Integers{1, 1, 0, 0, 0, 0});
-  CHECK(pass(*adapter) == std::vector<Integers>{{1, 2, 0, 0, 0, 0}, {3, 4, 5, 6, 0, 0}});
+  CHECK(there == Indices{1, 1, 0, 0, 0, 0});
+  CHECK(pass(*adapter) == std::vector<Indices>{{1, 2, 0, 0, 0, 0}, {3, 4, 5, 6, 0, 0}});
   CHECK_THROWS_WITH(RaggedTensor(Tensor(Shape{3}), {0, 2, 1, 3}), ContainsSubstring("expected them to rise"));
 }
 
@@ -197,14 +197,14 @@ TEST_CASE("datasets in epochs: begun anew unless steps cut them otherwise (L-19)
     loop(handler, record).get();
     return record;
   };
-  CHECK(run(six, {}).seen == Integers{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
-  CHECK(run(six, 6).seen == Integers{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
+  CHECK(run(six, {}).seen == Indices{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
+  CHECK(run(six, 6).seen == Indices{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
   CHECK(run(six, 3).seen == iota(6));
   CHECK(run(six, 3).warning.empty());
   CHECK(run(six, 4).seen == iota(6));
   CHECK_THAT(run(six, 4).warning, ContainsSubstring("in this case, 8 batches"));
   CHECK(run(six.filter([](const Batch&) { return true; }), {}).seen.size() == 12);
-  CHECK(run(six.repeat(), 4).seen == Integers{0, 1, 2, 3, 4, 5, 0, 1});
+  CHECK(run(six.repeat(), 4).seen == Indices{0, 1, 2, 3, 4, 5, 0, 1});
   CHECK_THROWS_WITH(
       run(six.repeat(), {}),
       ContainsSubstring("When passing an infinitely repeating dataset, please specify a `steps_per_epoch`"));
@@ -213,7 +213,7 @@ TEST_CASE("datasets in epochs: begun anew unless steps cut them otherwise (L-19)
 TEST_CASE("datasets in epochs: a shuffle is another one in each", "[data]") {
   const Dataset shuffled = Dataset::range(20).shuffle(20, {.seed = 1}).batch(20);
   DatasetAdapter adapter(shuffled);
-  const Integers first = flat(pass(adapter, 0)), second = flat(pass(adapter, 1));
+  const Indices first = flat(pass(adapter, 0)), second = flat(pass(adapter, 1));
   CHECK(first != second);
   CHECK(flat(pass(adapter, 0)) == first);
 }
@@ -270,7 +270,7 @@ TEST_CASE("a loop restored in mid-epoch sees exactly the batches that were left"
       };
       DataHandler whole = fresh();
       std::vector<DataState> states;
-      Integers seen, epochs;
+      Indices seen, epochs;
       std::vector<std::size_t> seen_at;
       for (const int epoch : whole.enumerate_epochs()) {
         for ([[maybe_unused]] const std::int64_t step : whole.steps()) {
@@ -292,7 +292,7 @@ TEST_CASE("a loop restored in mid-epoch sees exactly the batches that were left"
         DataHandler resumed = fresh();
         resumed.restore(states[i]);
         CHECK(resumed.state() == states[i]);
-        Integers rest, their_epochs;
+        Indices rest, their_epochs;
         for (const int epoch : resumed.enumerate_epochs())
           for ([[maybe_unused]] const std::int64_t step : resumed.steps()) {
             resumed.fetch();
@@ -305,8 +305,8 @@ TEST_CASE("a loop restored in mid-epoch sees exactly the batches that were left"
             their_epochs.push_back(epoch);
           }
         const auto from = static_cast<std::ptrdiff_t>(seen_at[i]);
-        CHECK(rest == Integers(seen.begin() + from, seen.end()));
-        CHECK(their_epochs == Integers(epochs.begin() + from, epochs.end()));
+        CHECK(rest == Indices(seen.begin() + from, seen.end()));
+        CHECK(their_epochs == Indices(epochs.begin() + from, epochs.end()));
       }
     }
 }

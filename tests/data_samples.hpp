@@ -14,7 +14,7 @@
 /// Data whose values tell which row they are, and a loop that writes them down.
 namespace etude::samples {
 
-using Integers = std::vector<std::int64_t>;
+using Indices = std::vector<std::int64_t>;
 
 /// [rows, columns] with 0, 1, 2, … in reading order.
 inline Tensor counting(std::int64_t rows, std::int64_t columns, DType dtype = DType::float32) {
@@ -23,8 +23,8 @@ inline Tensor counting(std::int64_t rows, std::int64_t columns, DType dtype = DT
   return tensor.astype(dtype);
 }
 
-inline Integers iota(std::int64_t count) {
-  Integers numbers(static_cast<std::size_t>(count));
+inline Indices iota(std::int64_t count) {
+  Indices numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
@@ -45,7 +45,7 @@ inline Generator generator_of(int count, int* calls = nullptr) {
 
 /// What a loop did: epoch indices, first and last steps of executions, the numbers in the batches, batches per epoch.
 struct Record {
-  Integers epochs, begins, ends, seen, batches_per_epoch;
+  Indices epochs, begins, ends, seen, batches_per_epoch;
   std::string warning;
 };
 

@@ -28,8 +28,8 @@ Batch arrays_of(std::int64_t samples) {
 }
 
 /// Row numbers of a batch of `arrays_of`, after a check that its tensors agree.
-Integers row_numbers(const Batch& batch) {
-  Integers rows;
+Indices row_numbers(const Batch& batch) {
+  Indices rows;
   for (std::int64_t i = 0; i < batch.size(); ++i) {
     rows.push_back(static_cast<std::int64_t>(batch.y[0].at(i)));
     REQUIRE(batch.x[0].at(3 * i + 2) == 3.0 * static_cast<double>(rows.back()) + 2.0);
@@ -39,8 +39,8 @@ Integers row_numbers(const Batch& batch) {
 }
 
 /// All batches of one pass.
-std::vector<Integers> pass(DataAdapter& adapter, int epoch) {
-  std::vector<Integers> batches;
+std::vector<Indices> pass(DataAdapter& adapter, int epoch) {
+  std::vector<Indices> batches;
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
@@ -50,13 +50,13 @@ std::vector<Integers> pass(DataAdapter& adapter, int epoch) {
   }
 }
 
-Integers joined(const std::vector<Integers>& batches) {
-  Integers all;
-  for (const Integers& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
+Indices joined(const std::vector<Indices>& batches) {
+  Indices all;
+  for (const Indices& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
   return all;
 }
 
-Integers sorted(Integers numbers) {
+Indices sorted(Indices numbers) {
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -76,7 +76,7 @@ TEST_CASE("arrays: every row comes once per pass, in order, the last batch parti
     for (std::int64_t batch_size : {1, 2, 3, 7, 32, 1000}) {
       for (bool prefetch : {false, true}) {
         TensorLikeAdapter adapter(arrays_of(samples), {.batch_size = batch_size, .prefetch = prefetch});
-        const std::vector<Integers> batches = pass(adapter, 0);
+        const std::vector<Indices> batches = pass(adapter, 0);
         CHECK(joined(batches) == iota(samples));
         CHECK(adapter.size() == (samples + batch_size - 1) / batch_size);
         CHECK(adapter.size() == static_cast<std::int64_t>(batches.size()));
@@ -104,13 +104,13 @@ TEST_CASE("arrays: shuffling gives each epoch a permutation of its own, from (se
   const bool prefetch = GENERATE(false, true);
   TensorLikeAdapter adapter(arrays_of(100),
                             {.batch_size = 7, .shuffle = Shuffle::samples, .seed = 3, .prefetch = prefetch});
-  const Integers first = joined(pass(adapter, 0)), second = joined(pass(adapter, 1));
+  const Indices first = joined(pass(adapter, 0)), second = joined(pass(adapter, 1));
   CHECK(sorted(first) == iota(100));
   CHECK(sorted(second) == iota(100));
   CHECK(first != second);
   CHECK(first != iota(100));
   CHECK(joined(pass(adapter, 0)) == first);
-  Integers order(100);
+  Indices order(100);
   shuffled_order(order, 3, 1);
   CHECK(second == order);
   TensorLikeAdapter other(arrays_of(100), {.batch_size = 7, .shuffle = Shuffle::samples, .seed = 4});
@@ -123,7 +123,7 @@ TEST_CASE("arrays: random sizes, shuffled, keep x, y and sample_weight together"
     const std::int64_t samples = 1 + random.below(200), batch_size = 1 + random.below(64);
     const Shuffle shuffle = random.below(2) ? Shuffle::samples : Shuffle::batch;
     TensorLikeAdapter adapter(arrays_of(samples), {.batch_size = batch_size, .shuffle = shuffle});
-    const std::vector<Integers> batches = pass(adapter, trial);
+    const std::vector<Indices> batches = pass(adapter, trial);
     CHECK(sorted(joined(batches)) == iota(samples));
     CHECK(static_cast<std::int64_t>(batches.size()) == (samples + batch_size - 1) / batch_size);
   }
@@ -131,10 +131,10 @@ TEST_CASE("arrays: random sizes, shuffled, keep x, y and sample_weight together"
 
 TEST_CASE("arrays: shuffle batch moves whole batches, and rows inside each (L-31)", "[data]") {
   TensorLikeAdapter adapter(arrays_of(95), {.batch_size = 10, .shuffle = Shuffle::batch, .seed = 5});
-  std::vector<Integers> batches = pass(adapter, 2);
-  Integers blocks;
+  std::vector<Indices> batches = pass(adapter, 2);
+  Indices blocks;
   bool moved_inside = false;
-  for (const Integers& batch : batches) {
+  for (const Indices& batch : batches) {
     const std::int64_t block = batch.front() / 10;
     blocks.push_back(block);
     moved_inside = moved_inside || sorted(batch) != batch;
@@ -151,7 +151,7 @@ TEST_CASE("arrays: shuffle batch moves whole batches, and rows inside each (L-31
 TEST_CASE("arrays: a pass can start over in its middle", "[data]") {
   const bool prefetch = GENERATE(false, true);
   TensorLikeAdapter adapter(arrays_of(50), {.batch_size = 8, .shuffle = Shuffle::samples, .prefetch = prefetch});
-  const std::vector<Integers> whole = pass(adapter, 4);
+  const std::vector<Indices> whole = pass(adapter, 4);
   adapter.begin_epoch(1);
   for (int i = 0; i < 3; ++i) {
     adapter.fetch();
@@ -189,7 +189,7 @@ TEST_CASE("arrays: all sizes of rows and dtypes are gathered right", "[data]") {
     for (std::int64_t columns : {1, 2, 3, 8, 17}) {
       Tensor x = counting(6, columns, DType::int32).astype(dtype);
       TensorLikeAdapter adapter({{x}, {}, {}}, {.batch_size = 6, .shuffle = Shuffle::samples, .seed = 9});
-      Integers order(6);
+      Indices order(6);
       shuffled_order(order, 9, 0);
       adapter.fetch();
       const Batch* batch = adapter.take();
@@ -276,7 +276,7 @@ TEST_CASE("validation_split: the last rows, floor(n (1 - split)) from the start,
   const Batch arrays = arrays_of(10);
   const Split split = train_validation_split(arrays, 0.25);
   CHECK(row_numbers(split.train) == iota(7));
-  CHECK(row_numbers(split.validation) == Integers{7, 8, 9});
+  CHECK(row_numbers(split.validation) == Indices{7, 8, 9});
   CHECK(split.train.x[0].raw() == arrays.x[0].raw());
   CHECK(train_validation_split(arrays_of(5), 0.01).validation.size() == 1);
   CHECK(train_validation_split(arrays_of(60000), 0.1).validation.size() == 6000);

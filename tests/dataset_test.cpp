@@ -19,19 +19,19 @@ using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
 /// The first number of every element.
-Integers numbers_of(const Dataset& dataset, std::uint64_t iteration = 0) {
+Indices numbers_of(const Dataset& dataset, std::uint64_t iteration = 0) {
   DatasetIterator elements(dataset, iteration);
-  Integers result;
+  Indices result;
   while (const std::optional<Batch> element = elements.next().get())
     result.push_back(static_cast<std::int64_t>(element->x[0].at(0)));
   return result;
 }
 
 /// The numbers of every element.
-std::vector<Integers> lists_of(const Dataset& dataset) {
-  std::vector<Integers> result;
+std::vector<Indices> lists_of(const Dataset& dataset) {
+  std::vector<Indices> result;
   for (const Batch& element : dataset) {
-    Integers list;
+    Indices list;
     for (std::int64_t i = 0; i < element.x[0].size(); ++i)
       list.push_back(static_cast<std::int64_t>(element.x[0].at(i)));
     result.push_back(list);
@@ -70,22 +70,22 @@ TEST_CASE("datasets: slices of arrays are their rows, without a copy", "[data]")
 TEST_CASE("datasets: the stages do what tf.data's do", "[data]") {
   const Dataset six = Dataset::range(6);
   CHECK(numbers_of(six) == iota(6));
-  CHECK(numbers_of(Dataset::range(5, -1, -2)) == Integers{5, 3, 1});
-  CHECK(numbers_of(six.map(tenfold)) == Integers{0, 10, 20, 30, 40, 50});
-  CHECK(numbers_of(six.filter(even)) == Integers{0, 2, 4});
-  CHECK(lists_of(six.batch(4)) == std::vector<Integers>{{0, 1, 2, 3}, {4, 5}});
-  CHECK(lists_of(six.batch(4, true)) == std::vector<Integers>{{0, 1, 2, 3}});
+  CHECK(numbers_of(Dataset::range(5, -1, -2)) == Indices{5, 3, 1});
+  CHECK(numbers_of(six.map(tenfold)) == Indices{0, 10, 20, 30, 40, 50});
+  CHECK(numbers_of(six.filter(even)) == Indices{0, 2, 4});
+  CHECK(lists_of(six.batch(4)) == std::vector<Indices>{{0, 1, 2, 3}, {4, 5}});
+  CHECK(lists_of(six.batch(4, true)) == std::vector<Indices>{{0, 1, 2, 3}});
   CHECK(numbers_of(six.batch(4).unbatch()) == iota(6));
-  CHECK(numbers_of(Dataset::range(2).repeat(3)) == Integers{0, 1, 0, 1, 0, 1});
-  CHECK(numbers_of(Dataset::range(2).repeat().take(5)) == Integers{0, 1, 0, 1, 0});
-  CHECK(numbers_of(six.take(2)) == Integers{0, 1});
+  CHECK(numbers_of(Dataset::range(2).repeat(3)) == Indices{0, 1, 0, 1, 0, 1});
+  CHECK(numbers_of(Dataset::range(2).repeat().take(5)) == Indices{0, 1, 0, 1, 0});
+  CHECK(numbers_of(six.take(2)) == Indices{0, 1});
   CHECK(numbers_of(six.take(-1)) == iota(6));
-  CHECK(numbers_of(six.skip(4)) == Integers{4, 5});
+  CHECK(numbers_of(six.skip(4)) == Indices{4, 5});
   CHECK(numbers_of(six.skip(9)).empty());
   CHECK(numbers_of(six.cache()) == iota(6));
   CHECK(numbers_of(six.prefetch(3)) == iota(6));
-  CHECK(numbers_of(six.concatenate(Dataset::range(2))) == Integers{0, 1, 2, 3, 4, 5, 0, 1});
-  CHECK(numbers_of(six.shard(4, 1)) == Integers{1, 5});
+  CHECK(numbers_of(six.concatenate(Dataset::range(2))) == Indices{0, 1, 2, 3, 4, 5, 0, 1});
+  CHECK(numbers_of(six.shard(4, 1)) == Indices{1, 5});
   CHECK(numbers_of(generated(3)) == iota(3));
 }
 
@@ -99,10 +99,10 @@ TEST_CASE("datasets: interleave goes in tf.data's order", "[data]") {
       },
       2, 4);
   CHECK(numbers_of(repeated) ==
-        Integers{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5});
+        Indices{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5});
   CHECK(numbers_of(Dataset::range(4).flat_map([](Batch element) {
           return Dataset::range(static_cast<std::int64_t>(element.x[0].item()));
-        })) == Integers{0, 0, 1, 0, 1, 2});
+        })) == Indices{0, 0, 1, 0, 1, 2});
 }
 
 TEST_CASE("datasets: zip makes inputs, targets and weights, or puts like to like", "[data]") {
@@ -157,7 +157,7 @@ TEST_CASE("datasets: cardinality is known, infinite or unknown, as tf.data has i
 TEST_CASE("datasets: shuffle is a permutation that follows from seed and iteration", "[data]") {
   const auto size = GENERATE(1, 2, 7, 100, 1000);
   const Dataset shuffled = Dataset::range(100).shuffle(size, {.seed = 5});
-  const Integers first = numbers_of(shuffled);
+  const Indices first = numbers_of(shuffled);
   CHECK(std::set(first.begin(), first.end()).size() == 100);
   CHECK(numbers_of(shuffled) == first);
   CHECK((numbers_of(shuffled, 1) == first) == (size == 1));
@@ -168,7 +168,7 @@ TEST_CASE("datasets: shuffle is a permutation that follows from seed and iterati
 }
 
 TEST_CASE("datasets: a whole buffer draws all orders alike", "[data]") {
-  std::map<Integers, int> orders;
+  std::map<Indices, int> orders;
   const Dataset shuffled = Dataset::range(3).shuffle(3, {.seed = 1});
   for (std::uint64_t iteration = 0; iteration < 6000; ++iteration) ++orders[numbers_of(shuffled, iteration)];
   CHECK(orders.size() == 6);
@@ -177,11 +177,11 @@ TEST_CASE("datasets: a whole buffer draws all orders alike", "[data]") {
 
 TEST_CASE("datasets: repeat shuffles anew each time, and each epoch", "[data]") {
   const Dataset twice = Dataset::range(20).shuffle(20, {.seed = 1}).repeat(2);
-  const Integers first = numbers_of(twice), second = numbers_of(twice, 1);
-  const auto half = [](const Integers& all, int which) {
-    return Integers(all.begin() + 20 * which, all.begin() + 20 * (which + 1));
+  const Indices first = numbers_of(twice), second = numbers_of(twice, 1);
+  const auto half = [](const Indices& all, int which) {
+    return Indices(all.begin() + 20 * which, all.begin() + 20 * (which + 1));
   };
-  const std::set<Integers> orders{half(first, 0), half(first, 1), half(second, 0), half(second, 1)};
+  const std::set<Indices> orders{half(first, 0), half(first, 1), half(second, 0), half(second, 1)};
   CHECK(orders.size() == 4);
 }
 
@@ -209,16 +209,16 @@ TEST_CASE("datasets: an iterator restored goes on with exactly the next element"
   };
   for (const Dataset& dataset : pipelines) {
     const std::uint64_t iteration = 2;
-    const Integers whole = numbers_of(dataset, iteration);
+    const Indices whole = numbers_of(dataset, iteration);
     for (std::size_t stop = 0; stop <= whole.size(); ++stop) {
       DatasetIterator before(dataset, iteration);
       for (std::size_t i = 0; i < stop; ++i) REQUIRE(before.next().get());
       DatasetIterator after(dataset);
       after.restore(before.state());
       CHECK(after.state() == before.state());
-      Integers rest;
+      Indices rest;
       while (const auto element = after.next().get()) rest.push_back(static_cast<std::int64_t>(element->x[0].at(0)));
-      CHECK(rest == Integers(whole.begin() + static_cast<std::ptrdiff_t>(stop), whole.end()));
+      CHECK(rest == Indices(whole.begin() + static_cast<std::ptrdiff_t>(stop), whole.end()));
     }
   }
   calls = 0;

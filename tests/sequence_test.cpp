@@ -40,8 +40,8 @@ struct Numbers : Sequence {
 };
 
 /// All batches of a pass.
-Integers pass(DataAdapter& adapter, int epoch) {
-  Integers seen;
+Indices pass(DataAdapter& adapter, int epoch) {
+  Indices seen;
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
@@ -70,7 +70,7 @@ TEST_CASE("sequences: shuffle puts the batches in an order that follows from see
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 4, .workers = workers};
   SequenceAdapter adapter(std::make_shared<Numbers>(40), options), again(std::make_shared<Numbers>(40), options);
-  const Integers first = pass(adapter, 0), second = pass(adapter, 1);
+  const Indices first = pass(adapter, 0), second = pass(adapter, 1);
   CHECK(std::ranges::is_permutation(first, iota(40)));
   CHECK(first != iota(40));
   CHECK(second != first);
@@ -109,7 +109,7 @@ TEST_CASE("sequences: on_epoch_end comes after every epoch, and may change the s
                    {.epochs = 2, .steps_per_epoch = 3});
   Record record;
   loop(data, record).get();
-  CHECK(record.seen == Integers{0, 1, 2, 0, 1, 2});
+  CHECK(record.seen == Indices{0, 1, 2, 0, 1, 2});
   CHECK(growing->epoch_ends == 2);
   SequenceAdapter adapter(growing, {.workers = workers});
   CHECK(pass(adapter, 5) == iota(7));
@@ -144,7 +144,7 @@ TEST_CASE("sequences: a restored one goes on with exactly the next batch", "[dat
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 1ull << 63 | 9, .workers = workers};
   SequenceAdapter adapter(std::make_shared<Numbers>(12), options);
-  const Integers whole = pass(adapter, 2);
+  const Indices whole = pass(adapter, 2);
   for (std::ptrdiff_t stop = 0; stop <= 12; ++stop) {
     SequenceAdapter before(std::make_shared<Numbers>(12), options);
     before.begin_epoch(2);
@@ -152,9 +152,9 @@ TEST_CASE("sequences: a restored one goes on with exactly the next batch", "[dat
     before.fetch();  // what is ahead does not count
     SequenceAdapter after(std::make_shared<Numbers>(12), {.shuffle = true, .seed = 0, .workers = workers});
     after.restore(before.state());
-    Integers rest;
+    Indices rest;
     while (const Batch* batch = after.take()) rest.push_back(static_cast<std::int64_t>(batch->x[0].at(0)));
-    CHECK(rest == Integers(whole.begin() + stop, whole.end()));
+    CHECK(rest == Indices(whole.begin() + stop, whole.end()));
   }
   CHECK_THROWS_WITH(adapter.restore({1, 2}), ContainsSubstring("a state of 2 numbers - expected 4"));
 }
