@@ -30,11 +30,11 @@ std::unique_ptr<DataAdapter> generator_adapter(int count, const GeneratorOptions
 }
 
 /// A sequence of `count` batches, which starts over with every epoch.
-struct Sequence : DataAdapter {
+struct RestartingAdapter : DataAdapter {
   int count, next = 0;
   Batch batch;
   Indices* begun;
-  Sequence(int n, Indices* epochs) : count(n), begun(epochs) {}
+  RestartingAdapter(int n, Indices* epochs) : count(n), begun(epochs) {}
   std::optional<std::int64_t> size() const override { return count; }
   Passes passes() const override { return Passes::each_epoch; }
   void begin_epoch(int epoch) override {
@@ -174,8 +174,8 @@ TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L
 
 TEST_CASE("data handler: sequences start over with every epoch, whatever the steps (L-19)", "[data]") {
   Indices begun;
-  CHECK(run(std::make_unique<Sequence>(5, &begun), {.initial_epoch = 2, .epochs = 4, .steps_per_epoch = 3}).seen ==
-        Indices{0, 1, 2, 0, 1, 2});
+  CHECK(run(std::make_unique<RestartingAdapter>(5, &begun), {.initial_epoch = 2, .epochs = 4, .steps_per_epoch = 3})
+            .seen == Indices{0, 1, 2, 0, 1, 2});
   CHECK(begun == Indices{2, 3});
 }
 

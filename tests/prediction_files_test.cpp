@@ -122,8 +122,9 @@ TEST_CASE("after a loss of power at any point, a .npy file is that of before or 
   host_vfs() = host;
   Random random(7, RandomStream::shuffle);
   for (std::size_t count = begin; count <= disk->operations(); ++count)
-    for (const auto loss : {testing::Loss::none, testing::Loss::all, testing::Loss::torn, testing::Loss::names_only,
-                            testing::Loss::zeros, testing::Loss::bytes_only, testing::Loss::some}) {
+    for (const auto loss :
+         {testing::PowerLoss::none, testing::PowerLoss::all, testing::PowerLoss::torn, testing::PowerLoss::names_only,
+          testing::PowerLoss::zeros, testing::PowerLoss::bytes_only, testing::PowerLoss::some}) {
       CAPTURE(count, static_cast<int>(loss));
       const std::int64_t rows = parse_npy(disk->after(count, loss, random)->read("out.npy")).shape()[0];
       CHECK((rows == 3 || (rows == 10 && count > begin)));

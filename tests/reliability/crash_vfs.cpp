@@ -174,26 +174,27 @@ bool CrashVfs::lasts(std::size_t index, std::size_t count) const {
   return false;
 }
 
-std::shared_ptr<MemoryVfs> CrashVfs::after(std::size_t count, Loss loss, Random& random) const {
+std::shared_ptr<MemoryVfs> CrashVfs::after(std::size_t count, PowerLoss loss, Random& random) const {
   Disk disk;
   for (std::size_t i = 0; i < count; ++i) {
     const DiskOperation& operation = operations_[i];
     const bool is_bytes = operation.kind == Kind::write || operation.kind == Kind::truncate;
     if (operation.kind == Kind::name) disk.nodes[operation.target].folder = operation.folder;
-    if (loss == Loss::none || lasts(i, count)) {
+    if (loss == PowerLoss::none || lasts(i, count)) {
       apply(disk, operation);
       continue;
     }
     const std::uint32_t chance = random.below(3);
-    if (is_bytes ? loss == Loss::bytes_only : loss == Loss::names_only || loss == Loss::zeros || loss == Loss::torn) {
+    if (is_bytes ? loss == PowerLoss::bytes_only
+                 : loss == PowerLoss::names_only || loss == PowerLoss::zeros || loss == PowerLoss::torn) {
       apply(disk, operation);
-    } else if (operation.kind == Kind::write && loss == Loss::zeros) {
+    } else if (operation.kind == Kind::write && loss == PowerLoss::zeros) {
       DiskOperation zeros = operation;
       std::ranges::fill(zeros.bytes, '\0');
       apply(disk, zeros);
-    } else if (operation.kind == Kind::write && (loss == Loss::torn || (loss == Loss::some && chance == 2))) {
+    } else if (operation.kind == Kind::write && (loss == PowerLoss::torn || (loss == PowerLoss::some && chance == 2))) {
       write_torn(disk.nodes[operation.node].bytes, operation, [&] { return random.below(2) == 0; });
-    } else if (loss == Loss::some && chance == 1) {
+    } else if (loss == PowerLoss::some && chance == 1) {
       apply(disk, operation);
     }
   }

@@ -42,7 +42,7 @@ struct DiskOperation {
 };
 
 /// What becomes of the operations that no sync has made last.
-enum class Loss {
+enum class PowerLoss {
   none,        // the process ends, the system goes on
   all,         // dropped
   torn,        // of each write, some sectors of 512 bytes
@@ -71,7 +71,7 @@ class CrashVfs : public MemoryVfs {
   /// The last mark among the first `count` operations; 0 if there is none.
   int marked(std::size_t count) const;
   /// What is left when power is lost after `count` operations.
-  std::shared_ptr<MemoryVfs> after(std::size_t count, Loss loss, Random& random) const;
+  std::shared_ptr<MemoryVfs> after(std::size_t count, PowerLoss loss, Random& random) const;
 
  private:
   class File;

@@ -61,7 +61,7 @@ struct Outcome {
 Outcome play(const Run& run, int repeats) {
   Random random(17, RandomStream::step);
   Outcome outcome;
-  const auto look = [&](std::size_t count, Loss loss) {
+  const auto look = [&](std::size_t count, PowerLoss loss) {
     const std::string wrong = complaint(run.files->after(count, loss, random), run.files->marked(count));
     ++outcome.states;
     if (wrong.empty()) return;
@@ -70,9 +70,11 @@ Outcome play(const Run& run, int repeats) {
           wrong + " after " + std::to_string(count) + " operations, loss " + std::to_string(static_cast<int>(loss));
   };
   for (std::size_t count = 0; count <= run.files->operations(); ++count) {
-    for (const Loss loss : {Loss::none, Loss::all, Loss::names_only, Loss::zeros, Loss::bytes_only}) look(count, loss);
+    for (const PowerLoss loss :
+         {PowerLoss::none, PowerLoss::all, PowerLoss::names_only, PowerLoss::zeros, PowerLoss::bytes_only})
+      look(count, loss);
     for (int i = 0; i < repeats; ++i)
-      for (const Loss loss : {Loss::torn, Loss::some}) look(count, loss);
+      for (const PowerLoss loss : {PowerLoss::torn, PowerLoss::some}) look(count, loss);
   }
   return outcome;
 }
