@@ -39,15 +39,15 @@ std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std
   return result;
 }
 
-void check_has_names(std::string_view what, std::span<const std::string> names) {
-  check(!names.empty(), ErrorKind::value, "data", "`", what,
-        "` by name for a model that has no names for it - expected arrays in order - pass a list, or describe the "
-        "model from its inputs to its outputs.");
+void check_has_names(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
+  check(!names.empty(), ErrorKind::value, "data", "`", what, "` by name (", joined(group.names()),
+        ") for a model that has no names for it - expected arrays in order - pass a list, or describe the model from "
+        "its inputs to its outputs.");
 }
 
 ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> names) {
   if (!x.named()) return x;
-  check_has_names("x", names);
+  check_has_names(x, "x", names);
   if (const auto unused = strangers(x, names); !unused.empty())
     print_warning({}, "Input dict contained keys [" + joined(unused) +
                           "] which did not match any model input. They will be ignored by the model.");
@@ -62,7 +62,7 @@ ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> n
 }
 
 void check_all_known(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
-  check_has_names(what, names);
+  check_has_names(group, what, names);
   const auto unknown = strangers(group, names);
   check(unknown.empty(), ErrorKind::value, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
         "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
