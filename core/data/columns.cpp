@@ -40,7 +40,7 @@ std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std
 }
 
 void check_has_names(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
-  check(!names.empty(), ErrorKind::value, "data", "`", what, "` by name (", joined(group.names()),
+  check(!names.empty(), ErrorKind::data, "data", "`", what, "` by name (", joined(group.names()),
         ") for a model that has no names for it - expected arrays in order - pass a list, or describe the model from "
         "its inputs to its outputs.");
 }
@@ -64,7 +64,7 @@ ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> n
 void check_all_known(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
   check_has_names(group, what, names);
   const auto unknown = strangers(group, names);
-  check(unknown.empty(), ErrorKind::value, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
+  check(unknown.empty(), ErrorKind::data, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
         "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
 }
 
