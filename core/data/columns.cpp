@@ -45,20 +45,25 @@ void check_has_names(const ColumnGroup& group, std::string_view what, std::span<
         "its inputs to its outputs.");
 }
 
+/// One for each of `names`; `what` is what errors call it.
+ColumnGroup one_for_each(const ColumnGroup& group, std::span<const std::string> names, std::string_view what) {
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    const Column* column = group.find(name);
+    check(column != nullptr, ErrorKind::data, "data", "no ", what, " \"", name, "\" - expected an array for each of ",
+          joined(names), " - pass one of that name.");
+    columns.push_back(*column);
+  }
+  return columns;
+}
+
 ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> names) {
   if (!x.named()) return x;
   check_has_names(x, "x", names);
   if (const auto unused = strangers(x, names); !unused.empty())
     print_warning({}, "Input dict contained keys [" + joined(unused) +
                           "] which did not match any model input. They will be ignored by the model.");
-  std::vector<Column> columns;
-  for (const std::string& name : names) {
-    const Column* column = x.find(name);
-    check(column != nullptr, ErrorKind::data, "data", "no data for input \"", name,
-          "\" - expected an array for each of ", joined(names), " - pass one of that name.");
-    columns.push_back(*column);
-  }
-  return columns;
+  return one_for_each(x, names, "data for input");
 }
 
 void check_all_known(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
@@ -71,14 +76,7 @@ void check_all_known(const ColumnGroup& group, std::string_view what, std::span<
 ColumnGroup targets_in_order(const ColumnGroup& y, std::span<const std::string> names) {
   if (!y.named()) return y;
   check_all_known(y, "y", names);
-  std::vector<Column> columns;
-  for (const std::string& name : names) {
-    const Column* column = y.find(name);
-    check(column != nullptr, ErrorKind::data, "data", "no target for output \"", name,
-          "\" - expected an array for each of ", joined(names), " - pass one of that name.");
-    columns.push_back(*column);
-  }
-  return columns;
+  return one_for_each(y, names, "target for output");
 }
 
 ColumnGroup weights_in_order(const ColumnGroup& weights, std::span<const std::string> names) {
