@@ -1,7 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstring>
 
 #include "training_samples.hpp"
 
@@ -13,17 +12,6 @@ using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
 const Tensor x = waves({12, 3}), y = signs_of(x);
-
-/// A tensor that is read row by row.
-struct Rows : ArrayLike {
-  Tensor all;
-  explicit Rows(Tensor tensor) : all(std::move(tensor)) {}
-  const Shape& shape() const override { return all.shape(); }
-  DType dtype() const override { return all.dtype(); }
-  void read(std::int64_t first, std::int64_t last, std::byte* out) const override {
-    std::memcpy(out, all.rows(first, last).raw(), all.rows(first, last).bytes());
-  }
-};
 
 struct Slices : Sequence {
   std::int64_t size() const override { return 3; }
@@ -58,8 +46,8 @@ CsrMatrix sparse_of(const Tensor& tensor) {
 std::vector<Data> all_kinds() {
   return {Data(x, y),
           Data(list_of(x), list_of(y)),
-          Data(std::make_shared<Rows>(x), std::make_shared<Rows>(y)),
-          Data(std::make_shared<Rows>(x), y),
+          Data(Column(x).rows(), Column(y).rows()),
+          Data(Column(x).rows(), y),
           Data(sparse_of(x), y),
           Data(dataset()),
           Data(dataset().prefetch(2)),
@@ -146,7 +134,7 @@ TEST_CASE("fit: endless data without steps, and what cannot be split, are refuse
     return std::string();
   };
   CHECK_THAT(error_of(dataset().repeat(), {.verbose = 0}), ContainsSubstring("please specify a `steps_per_epoch`"));
-  for (const Data& data : {Data(dataset()), Data(std::make_shared<Slices>()), Data(std::make_shared<Rows>(x))})
+  for (const Data& data : {Data(dataset()), Data(std::make_shared<Slices>()), Data(Column(x).rows())})
     CHECK_THAT(error_of(data, {.verbose = 0, .validation_split = 0.5}),
                ContainsSubstring("`validation_split` is only supported for Tensors or NumPy arrays"));
   CHECK_THAT(error_of(dataset(), {.batch_size = 4, .verbose = 0}), ContainsSubstring("batch_size = 4 with a Dataset"));

@@ -1,6 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstring>
 #include <ranges>
 
 #include "training_samples.hpp"
@@ -33,14 +32,6 @@ template <class Stream> std::vector<double> rows_of(Stream&& stream) {
   return rows;
 }
 
-/// A tensor that is read row by row.
-struct Rows : ArrayLike {
-  const Shape& shape() const override { return x.shape(); }
-  DType dtype() const override { return x.dtype(); }
-  void read(std::int64_t first, std::int64_t last, std::byte* out) const override {
-    std::memcpy(out, x.rows(first, last).raw(), x.rows(first, last).bytes());
-  }
-};
 struct Slices : Sequence {
   std::int64_t size() const override { return 3; }
   Batch batch(std::int64_t index) override {
@@ -91,7 +82,7 @@ TEST_CASE("a prediction stream reads every kind of data", "[predict_stream]") {
   Sequential model(two_dense());
   const std::vector<double> expected = numbers(model.predict(x, by_four));
   const std::vector<Data> kinds{Data(x),
-                                Data(std::make_shared<Rows>()),
+                                Data(Column(x).rows()),
                                 Data(dataset()),
                                 Data(dataset().prefetch(2)),
                                 Data(generator()),

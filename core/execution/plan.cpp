@@ -5,6 +5,13 @@
 #include "etude/execution/lowering.hpp"
 
 namespace etude {
+namespace {
+
+void run_on(Device& device, const Instruction& instruction, Addresses addresses) {
+  std::visit([&](const auto& i) { device.run(i, addresses); }, instruction);
+}
+
+}  // namespace
 
 std::string_view name_of(const Instruction& instruction) {
   constexpr std::string_view names[] = {
@@ -56,8 +63,7 @@ void Plan::begin(std::span<const std::byte* const> inputs) {
 void Plan::run(std::span<const std::byte* const> inputs) {
   begin(inputs);
   const FlushDenormals mode;
-  for (const Instruction& instruction : lowered_.instructions)
-    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+  for (const Instruction& instruction : lowered_.instructions) run_on(arena_->device(), instruction, addresses_);
 }
 
 const instruction::AllReduce* Plan::advance() {
@@ -65,15 +71,14 @@ const instruction::AllReduce* Plan::advance() {
   while (next_ < lowered_.instructions.size()) {
     const Instruction& instruction = lowered_.instructions[next_++];
     if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;
-    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+    run_on(arena_->device(), instruction, addresses_);
   }
   return nullptr;
 }
 
 void Plan::run_logs() {
   const FlushDenormals mode;
-  for (const Instruction& instruction : lowered_.log_instructions)
-    std::visit([&](const auto& i) { arena_->device().run(i, addresses_); }, instruction);
+  for (const Instruction& instruction : lowered_.log_instructions) run_on(arena_->device(), instruction, addresses_);
 }
 
 void Plan::read_result(std::size_t index, std::byte* out) const {
