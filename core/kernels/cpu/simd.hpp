@@ -148,6 +148,19 @@ template <class T>
 #endif
 }
 
+/// Whether there is an instruction to fetch into the cache what will be read soon.
+#if defined(__wasm__)
+inline constexpr bool fetches_ahead = false;
+#else
+inline constexpr bool fetches_ahead = true;
+#endif
+
+/// Fetches the line of memory at any address, readable or not, into the cache of the first level.
+[[gnu::always_inline]] inline void fetch(const void* address) {
+  __builtin_prefetch(address);
+  asm volatile("");  // else GCC takes this for a function without effect and drops its calls
+}
+
 /// `lanes` bytes as numbers.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_bytes(const std::uint8_t* source) {
@@ -167,12 +180,6 @@ template <class T>
   return Vec<T>::load_aligned(buffer);
 }
 
-/// Transposes the square of `lanes` registers in place.
-template <class T>
-[[gnu::always_inline]] inline void transpose(Vec<T> (&square)[static_cast<std::size_t>(lanes<T>)]) {
-  xsimd::transpose(square, square + lanes<T>);
-}
-
 /// Reads `lanes` elements of each of `lanes` lines and transposes that square. Lines from `count` on repeat the last
 /// one.
 template <class T>
@@ -180,7 +187,29 @@ template <class T>
                                                    Vec<T> (&square)[static_cast<std::size_t>(lanes<T>)]) {
   const auto line = [=](std::ptrdiff_t i)
                         __attribute__((always_inline)) { return lines + (i < count ? i : count - 1) * distance; };
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    // Lines 4, 8 and 12 further enter the upper quarters as they are loaded; within quarters are left 4 × 4 squares.
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      __m512 four[4];
+      for (int i = 0; i < 4; ++i) {
+        const auto piece = [=](int of)
+                               __attribute__((always_inline)) { return _mm_loadu_ps(line(i + of) + 4 * quarter); };
+        four[i] = _mm512_insertf32x4(_mm512_castps128_ps512(piece(0)), piece(4), 1);
+        four[i] = _mm512_insertf32x4(_mm512_insertf32x4(four[i], piece(8), 2), piece(12), 3);
+      }
+      const __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(four[0], four[1])),
+                    high01 = _mm512_castps_pd(_mm512_unpackhi_ps(four[0], four[1]));
+      const __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(four[2], four[3])),
+                    high23 = _mm512_castps_pd(_mm512_unpackhi_ps(four[2], four[3]));
+      square[4 * quarter] = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
+      square[4 * quarter + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
+      square[4 * quarter + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
+      square[4 * quarter + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+    }
+    return;
+  }
+#elif defined(__AVX2__)
   if constexpr (sizeof(T) == 4) {
     // Lines 4 to 7 enter the upper halves as they are loaded, which saves a third of the shuffles.
     for (int half = 0; half < 2; ++half) {
@@ -201,7 +230,21 @@ template <class T>
   }
 #endif
   for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) square[i] = load(line(i));
-  transpose<T>(square);
+  xsimd::transpose(square, square + lanes<T>);
+}
+
+/// Transposes the square of `lanes` registers in place.
+template <class T>
+[[gnu::always_inline]] inline void transpose(Vec<T> (&square)[static_cast<std::size_t>(lanes<T>)]) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {  // xsimd would go through memory element by element
+    alignas(register_bytes) T lines[lanes<T> * lanes<T>];
+    for (std::ptrdiff_t i = 0; i < lanes<T>; ++i) store(lines + i * lanes<T>, square[i]);
+    load_transposed(lines, lanes<T>, lanes<T>, square);
+    return;
+  }
+#endif
+  xsimd::transpose(square, square + lanes<T>);
 }
 
 }  // namespace etude::cpu::ETUDE_ISA

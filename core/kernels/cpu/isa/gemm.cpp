@@ -125,7 +125,8 @@ void multiply_row(const Problem<T>& problem, T* result, T* row) {
   if (problem.turned) problem.finished(0, problem.n);
 }
 
-/// The columns of a product, cut into slices: for few rows. Each slice is a product of its own.
+/// The columns of a product, cut into slices: where it is wider than tall. Each slice is a product of its own, so that
+/// nobody reads what another part packed.
 template <class T>
 struct Slices {
   const Problem<T>& problem;
@@ -194,8 +195,8 @@ void multiply_one(const Problem<T>& problem, const Workers& workers, T* workspac
     if (!problem.turned) problem.finished(0, 1);
     return;
   }
-  const bool tall = problem.m >= 4 * tile_rows * parts || problem.m >= problem.n;
-  if (parts > 1 && (!tall || problem.turned)) return multiply_by_columns(problem, parts, workers, workspace);
+  if (parts > 1 && (problem.m < problem.n || problem.turned))
+    return multiply_by_columns(problem, parts, workers, workspace);
   T* packed_b = workspace + parts * block_a_elements<T>(problem.m, problem.k);
   const Blocking<T> blocking(problem, parts, chunk_b_elements<T>(problem.n, problem.k, 1));
   multiply_by_rows(problem, blocking, parts, workers, workspace, packed_b);

@@ -15,6 +15,7 @@ template <class T>
   const Index c_row = t.c_row;
   t.c = aside;
   t.c_row = width;
+  t.next_c = aside;
   if (t.add) {
     for (Index r = 0; r < rows; ++r)
       for (Index x = 0; x < width; ++x) aside[r * width + x] = x < columns ? c[r * c_row + x * c_column] : T(0);
@@ -73,10 +74,12 @@ void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const 
       }
     }
     bool keep = b.use != Use::direct && t.b != panel;
+    const bool last = j + width >= columns;
     for (Index i = 0, height = 0; i < rows; i += height) {
       height = tile_height(rows - i);
       t.a = a.data + i * (A == Reads::packed ? depth : a.row);
       t.c = c + i * c_row + j * c_column;
+      t.next_c = i + height < rows || last ? t.c + height * c_row : c + (j + width) * c_column;
       const Tile<T> tile =
           keep ? tiles<T, A, Keeps::panel>[height][vectors] : tiles<T, A, Keeps::nothing>[height][vectors];
       if (whole && c_column == 1)

@@ -69,7 +69,8 @@ struct TileArguments {
   T* c;
   Index c_row;
   bool add;
-  T* keep;  // where a keeping tile packs the panel of B that it reads
+  T* keep;                    // where a keeping tile packs the panel of B that it reads
+  const T* next_c = nullptr;  // what the next tile will add to: tiles of a packed A fetch it
 };
 
 enum class Reads { direct, packed };  // how a tile finds A
@@ -92,6 +93,13 @@ template <class T, int Rows, int Vectors, Reads A, Keeps B>
       unroll<Vectors>([&](auto v) { sum[r][v] = load(c + v * lanes<T>); });
       c += c_row;
     });
+    if constexpr (fetches_ahead && A == Reads::packed) {
+      const T* next = t.next_c;
+      unroll<Rows>([&](auto) {
+        unroll<Vectors>([&](auto v) { fetch(next + v * lanes<T>); });
+        next += c_row;
+      });
+    }
   } else {
     unroll<Rows>([&](auto r) { unroll<Vectors>([&](auto v) { sum[r][v] = broadcast(T(0)); }); });
   }
