@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace {
 
-/// Enough independent sums to hide the latency of a multiply-add.
+/// Enough independent sums to hide the latency of a multiply-add; each begins elsewhere, or they would be one.
 constexpr int sums = 10;
 constexpr int rounds = 4'000'000;
 
@@ -23,7 +24,8 @@ struct Work {
 
 float narrow() {
   using Vector = float __attribute__((vector_size(16)));
-  std::array<Vector, sums> sum{};
+  std::array<Vector, sums> sum;
+  for (int i = 0; i < sums; ++i) sum[static_cast<std::size_t>(i)] = Vector{} + static_cast<float>(i);
   const Vector x = {0.999F, 0.999F, 0.999F, 0.999F}, y = {0.001F, 0.001F, 0.001F, 0.001F};
   for (int i = 0; i < rounds; ++i)
     for (Vector& s : sum) s = s * x + y;
@@ -35,7 +37,7 @@ float narrow() {
 #ifdef __x86_64__
 __attribute__((target("avx2,fma"))) float fused() {
   __m256 sum[sums];
-  for (__m256& s : sum) s = _mm256_set1_ps(0);
+  for (int i = 0; i < sums; ++i) sum[i] = _mm256_set1_ps(static_cast<float>(i));
   const __m256 x = _mm256_set1_ps(0.999F), y = _mm256_set1_ps(0.001F);
   for (int i = 0; i < rounds; ++i)
     for (__m256& s : sum) s = _mm256_fmadd_ps(s, x, y);
@@ -45,7 +47,7 @@ __attribute__((target("avx2,fma"))) float fused() {
 }
 __attribute__((target("avx512f"))) float wide() {
   __m512 sum[sums];
-  for (__m512& s : sum) s = _mm512_set1_ps(0);
+  for (int i = 0; i < sums; ++i) sum[i] = _mm512_set1_ps(static_cast<float>(i));
   const __m512 x = _mm512_set1_ps(0.999F), y = _mm512_set1_ps(0.001F);
   for (int i = 0; i < rounds; ++i)
     for (__m512& s : sum) s = _mm512_fmadd_ps(s, x, y);
