@@ -101,11 +101,10 @@ class FreeModel : public Model {
   std::vector<LayerPtr> layers_;
 };
 
-/// What train_on_batch and test_on_batch are told besides the batch.
-struct BatchOptions {
-  bool reset_metrics = true, return_dict = false;
+struct BatchOptions : etude::BatchOptions {
+  bool return_dict = false;
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("reset_metrics", self.reset_metrics);
+    etude::BatchOptions::fields(self, visit);
     visit("return_dict", self.return_dict);
   }
 };
@@ -230,13 +229,14 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"fit(model, data, options)", fit>();
   bind<"evaluate(model, data, options)", evaluate>();
   bind<"predict(model, data, options)", predict>();
-  bind<"train_on_batch(model, batch, options)", [](ModelPtr model, Batch batch, BatchOptions options) {
-    return Figures{model->train_on_batch(batch, options.reset_metrics), options.return_dict};
+  bind<"train_on_batch(model, batch, options)", [](ModelPtr model, Data batch, BatchOptions options) {
+    return Figures{model->train_on_batch(batch, options), options.return_dict};
   }>();
-  bind<"test_on_batch(model, batch, options)", [](ModelPtr model, Batch batch, BatchOptions options) {
-    return Figures{model->test_on_batch(batch, options.reset_metrics), options.return_dict};
+  bind<"test_on_batch(model, batch, options)", [](ModelPtr model, Data batch, BatchOptions options) {
+    return Figures{model->test_on_batch(batch, options), options.return_dict};
   }>();
-  bind<"predict_on_batch(model, x)", [](ModelPtr model, Tensor x) { return model->predict_on_batch(x); }>();
+  bind<"predict_on_batch(model, batch)",
+       [](ModelPtr model, Data batch) { return model->predict_outputs_on_batch(batch); }>();
 
   bind<"compute_loss(model, data, y_pred)",
        [](ModelPtr model, StepData data, Outputs y_pred) { return model->compute_loss(data, y_pred); }>();

@@ -242,8 +242,8 @@ TEST_CASE("bad input: a loop within a step is an error, and the next one runs", 
   model.compile(mse());
   const std::string text = error_of([&] { model.fit(x, y, quiet()); });
   CHECK(text ==
-        "[fit] called within a step - expected it outside - a step says what one batch means; loop around the model, "
-        "not inside it.");
+        "[fit] Detected a call to `Model.fit` inside a step - expected it outside of all steps - a step says what one "
+        "batch means; loop around the model, not inside it.");
   model.nests = false;
   model.fit(x, y, quiet());
 }

@@ -61,6 +61,20 @@ TEST_CASE("an output whose sample weight is not named weighs 1", "[data]") {
                        {{"double", std::vector<double>(rows, 3)}})) == std::vector<double>{100, 3});
 }
 
+TEST_CASE("one batch by name; every output of a model is predicted on it", "[data][training]") {
+  Functional model = two_and_two();
+  const Data batch({{"a", twos}, {"z", ones}}, {{"double", zeros}, {"sum", zeros}});
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse"});
+  CHECK(model.train_on_batch(batch)["sum_loss"] == 441);
+  CHECK(model.test_on_batch(batch)["double_loss"] == 4);
+  const std::vector<Tensor> outputs = model.predict_outputs_on_batch(NamedColumns{{"a", twos}, {"z", ones}});
+  REQUIRE(outputs.size() == 2);
+  CHECK(numbers(outputs[0]) == std::vector<double>(rows, 21));
+  CHECK(numbers(outputs[1]) == std::vector<double>(rows, 2));
+  CHECK_THAT(error_of([&] { model.predict_on_batch(Batch{{ones, twos}, {}, {}}); }),
+             ContainsSubstring("[predict_on_batch] a model with 2 outputs - expected one"));
+}
+
 TEST_CASE("arrays of all forms go by name, in training, validation data and what is split off", "[data]") {
   Functional model = two_and_two();
   model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse"});

@@ -204,7 +204,7 @@ TEST_CASE("metrics: a sample counts once, however many steps its batch has (R-4)
   const Batch shorter{{filled({2, 1, 1}, 1)}, {Tensor({2, 1, 1})}, {}},
       longer{{filled({2, 9, 1}, 3)}, {Tensor({2, 9, 1})}, {}};
   model.test_on_batch(shorter);
-  CHECK_THAT(model.test_on_batch(longer, false)["mse"], WithinRel(5, 1e-6));
+  CHECK_THAT(model.test_on_batch(longer, {.reset_metrics = false})["mse"], WithinRel(5, 1e-6));
 }
 
 TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics]") {

@@ -275,7 +275,8 @@ TEST_CASE("a prediction stream is asked for one batch at a time, and not within 
   PredictionStream begun = model.predict_stream(x, by_four);
   CHECK(begun.next().has_value());
   curious.other = &begun;
-  CHECK_THAT(error_of([&] { curious.predict(x, by_four); }), ContainsSubstring("called within a step"));
+  CHECK_THAT(error_of([&] { curious.predict(x, by_four); }),
+             ContainsSubstring("Detected a call to `Model.predict_stream` inside a step"));
 }
 
 TEST_CASE("a prediction stream waits for batches that come later", "[predict_stream]") {

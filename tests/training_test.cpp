@@ -258,9 +258,23 @@ TEST_CASE("train_on_batch resets metrics unless asked not to (L-27)", "[training
   CHECK(model.train_on_batch(ones)["loss"] == 1);
   CHECK(model.train_on_batch(threes)["loss"] == 9);
   model.train_on_batch(ones);
-  CHECK(model.train_on_batch(threes, false)["loss"] == 7);
+  CHECK(model.train_on_batch(threes, {.reset_metrics = false})["loss"] == 7);
   CHECK(model.test_on_batch(ones)["loss"] == 1);
-  CHECK(model.test_on_batch(threes, false)["loss"] == 7);
+  CHECK(model.test_on_batch(threes, {.reset_metrics = false})["loss"] == 7);
+}
+
+TEST_CASE("train_on_batch knows class_weight, times sample_weight, and wants one batch", "[training]") {
+  Sequential model(summing_unit());
+  model.compile(mse(0));
+  const Tensor in = Tensor::from<float>({3, 1}, {1, 2, 3}), out = Tensor::from<float>({3, 1}, {0, 1, 0});
+  CHECK(model.train_on_batch(in, out, {.class_weight = {{0, 3.0}, {1, 6.0}}})["loss"] == (3 * 1 + 6 * 1 + 3 * 9) / 3.0);
+  CHECK(model.train_on_batch(Data(in, out, Tensor::from<float>({3}, {1, 3, 1})),
+                             {.class_weight = {{0, 3.0}}})["loss"] == (3 * 1 + 3 * 1 + 3 * 9) / 3.0);
+  CHECK_THAT(error_of([&] { model.train_on_batch(Dataset::from_tensor_slices(Batch{{in}, {out}, {}}).batch(3)); }),
+             ContainsSubstring("[train_on_batch] a Dataset - expected one batch"));
+  const Tensor square({3, 2, 1});
+  CHECK_THAT(error_of([&] { model.train_on_batch(in, square, {.class_weight = {{0, 3.0}}}); }),
+             ContainsSubstring("[train_on_batch] class_weight with targets of shape"));
 }
 
 }  // namespace etude

@@ -6,9 +6,9 @@
 
 namespace etude {
 
-Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight) {
+Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight, std::string_view where) {
   const Shape& shape = y.shape();
-  check(shape.rank() == 1 || shape.rank() == 2, ErrorKind::value, "fit", "class_weight with targets of shape ", shape,
+  check(shape.rank() == 1 || shape.rank() == 2, ErrorKind::value, where, "class_weight with targets of shape ", shape,
         " - `class_weight` not supported for 3+ dimensional targets - pass sample_weight instead.");
   const std::int64_t rows = shape[0], columns = shape.rank() == 2 ? shape[1] : 1;
   std::vector<double> weights;
@@ -25,22 +25,26 @@ Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight) {
   return Tensor::from({rows}, weights).astype(floatx());
 }
 
-const Batch* ClassWeightAdapter::take() {
-  const Batch* batch = adapter_->take();
-  if (!batch) return nullptr;
-  check(batch->y.size() == 1, ErrorKind::value, "fit", "class_weight with ", batch->y.size(),
+Batch weighted(Batch batch, const ClassWeight& class_weight, std::string_view where) {
+  check(batch.y.size() == 1, ErrorKind::value, where, "class_weight with ", batch.y.size(),
         " targets - `class_weight` is only supported for Models with a single output - pass sample_weight instead.");
-  batch_ = *batch;
-  const Tensor weights = class_weights_of(batch->y.front(), class_weight_);
-  if (batch->sample_weight.empty()) {
-    batch_.sample_weight = {weights};
-    return &batch_;
+  const Tensor weights = class_weights_of(batch.y.front(), class_weight, where);
+  if (batch.sample_weight.empty()) {
+    batch.sample_weight = {weights};
+    return batch;
   }
-  const Tensor& given = batch->sample_weight.front();
+  const Tensor& given = batch.sample_weight.front();
   const std::int64_t each = given.size() / weights.size();
   std::vector<double> product;
   for (std::int64_t i = 0; i < given.size(); ++i) product.push_back(given.at(i) * weights.at(i / each));
-  batch_.sample_weight = {Tensor::from(given.shape(), product).astype(given.dtype())};
+  batch.sample_weight = {Tensor::from(given.shape(), product).astype(given.dtype())};
+  return batch;
+}
+
+const Batch* ClassWeightAdapter::take() {
+  const Batch* batch = adapter_->take();
+  if (!batch) return nullptr;
+  batch_ = weighted(*batch, class_weight_);
   return &batch_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "etude/data/data_adapter.hpp"
 
@@ -12,10 +13,13 @@ using ClassWeight = std::map<int, double>;
 
 /// The weight of each sample: of labels [rows] or [rows, 1] that of the label, of [rows, classes] that of the largest
 /// one's place. Floats [rows]. Throws Error(value) for targets with more axes.
-Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight);
+Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight, std::string_view where = "fit");
 
-/// An adapter whose batches carry class weights, times the sample weights that they have already (L-27). Throws
-/// Error(value), when a batch comes, for more than one target. Source: _make_class_weight_map_fn in
+/// The batch with class weights, times the sample weights that it has already (L-27). Throws Error(value) for more than
+/// one target.
+Batch weighted(Batch batch, const ClassWeight& class_weight, std::string_view where = "fit");
+
+/// An adapter whose batches are so weighted when they come. Source: _make_class_weight_map_fn in
 /// keras/engine/data_adapter.py (2.9).
 class ClassWeightAdapter : public DataAdapter {
  public:

@@ -28,10 +28,10 @@ class CompiledTrainable {
   std::vector<std::pair<LayerPtr, bool>> now_;
 };
 
-Batch prepared(Batch batch, std::string_view where) {
-  check_cardinality(batch, where);
-  cast_to_floatx(batch);
-  return batch;
+Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_several) {
+  check(outputs.size() == 1, ErrorKind::value, method, "a model with ", outputs.size(),
+        " outputs - expected one - call ", of_several, "().");
+  return std::move(outputs.front());
 }
 
 }  // namespace
@@ -53,10 +53,7 @@ std::vector<Tensor> Model::predict_outputs(const Data& x, const PredictOptions& 
   return predict_task(x, options).get();
 }
 Tensor Model::predict(const Data& x, const PredictOptions& options) {
-  std::vector<Tensor> outputs = predict_outputs(x, options);
-  check(outputs.size() == 1, ErrorKind::value, where(), "predict() of a model with ", outputs.size(),
-        " outputs - expected one - call predict_outputs().");
-  return std::move(outputs.front());
+  return only(predict_outputs(x, options), "predict", "predict_outputs");
 }
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
@@ -81,31 +78,50 @@ OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions&
   return {*this, x, options};
 }
 
-Logs Model::train_on_batch(const Batch& batch, bool reset) {
+Batch Model::batch_of(const Data& data, const char* method) const {
+  const Data ordered = data.in_order(input_names(), output_names());
+  check(ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
+        " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which cut batches.");
+  Batch batch = ordered.arrays();
+  check_cardinality(batch, method);
+  cast_to_floatx(batch);
+  return batch;
+}
+
+Logs Model::run_on_batch(StepFunction& step, const Data& data, const BatchOptions& options, const char* method) {
+  Batch batch = batch_of(data, method);
+  if (!options.class_weight.empty()) batch = weighted(std::move(batch), options.class_weight, method);
+  if (options.reset_metrics) reset_metrics();
+  step(batch);
+  return fetched(step.logs());
+}
+
+Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
   const Trainer trainer(*this, "train_on_batch", Trainer::Claim::weights);
   check_compiled("train_on_batch");
-  const auto function = make_train_function();
-  if (reset) reset_metrics();
-  (*function)(prepared(batch, "train_on_batch"));
-  return fetched(function->logs());
+  return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 
-Logs Model::test_on_batch(const Batch& batch, bool reset) {
+Logs Model::test_on_batch(const Data& batch, const BatchOptions& options) {
   const Trainer trainer(*this, "test_on_batch", Trainer::Claim::metrics);
   check_compiled("test_on_batch");
-  const auto function = make_test_function();
-  if (reset) reset_metrics();
-  (*function)(prepared(batch, "test_on_batch"));
-  return fetched(function->logs());
+  return run_on_batch(*make_test_function(), batch, options, "test_on_batch");
 }
 
-Tensor Model::predict_on_batch(const Tensor& x) {
+Tensor Model::predict_on_batch(const Data& x) {
+  return only(predict_outputs_on_batch(x), "predict_on_batch", "predict_outputs_on_batch");
+}
+
+std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
   const Trainer trainer(*this, "predict_on_batch", Trainer::Claim::nothing);
-  const auto function = make_predict_function();
-  (*function)(prepared({{x}, {}, {}}, "predict_on_batch"));
-  Tensor result(function->output_shape(0), function->output_dtype(0));
-  function->read_output(0, result.raw());
-  return result;
+  const auto step = make_predict_function();
+  (*step)(batch_of(x, "predict_on_batch"));
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < step->output_count(); ++i) {
+    outputs.emplace_back(step->output_shape(i), step->output_dtype(i));
+    step->read_output(i, outputs.back().raw());
+  }
+  return outputs;
 }
 
 void Model::check_compiled(const char* method) const {

@@ -74,12 +74,17 @@ class Model : public Layer {
   Task<Logs> evaluate_task(Data data, EvaluateOptions options);
   Task<std::vector<Tensor>> predict_task(Data x, PredictOptions options);
 
-  /// One step on one batch. With reset_metrics = false metrics go on from the last call.
-  Logs train_on_batch(const Batch& batch, bool reset_metrics = true);
-  Logs train_on_batch(const Tensor& x, const Tensor& y) { return train_on_batch(Batch{{x}, {y}, {}}); }
-  Logs test_on_batch(const Batch& batch, bool reset_metrics = true);
-  Logs test_on_batch(const Tensor& x, const Tensor& y) { return test_on_batch(Batch{{x}, {y}, {}}); }
-  Tensor predict_on_batch(const Tensor& x);
+  /// One step on one batch: tensors or lists. Throws Error(value) for data that comes in batches.
+  Logs train_on_batch(const Data& batch, const BatchOptions& options = {});
+  Logs train_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
+    return train_on_batch(Data(x, y), options);
+  }
+  Logs test_on_batch(const Data& batch, const BatchOptions& options = {});
+  Logs test_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
+    return test_on_batch(Data(x, y), options);
+  }
+  Tensor predict_on_batch(const Data& x);
+  std::vector<Tensor> predict_outputs_on_batch(const Data& x);
 
   /// What one batch means, within a trace.
   virtual StepLogs train_step(const StepData& data);
@@ -149,6 +154,8 @@ class Model : public Layer {
   friend class PredictionLoop;
   Task<> predict_into(Data x, PredictOptions options, PredictionSink& sink);
   void check_compiled(const char* method) const;
+  Batch batch_of(const Data& data, const char* method) const;
+  Logs run_on_batch(StepFunction& step, const Data& data, const BatchOptions& options, const char* method);
   std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;

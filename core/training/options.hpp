@@ -119,6 +119,19 @@ struct FitOptions {
   }
 };
 
+/// What train_on_batch and test_on_batch are told besides the batch.
+struct BatchOptions {
+  /// false: metrics go on from the last call.
+  bool reset_metrics = true;
+  /// As fit's.
+  ClassWeight class_weight = {};
+
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    visit("reset_metrics", self.reset_metrics);
+    visit("class_weight", self.class_weight);
+  }
+};
+
 struct EvaluateOptions {
   std::optional<std::int64_t> batch_size = {};
   int verbose = -1;

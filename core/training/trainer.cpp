@@ -52,9 +52,9 @@ Trainer::~Trainer() {
 }
 
 void Trainer::check_outside_steps(const char* method) {
-  check(!Graph::tracing(), ErrorKind::state, method,
-        "called within a step - expected it outside - a step says what one batch means; loop around the model, "
-        "not inside it.");
+  check(!Graph::tracing(), ErrorKind::state, method, "Detected a call to `Model.", method,
+        "` inside a step - expected it outside of all steps - a step says what one "
+        "batch means; loop around the model, not inside it.");
 }
 
 void Trainer::keep_logs() const {

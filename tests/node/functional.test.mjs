@@ -55,6 +55,10 @@ test('arrays are given by the names of inputs and outputs', async () => {
   const named = { x: { a: twos, z: ones }, y: { twice: zeros, sum: zeros } };
   assert.deepEqual(await model.evaluate(named, { ...quiet, returnDict: true }), { loss: 116, sum_loss: 100, twice_loss: 16 });
   await assertError(() => model.predictOutputs({ a: twos }, quiet), 'data', 'input "z"');
+  assert.deepEqual(model.testOnBatch(named.x, named.y, { returnDict: true }), { loss: 116, sum_loss: 100, twice_loss: 16 });
+  assert.deepEqual(model.trainOnBatch(named.x, named.y, { sampleWeight: { twice: [2, 2, 2, 2] } }), [132, 100, 32]);
+  assert.deepEqual(model.predictOutputsOnBatch(named.x).map(({ data }) => data[0]), [10, 4]);
+  await assertError(() => model.predictOnBatch(named.x), 'value', 'predictOutputsOnBatch');
   for (const wrong of [Promise.resolve(zeros), new Map([['twice', zeros]])]) {
     await assertError(() => model.evaluate([ones, twos], wrong, quiet), 'data', 'expected a Tensor');
     await assertError(() => model.evaluate([ones, twos], [zeros, zeros], { ...quiet, sampleWeight: wrong }), 'data', 'expected a Tensor');

@@ -223,7 +223,7 @@ test('a loop within a step is refused, and the step goes on', async () => {
   model.compile(mse());
   await model.fit([[1, 2]], [[0]], quiet);
   const error = await inner;
-  await assertError(() => { throw error; }, 'state', '[fit]', 'within a step');
+  await assertError(() => { throw error; }, 'state', '[fit]', 'inside a step');
   assertClose(weightsOf(model), [0.4, -0.2]);
 });
 

@@ -44,6 +44,7 @@ test('single batches train, test and predict', () => {
   const model = summing();
   model.compile(mse());
   assert.equal(model.testOnBatch([[1, 2]], [[0]]), 9);
+  assert.equal(model.testOnBatch([[1, 2]], [[0]], { classWeight: { 0: 2 } }), 18);
   assert.deepEqual(model.trainOnBatch([[1, 2]], [[0]], { returnDict: true }), { loss: 9 });
   assertClose([...model.predictOnBatch([[1, 0]]).data], [0.4]);
 });

@@ -1,4 +1,4 @@
-import { Batch, type BatchGenerator } from './batch.js';
+import type { BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail, led } from './error.js';
 import type * as native from './etude.mjs';
@@ -18,11 +18,9 @@ export interface History {
 
 /** What a model can be made of: layers, and models among them. */
 export type LayerLike = native.Layer | Model;
-/** x, or several inputs as a list of Tensors, and in the same way y. */
-type Inputs = TensorLike | Tensor[];
 export type FitOptions = options.FitOptions & { sampleWeight?: ColumnGroup };
 export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: ColumnGroup };
-export type BatchOptions = options.BatchOptions & { sampleWeight?: Inputs };
+export type BatchOptions = options.BatchOptions & { sampleWeight?: ColumnGroup | undefined };
 export type PredictOptions = options.PredictOptions;
 export type CompileOptions = options.CompileOptions;
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
@@ -111,19 +109,24 @@ export class Model {
   }
 
   /** One training step on one batch. */
-  trainOnBatch(x: Inputs, y: Inputs | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
-  trainOnBatch(x: Inputs, y?: Inputs, options?: BatchOptions): number | number[];
-  trainOnBatch(x: Inputs, y?: Inputs, { sampleWeight, ...options }: BatchOptions = {}): Figures {
-    return module.trainOnBatch(this.handle, new Batch({ x, y, sampleWeight }), options);
+  trainOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
+  trainOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
+  trainOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    return module.trainOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** Loss and metrics of one batch. */
-  testOnBatch(x: Inputs, y: Inputs | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
-  testOnBatch(x: Inputs, y?: Inputs, options?: BatchOptions): number | number[];
-  testOnBatch(x: Inputs, y?: Inputs, { sampleWeight, ...options }: BatchOptions = {}): Figures {
-    return module.testOnBatch(this.handle, new Batch({ x, y, sampleWeight }), options);
+  testOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
+  testOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
+  testOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
-  predictOnBatch(x: TensorLike): Tensor {
-    return module.predictOnBatch(this.handle, x);
+  /** The outputs for one batch. */
+  predictOnBatch(x: ColumnGroup): Tensor {
+    return only(this.predictOutputsOnBatch(x), 'predictOnBatch', 'predictOutputsOnBatch');
+  }
+  /** The same for a model of several outputs: a Tensor for each. */
+  predictOutputsOnBatch(x: ColumnGroup): Tensor[] {
+    return module.predictOnBatch(this.handle, { x } as Columns);
   }
 
   /** What the model makes of a Value within a step, or of data outside. */
