@@ -30,6 +30,7 @@
 #include "etude/data/npy_writer.hpp"
 #include "etude/data/tensor_like_adapter.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
+#include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"

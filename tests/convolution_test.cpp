@@ -164,7 +164,7 @@ TEST_CASE("convolutions, pooled or not, and their gradients are what plain loops
     const auto want = plain_loops(x, g);
     std::vector<Tensor> wide;
     for (const Tensor& tensor : x) wide.push_back(tensor.astype(DType::float64));
-    for (Cpu& device : devices()) {
+    for (Cpu& device : instruction_sets()) {
       INFO(device.isa() << ' ' << g.text());
       const std::vector<Tensor> got = compute(device, x, g), got_wide = compute(device, wide, g);
       for (std::size_t j = 0; j < want.size(); ++j) {
@@ -258,7 +258,7 @@ TEST_CASE("pooling after bias and relu is pooling before them", "[ops][convoluti
 
 TEST_CASE("NaN passes max pooling, and the first of equals is named", "[execution][convolution]") {
   const double nan = std::nan("");
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const std::int64_t channels : {1, 9}) {
       INFO(device.isa() << ", " << channels << " channels");
       for (std::size_t where = 0; where < 4; ++where) {

@@ -44,7 +44,7 @@ TEST_CASE("a plan takes numbers smaller than any normal one for zero, and makes 
 TEST_CASE("so do its matrix products, on every instruction set", "[execution][denormals]") {
   const std::vector<Tensor> x{Tensor::from({5, 3}, std::vector<double>(15, 0x1p-70)).astype(DType::float32),
                               Tensor::from({3, 4}, std::vector<double>(12, 0x1p-60)).astype(DType::float32)};
-  for (Cpu& device : devices()) {
+  for (Cpu& device : instruction_sets()) {
     INFO(device.isa());
     const Tensor y = run_on(device, x, [](std::span<const Value> v) { return ops::matmul(v[0], v[1]) * 0x1p60; });
     for (const double element : numbers(y)) CHECK((element == 0) == flushes);

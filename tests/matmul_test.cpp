@@ -72,7 +72,7 @@ TEST_CASE("products of a batch are those of its matrices, of any size and transp
     std::int64_t m, k, n;
   };
   Random random = draws(1);
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const auto& [batch, m, k, n] : std::vector<Sizes>{{{3}, 1, 1, 1},
                                                            {{2, 3}, 1, 5, 7},
                                                            {{5}, 7, 3, 1},

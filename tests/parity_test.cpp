@@ -129,7 +129,7 @@ Worst worst_of(const OpEntry& entry, DType dtype, Device& device) {
 }  // namespace
 
 TEST_CASE("a plan computes the bits that ops one by one compute, on every instruction set", "[execution][parity]") {
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const OpCase& one : all_cases())
       for (const DType dtype : {DType::float32, DType::float64}) {
         INFO(device.isa() << ", " << dtype << ": " << one.name);
@@ -140,7 +140,7 @@ TEST_CASE("a plan computes the bits that ops one by one compute, on every instru
 }
 
 TEST_CASE("instruction sets agree", "[execution][parity]") {
-  std::vector<Cpu> all = devices();
+  std::vector<Cpu> all = instruction_sets();
   for (const OpCase& one : all_cases())
     for (const DType dtype : {DType::float32, DType::float64}) {
       const std::vector<Tensor> x = one.draw(4, dtype);
@@ -165,7 +165,7 @@ TEST_CASE("float32 is float64, rounded", "[execution][parity]") {
 }
 
 TEST_CASE("an elementwise op computes its function all over the number line", "[execution][parity]") {
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const OpEntry& entry : op_table()) {
       if (!entry.reference) continue;
       for (const DType dtype : entry.dtypes) {
@@ -180,7 +180,7 @@ TEST_CASE("an elementwise op computes its function all over the number line", "[
 
 TEST_CASE("NaN passes a maximum, of two and of many, and what is made of it", "[execution][parity]") {
   const double nan = std::nan("");
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const DType dtype : {DType::float32, DType::float64})
       for (const std::size_t at : {0u, 5u, 37u, 69u}) {
         INFO(device.isa() << ", " << dtype << ", at " << at);
@@ -229,7 +229,7 @@ TEST_CASE("a cast goes towards zero, and says the same on every target of what d
       as_uint8.push_back(from.as_uint8);
       truth.push_back(from.x != 0);
     }
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const DType dtype : {DType::float32, DType::float64}) {
       INFO(device.isa() << ", " << dtype);
       const std::vector<Tensor> inputs{tensor_of_bits(x, dtype)};
@@ -280,7 +280,7 @@ TEST_CASE("bytes and conditions pass the ops that take them", "[execution][parit
       [](Values x) { return ops::one_hot(ops::cast(x[1], DType::int32), 256, DType::boolean); },
   };
   const std::vector<Tensor> inputs{bytes, others, conditions};
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (std::size_t i = 0; i < functions.size(); ++i) {
       INFO(device.isa() << ", function " << i);
       const Tensor got = run_on(device, inputs, functions[i]);
@@ -298,7 +298,7 @@ TEST_CASE("bytes and conditions pass the ops that take them", "[execution][parit
 
 TEST_CASE("reductions and rows compute what plain loops do, on every instruction set", "[execution][parity]") {
   Random random = draws(11);
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const auto& [rows, count] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {3, 5}, {7, 16}, {5, 33}, {2, 5000}})
       for (const DType dtype : {DType::float32, DType::float64}) {
@@ -363,7 +363,7 @@ TEST_CASE("labels out of range have no class and no number for a loss", "[execut
 
 TEST_CASE("rows of huge and of tiny logits lose nothing", "[execution][parity]") {
   const Tensor logits = tensor_of({2, 3}, DType::float32, {3e38, 0, -3e38, -1e30, -1e30, -1e30});
-  for (Cpu& device : devices()) {
+  for (Cpu& device : instruction_sets()) {
     INFO(device.isa());
     const std::vector<Tensor> inputs{logits, tensor_of({2}, DType::int32, {0, 1})};
     CHECK(difference(numbers(run_on(device, inputs, [](Values v) { return ops::softmax(v[0]); })),

@@ -132,7 +132,7 @@ TEST_CASE("a shuffle is this permutation", "[random]") {
 TEST_CASE("the op Uniform draws these bits, on every instruction set", "[random]") {
   const Words expected{0x3e671198, 0x3eac3e8a, 0x3f6c99b0, 0x3de0a478, 0x3f2e46c4,
                        0x3e9489d8, 0x3c2cf340, 0x3e466428, 0x3dcddb80, 0x3ef1e920};
-  for (Cpu& device : devices()) {
+  for (Cpu& device : instruction_sets()) {
     INFO(device.isa());
     const Draw draw{seed, 5, 9};
     CHECK(words(draw({10}, device)) == expected);

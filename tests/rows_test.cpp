@@ -111,7 +111,7 @@ TEST_CASE("a number a row that others than its row read is not taken for one tha
 
 TEST_CASE("sums and largest of rows of every length are those of plain loops", "[execution][rows]") {
   Random random = draws(3);
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const std::int64_t row : {2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 511, 512})
       for (const std::int64_t rows : {1, 5, 8, 70})
         for (const DType dtype : {DType::float32, DType::float64}) {
@@ -131,7 +131,7 @@ TEST_CASE("sums and largest of rows of every length are those of plain loops", "
 
 TEST_CASE("transposes and column sums of all sizes are those of plain loops", "[execution][rows]") {
   Random random = draws(4);
-  for (Cpu& device : devices())
+  for (Cpu& device : instruction_sets())
     for (const Shape& shape : {Shape{3, 5, 7}, Shape{17, 70, 33}, Shape{2, 130, 9}, Shape{1, 64, 64}})
       for (const DType dtype : {DType::float32, DType::float64, DType::int32, DType::uint8}) {
         INFO(device.isa() << ' ' << dtype << ' ' << shape);

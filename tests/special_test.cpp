@@ -59,7 +59,7 @@ TEST_CASE("a power is exact to two units in the last place up to the largest and
       exponent.push_back((2 * static_cast<double>(random.uniform()) - 1) * range / (log == 0 ? 1 : log));
     }
     const std::vector<Tensor> x{bases, Tensor::from({40000}, exponent).astype(dtype)};
-    for (Cpu& device : devices()) {
+    for (Cpu& device : instruction_sets()) {
       INFO(device.isa() << ", " << dtype);
       const Tensor y = run_on(device, x, [](Values v) { return ops::power(v[0], v[1]); });
       CHECK(worst(x, y, [](double a, double b) { return std::pow(a, b); }) <= 2);
@@ -75,7 +75,7 @@ TEST_CASE("a power of what is no ordinary number is what C says", "[execution][p
     for (const double b : special) base.push_back(a), exponent.push_back(b);
   const auto count = static_cast<std::int64_t>(base.size());
   const std::vector<Tensor> x{Tensor::from({count}, base), Tensor::from({count}, exponent)};
-  for (Cpu& device : devices()) {
+  for (Cpu& device : instruction_sets()) {
     const Tensor y = run_on(device, x, [](Values v) { return ops::power(v[0], v[1]); });
     for (std::size_t i = 0; i < base.size(); ++i) {
       INFO(device.isa() << ": " << base[i] << " to the power of " << exponent[i]);
@@ -115,7 +115,7 @@ TEST_CASE("erf is exact to three units in the last place between zero and one", 
     std::vector<double> points;
     for (int i = -40000; i <= 40000; ++i) points.push_back(i * 1.6e-4 + 1e-9);
     const std::vector<Tensor> x{Tensor::from({80001}, points).astype(dtype)};
-    for (Cpu& device : devices()) {
+    for (Cpu& device : instruction_sets()) {
       INFO(device.isa() << ", " << dtype);
       const Tensor y = run_on(device, x, [](Values v) { return ops::erf(v[0]); });
       CHECK(worst(x, y, [](double a, double) { return std::erf(a); }) <= 3);

@@ -72,7 +72,7 @@ Tensor run(std::initializer_list<Tensor> inputs, const Function& function) {
   return run_on(default_device(), std::span(inputs.begin(), inputs.size()), function);
 }
 
-std::vector<Cpu> devices() {
+std::vector<Cpu> instruction_sets() {
   std::vector<Cpu> result;
   for (const cpu::Kernels& kernels : cpu::available_kernels()) result.emplace_back(kernels);
   return result;

@@ -41,7 +41,7 @@ Tensor run_on(Device& device, std::span<const Tensor> inputs, const Function& fu
 Tensor run(std::initializer_list<Tensor> inputs, const Function& function);
 
 /// A device of each instruction set that this build has and this machine can run.
-std::vector<Cpu> devices();
+std::vector<Cpu> instruction_sets();
 
 /// The text of the Error that `action` throws; "no error" if it throws none.
 std::string error_of(const std::function<void()>& action);

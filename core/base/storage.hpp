@@ -17,6 +17,8 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  /// Whether the block lies where the host, and devices that compute there, can reach it.
+  virtual bool in_host_memory() const { return true; }
   /// Where the block begins, as the device sees it.
   virtual std::byte* address() { return memory_.raw(); }
   virtual std::size_t bytes() const { return memory_.bytes(); }

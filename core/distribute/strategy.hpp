@@ -8,7 +8,7 @@
 
 #include "etude/distribute/collective.hpp"
 #include "etude/distribute/per_replica.hpp"
-#include "etude/execution/device.hpp"
+#include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -74,6 +74,8 @@ class OneDeviceStrategy : public Strategy {
  public:
   OneDeviceStrategy() : OneDeviceStrategy(default_device()) {}
   explicit OneDeviceStrategy(Device& device) : device_(device) {}
+  /// The device of that name, such as "/gpu:0" or "/cpu:0".
+  explicit OneDeviceStrategy(std::string_view name) : OneDeviceStrategy(etude::device(name)) {}
   std::string_view name() const override { return "OneDeviceStrategy"; }
   int num_replicas_in_sync() const override { return 1; }
   Device& device(int) override { return device_; }

@@ -20,6 +20,9 @@ class Device {
   virtual std::string_view name() const = 0;
   /// Zeroed memory of the device, aligned to 64 bytes.
   virtual std::shared_ptr<Storage> allocate(std::size_t bytes) = 0;
+  /// Whether its instructions reach the host's memory. For one that has a memory of its own, plans take each batch
+  /// there.
+  virtual bool reads_host_memory() const { return true; }
   /// Bytes of the arena that an instruction wants for itself while it runs.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
   virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }
@@ -33,6 +36,14 @@ class Device {
   virtual bool pools_alike(const instruction::Convolution&) const { return true; }
   /// What it calls the way in which it computes an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
+
+  /// What a device keeps of a list of instructions that it has run, such as a recording that it can replay.
+  class Recording {
+   public:
+    virtual ~Recording() = default;
+  };
+  /// Runs instructions one after the other. Who calls it again with the same ones gives back what was kept.
+  virtual void run(std::span<const Instruction> instructions, Addresses addresses, std::unique_ptr<Recording>& kept);
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;
   virtual void run(const instruction::Gemm&, Addresses) = 0;
@@ -79,7 +90,10 @@ void Device::each_step(const instruction::Scan& scan, int arena, Addresses addre
   }
 }
 
-/// The device of whoever names none: the processor. The kernels' room defines it.
+/// The processor. The kernels' room defines it.
+Device& cpu_device();
+/// The device of whoever names none: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else
+/// the processor (execution/devices.hpp).
 Device& default_device();
 
 }  // namespace etude

@@ -7,8 +7,14 @@
 namespace etude {
 namespace {
 
-void run_on(Device& device, const Instruction& instruction, Addresses addresses) {
-  std::visit([&](const auto& i) { device.run(i, addresses); }, instruction);
+std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// From one memory to another, of which one is the host's.
+void copy_storage(Storage& from, Storage& to) {
+  if (from.in_host_memory())
+    to.write(0, from.address(), from.bytes());
+  else
+    from.read(0, to.address(), from.bytes());
 }
 
 }  // namespace
@@ -41,6 +47,20 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
   lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
   arena_->reserve(lowered_.arena_bytes);
   addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
+  const bool on_host = device().reads_host_memory();
+  if (!on_host) {
+    input_bytes_.resize(lowered_.input_count);
+    for (const Node& node : graph.nodes())
+      if (const auto* input = std::get_if<op::Input>(&node.op))
+        input_bytes_[static_cast<std::size_t>(input->index)] =
+            static_cast<std::size_t>(input->shape.size()) * size_of(input->dtype);
+    std::size_t bytes = 0;
+    for (const std::size_t of_input : input_bytes_) bytes += aligned(of_input);
+    batch_ = device().allocate(bytes);
+  }
+  for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
+    if (const auto& storage = lowered_.storages[i]; storage->in_host_memory() != on_host)
+      mirrors_.push_back({1 + lowered_.input_count + i, storage, device().allocate(storage->bytes())});
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
@@ -48,14 +68,36 @@ void Plan::bind() {
   addresses_[0] = arena_->address();
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
+  for (const Mirror& mirror : mirrors_) {
+    copy_storage(*mirror.of, *mirror.copy);
+    addresses_[mirror.space] = mirror.copy->address();
+  }
+}
+
+void Plan::bind_inputs(std::span<const std::byte* const> inputs) {
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (batch_) {
+      batch_->write(offset, inputs[i], input_bytes_[i]);
+      addresses_[1 + i] = batch_->address() + offset;
+      offset += aligned(input_bytes_[i]);
+    } else {
+      // Inputs are only read: Addresses has one type for all spaces.
+      addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
+    }
+  }
+}
+
+/// What the step has left in copies goes where it belongs.
+void Plan::end() {
+  for (const Mirror& mirror : mirrors_) copy_storage(*mirror.copy, *mirror.of);
 }
 
 void Plan::begin(std::span<const std::byte* const> inputs) {
   check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ",
         lowered_.input_count, " - this is a defect of the library.");
   bind();
-  // Inputs are only read: Addresses has one type for all spaces.
-  for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
+  bind_inputs(inputs);
   ++arena_->generation;
   next_ = 0;
 }
@@ -63,7 +105,8 @@ void Plan::begin(std::span<const std::byte* const> inputs) {
 void Plan::run(std::span<const std::byte* const> inputs) {
   begin(inputs);
   const FlushDenormals mode;
-  for (const Instruction& instruction : lowered_.instructions) run_on(arena_->device(), instruction, addresses_);
+  device().run(lowered_.instructions, addresses_, recording_);
+  end();
 }
 
 const instruction::AllReduce* Plan::advance() {
@@ -71,26 +114,27 @@ const instruction::AllReduce* Plan::advance() {
   while (next_ < lowered_.instructions.size()) {
     const Instruction& instruction = lowered_.instructions[next_++];
     if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;
-    run_on(arena_->device(), instruction, addresses_);
+    std::visit([&](const auto& one) { device().run(one, addresses_); }, instruction);
   }
+  end();
   return nullptr;
 }
 
 void Plan::run_logs() {
   const FlushDenormals mode;
-  for (const Instruction& instruction : lowered_.log_instructions) run_on(arena_->device(), instruction, addresses_);
+  device().run(lowered_.log_instructions, addresses_, log_recording_);
+}
+
+const Storage& Plan::storage_of(const Operand& operand) const {
+  const auto space = static_cast<std::size_t>(operand.space);
+  return space == 0 ? *arena_->storage() : *lowered_.storages[space - 1 - lowered_.input_count];
 }
 
 void Plan::read_result(std::size_t index, std::byte* out) const {
   const auto& [operand, shape] = lowered_.results[index];
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
   if (bytes == 0) return;  // an arena of nothing has no storage
-  const auto space = static_cast<std::size_t>(operand.space);
-  const auto offset = static_cast<std::size_t>(operand.offset);
-  if (space == 0)
-    arena_->storage()->read(offset, out, bytes);
-  else
-    lowered_.storages[space - 1 - lowered_.input_count]->read(offset, out, bytes);
+  storage_of(operand).read(static_cast<std::size_t>(operand.offset), out, bytes);
 }
 
 Tensor Plan::result(std::size_t index) const {
@@ -101,10 +145,8 @@ Tensor Plan::result(std::size_t index) const {
 
 double Plan::log(std::size_t index) const {
   const Operand& operand = lowered_.logs[index].operand;
-  const auto space = static_cast<std::size_t>(operand.space), offset = static_cast<std::size_t>(operand.offset);
-  const Storage& storage = space == 0 ? *arena_->storage() : *lowered_.storages[space - 1 - lowered_.input_count];
   return visit_dtype(operand.dtype, [&]<class T>(T value) {
-    storage.read(offset, &value, sizeof(T));
+    storage_of(operand).read(static_cast<std::size_t>(operand.offset), &value, sizeof(T));
     return static_cast<double>(value);
   });
 }

@@ -84,11 +84,25 @@ class Plan {
   Arena& arena() const { return *arena_; }
 
  private:
+  /// A storage that the device cannot reach, and its copy there, which is made before a step and read back after it.
+  struct Mirror {
+    std::size_t space;
+    std::shared_ptr<Storage> of, copy;
+  };
+
+  Device& device() const { return arena_->device(); }
   void bind();
+  void bind_inputs(std::span<const std::byte* const> inputs);
+  void end();
+  const Storage& storage_of(const Operand& operand) const;
 
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
+  std::vector<std::size_t> input_bytes_;
+  std::shared_ptr<Storage> batch_;  ///< where the batch is taken, for a device that does not reach the host's memory
+  std::vector<Mirror> mirrors_;
+  std::unique_ptr<Device::Recording> recording_, log_recording_;
   std::size_t next_ = 0;  ///< instruction, of a step that runs in parts
 };
 

@@ -31,7 +31,7 @@ constexpr std::int64_t rows_of_loop = 16;
 
 }  // namespace
 
-Device& default_device() {
+Device& cpu_device() {
   static Cpu device;
   return device;
 }

@@ -1,0 +1,202 @@
+#include "cuda/launch.hpp"
+#include "cuda/product.hpp"
+
+// Convolutions are products: of the patches that a window sees, gathered as they are read, and the kernel as a matrix.
+
+namespace etude {
+
+using cuda::at;
+using cuda::BatchAxes;
+using cuda::MatrixOperand;
+using cuda::ProductShape;
+using cuda::Thread;
+using instruction::Convolution;
+using instruction::ConvolutionFilter;
+using instruction::ConvolutionInput;
+using instruction::ConvolutionShape;
+using instruction::PoolScatter;
+
+namespace {
+
+/// A convolution's sizes as a kernel computes with them: division by a 32-bit number is cheap on a GPU, by a 64-bit
+/// one it is not.
+struct Sizes {
+  int height, width, channels, rows, columns, filters;
+  int kernel_width, group_channels, group_filters;
+  int stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
+
+  explicit Sizes(const ConvolutionShape& s)
+      : height(narrow(s.height)),
+        width(narrow(s.width)),
+        channels(narrow(s.channels)),
+        rows(narrow(s.rows)),
+        columns(narrow(s.columns)),
+        filters(narrow(s.filters)),
+        kernel_width(narrow(s.window.extent[1])),
+        group_channels(narrow(s.channels / s.groups)),
+        group_filters(narrow(s.filters / s.groups)),
+        stride_y(narrow(s.window.strides[0])),
+        stride_x(narrow(s.window.strides[1])),
+        dilation_y(narrow(s.window.dilation[0])),
+        dilation_x(narrow(s.window.dilation[1])),
+        before_y(narrow(s.window.before[0])),
+        before_x(narrow(s.window.before[1])) {}
+  static int narrow(std::int64_t value) { return static_cast<int>(value); }
+};
+
+/// What the window sees: x at (place of the window, tap of the kernel and channel), 0 in the padding.
+template <class T>
+struct Patches {
+  const T* x;
+  Sizes s;
+
+  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return x + group * s.group_channels; }
+  ETUDE_DEVICE T seen(const T* first, std::int64_t place, std::int64_t tap_channel) const {
+    const int inside = static_cast<int>(place % (s.rows * s.columns)),
+              tap = static_cast<int>(tap_channel) / s.group_channels;
+    const int channel = static_cast<int>(tap_channel) % s.group_channels;
+    const int y = inside / s.columns * s.stride_y - s.before_y + tap / s.kernel_width * s.dilation_y;
+    const int across = inside % s.columns * s.stride_x - s.before_x + tap % s.kernel_width * s.dilation_x;
+    if (y < 0 || y >= s.height || across < 0 || across >= s.width) return T(0);
+    const std::int64_t image = place / (s.rows * s.columns);
+    return first[((image * s.height + y) * s.width + across) * s.channels + channel];
+  }
+};
+/// A row for each place, a column for each tap and channel.
+template <class T>
+struct PatchRows : Patches<T> {
+  ETUDE_DEVICE bool rows_contiguous() const { return true; }
+  ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, i, j); }
+};
+template <class T>
+struct PatchColumns : Patches<T> {
+  ETUDE_DEVICE bool rows_contiguous() const { return false; }
+  ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, j, i); }
+};
+
+/// Which windows saw a cell of x: dy at (cell, tap and filter), 0 where the tap saw no such cell.
+template <class T>
+struct SeenBy {
+  const T* dy;
+  Sizes s;
+
+  ETUDE_DEVICE bool rows_contiguous() const { return true; }
+  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return dy + group * s.group_filters; }
+  ETUDE_DEVICE T at(const T* first, std::int64_t cell, std::int64_t tap_filter) const {
+    const int inside = static_cast<int>(cell % (s.height * s.width)),
+              tap = static_cast<int>(tap_filter) / s.group_filters;
+    const int filter = static_cast<int>(tap_filter) % s.group_filters;
+    const int y = inside / s.width + s.before_y - tap / s.kernel_width * s.dilation_y;
+    const int across = inside % s.width + s.before_x - tap % s.kernel_width * s.dilation_x;
+    if (y < 0 || across < 0 || y % s.stride_y != 0 || across % s.stride_x != 0) return T(0);
+    const int row = y / s.stride_y, column = across / s.stride_x;
+    if (row >= s.rows || column >= s.columns) return T(0);
+    const std::int64_t image = cell / (s.height * s.width);
+    return first[((image * s.rows + row) * s.columns + column) * s.filters + filter];
+  }
+};
+
+/// The kernel as a matrix with a row for each tap and filter, a column for each channel of the group.
+template <class T>
+struct TurnedKernel {
+  const T* kernel;
+  Sizes s;
+
+  ETUDE_DEVICE bool rows_contiguous() const { return false; }
+  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return kernel + group * s.group_filters; }
+  ETUDE_DEVICE T at(const T* first, std::int64_t tap_filter, std::int64_t channel) const {
+    const int tap = static_cast<int>(tap_filter) / s.group_filters,
+              filter = static_cast<int>(tap_filter) % s.group_filters;
+    return first[(std::int64_t{tap} * s.group_channels + channel) * s.filters + filter];
+  }
+};
+
+std::int64_t taps_of(const ConvolutionShape& s) { return s.window.cells() * (s.channels / s.groups); }
+
+ProductShape forward_shape(const ConvolutionShape& s) {
+  return {s.batch * s.rows * s.columns, s.filters / s.groups, taps_of(s), s.groups};
+}
+ProductShape input_shape(const ConvolutionShape& s) {
+  return {s.batch * s.height * s.width, s.channels / s.groups, s.window.cells() * (s.filters / s.groups), s.groups};
+}
+ProductShape filter_shape(const ConvolutionShape& s) {
+  return {taps_of(s), s.filters / s.groups, s.batch * s.rows * s.columns, s.groups};
+}
+
+/// The groups of a tensor whose last axis they share.
+BatchAxes groups_of(const ConvolutionShape& s, std::int64_t each) { return {1, {s.groups}, {each}}; }
+
+std::size_t part_bytes(const ProductShape& shape, DType dtype) {
+  return static_cast<std::size_t>(shape.part_elements()) * size_of(dtype);
+}
+
+/// Bytes of a dy that comes pooled and has to be spread out first, a multiple of what alignment asks for.
+template <class Gradient> std::size_t spread_bytes(const Gradient& g) {
+  if (!g.pooling) return 0;
+  const ConvolutionShape& s = g.shape;
+  const auto bytes = static_cast<std::size_t>(s.batch * s.rows * s.columns * s.filters) * size_of(g.dy.dtype);
+  return (bytes + 255) / 256 * 256;
+}
+
+Operand behind(Operand workspace, std::size_t bytes, DType dtype) {
+  return {workspace.space, workspace.offset + static_cast<std::int64_t>(bytes), dtype};
+}
+
+}  // namespace
+
+std::size_t Cuda::workspace(const Convolution& c) const { return part_bytes(forward_shape(c.shape), c.out.dtype); }
+std::size_t Cuda::workspace(const ConvolutionInput& c) const {
+  return spread_bytes(c) + part_bytes(input_shape(c.shape), c.out.dtype);
+}
+std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
+  return spread_bytes(c) + part_bytes(filter_shape(c.shape), c.out.dtype);
+}
+
+void Cuda::run(const Convolution& c, Addresses addresses) {
+  const ConvolutionShape& s = c.shape;
+  const Sizes sizes(s);
+  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+    const PatchRows<T> patches{{at<const T>(addresses, c.x), sizes}};
+    const MatrixOperand<T> kernel{at<const T>(addresses, c.kernel), s.filters, 1, groups_of(s, s.filters / s.groups)};
+    cuda::multiply(*runtime_, forward_shape(s), patches, kernel, at<T>(addresses, c.out), s.filters,
+                   groups_of(s, s.filters / s.groups), at<T>(addresses, c.workspace));
+  });
+  if (c.epilogue) run(*c.epilogue, addresses);
+}
+
+void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
+  const ConvolutionShape& s = c.shape;
+  const Sizes sizes(s);
+  const std::size_t spread = spread_bytes(c);
+  Operand dy = c.dy;
+  if (c.pooling) {
+    dy = behind(c.workspace, 0, c.dy.dtype);
+    run(PoolScatter{*c.pooling, c.dy, c.index, dy}, addresses);
+  }
+  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+    cuda::multiply(*runtime_, input_shape(s), SeenBy<T>{at<const T>(addresses, dy), sizes},
+                   TurnedKernel<T>{at<const T>(addresses, c.kernel), sizes}, at<T>(addresses, c.out), s.channels,
+                   groups_of(s, s.channels / s.groups), at<T>(addresses, behind(c.workspace, spread, c.out.dtype)));
+  });
+  if (c.epilogue) run(*c.epilogue, addresses);
+}
+
+void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
+  const ConvolutionShape& s = c.shape;
+  const Sizes sizes(s);
+  const std::size_t spread = spread_bytes(c);
+  Operand dy = c.dy;
+  if (c.pooling) {
+    dy = behind(c.workspace, 0, c.dy.dtype);
+    run(PoolScatter{*c.pooling, c.dy, c.index, dy}, addresses);
+  }
+  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+    const PatchColumns<T> patches{{at<const T>(addresses, c.x), sizes}};
+    const MatrixOperand<T> gradient{at<const T>(addresses, dy), s.filters, 1, groups_of(s, s.filters / s.groups)};
+    cuda::multiply(*runtime_, filter_shape(s), patches, gradient, at<T>(addresses, c.out), s.filters,
+                   groups_of(s, s.filters / s.groups), at<T>(addresses, behind(c.workspace, spread, c.out.dtype)));
+  });
+  if (c.epilogue) run(*c.epilogue, addresses);
+}
+
+}  // namespace etude

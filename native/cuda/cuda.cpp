@@ -1,0 +1,143 @@
+#include "cuda/cuda.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/launch.hpp"
+#include "cuda/program_source.hpp"
+#include "etude/base/random.hpp"
+
+namespace etude {
+
+using cuda::at;
+using cuda::blocks_for;
+using cuda::element;
+using cuda::launch;
+using cuda::Thread;
+using cuda::usual_threads;
+using instruction::Elementwise;
+using instruction::Segment;
+
+namespace {
+
+/// A block of a GPU's memory.
+class CudaStorage : public Storage {
+ public:
+  CudaStorage(std::shared_ptr<cuda::Runtime> runtime, std::size_t bytes)
+      : Storage(0), runtime_(std::move(runtime)), bytes_(bytes), memory_(runtime_->allocate(bytes)) {}
+  ~CudaStorage() override { runtime_->release(memory_); }
+
+  bool in_host_memory() const override { return false; }
+  std::byte* address() override { return memory_; }
+  std::size_t bytes() const override { return bytes_; }
+  void read(std::size_t offset, void* out, std::size_t count) const override {
+    if (count) runtime_->download(out, memory_ + offset, count);
+  }
+  void write(std::size_t offset, const void* in, std::size_t count) override {
+    if (count) runtime_->upload(memory_ + offset, in, count);
+  }
+  void copy(std::size_t offset, Storage& from, std::size_t count) override {
+    if (count) runtime_->copy(memory_ + offset, from.address() + offset, count);
+  }
+
+ private:
+  std::shared_ptr<cuda::Runtime> runtime_;
+  std::size_t bytes_;
+  std::byte* memory_;
+};
+
+/// A plan's step as a graph. The first run of a plan is not recorded: it compiles what there is to compile.
+struct Recorded : Device::Recording {
+  std::vector<std::byte*> addresses;
+  std::unique_ptr<cuda::Graph> graph;
+};
+
+/// A thread for each four draws, which come of one counter.
+template <class T>
+struct UniformKernel {
+  static constexpr const char* name = "uniform";
+  static constexpr unsigned threads = usual_threads;
+  std::uint64_t seed;
+  std::uint32_t stream;
+  std::int64_t first, count;
+  const std::int32_t* counter;
+  T* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t block = first / 4 + element(thread, threads);
+    if (block * 4 >= first + count) return;
+    const auto bits = philox(seed, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(*counter), stream,
+                                    static_cast<std::uint32_t>(RandomStream::step)});
+    for (int drawn = 0; drawn < 4; ++drawn)
+      if (const std::int64_t i = block * 4 + drawn - first; i >= 0 && i < count)
+        out[i] = static_cast<T>(uniform_from_bits(bits[static_cast<std::size_t>(drawn)]));
+  }
+};
+
+}  // namespace
+
+Cuda::Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options)
+    : name_(std::move(name)), runtime_(std::move(runtime)), options_(options) {}
+Cuda::~Cuda() = default;
+
+std::shared_ptr<Storage> Cuda::allocate(std::size_t bytes) { return std::make_shared<CudaStorage>(runtime_, bytes); }
+
+void Cuda::run(std::span<const Instruction> instructions, Addresses addresses, std::unique_ptr<Recording>& kept) {
+  auto* recorded = static_cast<Recorded*>(kept.get());
+  if (recorded && recorded->graph && std::ranges::equal(recorded->addresses, addresses))
+    return runtime_->launch(*recorded->graph);
+  std::unique_ptr<Recording> none;
+  if (!recorded || !options_.record) {
+    Device::run(instructions, addresses, none);
+    kept = std::make_unique<Recorded>();
+    return;
+  }
+  runtime_->begin_recording();
+  try {
+    Device::run(instructions, addresses, none);
+  } catch (...) {
+    runtime_->end_recording();
+    throw;
+  }
+  recorded->graph = runtime_->end_recording();
+  recorded->addresses.assign(addresses.begin(), addresses.end());
+  runtime_->launch(*recorded->graph);
+}
+
+const cuda::CompiledProgram& Cuda::program(const std::string& source) {
+  std::unique_ptr<cuda::CompiledProgram>& program = programs_[source];
+  if (!program) program = runtime_->compile(source);
+  return *program;
+}
+
+void Cuda::run(const Elementwise& instruction, Addresses addresses) {
+  for (const Segment& segment : instruction.segments) {
+    if (segment.size == 0) continue;
+    const cuda::CompiledProgram& compiled = program(cuda::program_source(instruction.program, segment));
+    cuda::ProgramArguments arguments;
+    arguments.count = instruction.program.row > 0 ? segment.size / instruction.program.row : segment.size;
+    std::size_t count = 0;
+    for (const auto* operands : {&segment.inputs, &segment.outputs})
+      for (const instruction::Access& access : *operands)
+        arguments.operands[count++] = at<std::byte>(addresses, access.operand);
+    runtime_->launch(compiled, cuda::program_blocks(instruction.program, segment), cuda::program_threads, &arguments,
+                     cuda::ProgramArguments::bytes(count));
+  }
+}
+
+void Cuda::run(const instruction::Uniform& u, Addresses addresses) {
+  const std::int64_t draws = (u.first + u.count + 3) / 4 - u.first / 4;
+  cuda::with_float(u.out.dtype, [&]<class T>(T) {
+    launch(*runtime_, u.count == 0 ? 0 : blocks_for(draws, usual_threads),
+           UniformKernel<T>{u.seed, u.stream, u.first, u.count, at<const std::int32_t>(addresses, u.counter),
+                            at<T>(addresses, u.out)});
+  });
+}
+
+void Cuda::run(const instruction::Copy& c, Addresses addresses) {
+  if (c.bytes > 0)
+    runtime_->copy(at<std::byte>(addresses, c.out), at<const std::byte>(addresses, c.in),
+                   static_cast<std::size_t>(c.bytes));
+}
+
+}  // namespace etude

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "cuda/runtime.hpp"
+#include "etude/execution/device.hpp"
+
+namespace etude {
+
+struct CudaOptions {
+  /// Whether a plan's step is recorded as a graph; otherwise its kernels are queued one by one, which gives the same
+  /// bits.
+  bool record = true;
+};
+
+/// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host; from the second time on
+/// that a plan runs, its whole step is one recorded graph.
+class Cuda : public Device {
+ public:
+  /// The GPU behind a runtime, called `name`: "/gpu:0".
+  Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options = {});
+  ~Cuda() override;
+
+  using Device::run;
+
+  std::string_view name() const override { return name_; }
+  bool reads_host_memory() const override { return false; }
+  std::shared_ptr<Storage> allocate(std::size_t bytes) override;
+  std::size_t workspace(const instruction::Gemm&) const override;
+  std::size_t workspace(const instruction::ConvolutionInput&) const override;
+  std::size_t workspace(const instruction::ConvolutionFilter&) const override;
+  std::size_t workspace(const instruction::Convolution&) const override;
+  std::size_t workspace(const instruction::Reduce&) const override;
+  /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
+  bool pools_alike(const instruction::Convolution&) const override { return false; }
+
+  void run(std::span<const Instruction>, Addresses, std::unique_ptr<Recording>&) override;
+  void run(const instruction::Elementwise&, Addresses) override;
+  void run(const instruction::Gemm&, Addresses) override;
+  void run(const instruction::Convolution&, Addresses) override;
+  void run(const instruction::ConvolutionInput&, Addresses) override;
+  void run(const instruction::ConvolutionFilter&, Addresses) override;
+  void run(const instruction::MaxPool&, Addresses) override;
+  void run(const instruction::PoolGather&, Addresses) override;
+  void run(const instruction::PoolScatter&, Addresses) override;
+  void run(const instruction::Reduce&, Addresses) override;
+  void run(const instruction::ArgMax&, Addresses) override;
+  void run(const instruction::OneHot&, Addresses) override;
+  void run(const instruction::Gather&, Addresses) override;
+  void run(const instruction::ScatterAdd&, Addresses) override;
+  void run(const instruction::Softmax&, Addresses) override;
+  void run(const instruction::Crossentropy&, Addresses) override;
+  void run(const instruction::Transpose&, Addresses) override;
+  void run(const instruction::Uniform&, Addresses) override;
+  void run(const instruction::Copy&, Addresses) override;
+
+  cuda::Runtime& runtime() { return *runtime_; }
+
+ private:
+  const cuda::CompiledProgram& program(const std::string& source);
+
+  std::string name_;
+  std::shared_ptr<cuda::Runtime> runtime_;  ///< Storages keep it alive.
+  CudaOptions options_;
+  std::unordered_map<std::string, std::unique_ptr<cuda::CompiledProgram>> programs_;
+};
+
+}  // namespace etude

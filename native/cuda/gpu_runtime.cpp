@@ -1,0 +1,242 @@
+#include "cuda/gpu_runtime.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "cuda/program_compiler.hpp"
+#include "cuda/program_source.hpp"
+#include "cuda/shared_library.hpp"
+#include "etude/base/error.hpp"
+
+namespace etude::cuda {
+namespace {
+
+/// The oldest GPUs for which kernels are compiled.
+constexpr int least_architecture = 80;
+
+void expect(cudaError_t error, const char* what) {
+  check(error == cudaSuccess, ErrorKind::internal, "Cuda", what, " failed: ", cudaGetErrorString(error),
+        " - expected the GPU to do it - see what the driver reports.");
+}
+
+// Of cuda.h: programs that were compiled at run time are loaded by the driver itself.
+using Module = struct CUmod_st*;
+using Function = struct CUfunc_st*;
+
+struct Driver {
+  SharedLibrary library{"the NVIDIA driver", {"libcuda.so.1"}};
+  int (*load)(Module*, const void* image);
+  int (*unload)(Module);
+  int (*find)(Function*, Module, const char* name);
+  int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void**,
+                void**);
+
+  Driver() {
+    library.find(load, "cuModuleLoadData");
+    library.find(unload, "cuModuleUnload");
+    library.find(find, "cuModuleGetFunction");
+    library.find(launch, "cuLaunchKernel");
+  }
+};
+
+const Driver& driver() {
+  static const Driver driver;
+  return driver;
+}
+
+void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
+
+struct GpuProgram : CompiledProgram {
+  Module module = nullptr;
+  Function function = nullptr;
+
+  explicit GpuProgram(const std::vector<char>& cubin) {
+    expect_driver(driver().load(&module, cubin.data()), "loading a program");
+    expect_driver(driver().find(&function, module, "program"), "finding a program");
+  }
+  ~GpuProgram() override { driver().unload(module); }
+};
+
+struct GpuGraph : Graph {
+  cudaGraphExec_t executable = nullptr;
+  ~GpuGraph() override { cudaGraphExecDestroy(executable); }
+};
+
+/// Memory that a GPU reads while the host goes on. Uploads take turns, so that the host waits only for one that lies
+/// some turns back.
+class Staging {
+ public:
+  ~Staging() {
+    for (Slot& slot : slots_) {
+      if (slot.done) cudaEventDestroy(slot.done);
+      if (slot.memory) cudaFreeHost(slot.memory);
+    }
+  }
+
+  /// At most `largest` bytes at a time.
+  static constexpr std::size_t largest = std::size_t{16} << 20;
+
+  void upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    Slot& slot = slots_[next_];
+    next_ = (next_ + 1) % slots_.size();
+    if (!slot.done) expect(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "making an event");
+    expect(cudaEventSynchronize(slot.done), "waiting for an upload");
+    if (slot.bytes < bytes) {
+      if (slot.memory) expect(cudaFreeHost(slot.memory), "freeing host memory");
+      slot.memory = nullptr;
+      slot.bytes = 0;
+      expect(cudaMallocHost(&slot.memory, bytes), "allocating host memory");
+      slot.bytes = bytes;
+    }
+    std::memcpy(slot.memory, from, bytes);
+    expect(cudaMemcpyAsync(to, slot.memory, bytes, cudaMemcpyHostToDevice, stream), "an upload");
+    expect(cudaEventRecord(slot.done, stream), "recording an event");
+  }
+
+ private:
+  struct Slot {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+    cudaEvent_t done = nullptr;
+  };
+  std::array<Slot, 8> slots_;
+  std::size_t next_ = 0;
+};
+
+class GpuRuntime : public Runtime {
+ public:
+  explicit GpuRuntime(int ordinal) : ordinal_(ordinal) {
+    use();
+    cudaDeviceProp properties;
+    expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties");
+    model_ = properties.name;
+    architecture_ = properties.major * 10 + properties.minor;
+    expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  }
+  ~GpuRuntime() override {
+    cudaSetDevice(ordinal_);
+    cudaStreamDestroy(stream_);
+  }
+
+  std::string_view model() const override { return model_; }
+
+  std::byte* allocate(std::size_t bytes) override {
+    use();
+    void* memory = nullptr;
+    const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+    const cudaError_t error = cudaMalloc(&memory, wanted);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is not the next call's
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      fail(ErrorKind::state, "/gpu:" + std::to_string(ordinal_), wanted, " bytes, of which ", free,
+           " are free - expected them to fit in its memory of ", total, " - pass smaller batches or a smaller model.");
+    }
+    expect(error, "allocating memory");
+    expect(cudaMemsetAsync(memory, 0, wanted, stream_), "clearing memory");
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory) noexcept override {
+    cudaSetDevice(ordinal_);
+    cudaFree(memory);  // when everything that is queued is done
+  }
+
+  void upload(std::byte* to, const void* from, std::size_t bytes) override {
+    use();
+    const auto* first = static_cast<const std::byte*>(from);
+    for (std::size_t done = 0; done < bytes; done += Staging::largest)
+      staging_.upload(to + done, first + done, std::min(bytes - done, Staging::largest), stream_);
+  }
+  void download(void* to, const std::byte* from, std::size_t bytes) override {
+    use();
+    expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download");
+    expect(cudaStreamSynchronize(stream_), "what was queued before a download");
+  }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    use();
+    expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "a copy");
+  }
+
+  void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) override {
+    use();
+    void* parameters[] = {const_cast<void*>(arguments)};
+    expect(cudaLaunchKernel(kernel.function, dim3(static_cast<unsigned>(blocks)), dim3(kernel.threads), parameters, 0,
+                            stream_),
+           kernel.name);
+  }
+
+  std::unique_ptr<CompiledProgram> compile(const std::string& source) override {
+    use();
+    return std::make_unique<GpuProgram>(compile_program(source, architecture_));
+  }
+  void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
+              std::size_t) override {
+    use();
+    void* parameters[] = {const_cast<void*>(arguments)};
+    expect_driver(driver().launch(static_cast<const GpuProgram&>(program).function, static_cast<unsigned>(blocks), 1, 1,
+                                  threads, 1, 1, 0, stream_, parameters, nullptr),
+                  "a program");
+  }
+
+  void begin_recording() override {
+    use();
+    expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
+  }
+  std::unique_ptr<Graph> end_recording() override {
+    use();
+    cudaGraph_t graph = nullptr;
+    expect(cudaStreamEndCapture(stream_, &graph), "ending a graph");
+    auto recorded = std::make_unique<GpuGraph>();
+    const cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
+    cudaGraphDestroy(graph);
+    expect(error, "instantiating a graph");
+    return recorded;
+  }
+  void launch(const Graph& graph) override {
+    use();
+    expect(cudaGraphLaunch(static_cast<const GpuGraph&>(graph).executable, stream_), "launching a graph");
+  }
+
+ private:
+  /// The current device is each thread's own.
+  void use() const { expect(cudaSetDevice(ordinal_), "choosing a GPU"); }
+
+  int ordinal_, architecture_ = 0;
+  std::string model_;
+  cudaStream_t stream_ = nullptr;
+  Staging staging_;
+};
+
+}  // namespace
+
+std::vector<std::string> gpu_models(std::string& why) {
+  int count = 0, version = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  std::vector<std::string> models;
+  if (error == cudaErrorInsufficientDriver) {
+    cudaDriverGetVersion(&version);
+    why = version == 0 ? "there is no NVIDIA driver"
+                       : "the NVIDIA driver is older than CUDA " + std::to_string(CUDART_VERSION / 1000) + " wants";
+  } else if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+    why = "the NVIDIA driver finds no GPU";
+  } else if (error != cudaSuccess) {
+    why = cudaGetErrorString(error);
+  }
+  if (error != cudaSuccess) return models;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties;
+    expect(cudaGetDeviceProperties(&properties, i), "asking for a GPU's properties");
+    if (properties.major * 10 + properties.minor >= least_architecture)
+      models.emplace_back(properties.name);
+    else
+      why = std::string(properties.name) + " is older than compute capability 8.0";
+  }
+  return models;
+}
+
+std::unique_ptr<Runtime> open_gpu(int index) { return std::make_unique<GpuRuntime>(index); }
+
+}  // namespace etude::cuda

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/runtime.hpp"
+#include "cuda/thread.hpp"
+
+// A kernel's body is a struct of its arguments, called for each thread:
+//
+//     struct Double {
+//       static constexpr const char* name = "double";
+//       static constexpr unsigned threads = 256;
+//       float* x;
+//       std::int64_t count;
+//       ETUDE_DEVICE void operator()(const Thread& thread) const {
+//         if (const std::int64_t i = element(thread, threads); i < count) x[i] *= 2;
+//       }
+//     };
+//
+// Whose threads share memory has a struct Shared of it and takes it as second argument; whose threads wait for each
+// other says `using Meets = void`.
+
+namespace etude::cuda {
+
+/// Threads of a block where nothing speaks for another number.
+inline constexpr unsigned usual_threads = 256;
+
+/// The element of a thread, where each has one.
+ETUDE_DEVICE std::int64_t element(const Thread& thread, unsigned threads) {
+  return thread.block() * threads + thread.index();
+}
+
+/// Blocks for so many items, of which a block does `each`.
+constexpr std::int64_t blocks_for(std::int64_t items, std::int64_t each) { return (items + each - 1) / each; }
+
+template <class Body>
+concept Shares = requires { typename Body::Shared; };
+template <class Body>
+concept ThreadsMeet = requires { typename Body::Meets; };
+
+#ifdef __CUDACC__
+
+template <class Body> __global__ void __launch_bounds__(Body::threads) enter(const Body body) {
+  if constexpr (Shares<Body>) {
+    __shared__ typename Body::Shared shared;
+    body(Thread{}, shared);
+  } else {
+    body(Thread{});
+  }
+}
+
+#else
+
+using HostFunction = void (*)(const void* arguments, const Thread& thread, void* shared);
+
+template <class Body> void enter(const void* arguments, const Thread& thread, void* shared) {
+  const Body& body = *static_cast<const Body*>(arguments);
+  if constexpr (Shares<Body>)
+    body(thread, *static_cast<typename Body::Shared*>(shared));
+  else
+    body(thread);
+}
+
+#endif
+
+template <class Body> const Kernel& kernel_of() {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  constexpr std::size_t shared = [] {
+    if constexpr (Shares<Body>)
+      return sizeof(typename Body::Shared);
+    else
+      return std::size_t{0};
+  }();
+  static const Kernel kernel{
+      Body::name, reinterpret_cast<const void*>(&enter<Body>), Body::threads, sizeof(Body), shared, ThreadsMeet<Body>};
+  return kernel;
+}
+
+/// Queues a body's kernel; nothing, for no blocks.
+template <class Body> void launch(Runtime& runtime, std::int64_t blocks, const Body& body) {
+  if (blocks > 0) runtime.launch(kernel_of<Body>(), blocks, &body);
+}
+
+}  // namespace etude::cuda

@@ -1,0 +1,175 @@
+#include <limits>
+
+#include "cuda/launch.hpp"
+
+namespace etude {
+
+using cuda::at;
+using cuda::blocks_for;
+using cuda::element;
+using cuda::launch;
+using cuda::Thread;
+using cuda::usual_threads;
+using instruction::Pooling;
+
+namespace {
+
+struct Sizes {
+  int height, width, channels, rows, columns;
+  int pool_height, pool_width, stride_y, stride_x, before_y, before_x;
+
+  explicit Sizes(const Pooling& p)
+      : height(narrow(p.height)),
+        width(narrow(p.width)),
+        channels(narrow(p.channels)),
+        rows(narrow(p.rows)),
+        columns(narrow(p.columns)),
+        pool_height(narrow(p.window.extent[0])),
+        pool_width(narrow(p.window.extent[1])),
+        stride_y(narrow(p.window.strides[0])),
+        stride_x(narrow(p.window.strides[1])),
+        before_y(narrow(p.window.before[0])),
+        before_x(narrow(p.window.before[1])) {}
+  static int narrow(std::int64_t value) { return static_cast<int>(value); }
+};
+
+/// An element of a tensor [batch, rows, columns, channels].
+struct Place {
+  std::int64_t image;
+  int row, column, channel;
+
+  ETUDE_DEVICE Place(std::int64_t i, int rows, int columns, int channels) {
+    channel = static_cast<int>(i % channels);
+    i /= channels;
+    column = static_cast<int>(i % columns);
+    i /= columns;
+    row = static_cast<int>(i % rows);
+    image = i / rows;
+  }
+};
+
+/// Cells outside are never the largest; the first of equals is, and NaN before all else.
+template <class T, class I>
+struct MaxPoolKernel {
+  static constexpr const char* name = "max pool";
+  static constexpr unsigned threads = usual_threads;
+  Sizes s;
+  std::int64_t count;
+  const T* in;
+  T* out;
+  I* index;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t i = element(thread, threads);
+    if (i >= count) return;
+    const Place place(i, s.rows, s.columns, s.channels);
+    T largest = -std::numeric_limits<T>::infinity();
+    int which = -1;
+    for (int u = 0; u < s.pool_height; ++u)
+      for (int v = 0; v < s.pool_width; ++v) {
+        const int y = place.row * s.stride_y - s.before_y + u, x = place.column * s.stride_x - s.before_x + v;
+        if (y < 0 || y >= s.height || x < 0 || x >= s.width) continue;
+        const T value = in[((place.image * s.height + y) * s.width + x) * s.channels + place.channel];
+        if (which < 0 || value > largest || (value != value && largest == largest)) {
+          largest = value;
+          which = u * s.pool_width + v;
+        }
+      }
+    if (out) out[i] = largest;
+    if (index) index[i] = static_cast<I>(which);
+  }
+};
+
+template <class T, class I>
+struct PoolGatherKernel {
+  static constexpr const char* name = "pool gather";
+  static constexpr unsigned threads = usual_threads;
+  Sizes s;
+  std::int64_t count;
+  const T* in;
+  const I* index;
+  T* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t i = element(thread, threads);
+    if (i >= count) return;
+    const Place place(i, s.rows, s.columns, s.channels);
+    const int named = static_cast<int>(index[i]);
+    const int y = place.row * s.stride_y - s.before_y + named / s.pool_width,
+              x = place.column * s.stride_x - s.before_x + named % s.pool_width;
+    const bool cell =
+        named >= 0 && named < s.pool_height * s.pool_width && y >= 0 && y < s.height && x >= 0 && x < s.width;
+    out[i] = cell ? in[((place.image * s.height + y) * s.width + x) * s.channels + place.channel] : T(0);
+  }
+};
+
+/// A thread for each cell, which asks the windows that see it, in their order.
+template <class T, class I>
+struct PoolScatterKernel {
+  static constexpr const char* name = "pool scatter";
+  static constexpr unsigned threads = usual_threads;
+  Sizes s;
+  std::int64_t count;
+  const T* in;
+  const I* index;
+  T* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t i = element(thread, threads);
+    if (i >= count) return;
+    const Place cell(i, s.height, s.width, s.channels);
+    const int y = cell.row + s.before_y, x = cell.column + s.before_x;
+    const int first_row = y < s.pool_height ? 0 : (y - s.pool_height) / s.stride_y + 1,
+              first_column = x < s.pool_width ? 0 : (x - s.pool_width) / s.stride_x + 1;
+    T sum = 0;
+    for (int row = first_row; row < s.rows && row * s.stride_y <= y; ++row)
+      for (int column = first_column; column < s.columns && column * s.stride_x <= x; ++column) {
+        const std::int64_t o = ((cell.image * s.rows + row) * s.columns + column) * s.channels + cell.channel;
+        const int name_here = (y - row * s.stride_y) * s.pool_width + x - column * s.stride_x;
+        if (static_cast<int>(index[o]) == name_here) sum += in[o];
+      }
+    out[i] = sum;
+  }
+};
+
+template <class Body> void with_index(const Operand& index, Body body) {
+  if (index.dtype == DType::int32) return body(std::int32_t{});
+  body(std::uint8_t{});
+}
+
+}  // namespace
+
+void Cuda::run(const instruction::MaxPool& p, Addresses addresses) {
+  const std::int64_t count = p.pooling.batch * p.pooling.rows * p.pooling.columns * p.pooling.channels;
+  cuda::with_float(p.in.dtype, [&]<class T>(T) {
+    with_index(p.index, [&]<class I>(I) {
+      launch(*runtime_, blocks_for(count, usual_threads),
+             MaxPoolKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in), at<T>(addresses, p.out),
+                                 at<I>(addresses, p.index)});
+    });
+  });
+}
+
+void Cuda::run(const instruction::PoolGather& p, Addresses addresses) {
+  const std::int64_t count = p.pooling.batch * p.pooling.rows * p.pooling.columns * p.pooling.channels;
+  cuda::with_float(p.in.dtype, [&]<class T>(T) {
+    with_index(p.index, [&]<class I>(I) {
+      launch(*runtime_, blocks_for(count, usual_threads),
+             PoolGatherKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in),
+                                    at<const I>(addresses, p.index), at<T>(addresses, p.out)});
+    });
+  });
+}
+
+void Cuda::run(const instruction::PoolScatter& p, Addresses addresses) {
+  const std::int64_t count = p.pooling.batch * p.pooling.height * p.pooling.width * p.pooling.channels;
+  cuda::with_float(p.in.dtype, [&]<class T>(T) {
+    with_index(p.index, [&]<class I>(I) {
+      launch(*runtime_, blocks_for(count, usual_threads),
+             PoolScatterKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in),
+                                     at<const I>(addresses, p.index), at<T>(addresses, p.out)});
+    });
+  });
+}
+
+}  // namespace etude

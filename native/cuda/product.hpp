@@ -1,0 +1,178 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cuda/kernel.hpp"
+
+// Products of all kinds: matrices, convolutions and their gradients. They differ in how an element of an operand is
+// found; the tiles, their way through shared memory, and the order of the sums are the same for all.
+
+namespace etude::cuda {
+
+/// Where the matrices of a batch lie: entry `index` of the axes, whose last one is the innermost.
+struct BatchAxes {
+  static constexpr int most = 8;
+  int count = 0;
+  std::int64_t extents[most], strides[most];
+
+  ETUDE_DEVICE std::int64_t offset(std::int64_t index) const {
+    std::int64_t result = 0;
+    for (int axis = count - 1; axis >= 0; --axis) {
+      result += index % extents[axis] * strides[axis];
+      index /= extents[axis];
+    }
+    return result;
+  }
+};
+
+/// A matrix of a batch, by rows and columns.
+template <class T>
+struct MatrixOperand {
+  const T* data;
+  std::int64_t row, column;
+  BatchAxes batch;
+
+  /// Whether neighbours along its columns are neighbours in memory.
+  ETUDE_DEVICE bool rows_contiguous() const { return column == 1; }
+  ETUDE_DEVICE const T* of_batch(std::int64_t index) const { return data + batch.offset(index); }
+  ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return first[i * row + j * column]; }
+};
+
+/// A tile of C is computed by a block of threads, and of each tile a square by each thread.
+inline constexpr int tile_extent = 64, tile_depth = 16, square_extent = 4;
+
+/// How a product is cut: into tiles, and along k into splits that are computed apart and then added up, where there are
+/// too few tiles for a GPU. Depends on the shape alone, so that every GPU makes the same sums.
+struct ProductShape {
+  std::int64_t m, n, k, batch;
+  std::int64_t splits = 1, split_depth = 0;
+
+  ProductShape(std::int64_t rows, std::int64_t columns, std::int64_t depth, std::int64_t count)
+      : m(rows), n(columns), k(depth), batch(count) {
+    constexpr std::int64_t enough_tiles = 128, least_depth = 8 * tile_depth;
+    const std::int64_t wanted = std::min(enough_tiles / std::max<std::int64_t>(tiles(), 1), k / least_depth);
+    split_depth = std::max<std::int64_t>(blocks_for(blocks_for(k, std::max<std::int64_t>(wanted, 1)), tile_depth), 1) *
+                  tile_depth;
+    splits = std::max<std::int64_t>(blocks_for(k, split_depth), 1);
+  }
+  std::int64_t tiles() const { return blocks_for(m, tile_extent) * blocks_for(n, tile_extent) * batch; }
+  /// Elements of the splits' results, where there are several.
+  std::int64_t part_elements() const { return splits > 1 ? splits * batch * m * n : 0; }
+};
+
+/// c (+)= a · b, or this split's part of it.
+template <class T, class A, class B>
+struct Product {
+  static constexpr const char* name = "product";
+  static constexpr unsigned threads = (tile_extent / square_extent) * (tile_extent / square_extent);
+  using Meets = void;
+  struct Shared {
+    alignas(16) T a[tile_depth][tile_extent + 4], b[tile_depth][tile_extent + 4];
+  };
+
+  std::int64_t m, n, k, splits, split_depth;
+  A a;
+  B b;
+  T* c;
+  std::int64_t c_row, split_stride;
+  BatchAxes c_batch;
+
+  ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
+    constexpr int across = tile_extent / square_extent, loads = tile_extent * tile_depth / static_cast<int>(threads);
+    const int t = static_cast<int>(thread.index());
+    // Which tile: columns change fastest, then rows, then splits, then the batch.
+    std::int64_t block = thread.block();
+    const std::int64_t tiles_n = (n + tile_extent - 1) / tile_extent, tiles_m = (m + tile_extent - 1) / tile_extent;
+    const std::int64_t left = block % tiles_n * tile_extent;
+    block /= tiles_n;
+    const std::int64_t top = block % tiles_m * tile_extent;
+    block /= tiles_m;
+    const std::int64_t split = block % splits, index = block / splits;
+    const std::int64_t first = split * split_depth, rest = k - first,
+                       last = rest < split_depth ? k : first + split_depth;
+
+    const auto a_first = a.of_batch(index);
+    const auto b_first = b.of_batch(index);
+    const bool a_along_k = a.rows_contiguous(), b_along_n = b.rows_contiguous();
+    T next_a[loads], next_b[loads];
+    const auto fetch = [&](std::int64_t depth) {
+      for (int l = 0; l < loads; ++l) {
+        const int e = l * static_cast<int>(threads) + t;
+        const int ar = a_along_k ? e / tile_depth : e % tile_extent, ak = a_along_k ? e % tile_depth : e / tile_extent;
+        const int bc = b_along_n ? e % tile_extent : e / tile_depth, bk = b_along_n ? e / tile_extent : e % tile_depth;
+        next_a[l] = top + ar < m && depth + ak < last ? a.at(a_first, top + ar, depth + ak) : T(0);
+        next_b[l] = left + bc < n && depth + bk < last ? b.at(b_first, depth + bk, left + bc) : T(0);
+      }
+    };
+    const auto put = [&] {
+      for (int l = 0; l < loads; ++l) {
+        const int e = l * static_cast<int>(threads) + t;
+        const int ar = a_along_k ? e / tile_depth : e % tile_extent, ak = a_along_k ? e % tile_depth : e / tile_extent;
+        const int bc = b_along_n ? e % tile_extent : e / tile_depth, bk = b_along_n ? e / tile_extent : e % tile_depth;
+        shared.a[ak][ar] = next_a[l];
+        shared.b[bk][bc] = next_b[l];
+      }
+    };
+
+    const int row = t / across * square_extent, column = t % across * square_extent;
+    T sums[square_extent][square_extent] = {};
+    fetch(first);
+    for (std::int64_t depth = first; depth < last; depth += tile_depth) {
+      put();
+      thread.sync();
+      if (depth + tile_depth < last) fetch(depth + tile_depth);
+      for (int p = 0; p < tile_depth; ++p) {
+        T from_a[square_extent], from_b[square_extent];
+        for (int i = 0; i < square_extent; ++i) from_a[i] = shared.a[p][row + i], from_b[i] = shared.b[p][column + i];
+        for (int i = 0; i < square_extent; ++i)
+          for (int j = 0; j < square_extent; ++j) sums[i][j] += from_a[i] * from_b[j];
+      }
+      thread.sync();
+    }
+
+    T* out = c + split * split_stride + c_batch.offset(index);
+    for (int i = 0; i < square_extent; ++i)
+      for (int j = 0; j < square_extent; ++j)
+        if (top + row + i < m && left + column + j < n) out[(top + row + i) * c_row + left + column + j] = sums[i][j];
+  }
+};
+
+/// What the splits of a product made, added up in their order.
+template <class T>
+struct AddSplits {
+  static constexpr const char* name = "add splits";
+  static constexpr unsigned threads = usual_threads;
+  std::int64_t m, n, batch, splits;
+  const T* parts;
+  T* c;
+  std::int64_t c_row;
+  BatchAxes c_batch;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t i = element(thread, threads);
+    if (i >= batch * m * n) return;
+    T sum = parts[i];
+    for (std::int64_t split = 1; split < splits; ++split) sum += parts[split * batch * m * n + i];
+    c[c_batch.offset(i / (m * n)) + i / n % m * c_row + i % n] = sum;
+  }
+};
+
+/// Queues the product; `parts` has room for what the shape's splits make.
+template <class T, class A, class B>
+void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& b, T* c, std::int64_t c_row,
+              const BatchAxes& c_batch, T* parts) {
+  Product<T, A, B> product{shape.m, shape.n, shape.k, shape.splits, shape.split_depth, a, b, c, c_row, 0, c_batch};
+  if (shape.splits > 1) {
+    product.c = parts;
+    product.c_row = shape.n;
+    product.split_stride = shape.batch * shape.m * shape.n;
+    product.c_batch = {1, {shape.batch}, {shape.m * shape.n}};
+  }
+  launch(runtime, shape.tiles() * shape.splits, product);
+  if (shape.splits > 1)
+    launch(runtime, blocks_for(shape.batch * shape.m * shape.n, usual_threads),
+           AddSplits<T>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
+}
+
+}  // namespace etude::cuda

@@ -1,0 +1,74 @@
+#include "cuda/program_compiler.hpp"
+
+#include "cuda/shared_library.hpp"
+
+namespace etude::cuda {
+namespace {
+
+// Of nvrtc.h, which a machine without the CUDA toolkit does not have.
+using Handle = struct _nvrtcProgram*;
+using Result = int;
+
+struct Nvrtc {
+  SharedLibrary library{"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}};
+  Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const*, const char* const*);
+  Result (*compile)(Handle, int count, const char* const* options);
+  Result (*destroy)(Handle*);
+  Result (*cubin_size)(Handle, std::size_t*);
+  Result (*cubin)(Handle, char*);
+  Result (*log_size)(Handle, std::size_t*);
+  Result (*log)(Handle, char*);
+
+  Nvrtc() {
+    library.find(create, "nvrtcCreateProgram");
+    library.find(compile, "nvrtcCompileProgram");
+    library.find(destroy, "nvrtcDestroyProgram");
+    library.find(cubin_size, "nvrtcGetCUBINSize");
+    library.find(cubin, "nvrtcGetCUBIN");
+    library.find(log_size, "nvrtcGetProgramLogSize");
+    library.find(log, "nvrtcGetProgramLog");
+  }
+};
+
+/// What stands before a program's text on a GPU.
+constexpr const char* device_text = R"(
+#define ENTRY extern "C" __global__
+#define PARAMETER const __grid_constant__ Arguments a
+#define FIRST (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x)
+#define STEP (static_cast<long long>(gridDim.x) * blockDim.x)
+#define LANES 32
+#define LANE static_cast<int>(threadIdx.x % LANES)
+#define EACH _Pragma("unroll") for (int e = 0, column = LANE; e < each; ++e, column += LANES)
+#define INFINITE __longlong_as_double(0x7ff0000000000000ll)
+#define NOT_A_NUMBER __longlong_as_double(0x7ff8000000000000ll)
+template <class T> T across_lanes(T x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
+)";
+
+}  // namespace
+
+std::vector<char> compile_program(const std::string& source, int architecture) {
+  static const Nvrtc nvrtc;
+  const std::string text = device_text + source, target = "--gpu-architecture=sm_" + std::to_string(architecture);
+  Handle program = nullptr;
+  check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
+        "NVRTC takes no program - expected it to - update it.");
+  // No contraction: a multiply and an add give the bits that they give on a processor.
+  const char* const options[] = {target.c_str(), "--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
+  const bool compiled = nvrtc.compile(program, 4, options) == 0;
+  std::size_t size = 0;
+  if (!compiled) {
+    nvrtc.log_size(program, &size);
+    std::string log(size, ' ');
+    nvrtc.log(program, log.data());
+    nvrtc.destroy(&program);
+    fail(ErrorKind::internal, "Cuda",
+         "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", log);
+  }
+  nvrtc.cubin_size(program, &size);
+  std::vector<char> cubin(size);
+  nvrtc.cubin(program, cubin.data());
+  nvrtc.destroy(&program);
+  return cubin;
+}
+
+}  // namespace etude::cuda

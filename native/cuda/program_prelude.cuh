@@ -1,0 +1,58 @@
+// What every program's text begins with: as much of the standard library as graph/elementwise.hpp uses, which follows
+// it. Before it stands what the runtime defines: ENTRY, PARAMETER, FIRST, STEP, LANES, LANE and across_lanes().
+
+namespace std {
+
+template <class A, class B> inline constexpr bool is_same_v = false;
+template <class A> inline constexpr bool is_same_v<A, A> = true;
+template <class T> inline constexpr bool is_arithmetic_v =
+    is_same_v<T, float> || is_same_v<T, double> || is_same_v<T, int> || is_same_v<T, bool>;
+template <class A, class B> concept convertible_to = true;
+template <class...> struct tuple;
+
+inline float abs(float x) { return fabsf(x); }
+inline double abs(double x) { return fabs(x); }
+inline int abs(int x) { return x < 0 ? -x : x; }
+#define FUNCTION(name)                                   \
+  inline float name(float x) { return ::name##f(x); }    \
+  inline double name(double x) { return ::name(x); }
+FUNCTION(ceil)
+FUNCTION(cos)
+FUNCTION(erf)
+FUNCTION(exp)
+FUNCTION(expm1)
+FUNCTION(floor)
+FUNCTION(log)
+FUNCTION(log1p)
+FUNCTION(sin)
+FUNCTION(sqrt)
+FUNCTION(tanh)
+#undef FUNCTION
+inline float pow(float x, float y) { return powf(x, y); }
+inline double pow(double x, double y) { return ::pow(x, y); }
+inline float fma(float x, float y, float z) { return fmaf(x, y, z); }
+inline double fma(double x, double y, double z) { return ::fma(x, y, z); }
+template <class T> inline bool isfinite(T x) { return x - x == T(0); }
+
+}  // namespace std
+
+/// Conversions between lanes.
+template <class To, class From> inline To convert(From x) { return static_cast<To>(x); }
+template <> inline int convert<int, float>(float x) {
+  return x > -0x1p31f && x < 0x1p31f ? static_cast<int>(x) : -2147483647 - 1;
+}
+template <> inline int convert<int, double>(double x) {
+  return x > -0x1p31 && x < 0x1p31 ? static_cast<int>(x) : -2147483647 - 1;
+}
+inline float to_byte(float x) { return x >= 1 ? (x < 255 ? static_cast<float>(static_cast<int>(x)) : 255.0f) : 0.0f; }
+
+template <class T> inline T sum_lanes(T x) {
+  for (int mask = LANES / 2; mask > 0; mask /= 2) x += across_lanes(x, mask);
+  return x;
+}
+/// NaN is larger than any number.
+template <class T> inline T larger(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> inline T max_lanes(T x) {
+  for (int mask = LANES / 2; mask > 0; mask /= 2) x = larger(x, across_lanes(x, mask));
+  return x;
+}

@@ -1,0 +1,217 @@
+#include "cuda/program_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "cuda/kernel.hpp"
+#include "cuda/program_texts.hpp"
+#include "etude/base/error.hpp"
+#include "etude/graph/op.hpp"
+
+namespace etude::cuda {
+
+using instruction::Access;
+using instruction::Lane;
+using instruction::Program;
+using instruction::Segment;
+
+namespace {
+
+const char* type_of(Lane lane) { return lane == Lane::float64 ? "double" : lane == Lane::int32 ? "int" : "float"; }
+
+const char* type_of(DType dtype) {
+  switch (dtype) {
+    case DType::float64: return "double";
+    case DType::int32: return "int";
+    case DType::uint8:
+    case DType::boolean: return "unsigned char";
+    case DType::float32: break;
+  }
+  return "float";
+}
+
+template <std::size_t... I> constexpr auto names_of(std::index_sequence<I...>) {
+  return std::array<std::string_view, sizeof...(I)>{op_name<std::tuple_element_t<I, op::Elementwise>>()...};
+}
+template <std::size_t... I> constexpr auto conditions_of(std::index_sequence<I...>) {
+  return std::array<bool, sizeof...(I)>{op::is_condition<std::tuple_element_t<I, op::Elementwise>>...};
+}
+template <std::size_t... I> constexpr auto arities_of(std::index_sequence<I...>) {
+  return std::array<int, sizeof...(I)>{std::tuple_element_t<I, op::Elementwise>::arity...};
+}
+constexpr auto all = std::make_index_sequence<instruction::elementwise_count>{};
+constexpr auto names = names_of(all);
+constexpr auto conditions = conditions_of(all);
+constexpr auto arities = arities_of(all);
+
+std::string literal(double value, Lane lane) {
+  if (lane == Lane::int32) return "convert<int>(" + literal(value, Lane::float64) + ')';
+  const std::string type = type_of(lane);
+  if (std::isnan(value)) return type + "(NOT_A_NUMBER)";
+  if (std::isinf(value)) return type + (value < 0 ? "(-INFINITE)" : "(INFINITE)");
+  char text[40];
+  std::snprintf(text, sizeof(text), "%a", value);
+  return type + '(' + text + ')';
+}
+
+/// Writes the text of one program.
+class Writer {
+ public:
+  Writer(const Program& program, const Segment& segment) : program_(program), segment_(segment) {}
+
+  std::string write() {
+    const std::size_t operands = program_.inputs.size() + program_.outputs.size();
+    check(operands <= ProgramArguments::most, ErrorKind::internal, "Cuda", "a program of ", operands,
+          " operands - expected at most ", ProgramArguments::most, " - this is a defect of the library.");
+    text_ = prelude_text;
+    text_ += elementwise_text;
+    text_ += "using namespace etude;\nstruct Arguments { long long count; void* operands[" + std::to_string(operands) +
+             "]; };\nENTRY void program(PARAMETER) {\n";
+    registers_.resize(program_.registers);
+    for (std::size_t i = 0; i < program_.immediates.size(); ++i)
+      registers_[program_.inputs.size() + i] = {literal(program_.immediates[i].value, program_.immediates[i].lane),
+                                                true};
+    if (program_.row > 0) {
+      // A warp for each row; each of its lanes holds every LANES-th element.
+      text_ += "constexpr int row_size = " + std::to_string(program_.row) +
+               ", each = (row_size + LANES - 1) / LANES;\n"
+               "for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES) {\n";
+    } else {
+      text_ += "for (long long i = FIRST; i < a.count; i += STEP) {\n";
+    }
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) load(i);
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) store(i);
+    text_ += "}\n}\n";
+    return std::move(text_);
+  }
+
+ private:
+  /// What a register holds just now: an expression; of each element, unless it is one of the row or of all.
+  struct Register {
+    std::string name;
+    bool one = false;
+  };
+
+  bool by_rows() const { return program_.row > 0; }
+
+  std::string value(std::uint16_t reg) const {
+    const Register& r = registers_[reg];
+    return by_rows() && !r.one ? r.name + "[e]" : r.name;
+  }
+
+  /// A new name for what `reg` holds from here on, declared with its value: for each element, or once.
+  void define(std::uint16_t reg, std::string name, const char* type, bool one, const std::string& value) {
+    if (!by_rows() || one)
+      text_ += std::string("const ") + type + ' ' + name + " = " + value + ";\n";
+    else
+      text_ += std::string(type) + ' ' + name + "[each];\nEACH { " + name + "[e] = " + value + "; }\n";
+    registers_[reg] = {std::move(name), one || !by_rows()};
+  }
+
+  /// Where element `index` lies, of a domain of `size`.
+  static std::string offset(const Access& access, const std::string& index, std::int64_t size) {
+    if (access.kind == Access::Kind::scalar) return "0";
+    if (access.kind == Access::Kind::contiguous) return index;
+    // Division by a constant of 32 bits is cheap.
+    const std::string i = size <= 0x7fffffff ? "static_cast<unsigned>(" + index + ')' : index;
+    std::string result;
+    std::int64_t inner = 1;
+    for (std::size_t axis = access.extents.rank(); axis-- > 0;) {
+      const std::int64_t extent = access.extents[static_cast<std::ptrdiff_t>(axis)],
+                         stride = access.strides[static_cast<std::ptrdiff_t>(axis)];
+      if (extent > 1 && stride != 0) {
+        std::string entry = inner == 1 ? i : i + " / " + std::to_string(inner);
+        if (inner * extent < size) entry = '(' + entry + ") % " + std::to_string(extent);
+        if (!result.empty()) result += " + ";
+        result += "static_cast<long long>(" + entry + ')';
+        if (stride != 1) result += " * " + std::to_string(stride);
+      }
+      inner *= extent;
+    }
+    return result.empty() ? "0" : result;
+  }
+
+  std::int64_t domain(bool per_row) const { return per_row ? segment_.size / program_.row : segment_.size; }
+  std::string index(bool per_row) const { return !by_rows() ? "i" : per_row ? "row" : "(row * row_size + column)"; }
+  std::string memory(std::size_t operand, DType dtype, const std::string& at) const {
+    return "static_cast<" + std::string(type_of(dtype)) + "*>(a.operands[" + std::to_string(operand) + "])[" + at + ']';
+  }
+
+  void load(std::size_t i) {
+    const Access& access = segment_.inputs[i];
+    const auto [lane, per_row] = program_.inputs[i];
+    const bool one = per_row || (by_rows() && access.kind == Access::Kind::scalar);
+    std::string from = "static_cast<" + std::string(type_of(lane)) + ">(" +
+                       memory(i, access.operand.dtype, offset(access, index(per_row), domain(per_row))) + ')';
+    if (by_rows() && !one) from = "column < row_size ? " + from + " : 0";
+    define(static_cast<std::uint16_t>(i), "x" + std::to_string(i), type_of(lane), one, from);
+  }
+
+  void step(std::size_t number) {
+    const Program::Step& s = program_.steps[number];
+    std::string name = "s" + std::to_string(number);
+    const char *type = type_of(s.lane), *to = type_of(s.to);
+    const std::string a = value(s.a);
+    if (s.code == instruction::spread_code) {
+      registers_[s.result] = registers_[s.a];
+    } else if (s.code == instruction::sum_code || s.code == instruction::max_code) {
+      const bool sum = s.code == instruction::sum_code;
+      text_ += std::string(to) + " part" + name + " = " + (sum ? "0" : std::string(type) + "(-INFINITE)") +
+               ";\nEACH { if (column < row_size) part" + name +
+               (sum ? " += " + a : " = larger(" + a + ", part" + name + ')') + "; }\n";
+      define(s.result, name, to, true, (sum ? "sum_lanes(part" : "max_lanes(part") + name + ')');
+    } else {
+      define(s.result, name, to, s.per_row, expression(s, type, to));
+    }
+  }
+
+  std::string expression(const Program::Step& s, const char* type, const char* to) const {
+    const std::string a = value(s.a);
+    if (s.code == instruction::convert_code) return std::string("convert<") + to + ">(" + a + ')';
+    if (s.code == instruction::truth_code) return std::string("static_cast<") + to + ">((" + a + ") != 0)";
+    if (s.code == instruction::byte_code) return "to_byte(" + a + ')';
+    const bool select = s.code == instruction::elementwise_count - 1;
+    static_assert(names.back() == "Select");
+    const auto typed = [&](const std::string& of) { return std::string("static_cast<") + type + ">(" + of + ')'; };
+    std::string call = "op::" + std::string(names[s.code]) + "::apply(" + (select ? typed(a) : a);
+    if (arities[s.code] > 1) call += ", " + value(s.b);
+    if (arities[s.code] > 2) call += ", " + value(s.c);
+    call += ')';
+    return conditions[s.code] ? std::string("static_cast<") + to + ">(" + call + ')' : call;
+  }
+
+  void store(std::size_t i) {
+    const Access& access = segment_.outputs[i];
+    const auto [reg, per_row] = program_.outputs[i];
+    const std::string at =
+        access.kind == Access::Kind::strided ? offset(access, index(per_row), domain(per_row)) : index(per_row);
+    const std::string line = memory(program_.inputs.size() + i, access.operand.dtype, at) + " = static_cast<" +
+                             type_of(access.operand.dtype) + ">(" + value(reg) + ");";
+    if (!by_rows())
+      text_ += line + '\n';
+    else if (per_row)
+      text_ += "if (LANE == 0) { " + line + " }\n";
+    else
+      text_ += "EACH { if (column < row_size) { " + line + " } }\n";
+  }
+
+  const Program& program_;
+  const Segment& segment_;
+  std::string text_;
+  std::vector<Register> registers_;
+};
+
+}  // namespace
+
+std::string program_source(const Program& program, const Segment& segment) { return Writer(program, segment).write(); }
+
+std::int64_t program_blocks(const Program& program, const Segment& segment) {
+  constexpr std::int64_t most = 2048;  // of which each then goes on
+  const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size;
+  return std::min(blocks_for(threads, program_threads), most);
+}
+
+}  // namespace etude::cuda

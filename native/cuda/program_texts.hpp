@@ -1,0 +1,9 @@
+#pragma once
+
+/// Files that are part of every program's text; CMake writes their definition.
+namespace etude::cuda {
+
+extern const char* const prelude_text;      ///< cuda/program_prelude.cuh
+extern const char* const elementwise_text;  ///< core/graph/elementwise.hpp without its includes
+
+}  // namespace etude::cuda

@@ -1,0 +1,159 @@
+#include <cmath>
+#include <limits>
+
+#include "cuda/launch.hpp"
+
+// What looks at whole rows: a warp for each of them.
+
+namespace etude {
+
+using cuda::at;
+using cuda::blocks_for;
+using cuda::launch;
+using cuda::Thread;
+using cuda::warp;
+
+namespace {
+
+constexpr unsigned rows_of_block = 4;
+
+ETUDE_DEVICE float exponential(float x) { return expf(x); }
+ETUDE_DEVICE double exponential(double x) { return exp(x); }
+ETUDE_DEVICE float logarithm(float x) { return logf(x); }
+ETUDE_DEVICE double logarithm(double x) { return log(x); }
+
+ETUDE_DEVICE std::int64_t row_of(const Thread& thread) {
+  return thread.block() * rows_of_block + thread.index() / warp;
+}
+ETUDE_DEVICE std::int64_t lane_of(const Thread& thread) { return thread.index() % warp; }
+
+template <class T> ETUDE_DEVICE T sum_of_warp(const Thread& thread, T x) {
+  for (unsigned mask = warp / 2; mask > 0; mask /= 2) x += thread.across(x, mask);
+  return x;
+}
+
+/// NaN is larger than any number.
+template <class T> ETUDE_DEVICE T largest_of_row(const Thread& thread, const T* row, std::int64_t count) {
+  T high = -std::numeric_limits<T>::infinity();
+  for (std::int64_t i = lane_of(thread); i < count; i += warp) high = row[i] > high || row[i] != row[i] ? row[i] : high;
+  for (unsigned mask = warp / 2; mask > 0; mask /= 2) {
+    const T other = thread.across(high, mask);
+    high = other > high || other != other ? other : high;
+  }
+  return high;
+}
+
+template <class T>
+ETUDE_DEVICE T sum_of_exponentials(const Thread& thread, const T* row, std::int64_t count, T high) {
+  T sum = 0;
+  for (std::int64_t i = lane_of(thread); i < count; i += warp) sum += exponential(row[i] - high);
+  return sum_of_warp(thread, sum);
+}
+
+/// Warps without a row go along: a warp's threads meet.
+template <class T>
+struct SoftmaxKernel {
+  static constexpr const char* name = "softmax";
+  static constexpr unsigned threads = rows_of_block * warp;
+  using Meets = void;
+  std::int64_t rows, count;
+  const T* in;
+  T* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t row = row_of(thread), offset = row * count, here = row < rows ? count : 0;
+    const T high = largest_of_row(thread, in + offset, here);
+    const T scale = T(1) / sum_of_exponentials(thread, in + offset, here, high);
+    for (std::int64_t i = lane_of(thread); i < here; i += warp)
+      out[offset + i] = exponential(in[offset + i] - high) * scale;
+  }
+};
+
+template <class T, bool sparse>
+struct CrossentropyKernel {
+  static constexpr const char* name = "crossentropy";
+  static constexpr unsigned threads = rows_of_block * warp;
+  using Meets = void;
+  std::int64_t rows, count;
+  const T* logits;
+  const T* targets;
+  const std::int32_t* labels;
+  T* losses;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t row = row_of(thread), here = row < rows ? count : 0;
+    const T* of_row = logits + row * count;
+    const T high = largest_of_row(thread, of_row, here);
+    const T normaliser = high + logarithm(sum_of_exponentials(thread, of_row, here, high));
+    T loss = 0;
+    if constexpr (!sparse) {
+      for (std::int64_t i = lane_of(thread); i < here; i += warp)
+        if (const T target = targets[row * count + i]; target != T(0)) loss += target * (normaliser - of_row[i]);
+      loss = sum_of_warp(thread, loss);
+    } else if (row < rows) {
+      const std::int32_t label = labels[row];
+      loss = label >= 0 && label < count ? normaliser - of_row[label] : std::numeric_limits<T>::quiet_NaN();
+    }
+    if (row < rows && lane_of(thread) == 0) losses[row] = loss;
+  }
+};
+
+/// The first of the largest; a row that begins with NaN has its largest there, other NaNs are passed over.
+template <class T>
+struct ArgMaxKernel {
+  static constexpr const char* name = "argmax";
+  static constexpr unsigned threads = rows_of_block * warp;
+  using Meets = void;
+  std::int64_t rows, count;
+  const T* in;
+  std::int32_t* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t row = row_of(thread), here = row < rows ? count : 0;
+    const T* of_row = in + row * count;
+    T high = -std::numeric_limits<T>::infinity();
+    auto best = static_cast<std::int32_t>(count);
+    for (std::int64_t i = lane_of(thread); i < here; i += warp)
+      if (of_row[i] > high || (of_row[i] == high && i < best)) high = of_row[i], best = static_cast<std::int32_t>(i);
+    for (unsigned mask = warp / 2; mask > 0; mask /= 2) {
+      const T other = thread.across(high, mask);
+      const std::int32_t which = thread.across(best, mask);
+      if (other > high || (other == high && which < best)) high = other, best = which;
+    }
+    if (row >= rows || lane_of(thread) != 0) return;
+    out[row] = of_row[0] != of_row[0] || best == count ? 0 : best;
+  }
+};
+
+}  // namespace
+
+void Cuda::run(const instruction::Softmax& s, Addresses addresses) {
+  cuda::with_float(s.in.dtype, [&]<class T>(T) {
+    launch(*runtime_, blocks_for(s.rows, rows_of_block),
+           SoftmaxKernel<T>{s.rows, s.count, at<const T>(addresses, s.in), at<T>(addresses, s.out)});
+  });
+}
+
+void Cuda::run(const instruction::Crossentropy& c, Addresses addresses) {
+  cuda::with_float(c.logits.dtype, [&]<class T>(T) {
+    const T* logits = at<const T>(addresses, c.logits);
+    T* losses = at<T>(addresses, c.losses);
+    const std::int64_t blocks = blocks_for(c.rows, rows_of_block);
+    if (c.sparse)
+      launch(*runtime_, blocks,
+             CrossentropyKernel<T, true>{c.rows, c.count, logits, nullptr, at<const std::int32_t>(addresses, c.targets),
+                                         losses});
+    else
+      launch(*runtime_, blocks,
+             CrossentropyKernel<T, false>{c.rows, c.count, logits, at<const T>(addresses, c.targets), nullptr, losses});
+  });
+}
+
+void Cuda::run(const instruction::ArgMax& a, Addresses addresses) {
+  cuda::with_float(a.in.dtype, [&]<class T>(T) {
+    launch(*runtime_, blocks_for(a.rows, rows_of_block),
+           ArgMaxKernel<T>{a.rows, a.count, at<const T>(addresses, a.in), at<std::int32_t>(addresses, a.out)});
+  });
+}
+
+}  // namespace etude

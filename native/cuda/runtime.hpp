@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace etude::cuda {
+
+/// A function that a GPU runs, compiled with the library.
+struct Kernel {
+  const char* name;
+  const void* function;  ///< as the runtime wants it (cuda/kernel.hpp)
+  unsigned threads;      ///< of a block
+  std::size_t arguments_bytes;
+  std::size_t shared_bytes;  ///< that the threads of a block share
+  bool threads_meet;         ///< whether they wait for each other
+};
+
+/// A function that was compiled when the program ran.
+class CompiledProgram {
+ public:
+  virtual ~CompiledProgram() = default;
+};
+
+/// Work that was recorded and can be queued again as one.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+};
+
+/// What Étude asks of one GPU: memory, and a queue of work that is done in order while the host goes on. Class Cuda
+/// knows the GPU by this alone; tests give it one that runs on the host and counts.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+  /// "NVIDIA H100 80GB HBM3".
+  virtual std::string_view model() const = 0;
+
+  /// Zeroed memory, aligned to 256 bytes. Throws Error(state) if there is not as much.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+  /// From the host's memory, which may change as soon as this returns; waits for nobody.
+  virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
+  /// To the host's memory: waits for the queue.
+  virtual void download(void* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+
+  /// Queues `blocks` blocks of a kernel on a copy of its arguments.
+  virtual void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) = 0;
+  /// Compiles what cuda/program_source.hpp wrote.
+  virtual std::unique_ptr<CompiledProgram> compile(const std::string& source) = 0;
+  virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
+                      std::size_t bytes) = 0;
+
+  /// What is queued from begin_recording() on is not done but recorded, until end_recording().
+  virtual void begin_recording() = 0;
+  virtual std::unique_ptr<Graph> end_recording() = 0;
+  virtual void launch(const Graph& graph) = 0;
+};
+
+}  // namespace etude::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+/// One thread of a kernel. Kernels are ordinary functions of their thread, so that one source runs on a GPU and, thread
+/// after thread, on the host, where tests and sanitizers reach it.
+
+#ifdef __CUDACC__
+#define ETUDE_DEVICE __device__ __forceinline__
+#else
+#define ETUDE_DEVICE inline
+#endif
+
+namespace etude::cuda {
+
+/// Neighbouring threads that run in step and see each other's registers.
+inline constexpr unsigned warp = 32;
+
+#ifdef __CUDACC__
+
+struct Thread {
+  /// Its number in its block, and that of the block.
+  __device__ static unsigned index() { return threadIdx.x; }
+  __device__ static std::int64_t block() { return blockIdx.x; }
+  /// Returns when all threads of the block have come to it.
+  __device__ static void sync() { __syncthreads(); }
+  /// What the thread of the warp passes whose number differs from this one's in the bits of `mask`.
+  template <class T> __device__ static T across(T x, unsigned mask) {
+    return __shfl_xor_sync(~0u, x, static_cast<int>(mask));
+  }
+};
+
+#else
+
+/// The threads of a block on the host: who takes the turn while one of them waits for the others.
+class Team {
+ public:
+  virtual ~Team() = default;
+  virtual void sync() = 0;
+  virtual std::uint64_t across(std::uint64_t bits, unsigned mask) = 0;
+};
+
+struct Thread {
+  unsigned number;
+  std::int64_t of_block;
+  Team* team;  ///< null for kernels whose threads don't meet
+
+  unsigned index() const { return number; }
+  std::int64_t block() const { return of_block; }
+  void sync() const { team->sync(); }
+  template <class T> T across(T x, unsigned mask) const {
+    std::uint64_t bits = 0;
+    static_assert(sizeof(T) <= sizeof(bits));
+    std::memcpy(&bits, &x, sizeof(T));
+    bits = team->across(bits, mask);
+    std::memcpy(&x, &bits, sizeof(T));
+    return x;
+  }
+};
+
+#endif
+
+}  // namespace etude::cuda

@@ -1,0 +1,123 @@
+#include "cuda/launch.hpp"
+
+namespace etude {
+
+using cuda::at;
+using cuda::blocks_for;
+using cuda::launch;
+using cuda::Thread;
+
+namespace {
+
+/// Out of axes in the order of the result, and where they lie in x. Squares of the innermost axis of the result and the
+/// innermost one of x go through shared memory, so that both are read and written along rows.
+template <class T>
+struct TransposeKernel {
+  static constexpr const char* name = "transpose";
+  static constexpr int extent = 32, at_once = 8;
+  static constexpr unsigned threads = extent * at_once;
+  using Meets = void;
+  struct Shared {
+    T square[extent][extent + 1];
+  };
+  const T* in;
+  T* out;
+  // The other axes.
+  int axes;
+  std::int64_t extents[Shape::max_rank], in_strides[Shape::max_rank], out_strides[Shape::max_rank];
+  // [rows, columns] with contiguous columns in x becomes [columns, rows] with contiguous rows.
+  std::int64_t rows, columns, in_row, out_column;
+
+  ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
+    std::int64_t block = thread.block();
+    const std::int64_t across = (columns + extent - 1) / extent, down = (rows + extent - 1) / extent;
+    const std::int64_t left = block % across * extent;
+    block /= across;
+    const std::int64_t top = block % down * extent;
+    block /= down;
+    const T* from = in;
+    T* to = out;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      from += block % extents[axis] * in_strides[axis];
+      to += block % extents[axis] * out_strides[axis];
+      block /= extents[axis];
+    }
+    const int x = static_cast<int>(thread.index()) % extent, y = static_cast<int>(thread.index()) / extent;
+    for (int i = y; i < extent; i += at_once)
+      if (top + i < rows && left + x < columns) shared.square[i][x] = from[(top + i) * in_row + left + x];
+    thread.sync();
+    for (int i = y; i < extent; i += at_once)
+      if (left + i < columns && top + x < rows) to[(left + i) * out_column + top + x] = shared.square[x][i];
+  }
+};
+
+/// Where the innermost axis stays innermost: an element a thread.
+template <class T>
+struct StridedCopyKernel {
+  static constexpr const char* name = "strided copy";
+  static constexpr unsigned threads = cuda::usual_threads;
+  const T* in;
+  T* out;
+  int axes;
+  std::int64_t extents[Shape::max_rank], strides[Shape::max_rank];
+  std::int64_t count;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    const std::int64_t i = cuda::element(thread, threads);
+    if (i >= count) return;
+    std::int64_t rest = i, offset = 0;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      offset += rest % extents[axis] * strides[axis];
+      rest /= extents[axis];
+    }
+    out[i] = in[offset];
+  }
+};
+
+template <class T> void transpose(cuda::Runtime& runtime, const instruction::Transpose& t, Addresses addresses) {
+  const T* in = at<const T>(addresses, t.in);
+  T* out = at<T>(addresses, t.out);
+  // Axes of more than one entry; in the result each entry of an axis is `out` elements from the next.
+  struct Axis {
+    std::int64_t extent, in, out;
+  };
+  Axis axes[Shape::max_rank];
+  int count = 0;
+  std::int64_t stride = t.extents.size();
+  for (std::size_t i = 0; i < t.extents.rank(); ++i) {
+    const auto axis = static_cast<std::ptrdiff_t>(i);
+    stride /= t.extents[axis];
+    if (t.extents[axis] > 1) axes[count++] = {t.extents[axis], t.strides[axis], stride};
+  }
+  int innermost = 0;  // of x
+  while (innermost < count && axes[innermost].in != 1) ++innermost;
+  if (innermost >= count - 1) {
+    StridedCopyKernel<T> kernel{in, out, count, {}, {}, t.extents.size()};
+    for (int i = 0; i < count; ++i) kernel.extents[i] = axes[i].extent, kernel.strides[i] = axes[i].in;
+    return launch(runtime, blocks_for(kernel.count, cuda::usual_threads), kernel);
+  }
+  const Axis &rows = axes[count - 1], &columns = axes[innermost];
+  TransposeKernel<T> kernel{in, out, 0, {}, {}, {}, rows.extent, columns.extent, rows.in, columns.out};
+  std::int64_t others = 1;
+  for (int i = 0; i < count - 1; ++i) {
+    if (i == innermost) continue;
+    kernel.extents[kernel.axes] = axes[i].extent;
+    kernel.in_strides[kernel.axes] = axes[i].in;
+    kernel.out_strides[kernel.axes++] = axes[i].out;
+    others *= axes[i].extent;
+  }
+  launch(runtime, others * blocks_for(rows.extent, kernel.extent) * blocks_for(columns.extent, kernel.extent), kernel);
+}
+
+}  // namespace
+
+void Cuda::run(const instruction::Transpose& t, Addresses addresses) {
+  if (t.extents.size() == 0) return;
+  switch (size_of(t.in.dtype)) {
+    case 1: return transpose<std::uint8_t>(*runtime_, t, addresses);
+    case 8: return transpose<std::uint64_t>(*runtime_, t, addresses);
+    default: return transpose<std::uint32_t>(*runtime_, t, addresses);
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,131 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "cuda/cuda.hpp"
+#include "host_runtime.hpp"
+#include "mirrored_samples.hpp"
+
+// Whole models on a GPU, as its runtime sees them.
+namespace etude {
+namespace {
+
+using namespace samples;
+using testing::HostRuntime;
+
+/// A GPU, and the strategy that puts models there.
+struct Gpu {
+  explicit Gpu(const CudaOptions& options = {})
+      : device("/gpu:0", std::make_unique<HostRuntime>(), options),
+        strategy(std::make_shared<OneDeviceStrategy>(device)) {}
+
+  HostRuntime::Counts& counts() { return static_cast<HostRuntime&>(device.runtime()).counts; }
+
+  Cuda device;
+  StrategyPtr strategy;
+};
+
+std::vector<LayerPtr> dense() {
+  return {layers::dense({.units = 24, .activation = "gelu"}), layers::dropout(0.25), layers::dense({.units = 3})};
+}
+std::vector<LayerPtr> convolutional() {
+  return {layers::conv2d({.filters = 5, .kernel_size = {3, 3}, .padding = "same", .activation = "relu"}),
+          layers::max_pooling2d({}),
+          layers::batch_normalization({}),
+          layers::conv2d({.filters = 4, .kernel_size = {2, 2}, .strides = {2, 1}}),
+          layers::flatten(),
+          layers::dense({.units = 3})};
+}
+std::vector<LayerPtr> recurrent() { return {layers::lstm({.units = 7}), layers::dense({.units = 3})}; }
+std::vector<LayerPtr> normalized() {
+  return {layers::gru({.units = 6, .return_sequences = true}), layers::layer_normalization({}),
+          layers::global_average_pooling1d({}), layers::dense({.units = 3})};
+}
+
+struct Kind {
+  const char* name;
+  std::vector<LayerPtr> (*layers)();
+  const char* optimizer;
+  Tensor x;
+};
+const std::vector<Kind> kinds{{"dense", dense, "rmsprop", waves({22, 40})},
+                              {"convolutional", convolutional, "sgd", waves({22, 8, 6, 2})},
+                              {"recurrent", recurrent, "adam", waves({22, 12, 8})},
+                              {"normalized", normalized, "sgd", waves({22, 12, 8})}};
+
+const Tensor labels = [] {
+  Tensor tensor({22}, DType::int32);
+  for (std::int64_t i = 0; i < 22; ++i)
+    tensor.data<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<int>(i * 7 % 3);
+  return tensor;
+}();
+
+/// A model that was made in the strategy's scope and trained, from the same seed each time.
+std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {}) {
+  set_random_seed(5);
+  const auto scope = strategy->scope();
+  auto model = std::make_unique<Sequential>(kind.layers());
+  model->compile({.optimizer = kind.optimizer,
+                  .loss = losses::sparse_categorical_crossentropy({.from_logits = true}),
+                  .metrics = {"accuracy"}});
+  if (!options.batch_size) options.batch_size = 8;
+  options.verbose = 0;
+  options.epochs = 3;
+  model->fit(kind.x, labels, options);
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a model trains, evaluates and predicts on a GPU as on the processor", "[cuda][training]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu gpu;
+    const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>()), on_gpu = trained(kind, gpu.strategy);
+    CHECK(distance(weights_of(*on_cpu), weights_of(*on_gpu)) < 2e-5);
+    const auto loss = [&](Sequential& model) { return model.evaluate(kind.x, labels, {.verbose = 0})["loss"]; };
+    CHECK(std::abs(loss(*on_cpu) - loss(*on_gpu)) < 2e-5);
+    const auto predictions = [&](Sequential& model) { return numbers(model.predict(kind.x, {.verbose = 0})); };
+    CHECK(distance(predictions(*on_cpu), predictions(*on_gpu)) < 2e-5);
+    CHECK(gpu.counts().graphs > 0);
+  }
+}
+
+TEST_CASE("a recorded step has the bits of one whose kernels are queued one by one", "[cuda][training]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu recording, queueing({.record = false});
+    CHECK(weights_of(*trained(kind, recording.strategy)) == weights_of(*trained(kind, queueing.strategy)));
+    CHECK(recording.counts().graphs > 0);
+    CHECK(queueing.counts().graphs == 0);
+  }
+}
+
+namespace {
+
+/// What the runtime was asked for in each step of an epoch, from one batch's end to the next one's.
+class Asked : public Callback {
+ public:
+  explicit Asked(HostRuntime::Counts& counts) : counts_(counts) {}
+  std::vector<HostRuntime::Counts> steps;
+  void on_train_batch_begin(std::int64_t, Logs&) override { counts_ = {}; }
+  void on_train_batch_end(std::int64_t, Logs&) override { steps.push_back(counts_); }
+
+ private:
+  HostRuntime::Counts& counts_;
+};
+
+}  // namespace
+
+TEST_CASE("a step is one launch: nothing is allocated, nothing compiled, and the host waits for nothing",
+          "[cuda][training]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu gpu;
+    const auto asked = std::make_shared<Asked>(gpu.counts());
+    trained(kind, gpu.strategy, {.batch_size = 11, .callbacks = {asked}});
+    REQUIRE(asked->steps.size() == 6);
+    for (std::size_t step = 2; step < asked->steps.size(); ++step)
+      CHECK(asked->steps[step] == HostRuntime::Counts{.uploads = 2, .graphs = 1});
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,256 @@
+#include "host_runtime.hpp"
+
+#include <dlfcn.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "cuda/kernel.hpp"
+#include "scratch_folder.hpp"
+
+namespace etude::testing {
+
+/// The threads of a block, each with a stack of its own. One runs until it meets the others, then the next one does.
+class HostRuntime::Fibers : public cuda::Team {
+ public:
+  void run(const cuda::Kernel& kernel, std::int64_t block, const void* arguments, void* shared) {
+    call_ = {&kernel, block, arguments, shared};
+    if (fibers_.size() < kernel.threads) fibers_.resize(kernel.threads);
+    for (std::size_t i = 0; i < kernel.threads; ++i) start(fibers_[i]);
+    while (true) {
+      for (current_ = 0; current_ < kernel.threads; ++current_)
+        if (fibers_[current_].state == State::ready) swapcontext(&scheduler_, &fibers_[current_].context);
+      if (all(0, kernel.threads, State::done)) return;
+      bool released = all(0, kernel.threads, State::syncing);
+      if (released)
+        for (std::size_t i = 0; i < kernel.threads; ++i) fibers_[i].state = State::ready;
+      for (std::size_t first = 0; first < kernel.threads; first += cuda::warp)
+        if (all(first, first + cuda::warp, State::exchanging)) released = exchange(first);
+      if (!released) throw std::logic_error(std::string(kernel.name) + ": threads wait for others that never come");
+    }
+  }
+
+  void sync() override { wait(State::syncing); }
+  std::uint64_t across(std::uint64_t bits, unsigned mask) override {
+    Fiber& mine = fibers_[current_];
+    mine.passed = bits;
+    mine.mask = mask;
+    wait(State::exchanging);
+    return mine.received;
+  }
+
+ private:
+  enum class State { ready, syncing, exchanging, done };
+  struct Fiber {
+    ucontext_t context{};
+    std::vector<std::byte> stack = std::vector<std::byte>(64 * 1024);
+    State state = State::done;
+    std::uint64_t passed = 0, received = 0;
+    unsigned mask = 0;
+  };
+  struct Call {
+    const cuda::Kernel* kernel;
+    std::int64_t block;
+    const void* arguments;
+    void* shared;
+  };
+
+  void start(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.data();
+    fiber.context.uc_stack.ss_size = fiber.stack.size();
+    fiber.context.uc_link = &scheduler_;
+    fiber.state = State::ready;
+    const auto self = reinterpret_cast<std::uintptr_t>(this);  // makecontext passes ints
+    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&enter), 2, static_cast<unsigned>(self >> 32),
+                static_cast<unsigned>(self));
+  }
+
+  static void enter(unsigned high, unsigned low) {
+    Fibers& self = *reinterpret_cast<Fibers*>((std::uintptr_t{high} << 32) | low);
+    const std::size_t me = self.current_;
+    const auto function = reinterpret_cast<cuda::HostFunction>(const_cast<void*>(self.call_.kernel->function));
+    function(self.call_.arguments, {static_cast<unsigned>(me), self.call_.block, &self}, self.call_.shared);
+    self.fibers_[me].state = State::done;
+  }
+
+  void wait(State state) {
+    Fiber& mine = fibers_[current_];
+    mine.state = state;
+    swapcontext(&mine.context, &scheduler_);
+  }
+
+  bool all(std::size_t first, std::size_t last, State state) const {
+    for (std::size_t i = first; i < last; ++i)
+      if (fibers_[i].state != state) return false;
+    return true;
+  }
+
+  bool exchange(std::size_t first) {
+    for (std::size_t i = first; i < first + cuda::warp; ++i) {
+      fibers_[i].received = fibers_[i ^ fibers_[i].mask].passed;
+      fibers_[i].state = State::ready;
+    }
+    return true;
+  }
+
+  Call call_{};
+  std::vector<Fiber> fibers_;
+  ucontext_t scheduler_{};
+  std::size_t current_ = 0;
+};
+
+struct HostRuntime::Recorded : cuda::Graph {
+  std::vector<std::function<void()>> work;
+};
+
+namespace {
+
+/// What stands before a program's text on the host: one lane, which does everything.
+constexpr const char* host_text = R"(
+#define ENTRY extern "C"
+#define PARAMETER const struct Arguments& a
+#define FIRST 0ll
+#define STEP 1ll
+#define LANES 1
+#define LANE 0
+#define EACH for (int e = 0, column = 0; e < each; ++e, ++column)
+#define INFINITE __builtin_inf()
+#define NOT_A_NUMBER __builtin_nan("")
+extern "C" {
+#define FUNCTION(name) float name##f(float); double name(double);
+FUNCTION(ceil) FUNCTION(cos) FUNCTION(erf) FUNCTION(exp) FUNCTION(expm1) FUNCTION(fabs) FUNCTION(floor) FUNCTION(log)
+FUNCTION(log1p) FUNCTION(sin) FUNCTION(sqrt) FUNCTION(tanh)
+#undef FUNCTION
+float powf(float, float);
+double pow(double, double);
+float fmaf(float, float, float);
+double fma(double, double, double);
+}
+template <class T> T across_lanes(T x, int) { return x; }
+)";
+
+/// A program as a library of its own.
+struct HostProgram : cuda::CompiledProgram {
+  void* library;
+  void (*function)(const void*);
+
+  explicit HostProgram(const std::string& source) {
+    const ScratchFolder folder("etude_program", ScratchFolder::memory);
+    const std::string text = folder.path() + "/program.cpp", file = folder.path() + "/program.so";
+    std::ofstream(text) << host_text << source;
+    const std::string command = "c++ -std=c++20 -O0 -w -ffp-contract=off -shared -fPIC " + text + " -o " + file;
+    if (std::system(command.c_str()) != 0) throw std::logic_error("this program does not compile:\n" + source);
+    library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) throw std::logic_error(dlerror());
+    function = reinterpret_cast<void (*)(const void*)>(dlsym(library, "program"));
+  }
+  ~HostProgram() override { dlclose(library); }
+};
+
+std::vector<std::byte> copy_of(const void* bytes, std::size_t count) {
+  const auto* first = static_cast<const std::byte*>(bytes);
+  return {first, first + count};
+}
+
+}  // namespace
+
+HostRuntime::HostRuntime() : fibers_(std::make_unique<Fibers>()) {}
+HostRuntime::~HostRuntime() = default;
+
+std::byte* HostRuntime::allocate(std::size_t bytes) {
+  ++counts.allocations;
+  if (recording_) throw std::logic_error("memory is allocated while work is recorded");
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 256) / 256 * 256));
+  std::memset(memory, 0, bytes);
+  blocks_[memory] = bytes;
+  return memory;
+}
+
+void HostRuntime::release(std::byte* memory) noexcept {
+  blocks_.erase(memory);
+  std::free(memory);
+}
+
+void HostRuntime::expect_here(const std::byte* memory, std::size_t bytes) const {
+  const auto after = blocks_.upper_bound(memory);
+  if (after == blocks_.begin() || memory + bytes > std::prev(after)->first + std::prev(after)->second)
+    throw std::logic_error("an address that is none of this device");
+}
+
+void HostRuntime::queue(std::function<void()> work) {
+  if (recording_)
+    recording_->work.push_back(std::move(work));
+  else
+    work();
+}
+
+void HostRuntime::upload(std::byte* to, const void* from, std::size_t bytes) {
+  ++counts.uploads;
+  if (recording_) throw std::logic_error("the host's memory is read while work is recorded");
+  expect_here(to, bytes);
+  std::memcpy(to, from, bytes);
+}
+
+void HostRuntime::download(void* to, const std::byte* from, std::size_t bytes) {
+  ++counts.downloads;
+  if (recording_) throw std::logic_error("the host waits while work is recorded");
+  expect_here(from, bytes);
+  std::memcpy(to, from, bytes);
+}
+
+void HostRuntime::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  ++counts.copies;
+  expect_here(to, bytes);
+  expect_here(from, bytes);
+  queue([=] { std::memmove(to, from, bytes); });
+}
+
+void HostRuntime::launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) {
+  ++counts.kernels;
+  queue([this, &kernel, blocks, own = copy_of(arguments, kernel.arguments_bytes)] {
+    run_blocks(kernel, blocks, own.data());
+  });
+}
+
+void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) {
+  const auto function = reinterpret_cast<cuda::HostFunction>(const_cast<void*>(kernel.function));
+  std::vector<std::max_align_t> shared((kernel.shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    // Nobody finds in shared memory what an earlier block left: NaN in every type.
+    if (!shared.empty()) std::memset(shared.data(), 0xff, kernel.shared_bytes);
+    if (kernel.threads_meet)
+      fibers_->run(kernel, block, arguments, shared.data());
+    else
+      for (unsigned thread = 0; thread < kernel.threads; ++thread)
+        function(arguments, {thread, block, nullptr}, shared.data());
+  }
+}
+
+std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& source) {
+  ++counts.compiled;
+  if (recording_) throw std::logic_error("a program is compiled while work is recorded");
+  sources.push_back(source);
+  return std::make_unique<HostProgram>(source);
+}
+
+void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,
+                         std::size_t bytes) {
+  ++counts.programs;
+  const auto function = static_cast<const HostProgram&>(program).function;
+  queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
+}
+
+void HostRuntime::begin_recording() { recording_ = std::make_unique<Recorded>(); }
+std::unique_ptr<cuda::Graph> HostRuntime::end_recording() { return std::move(recording_); }
+
+void HostRuntime::launch(const cuda::Graph& graph) {
+  ++counts.graphs;
+  for (const std::function<void()>& work : static_cast<const Recorded&>(graph).work) work();
+}
+
+}  // namespace etude::testing

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/runtime.hpp"
+
+namespace etude::testing {
+
+/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
+/// where they meet; programs are compiled by this machine's compiler. It counts what it is asked for, and throws
+/// std::logic_error where a GPU would read or write somewhere.
+class HostRuntime : public cuda::Runtime {
+ public:
+  struct Counts {
+    int allocations = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, programs = 0, compiled = 0, graphs = 0;
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+  Counts counts;
+  /// The texts of all programs that were compiled.
+  std::vector<std::string> sources;
+
+  HostRuntime();
+  ~HostRuntime() override;
+
+  std::string_view model() const override { return "host"; }
+  std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* memory) noexcept override;
+  void upload(std::byte* to, const void* from, std::size_t bytes) override;
+  void download(void* to, const std::byte* from, std::size_t bytes) override;
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override;
+  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override;
+  void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
+              std::size_t bytes) override;
+  void begin_recording() override;
+  std::unique_ptr<cuda::Graph> end_recording() override;
+  void launch(const cuda::Graph& graph) override;
+
+ private:
+  struct Recorded;
+  class Fibers;
+  /// Does `work` now, or records it.
+  void queue(std::function<void()> work);
+  /// Throws unless all of it lies in one block that was allocated here.
+  void expect_here(const std::byte* memory, std::size_t bytes) const;
+  void run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments);
+
+  std::map<const std::byte*, std::size_t> blocks_;
+  std::unique_ptr<Recorded> recording_;
+  std::unique_ptr<Fibers> fibers_;
+};
+
+}  // namespace etude::testing
