@@ -47,4 +47,34 @@ void HostCollective::all_reduce(std::span<const ReplicaSum> bucket) {
       static_cast<int>(work.parts), [](void* given, int part) { (*static_cast<const Work*>(given))(part); }, &work);
 }
 
+void ReductionToOneDevice::all_reduce(std::span<const ReplicaSum> bucket) {
+  using namespace instruction;
+  for (const ReplicaSum& value : bucket) {
+    const auto replicas = static_cast<std::uint16_t>(value.parts.size());
+    const Lane lane = lane_of(value.dtype);
+    Elementwise add;
+    std::vector<std::byte*> addresses;
+    Segment& segment = add.segments.emplace_back();
+    segment.size = value.count;
+    const auto place = [&](const std::byte* address) {
+      addresses.push_back(const_cast<std::byte*>(address));  // Addresses has one type for all spaces
+      return Access{{static_cast<std::int32_t>(addresses.size()) - 1, 0, value.dtype}};
+    };
+    for (const std::byte* part : value.parts) {
+      segment.inputs.push_back(place(part));
+      add.program.inputs.push_back({lane});
+    }
+    // Registers: the parts, then their sum so far.
+    for (std::uint16_t i = 1; i < replicas; ++i)
+      add.program.steps.push_back({opcode_of<op::Add>(), lane, lane, replicas, i == 1 ? std::uint16_t{0} : replicas, i, i});
+    const std::uint16_t sum = replicas > 1 ? replicas : std::uint16_t{0};
+    for (std::byte* out : value.sums) {
+      segment.outputs.push_back(place(out));
+      add.program.outputs.push_back({sum});
+    }
+    add.program.registers = static_cast<std::uint16_t>(replicas + 1);
+    device_.run(add, addresses);
+  }
+}
+
 }  // namespace etude

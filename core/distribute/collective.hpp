@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etude/base/dtype.hpp"
+#include "etude/execution/device.hpp"
 
 namespace etude {
 
@@ -25,7 +26,7 @@ class Collective {
   virtual ~Collective() = default;
   virtual std::string_view name() const = 0;
   /// Leaves in all `sums` the same bits, those of the parts added up in an order that depends on the number of replicas
-  /// alone. Called at every step, with one bucket for each place where replicas join: allocates nothing.
+  /// alone. Called at every step that is not replayed, with one bucket for each place where replicas join.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
 };
 
@@ -34,6 +35,19 @@ class HostCollective : public Collective {
  public:
   std::string_view name() const override { return "HostCollective"; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
+};
+
+/// Of replicas that one device computes in its own memory, such as several on one GPU: added up there, in the order of
+/// the replicas, by instructions that are queued like those of the replicas' steps. Source:
+/// tf.distribute.ReductionToOneDevice.
+class ReductionToOneDevice : public Collective {
+ public:
+  explicit ReductionToOneDevice(Device& device) : device_(device) {}
+  std::string_view name() const override { return "ReductionToOneDevice"; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override;
+
+ private:
+  Device& device_;
 };
 
 }  // namespace etude

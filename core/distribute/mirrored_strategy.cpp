@@ -1,5 +1,6 @@
 #include "etude/distribute/mirrored_strategy.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "etude/base/clock.hpp"
@@ -13,8 +14,19 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   check(replicas >= 0 && (replicas == 0 || devices.empty() || devices.size() == static_cast<std::size_t>(replicas)),
         ErrorKind::value, "MirroredStrategy", "replicas = ", replicas, " with ", devices.size(),
         " devices - expected 1 or more, as many as devices - leave one of both out.");
-  if (devices.empty()) devices.assign(static_cast<std::size_t>(replicas ? replicas : num_threads()), default_device());
-  if (!collective) collective = std::make_shared<HostCollective>();
+  if (devices.empty()) {
+    Device& one = default_device();
+    devices.assign(static_cast<std::size_t>(replicas ? replicas : one.reads_host_memory() ? num_threads() : 1), one);
+  }
+  if (collective) return;
+  const bool same = std::ranges::all_of(devices, [&](Device& one) { return &one == &devices.front().get(); }),
+             on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
+  check(same || on_host, ErrorKind::value, "MirroredStrategy",
+        "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins them.");
+  if (on_host)
+    collective = std::make_shared<HostCollective>();
+  else
+    collective = std::make_shared<ReductionToOneDevice>(devices.front().get());
 }
 
 void MirroredStrategy::all_reduce(std::span<const ReplicaSum> bucket) {

@@ -9,11 +9,12 @@
 namespace etude {
 
 struct MirroredOptions {
-  /// How many replicas the default device has; 0: as many as `devices`, or, without them, as there are threads.
+  /// How many replicas the default device has; 0: as many as `devices`, or, without them, as the processor has threads;
+  /// one on a GPU.
   int replicas = 0;
   /// The device of each replica; the same one may stand there more than once. They must outlive the strategy.
   std::vector<std::reference_wrapper<Device>> devices = {};
-  /// What joins the replicas; one for host memory if null.
+  /// What joins the replicas. If null, one for host memory, or for the memory of the GPU that computes all of them.
   std::shared_ptr<Collective> collective = {};
 };
 
@@ -37,7 +38,8 @@ struct MirroredOptions {
 /// tf.distribute.MirroredStrategy.
 class MirroredStrategy : public Strategy {
  public:
-  /// Throws Error(value) for less than one replica, or another number than that of the devices.
+  /// Throws Error(value) for less than one replica, for another number than that of the devices, and for several GPUs
+  /// without a collective.
   explicit MirroredStrategy(MirroredOptions options = {});
 
   std::string_view name() const override { return "MirroredStrategy"; }

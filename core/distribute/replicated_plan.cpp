@@ -65,13 +65,25 @@ void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) 
     plans_.front().run(inputs.front());
   } else {
     for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].begin(inputs[i]);
-    for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+    addresses_.clear();
+    for (const Plan& plan : plans_) addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
+    plans_.front().device().replay([this] { run_parts(); }, addresses_, recording_);
+    for (Plan& plan : plans_) plan.end();
   }
   for (Variable& variable : assigned_) variable.broadcast(replicas());
 }
 
-/// Each replica runs to where it joins the others next; false: all are at their ends.
+void ReplicatedPlan::run_parts() {
+  for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+}
+
+/// Each replica runs to where it joins the others next; false: all are at their ends. A GPU's are queued one after the
+/// other.
 bool ReplicatedPlan::advance() {
+  if (!plans_.front().device().reads_host_memory()) {
+    for (std::size_t i = 0; i < plans_.size(); ++i) joins_[i] = plans_[i].advance();
+    return joins_.front() != nullptr;
+  }
   thread_pool().run(
       replicas(),
       [](void* given, int replica) {

@@ -50,6 +50,7 @@ class ReplicatedPlan {
   void read_result(std::size_t index, std::byte* out) const;
 
  private:
+  void run_parts();
   bool advance();
   void join(std::vector<ReplicaSum>& bucket);
 
@@ -59,6 +60,9 @@ class ReplicatedPlan {
   std::vector<Variable> assigned_;                    ///< where there are replicas that have no share
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step
+  // Where one device queues what all replicas do.
+  std::vector<std::byte*> addresses_;
+  std::unique_ptr<Device::Recording> recording_;
 };
 
 }  // namespace etude

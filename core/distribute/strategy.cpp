@@ -54,8 +54,10 @@ Strategy::Scope::Scope(StrategyPtr strategy)
 Strategy::Scope::~Scope() { current = std::move(outer_); }
 
 StrategyPtr get_strategy() {
-  static const StrategyPtr fallback = std::make_shared<OneDeviceStrategy>();
-  return current ? current : fallback;
+  if (current) return current;
+  thread_local StrategyPtr fallback;
+  if (!fallback || &fallback->device() != &default_device()) fallback = std::make_shared<OneDeviceStrategy>();
+  return fallback;
 }
 
 bool has_strategy() { return current != nullptr; }

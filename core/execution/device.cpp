@@ -4,7 +4,9 @@
 
 namespace etude {
 
-void Device::run(std::span<const Instruction> instructions, Addresses addresses, std::unique_ptr<Recording>&) {
+void Device::replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) { work(); }
+
+void Device::run(std::span<const Instruction> instructions, Addresses addresses) {
   for (const Instruction& instruction : instructions)
     std::visit([&](const auto& one) { run(one, addresses); }, instruction);
 }
@@ -15,8 +17,7 @@ void Device::run(const instruction::AllReduce&, Addresses) {
 }
 
 void Device::run(const instruction::Scan& scan, Addresses addresses) {
-  std::unique_ptr<Recording> none;
-  each_step(scan, 0, addresses, [&](Addresses entries) { Device::run(scan.body->instructions, entries, none); });
+  each_step(scan, 0, addresses, [&](Addresses entries) { run(scan.body->instructions, entries); });
 }
 
 }  // namespace etude

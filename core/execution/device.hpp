@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -37,13 +38,16 @@ class Device {
   /// What it calls the way in which it computes an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
 
-  /// What a device keeps of a list of instructions that it has run, such as a recording that it can replay.
+  /// What a device keeps of work that was done on it.
   class Recording {
    public:
     virtual ~Recording() = default;
   };
-  /// Runs instructions one after the other. Who calls it again with the same ones gives back what was kept.
-  virtual void run(std::span<const Instruction> instructions, Addresses addresses, std::unique_ptr<Recording>& kept);
+  /// Does `work`, which runs instructions on this device, always the same ones as long as the addresses are the same. A
+  /// device may instead replay a recording of it; who calls this again passes what was kept.
+  virtual void replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept);
+  /// Runs instructions one after the other.
+  void run(std::span<const Instruction> instructions, Addresses addresses);
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;
   virtual void run(const instruction::Gemm&, Addresses) = 0;

@@ -51,6 +51,14 @@ inline constexpr Opcode sum_code = opcode_count;
 inline constexpr Opcode max_code = opcode_count + 1;
 inline constexpr Opcode spread_code = opcode_count + 2;
 
+/// The code of an elementwise function.
+template <class F, std::size_t I = 0> constexpr Opcode opcode_of() {
+  if constexpr (std::is_same_v<std::tuple_element_t<I, op::Elementwise>, F>)
+    return static_cast<Opcode>(I);
+  else
+    return opcode_of<F, I + 1>();
+}
+
 /// The longest row that a program can hold in a register.
 inline constexpr std::int64_t longest_row = 512;
 

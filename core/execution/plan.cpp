@@ -105,7 +105,7 @@ void Plan::begin(std::span<const std::byte* const> inputs) {
 void Plan::run(std::span<const std::byte* const> inputs) {
   begin(inputs);
   const FlushDenormals mode;
-  device().run(lowered_.instructions, addresses_, recording_);
+  device().replay([this] { device().run(lowered_.instructions, addresses_); }, addresses_, recording_);
   end();
 }
 
@@ -116,13 +116,12 @@ const instruction::AllReduce* Plan::advance() {
     if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;
     std::visit([&](const auto& one) { device().run(one, addresses_); }, instruction);
   }
-  end();
   return nullptr;
 }
 
 void Plan::run_logs() {
   const FlushDenormals mode;
-  device().run(lowered_.log_instructions, addresses_, log_recording_);
+  device().replay([this] { device().run(lowered_.log_instructions, addresses_); }, addresses_, log_recording_);
 }
 
 const Storage& Plan::storage_of(const Operand& operand) const {

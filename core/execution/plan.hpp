@@ -59,10 +59,13 @@ class Plan {
 
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
-  /// The same in parts, for one of several replicas: begin(), then advance() until it is null. It runs all up to the
-  /// next place where replicas join, and says what they join there.
+  /// The same in parts, for one of several replicas: begin(), then advance() until it is null, then end(). It runs all
+  /// up to the next place where replicas join, and says what they join there.
   void begin(std::span<const std::byte* const> inputs);
   const instruction::AllReduce* advance();
+  void end();
+  /// Where each space lies in the step that was begun.
+  Addresses addresses() const { return addresses_; }
   /// Where an operand lies in the step that was begun.
   std::byte* address(const Operand& operand) const {
     return addresses_[static_cast<std::size_t>(operand.space)] + operand.offset;
@@ -82,6 +85,7 @@ class Plan {
   const std::vector<Instruction>& log_instructions() const { return lowered_.log_instructions; }
   std::size_t arena_bytes() const { return lowered_.arena_bytes; }
   Arena& arena() const { return *arena_; }
+  Device& device() const { return arena_->device(); }
 
  private:
   /// A storage that the device cannot reach, and its copy there, which is made before a step and read back after it.
@@ -90,10 +94,8 @@ class Plan {
     std::shared_ptr<Storage> of, copy;
   };
 
-  Device& device() const { return arena_->device(); }
   void bind();
   void bind_inputs(std::span<const std::byte* const> inputs);
-  void end();
   const Storage& storage_of(const Operand& operand) const;
 
   std::shared_ptr<Arena> arena_;

@@ -17,13 +17,7 @@ using instruction::Program;
 
 namespace {
 
-/// Index of an elementwise op among op::Elementwise.
-template <class F, std::size_t I = 0> constexpr Opcode opcode_of() {
-  if constexpr (std::is_same_v<std::tuple_element_t<I, op::Elementwise>, F>)
-    return static_cast<Opcode>(I);
-  else
-    return opcode_of<F, I + 1>();
-}
+using instruction::opcode_of;
 
 std::optional<Opcode> opcode_of(const Op& op) {
   return std::visit(

@@ -82,19 +82,18 @@ Cuda::~Cuda() = default;
 
 std::shared_ptr<Storage> Cuda::allocate(std::size_t bytes) { return std::make_shared<CudaStorage>(runtime_, bytes); }
 
-void Cuda::run(std::span<const Instruction> instructions, Addresses addresses, std::unique_ptr<Recording>& kept) {
+void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {
   auto* recorded = static_cast<Recorded*>(kept.get());
   if (recorded && recorded->graph && std::ranges::equal(recorded->addresses, addresses))
     return runtime_->launch(*recorded->graph);
-  std::unique_ptr<Recording> none;
   if (!recorded || !options_.record) {
-    Device::run(instructions, addresses, none);
+    work();
     kept = std::make_unique<Recorded>();
     return;
   }
   runtime_->begin_recording();
   try {
-    Device::run(instructions, addresses, none);
+    work();
   } catch (...) {
     runtime_->end_recording();
     throw;

@@ -36,7 +36,7 @@ class Cuda : public Device {
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
 
-  void run(std::span<const Instruction>, Addresses, std::unique_ptr<Recording>&) override;
+  void replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) override;
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
   void run(const instruction::Convolution&, Addresses) override;

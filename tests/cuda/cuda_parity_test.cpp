@@ -2,8 +2,8 @@
 
 #include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
-#include "host_runtime.hpp"
 #include "op_cases.hpp"
+#include "runtime_under_test.hpp"
 
 using namespace etude;
 using namespace etude::testing;
@@ -16,7 +16,7 @@ constexpr Tolerance between_devices(DType dtype) {
 }
 
 Cuda& gpu() {
-  static Cuda device("/gpu:0", std::make_unique<HostRuntime>());
+  static Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   return device;
 }
 
@@ -28,16 +28,16 @@ TEST_CASE("a GPU computes what the processor does, for every op", "[cuda][parity
       for (const DType dtype : {DType::float32, DType::float64}) {
         INFO(entry.name << ", " << one.name << ", " << dtype);
         const std::vector<Tensor> x = one.draw(6, dtype);
-        CHECK(difference(run_on(gpu(), x, one.function), run_on(default_device(), x, one.function),
+        CHECK(difference(run_on(gpu(), x, one.function), run_on(cpu_device(), x, one.function),
                          between_devices(dtype)) == "");
       }
 }
 
 TEST_CASE("every program compiles for GPUs of compute capability 8.0 and 9.0", "[.][nvrtc]") {
-  Cuda device("/gpu:0", std::make_unique<HostRuntime>());
+  Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   for (const OpEntry& entry : op_table())
     for (const OpCase& one : entry.cases) run_on(device, one.draw(6, DType::float32), one.function);
-  const auto& sources = static_cast<HostRuntime&>(device.runtime()).sources;
+  const auto& sources = static_cast<CountingRuntime&>(device.runtime()).sources;
   CHECK(sources.size() > 50);
   for (const std::string& source : sources)
     for (const int architecture : {80, 90}) CHECK(!cuda::compile_program(source, architecture).empty());

@@ -1,23 +1,25 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "cuda/cuda.hpp"
-#include "host_runtime.hpp"
 #include "mirrored_samples.hpp"
+#include "runtime_under_test.hpp"
+#include "support.hpp"
 
 // Whole models on a GPU, as its runtime sees them.
 namespace etude {
 namespace {
 
 using namespace samples;
-using testing::HostRuntime;
+using testing::CountingRuntime;
 
 /// A GPU, and the strategy that puts models there.
 struct Gpu {
   explicit Gpu(const CudaOptions& options = {})
-      : device("/gpu:0", std::make_unique<HostRuntime>(), options),
+      : device("/gpu:0", std::make_unique<CountingRuntime>(), options),
         strategy(std::make_shared<OneDeviceStrategy>(device)) {}
 
-  HostRuntime::Counts& counts() { return static_cast<HostRuntime&>(device.runtime()).counts; }
+  CountingRuntime::Counts& counts() { return static_cast<CountingRuntime&>(device.runtime()).counts; }
 
   Cuda device;
   StrategyPtr strategy;
@@ -79,7 +81,7 @@ TEST_CASE("a model trains, evaluates and predicts on a GPU as on the processor",
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     Gpu gpu;
-    const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>()), on_gpu = trained(kind, gpu.strategy);
+    const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>(cpu_device())), on_gpu = trained(kind, gpu.strategy);
     CHECK(distance(weights_of(*on_cpu), weights_of(*on_gpu)) < 2e-5);
     const auto loss = [&](Sequential& model) { return model.evaluate(kind.x, labels, {.verbose = 0})["loss"]; };
     CHECK(std::abs(loss(*on_cpu) - loss(*on_gpu)) < 2e-5);
@@ -104,13 +106,13 @@ namespace {
 /// What the runtime was asked for in each step of an epoch, from one batch's end to the next one's.
 class Asked : public Callback {
  public:
-  explicit Asked(HostRuntime::Counts& counts) : counts_(counts) {}
-  std::vector<HostRuntime::Counts> steps;
+  explicit Asked(CountingRuntime::Counts& counts) : counts_(counts) {}
+  std::vector<CountingRuntime::Counts> steps;
   void on_train_batch_begin(std::int64_t, Logs&) override { counts_ = {}; }
   void on_train_batch_end(std::int64_t, Logs&) override { steps.push_back(counts_); }
 
  private:
-  HostRuntime::Counts& counts_;
+  CountingRuntime::Counts& counts_;
 };
 
 }  // namespace
@@ -124,8 +126,34 @@ TEST_CASE("a step is one launch: nothing is allocated, nothing compiled, and the
     trained(kind, gpu.strategy, {.batch_size = 11, .callbacks = {asked}});
     REQUIRE(asked->steps.size() == 6);
     for (std::size_t step = 2; step < asked->steps.size(); ++step)
-      CHECK(asked->steps[step] == HostRuntime::Counts{.uploads = 2, .graphs = 1});
+      CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 2, .graphs = 1});
   }
+}
+
+TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weights of replicas on processors",
+          "[cuda][mirrored]") {
+  for (const Kind& kind : kinds)
+    for (const int replicas : {2, 3}) {
+      INFO(kind.name << ", " << replicas << " replicas");
+      Gpu gpu;
+      const auto on_cpu = mirrored(replicas),
+                 on_gpu = std::make_shared<MirroredStrategy>(MirroredOptions{
+                     .devices = std::vector<std::reference_wrapper<Device>>(static_cast<std::size_t>(replicas), gpu.device)});
+      const auto asked = std::make_shared<Asked>(gpu.counts());
+      const auto comparison = std::make_shared<Comparison>();
+      CHECK(distance(weights_of(*trained(kind, on_gpu, {.batch_size = 11, .callbacks = {comparison}})),
+                     weights_of(*trained(kind, on_cpu, {.batch_size = 11}))) < 2e-5);
+      CHECK(comparison->differing == "");
+      trained(kind, on_gpu, {.batch_size = 11, .callbacks = {asked}});
+      for (std::size_t step = 2; step < asked->steps.size(); ++step)
+        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 2 * replicas, .graphs = 1});
+    }
+}
+
+TEST_CASE("replicas on several GPUs want a collective", "[cuda][mirrored]") {
+  Gpu one, other;
+  CHECK_THAT(testing::error_of([&] { MirroredStrategy({.devices = {one.device, other.device}}); }),
+             Catch::Matchers::StartsWith("[MirroredStrategy] replicas on several GPUs - expected"));
 }
 
 }  // namespace etude

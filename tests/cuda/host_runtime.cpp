@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cuda/kernel.hpp"
+#include "runtime_under_test.hpp"
 #include "scratch_folder.hpp"
 
 namespace etude::testing {
@@ -163,8 +164,6 @@ HostRuntime::HostRuntime() : fibers_(std::make_unique<Fibers>()) {}
 HostRuntime::~HostRuntime() = default;
 
 std::byte* HostRuntime::allocate(std::size_t bytes) {
-  ++counts.allocations;
-  if (recording_) throw std::logic_error("memory is allocated while work is recorded");
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 256) / 256 * 256));
   std::memset(memory, 0, bytes);
   blocks_[memory] = bytes;
@@ -190,28 +189,22 @@ void HostRuntime::queue(std::function<void()> work) {
 }
 
 void HostRuntime::upload(std::byte* to, const void* from, std::size_t bytes) {
-  ++counts.uploads;
-  if (recording_) throw std::logic_error("the host's memory is read while work is recorded");
   expect_here(to, bytes);
   std::memcpy(to, from, bytes);
 }
 
 void HostRuntime::download(void* to, const std::byte* from, std::size_t bytes) {
-  ++counts.downloads;
-  if (recording_) throw std::logic_error("the host waits while work is recorded");
   expect_here(from, bytes);
   std::memcpy(to, from, bytes);
 }
 
 void HostRuntime::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  ++counts.copies;
   expect_here(to, bytes);
   expect_here(from, bytes);
   queue([=] { std::memmove(to, from, bytes); });
 }
 
 void HostRuntime::launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) {
-  ++counts.kernels;
   queue([this, &kernel, blocks, own = copy_of(arguments, kernel.arguments_bytes)] {
     run_blocks(kernel, blocks, own.data());
   });
@@ -232,15 +225,11 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
 }
 
 std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& source) {
-  ++counts.compiled;
-  if (recording_) throw std::logic_error("a program is compiled while work is recorded");
-  sources.push_back(source);
   return std::make_unique<HostProgram>(source);
 }
 
 void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,
                          std::size_t bytes) {
-  ++counts.programs;
   const auto function = static_cast<const HostProgram&>(program).function;
   queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
 }
@@ -249,8 +238,9 @@ void HostRuntime::begin_recording() { recording_ = std::make_unique<Recorded>();
 std::unique_ptr<cuda::Graph> HostRuntime::end_recording() { return std::move(recording_); }
 
 void HostRuntime::launch(const cuda::Graph& graph) {
-  ++counts.graphs;
   for (const std::function<void()>& work : static_cast<const Recorded&>(graph).work) work();
 }
+
+std::unique_ptr<cuda::Runtime> runtime_under_test() { return std::make_unique<HostRuntime>(); }
 
 }  // namespace etude::testing

@@ -11,19 +11,11 @@
 
 namespace etude::testing {
 
-/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
-/// where they meet; programs are compiled by this machine's compiler. It counts what it is asked for, and throws
-/// std::logic_error where a GPU would read or write somewhere.
+/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends where
+/// they meet; programs are compiled by this machine's compiler. Throws std::logic_error where a GPU would read or write
+/// somewhere.
 class HostRuntime : public cuda::Runtime {
  public:
-  struct Counts {
-    int allocations = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, programs = 0, compiled = 0, graphs = 0;
-    friend bool operator==(const Counts&, const Counts&) = default;
-  };
-  Counts counts;
-  /// The texts of all programs that were compiled.
-  std::vector<std::string> sources;
-
   HostRuntime();
   ~HostRuntime() override;
 

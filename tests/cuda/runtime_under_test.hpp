@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/runtime.hpp"
+
+namespace etude::testing {
+
+/// What the tests of class Cuda run on: a GPU that is played on the host, or in etude_gpu_tests this machine's first one.
+std::unique_ptr<cuda::Runtime> runtime_under_test();
+
+/// Passes on what it is asked for, and counts it. While work is recorded, it throws std::logic_error for whatever would
+/// make the host wait, or cannot be replayed.
+class CountingRuntime : public cuda::Runtime {
+ public:
+  struct Counts {
+    int allocations = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, programs = 0, compiled = 0, graphs = 0;
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+  Counts counts;
+  /// The texts of all programs that were compiled.
+  std::vector<std::string> sources;
+
+  CountingRuntime() : runtime_(runtime_under_test()) {}
+
+  std::string_view model() const override { return runtime_->model(); }
+  std::byte* allocate(std::size_t bytes) override {
+    expect_not_recording("memory is allocated");
+    ++counts.allocations;
+    return runtime_->allocate(bytes);
+  }
+  void release(std::byte* memory) noexcept override { runtime_->release(memory); }
+  void upload(std::byte* to, const void* from, std::size_t bytes) override {
+    expect_not_recording("the host's memory is read");
+    ++counts.uploads;
+    runtime_->upload(to, from, bytes);
+  }
+  void download(void* to, const std::byte* from, std::size_t bytes) override {
+    expect_not_recording("the host waits");
+    ++counts.downloads;
+    runtime_->download(to, from, bytes);
+  }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    ++counts.copies;
+    runtime_->copy(to, from, bytes);
+  }
+  void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
+    ++counts.kernels;
+    runtime_->launch(kernel, blocks, arguments);
+  }
+  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
+    expect_not_recording("a program is compiled");
+    ++counts.compiled;
+    sources.push_back(source);
+    return runtime_->compile(source);
+  }
+  void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
+              std::size_t bytes) override {
+    ++counts.programs;
+    runtime_->launch(program, blocks, threads, arguments, bytes);
+  }
+  void begin_recording() override {
+    recording_ = true;
+    runtime_->begin_recording();
+  }
+  std::unique_ptr<cuda::Graph> end_recording() override {
+    recording_ = false;
+    return runtime_->end_recording();
+  }
+  void launch(const cuda::Graph& graph) override {
+    ++counts.graphs;
+    runtime_->launch(graph);
+  }
+
+ private:
+  void expect_not_recording(const char* what) const {
+    if (recording_) throw std::logic_error(std::string(what) + " while work is recorded");
+  }
+
+  std::unique_ptr<cuda::Runtime> runtime_;
+  bool recording_ = false;
+};
+
+}  // namespace etude::testing
