@@ -66,7 +66,8 @@ void ReductionToOneDevice::all_reduce(std::span<const ReplicaSum> bucket) {
     }
     // Registers: the parts, then their sum so far.
     for (std::uint16_t i = 1; i < replicas; ++i)
-      add.program.steps.push_back({opcode_of<op::Add>(), lane, lane, replicas, i == 1 ? std::uint16_t{0} : replicas, i, i});
+      add.program.steps.push_back(
+          {opcode_of<op::Add>(), lane, lane, replicas, i == 1 ? std::uint16_t{0} : replicas, i, i});
     const std::uint16_t sum = replicas > 1 ? replicas : std::uint16_t{0};
     for (std::byte* out : value.sums) {
       segment.outputs.push_back(place(out));

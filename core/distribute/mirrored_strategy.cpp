@@ -21,8 +21,9 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   if (collective) return;
   const bool same = std::ranges::all_of(devices, [&](Device& one) { return &one == &devices.front().get(); }),
              on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
-  check(same || on_host, ErrorKind::value, "MirroredStrategy",
-        "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins them.");
+  check(
+      same || on_host, ErrorKind::value, "MirroredStrategy",
+      "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins them.");
   if (on_host)
     collective = std::make_shared<HostCollective>();
   else

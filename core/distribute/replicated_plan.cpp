@@ -66,7 +66,8 @@ void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) 
   } else {
     for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].begin(inputs[i]);
     addresses_.clear();
-    for (const Plan& plan : plans_) addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
+    for (const Plan& plan : plans_)
+      addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
     plans_.front().device().replay([this] { run_parts(); }, addresses_, recording_);
     for (Plan& plan : plans_) plan.end();
   }

@@ -81,7 +81,8 @@ TEST_CASE("a model trains, evaluates and predicts on a GPU as on the processor",
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     Gpu gpu;
-    const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>(cpu_device())), on_gpu = trained(kind, gpu.strategy);
+    const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>(cpu_device())),
+               on_gpu = trained(kind, gpu.strategy);
     CHECK(distance(weights_of(*on_cpu), weights_of(*on_gpu)) < 2e-5);
     const auto loss = [&](Sequential& model) { return model.evaluate(kind.x, labels, {.verbose = 0})["loss"]; };
     CHECK(std::abs(loss(*on_cpu) - loss(*on_gpu)) < 2e-5);
@@ -136,9 +137,9 @@ TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weig
     for (const int replicas : {2, 3}) {
       INFO(kind.name << ", " << replicas << " replicas");
       Gpu gpu;
-      const auto on_cpu = mirrored(replicas),
-                 on_gpu = std::make_shared<MirroredStrategy>(MirroredOptions{
-                     .devices = std::vector<std::reference_wrapper<Device>>(static_cast<std::size_t>(replicas), gpu.device)});
+      const StrategyPtr on_cpu = mirrored(replicas), on_gpu = std::make_shared<MirroredStrategy>(MirroredOptions{
+                                                         .devices = std::vector<std::reference_wrapper<Device>>(
+                                                             static_cast<std::size_t>(replicas), gpu.device)});
       const auto asked = std::make_shared<Asked>(gpu.counts());
       const auto comparison = std::make_shared<Comparison>();
       CHECK(distance(weights_of(*trained(kind, on_gpu, {.batch_size = 11, .callbacks = {comparison}})),

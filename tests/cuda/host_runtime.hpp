@@ -11,9 +11,9 @@
 
 namespace etude::testing {
 
-/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends where
-/// they meet; programs are compiled by this machine's compiler. Throws std::logic_error where a GPU would read or write
-/// somewhere.
+/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
+/// where they meet; programs are compiled by this machine's compiler. Throws std::logic_error where a GPU would read or
+/// write somewhere.
 class HostRuntime : public cuda::Runtime {
  public:
   HostRuntime();

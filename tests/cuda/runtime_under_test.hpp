@@ -9,7 +9,8 @@
 
 namespace etude::testing {
 
-/// What the tests of class Cuda run on: a GPU that is played on the host, or in etude_gpu_tests this machine's first one.
+/// What the tests of class Cuda run on: a GPU that is played on the host, or in etude_gpu_tests this machine's first
+/// one.
 std::unique_ptr<cuda::Runtime> runtime_under_test();
 
 /// Passes on what it is asked for, and counts it. While work is recorded, it throws std::logic_error for whatever would
