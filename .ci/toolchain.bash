@@ -68,7 +68,8 @@ unpack_newer() {
 
 setup_native() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
-    /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+    /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev \
+    /usr/include/CLI/CLI.hpp:libcli11-dev
   [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/catch2/CMakeLists.txt ]] && return
   have apt-get || return 0
   locked setup_libraries

@@ -38,6 +38,23 @@ TEST_CASE("without a driver, whoever asks for a GPU is told so", "[.][no_driver]
              ContainsSubstring("expected one of /cpu:0; there is no NVIDIA driver"));
 }
 
+TEST_CASE("a GPU is listed by its model, is the default device, and trains", "[.][gpu]") {
+  REQUIRE(devices().size() > 1);
+  CHECK(devices()[1].name == "/gpu:0");
+  CHECK(!devices()[1].model.empty());
+  CHECK(&default_device() == &device("/gpu:0"));
+  const Tensor x = samples::waves({16, 3});
+  const auto fitted = [&](Device& on) {
+    set_random_seed(3);
+    const auto strategy = std::make_shared<OneDeviceStrategy>(on);
+    const auto scope = strategy->scope();
+    Sequential model(samples::two_dense());
+    model.compile(samples::mse());
+    return (*model.fit(x, samples::signs_of(x), {.batch_size = 5, .epochs = 4, .verbose = 0}))["loss"].back();
+  };
+  CHECK(std::abs(fitted(device("/gpu:0")) - fitted(cpu_device())) < 1e-5);
+}
+
 TEST_CASE("without the library, whoever asks for a GPU is told where it was looked for", "[.][no_device_library]") {
   CHECK_THAT(error_of([] { device("/gpu:0"); }), ContainsSubstring("nowhere.so cannot be loaded"));
 }

@@ -39,13 +39,17 @@ template <class T>
   }
 }
 
+/// Panels of B that are packed together, so that what lies together in its rows is read together.
+inline constexpr Index panels_at_once = 8;
+
 /// A block of B: [depth, columns] where it lies, and the panels [depth][tile_width] for it.
 template <class T>
 struct BlockB {
   enum class Use {
     packed,   // the panels are there
-    packing,  // each is packed when its turn comes: if B's rows are contiguous, by the first tile that reads them
-    passing,  // likewise, but all in the place of the first: nobody will read them again, and that place stays in cache
+    packing,  // some are packed when their turn comes
+    passing,  // each is, if B's rows are contiguous by the first tile that reads it, and all in the place of the first:
+              // nobody will read them again, and that place stays in cache
     direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
   };
   Operand<T> source;
@@ -65,7 +69,10 @@ void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const 
     const bool whole = here == vectors * lanes<T>;
     T* panel = b.panels + (b.use == Use::packed || b.use == Use::packing ? j * depth : 0);
     TileArguments<T> t{depth, nullptr, a.row, a.column, panel, width, nullptr, c_row, add, panel};
-    if (b.use != Use::packed) {
+    if (b.use == Use::packing && b.source.column == 1 && here == width) {
+      if (j % (panels_at_once * width) == 0)
+        pack_rows_of_b(b.source.data + j, b.source.row, depth, smaller(panels_at_once, (columns - j) / width), panel);
+    } else if (b.use != Use::packed) {
       if (!whole || b.source.column != 1) {
         pack_b(b.source.from(0, j), depth, here, panel);
       } else {

@@ -83,4 +83,13 @@ template <class T>
   }
 }
 
+/// The same of whole panels of a `b` whose rows are contiguous, row by row: what lies together is read together.
+template <class T>
+[[gnu::noinline]] void pack_rows_of_b(const T* b, Index row, Index depth, Index panels, T* target) {
+  constexpr Index width = tile_width<T>;
+  for (Index p = 0; p < depth; ++p, b += row)
+    for (Index j = 0; j < panels; ++j)
+      for (Index v = 0; v < width; v += lanes<T>) store(target + (j * depth + p) * width + v, load(b + j * width + v));
+}
+
 }  // namespace etude::cpu::ETUDE_ISA

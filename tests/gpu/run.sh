@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# What a machine with a GPU has to say of class Cuda: builds libetude_cuda.so and the tests, and runs them on the GPU.
+# Wants CMake, ninja, g++ and nvcc, and nothing from a network: ./dev gpu-bundle packs the sources, with the headers that
+# they include in toolchain/ beside them.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=build/gpu
+toolchain=${ETUDE_TOOLCHAIN:-$PWD/toolchain}
+export PATH=$PATH:/usr/local/cuda/bin
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+nvcc --version | tail -2 | head -1
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DETUDE_CUDA=ON -DETUDE_TOOLCHAIN="$toolchain" >/dev/null
+cmake --build "$build" --target etude_cuda etude_gpu_tests etude_tests
+
+failed=()
+run() {
+  printf '» %s\n' "$*"
+  "$@" || failed+=("$*")
+}
+# Every op: GPU against processor. Models: trained there as here, recorded as queued, run as run again, replicas on one
+# GPU as replicas on processors.
+run "$build/tests/etude_gpu_tests"
+# The library, as a program loads it.
+ETUDE_DEVICE_LIBRARY=$PWD/$build/native/cuda/libetude_cuda.so run "$build/tests/etude_tests" '[gpu]'
+if command -v compute-sanitizer >/dev/null; then
+  run compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/etude_gpu_tests" '[training]'
+  run compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/etude_gpu_tests" '[training]'
+else
+  echo "skipped: compute-sanitizer is not installed"
+fi
+((${#failed[@]} == 0)) || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+echo "all passed on $(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)"
