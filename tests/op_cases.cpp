@@ -75,6 +75,12 @@ const std::vector<OpCase>& composites() {
       {"expand_dims", {number({2, 3})}, [](Values x) { return ops::expand_dims(x[0], 1); }},
       {"squeeze", {number({2, 1, 3})}, [](Values x) { return ops::squeeze(x[0], 1); }},
       {"sum_to", {number({4, 2, 3})}, [](Values x) { return ops::sum_to(x[0], {2, 1}); }},
+      {"a product and itself from its last row to its first",
+       {number({30, 2}), number({2, 40})},
+       [](Values x) {
+         const Value z = ops::matmul(x[0], x[1]);
+         return z + ops::reverse(z, 0);
+       }},
       {"parts of two joined tensors",
        {number({2, 3})},
        [](Values x) {
@@ -112,16 +118,28 @@ const std::vector<OpCase>& composites() {
   return cases;
 }
 
-std::vector<OpCase> differentiable_cases() {
+namespace {
+
+template <class Wanted> std::vector<OpCase> cases_of(Wanted wanted) {
   std::vector<OpCase> cases;
   for (const OpEntry& entry : op_table())
-    if (entry.gradient == Gradient::passes)
+    if (wanted(entry))
       for (OpCase one : entry.cases) {
         one.name = std::string(entry.name) + ", " + one.name;
         cases.push_back(std::move(one));
       }
   cases.insert(cases.end(), composites().begin(), composites().end());
   return cases;
+}
+
+}  // namespace
+
+std::vector<OpCase> all_cases() {
+  return cases_of([](const OpEntry&) { return true; });
+}
+
+std::vector<OpCase> differentiable_cases() {
+  return cases_of([](const OpEntry& entry) { return entry.gradient == Gradient::passes; });
 }
 
 }  // namespace etude::testing

@@ -60,6 +60,9 @@ const std::vector<OpEntry>& op_table();
 /// What is made of ops and has neither rule nor kernel of its own: dropout, log_softmax, clip, …
 const std::vector<OpCase>& composites();
 
+/// Every use of every op, and the composites.
+std::vector<OpCase> all_cases();
+
 /// Every use of every op that gradients pass, and of the composites.
 std::vector<OpCase> differentiable_cases();
 

@@ -45,16 +45,6 @@ Function in_a_chain(const Function& function) {
   };
 }
 
-std::vector<OpCase> all_cases() {
-  std::vector<OpCase> cases = composites();
-  for (const OpEntry& entry : op_table())
-    for (OpCase one : entry.cases) {
-      one.name = std::string(entry.name) + ", " + one.name;
-      cases.push_back(std::move(one));
-    }
-  return cases;
-}
-
 Tensor tensor_of_bits(const std::vector<double>& numbers, DType dtype) {
   return Tensor::from({static_cast<std::int64_t>(numbers.size())}, numbers).astype(dtype);
 }

@@ -28,9 +28,9 @@ class Storage {
   virtual void write(std::size_t offset, const void* in, std::size_t count) {
     if (count) std::memcpy(memory_.raw() + offset, in, count);
   }
-  /// What lies at `offset` of a storage of the same device, or of another one of its kind, at the same place here.
-  virtual void copy(std::size_t offset, Storage& from, std::size_t count) {
-    write(offset, from.address() + offset, count);
+  /// What lies at `offset` of another storage, at the same place here.
+  virtual void copy(std::size_t offset, const Storage& from, std::size_t count) {
+    from.read(offset, memory_.raw() + offset, count);
   }
 
  private:

@@ -25,6 +25,10 @@ class Collective {
  public:
   virtual ~Collective() = default;
   virtual std::string_view name() const = 0;
+  /// Whether it joins what lies in the host's memory, and nothing else.
+  virtual bool in_host_memory() const { return false; }
+  /// Whether it only queues work on the one device that computes all replicas: then their step can be replayed.
+  virtual bool queued() const { return false; }
   /// Leaves in all `sums` the same bits, those of the parts added up in an order that depends on the number of replicas
   /// alone. Called at every step that is not replayed, with one bucket for each place where replicas join.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
@@ -34,6 +38,7 @@ class Collective {
 class HostCollective : public Collective {
  public:
   std::string_view name() const override { return "HostCollective"; }
+  bool in_host_memory() const override { return true; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
 };
 
@@ -44,6 +49,7 @@ class ReductionToOneDevice : public Collective {
  public:
   explicit ReductionToOneDevice(Device& device) : device_(device) {}
   std::string_view name() const override { return "ReductionToOneDevice"; }
+  bool queued() const override { return true; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
 
  private:

@@ -18,16 +18,21 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
     Device& one = default_device();
     devices.assign(static_cast<std::size_t>(replicas ? replicas : one.reads_host_memory() ? num_threads() : 1), one);
   }
-  if (collective) return;
-  const bool same = std::ranges::all_of(devices, [&](Device& one) { return &one == &devices.front().get(); }),
-             on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
-  check(
-      same || on_host, ErrorKind::value, "MirroredStrategy",
-      "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins them.");
-  if (on_host)
+  one_device_ = std::ranges::all_of(devices, [&](Device& one) { return &one == &devices.front().get(); });
+  const bool on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
+  if (collective) {
+    check(
+        on_host || !collective->in_host_memory(), ErrorKind::value, "MirroredStrategy", collective->name(),
+        " for replicas on GPUs - expected what joins the memory of their devices - leave it out where one GPU computes "
+        "all of them.");
+  } else if (on_host) {
     collective = std::make_shared<HostCollective>();
-  else
+  } else {
+    check(one_device_, ErrorKind::value, "MirroredStrategy",
+          "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins "
+          "them.");
     collective = std::make_shared<ReductionToOneDevice>(devices.front().get());
+  }
 }
 
 void MirroredStrategy::all_reduce(std::span<const ReplicaSum> bucket) {

@@ -46,9 +46,11 @@ class MirroredStrategy : public Strategy {
   int num_replicas_in_sync() const override { return static_cast<int>(options_.devices.size()); }
   Device& device(int replica) override { return options_.devices[static_cast<std::size_t>(replica)]; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
+  bool joins_on_device() const override { return one_device_ && options_.collective->queued(); }
 
  private:
   MirroredOptions options_;
+  bool one_device_ = false;
 };
 
 }  // namespace etude

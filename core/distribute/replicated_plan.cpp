@@ -65,10 +65,14 @@ void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) 
     plans_.front().run(inputs.front());
   } else {
     for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].begin(inputs[i]);
-    addresses_.clear();
-    for (const Plan& plan : plans_)
-      addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
-    plans_.front().device().replay([this] { run_parts(); }, addresses_, recording_);
+    if (strategy_->joins_on_device()) {
+      addresses_.clear();
+      for (const Plan& plan : plans_)
+        addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
+      plans_.front().device().replay([this] { run_parts(); }, addresses_, recording_);
+    } else {
+      run_parts();
+    }
     for (Plan& plan : plans_) plan.end();
   }
   for (Variable& variable : assigned_) variable.broadcast(replicas());
@@ -81,7 +85,7 @@ void ReplicatedPlan::run_parts() {
 /// Each replica runs to where it joins the others next; false: all are at their ends. A GPU's are queued one after the
 /// other.
 bool ReplicatedPlan::advance() {
-  if (!plans_.front().device().reads_host_memory()) {
+  if (std::ranges::any_of(plans_, [](const Plan& plan) { return !plan.device().reads_host_memory(); })) {
     for (std::size_t i = 0; i < plans_.size(); ++i) joins_[i] = plans_[i].advance();
     return joins_.front() != nullptr;
   }

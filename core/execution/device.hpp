@@ -24,6 +24,8 @@ class Device {
   /// Whether its instructions reach the host's memory. For one that has a memory of its own, plans take each batch
   /// there.
   virtual bool reads_host_memory() const { return true; }
+  /// Whether they reach this storage. For what they don't, plans make a copy.
+  virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
   /// Bytes of the arena that an instruction wants for itself while it runs.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
   virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }

@@ -1,6 +1,7 @@
 #include "etude/execution/devices.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -23,6 +24,19 @@ class Gpus {
   const std::vector<std::string>& models() const { return models_; }
   const std::string& why_none() const { return why_none_; }
 
+  /// Whether there is one, and the first can be opened. If not, there are none from here on.
+  bool usable() {
+    if (models_.empty()) return false;
+    try {
+      open(0);
+      return true;
+    } catch (const Error& error) {
+      models_.clear();
+      why_none_ = error.what();
+      return false;
+    }
+  }
+
   Device& open(int index) {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(index);
@@ -42,8 +56,8 @@ class Gpus {
     const auto entry = reinterpret_cast<const DeviceLibrary* (*)()>(dlsym(handle, "etude_device_library"));
     if (!entry) return void(why_none_ = file + " is no library of devices");
     library_ = entry();
-    if (library_->version != std::string_view(ETUDE_VERSION))
-      return void(why_none_ = file + " is of Étude " + library_->version + " and this program of " + ETUDE_VERSION);
+    if (library_->abi != DeviceLibrary::current_abi || library_->version != std::string_view(ETUDE_VERSION))
+      return void(why_none_ = file + " was built with another Étude than this program");
     library_->list(models_, why_none_);
   }
 #else
@@ -80,14 +94,11 @@ int number_of(std::string_view name) {
   return name[3] == ':' && error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
-Device*& chosen_device() {
-  static Device* chosen = nullptr;
-  return chosen;
-}
+std::atomic<Device*> chosen_device = nullptr;
 
 Device& first_choice() {
   if (const char* name = std::getenv("ETUDE_DEVICE"); name && *name) return device(name);
-  return gpus().models().empty() ? cpu_device() : gpus().open(0);
+  return gpus().usable() ? gpus().open(0) : cpu_device();
 }
 
 }  // namespace
@@ -111,10 +122,10 @@ Device& device(std::string_view name) {
        " - devices() lists what there is.");
 }
 
-void set_default_device(Device& device) { chosen_device() = &device; }
+void set_default_device(Device& device) { chosen_device = &device; }
 
 Device& default_device() {
-  if (Device* chosen = chosen_device()) return *chosen;
+  if (Device* chosen = chosen_device) return *chosen;
   static Device& first = first_choice();
   return first;
 }

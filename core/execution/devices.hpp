@@ -27,7 +27,10 @@ void set_default_device(Device& device);
 
 /// What a library of devices offers to the program that loads it, by its function etude_device_library.
 struct DeviceLibrary {
-  const char* version;  ///< of Étude, which must be the program's own
+  /// Goes up when Device, Storage or Instruction change.
+  static constexpr int current_abi = 1;
+  int abi;
+  const char* version;  ///< of Étude; both must be the program's own
   /// The models of its devices; where there are none, why.
   void (*list)(std::vector<std::string>& models, std::string& why);
   /// One of them, called `name`, for the rest of the program. Throws Error(state) where it cannot be used.

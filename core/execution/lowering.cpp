@@ -283,12 +283,22 @@ void Lowering::take_over_inputs() {
           return place != places_.end() && place->second.block >= 0 && root(place->second.block) == block;
         });
       };
+      const auto block_of = [&](const VirtualProgram::Input& input) {
+        const int block = places_.at(input.source).block;
+        return block < 0 ? -1 : root(block);
+      };
+      // Read element by element, as it is written.
+      const auto read_in_step = [&](int block) {
+        return std::ranges::all_of(program->inputs, [&](const VirtualProgram::Input& input) {
+          return block_of(input) != block || (input.access.kind == Access::Kind::contiguous && input.offset == 0);
+        });
+      };
       for (NodeId output : program->outputs) {
         const int block = places_.at(output).block;
         if (block < 0 || places_.at(output).part || blocks_[index_of(block)].same_as >= 0) continue;
         for (const VirtualProgram::Input& input : program->inputs) {
-          const int other = places_.at(input.source).block < 0 ? -1 : root(places_.at(input.source).block);
-          if (other < 0 || other == block || input.access.kind != Access::Kind::contiguous) continue;
+          const int other = block_of(input);
+          if (other < 0 || other == block || !read_in_step(other)) continue;
           Block& taken = blocks_[index_of(other)];
           if (taken.last != position || taken.bytes != bytes_of(output) || taken.bytes != bytes_of(input.source) ||
               is_kernel_operand(other))

@@ -9,14 +9,6 @@ namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// From one memory to another, of which one is the host's.
-void copy_storage(Storage& from, Storage& to) {
-  if (from.in_host_memory())
-    to.write(0, from.address(), from.bytes());
-  else
-    from.read(0, to.address(), from.bytes());
-}
-
 }  // namespace
 
 std::string_view name_of(const Instruction& instruction) {
@@ -30,7 +22,15 @@ std::string_view name_of(const Instruction& instruction) {
 }
 
 void Arena::reserve(std::size_t bytes) {
-  if (bytes > this->bytes()) storage_ = device_.allocate(bytes);
+  const std::size_t before = this->bytes();
+  if (bytes <= before) return;
+  storage_.reset();  // a device may have no room for both
+  try {
+    storage_ = device_.allocate(bytes);
+  } catch (...) {
+    if (before > 0) storage_ = device_.allocate(before);  // the plans there are go on
+    throw;
+  }
 }
 
 Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs,
@@ -47,8 +47,7 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
   lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
   arena_->reserve(lowered_.arena_bytes);
   addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
-  const bool on_host = device().reads_host_memory();
-  if (!on_host) {
+  if (!device().reads_host_memory()) {
     input_bytes_.resize(lowered_.input_count);
     for (const Node& node : graph.nodes())
       if (const auto* input = std::get_if<op::Input>(&node.op))
@@ -59,7 +58,7 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
     batch_ = device().allocate(bytes);
   }
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
-    if (const auto& storage = lowered_.storages[i]; storage->in_host_memory() != on_host)
+    if (const auto& storage = lowered_.storages[i]; !device().reaches(*storage))
       mirrors_.push_back({1 + lowered_.input_count + i, storage, device().allocate(storage->bytes())});
 }
 
@@ -69,7 +68,7 @@ void Plan::bind() {
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
   for (const Mirror& mirror : mirrors_) {
-    copy_storage(*mirror.of, *mirror.copy);
+    mirror.copy->copy(0, *mirror.of, mirror.of->bytes());
     addresses_[mirror.space] = mirror.copy->address();
   }
 }
@@ -90,7 +89,7 @@ void Plan::bind_inputs(std::span<const std::byte* const> inputs) {
 
 /// What the step has left in copies goes where it belongs.
 void Plan::end() {
-  for (const Mirror& mirror : mirrors_) copy_storage(*mirror.copy, *mirror.of);
+  for (const Mirror& mirror : mirrors_) mirror.of->copy(0, *mirror.copy, mirror.of->bytes());
 }
 
 void Plan::begin(std::span<const std::byte* const> inputs) {

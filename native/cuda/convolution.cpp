@@ -7,6 +7,7 @@ namespace etude {
 
 using cuda::at;
 using cuda::BatchAxes;
+using cuda::divide;
 using cuda::MatrixOperand;
 using cuda::ProductShape;
 using cuda::Thread;
@@ -18,8 +19,7 @@ using instruction::PoolScatter;
 
 namespace {
 
-/// A convolution's sizes as a kernel computes with them: division by a 32-bit number is cheap on a GPU, by a 64-bit
-/// one it is not.
+/// A convolution's sizes as a kernel computes with them.
 struct Sizes {
   int height, width, channels, rows, columns, filters;
   int kernel_width, group_channels, group_filters;
@@ -52,13 +52,12 @@ struct Patches {
 
   ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return x + group * s.group_channels; }
   ETUDE_DEVICE T seen(const T* first, std::int64_t place, std::int64_t tap_channel) const {
-    const int inside = static_cast<int>(place % (s.rows * s.columns)),
-              tap = static_cast<int>(tap_channel) / s.group_channels;
+    std::int64_t image = place;
+    const int inside = divide(image, s.rows * s.columns), tap = static_cast<int>(tap_channel) / s.group_channels;
     const int channel = static_cast<int>(tap_channel) % s.group_channels;
     const int y = inside / s.columns * s.stride_y - s.before_y + tap / s.kernel_width * s.dilation_y;
     const int across = inside % s.columns * s.stride_x - s.before_x + tap % s.kernel_width * s.dilation_x;
     if (y < 0 || y >= s.height || across < 0 || across >= s.width) return T(0);
-    const std::int64_t image = place / (s.rows * s.columns);
     return first[((image * s.height + y) * s.width + across) * s.channels + channel];
   }
 };
@@ -83,15 +82,14 @@ struct SeenBy {
   ETUDE_DEVICE bool rows_contiguous() const { return true; }
   ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return dy + group * s.group_filters; }
   ETUDE_DEVICE T at(const T* first, std::int64_t cell, std::int64_t tap_filter) const {
-    const int inside = static_cast<int>(cell % (s.height * s.width)),
-              tap = static_cast<int>(tap_filter) / s.group_filters;
+    std::int64_t image = cell;
+    const int inside = divide(image, s.height * s.width), tap = static_cast<int>(tap_filter) / s.group_filters;
     const int filter = static_cast<int>(tap_filter) % s.group_filters;
     const int y = inside / s.width + s.before_y - tap / s.kernel_width * s.dilation_y;
     const int across = inside % s.width + s.before_x - tap % s.kernel_width * s.dilation_x;
     if (y < 0 || across < 0 || y % s.stride_y != 0 || across % s.stride_x != 0) return T(0);
     const int row = y / s.stride_y, column = across / s.stride_x;
     if (row >= s.rows || column >= s.columns) return T(0);
-    const std::int64_t image = cell / (s.height * s.width);
     return first[((image * s.rows + row) * s.columns + column) * s.filters + filter];
   }
 };

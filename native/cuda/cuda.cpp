@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "cuda/launch.hpp"
 #include "cuda/program_source.hpp"
@@ -36,9 +37,15 @@ class CudaStorage : public Storage {
   void write(std::size_t offset, const void* in, std::size_t count) override {
     if (count) runtime_->upload(memory_ + offset, in, count);
   }
-  void copy(std::size_t offset, Storage& from, std::size_t count) override {
-    if (count) runtime_->copy(memory_ + offset, from.address() + offset, count);
+  void copy(std::size_t offset, const Storage& from, std::size_t count) override {
+    if (count == 0) return;
+    const auto* other = dynamic_cast<const CudaStorage*>(&from);
+    if (other && other->is_of(*runtime_)) return runtime_->copy(memory_ + offset, other->memory_ + offset, count);
+    std::vector<std::byte> on_host(count);
+    from.read(offset, on_host.data(), count);
+    write(offset, on_host.data(), count);
   }
+  bool is_of(const cuda::Runtime& runtime) const { return runtime_.get() == &runtime; }
 
  private:
   std::shared_ptr<cuda::Runtime> runtime_;
@@ -50,6 +57,7 @@ class CudaStorage : public Storage {
 struct Recorded : Device::Recording {
   std::vector<std::byte*> addresses;
   std::unique_ptr<cuda::Graph> graph;
+  bool possible = true;
 };
 
 /// A thread for each four draws, which come of one counter.
@@ -78,7 +86,12 @@ struct UniformKernel {
 
 Cuda::Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options)
     : name_(std::move(name)), runtime_(std::move(runtime)), options_(options) {}
-Cuda::~Cuda() = default;
+Cuda::~Cuda() { runtime_->wait(); }
+
+bool Cuda::reaches(const Storage& storage) const {
+  const auto* own = dynamic_cast<const CudaStorage*>(&storage);
+  return own && own->is_of(*runtime_);
+}
 
 std::shared_ptr<Storage> Cuda::allocate(std::size_t bytes) { return std::make_shared<CudaStorage>(runtime_, bytes); }
 
@@ -86,27 +99,30 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
   auto* recorded = static_cast<Recorded*>(kept.get());
   if (recorded && recorded->graph && std::ranges::equal(recorded->addresses, addresses))
     return runtime_->launch(*recorded->graph);
-  if (!recorded || !options_.record) {
+  if (!recorded || !recorded->possible) {
     work();
-    kept = std::make_unique<Recorded>();
+    if (!recorded) kept = std::make_unique<Recorded>();
+    static_cast<Recorded&>(*kept).possible = options_.record;
     return;
   }
-  runtime_->begin_recording();
-  try {
-    work();
-  } catch (...) {
-    runtime_->end_recording();
-    throw;
-  }
-  recorded->graph = runtime_->end_recording();
+  recorded->graph = runtime_->record(work);
   recorded->addresses.assign(addresses.begin(), addresses.end());
-  runtime_->launch(*recorded->graph);
+  recorded->possible = recorded->graph != nullptr;
+  if (recorded->possible)
+    runtime_->launch(*recorded->graph);
+  else
+    work();
 }
 
+/// Nobody compiles while he records, so nobody who records waits here for one who compiles.
 const cuda::CompiledProgram& Cuda::program(const std::string& source) {
-  std::unique_ptr<cuda::CompiledProgram>& program = programs_[source];
-  if (!program) program = runtime_->compile(source);
-  return *program;
+  {
+    const std::lock_guard lock(programs_mutex_);
+    if (const auto found = programs_.find(source); found != programs_.end()) return *found->second;
+  }
+  std::unique_ptr<cuda::CompiledProgram> compiled = runtime_->compile(source);
+  const std::lock_guard lock(programs_mutex_);
+  return *programs_.try_emplace(source, std::move(compiled)).first->second;
 }
 
 void Cuda::run(const Elementwise& instruction, Addresses addresses) {

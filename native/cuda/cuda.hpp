@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -27,6 +28,7 @@ class Cuda : public Device {
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }
+  bool reaches(const Storage& storage) const override;
   std::shared_ptr<Storage> allocate(std::size_t bytes) override;
   std::size_t workspace(const instruction::Gemm&) const override;
   std::size_t workspace(const instruction::ConvolutionInput&) const override;
@@ -64,6 +66,7 @@ class Cuda : public Device {
   std::string name_;
   std::shared_ptr<cuda::Runtime> runtime_;  ///< Storages keep it alive.
   CudaOptions options_;
+  std::mutex programs_mutex_;
   std::unordered_map<std::string, std::unique_ptr<cuda::CompiledProgram>> programs_;
 };
 

@@ -4,11 +4,26 @@
 
 // The door of libetude_cuda.so.
 
+namespace {
+
+std::vector<etude::cuda::Gpu>& gpus() {
+  static std::vector<etude::cuda::Gpu> gpus;
+  return gpus;
+}
+
+void list(std::vector<std::string>& models, std::string& why) {
+  gpus() = etude::cuda::find_gpus(why);
+  for (const etude::cuda::Gpu& gpu : gpus()) models.push_back(gpu.model);
+}
+
+/// Its device is there to the end of the program.
+etude::Device& open(int index, const std::string& name) {
+  return *new etude::Cuda(name, etude::cuda::open_gpu(gpus()[static_cast<std::size_t>(index)].ordinal));
+}
+
+}  // namespace
+
 extern "C" __attribute__((visibility("default"))) const etude::DeviceLibrary* etude_device_library() {
-  static const etude::DeviceLibrary library{
-      ETUDE_VERSION, [](std::vector<std::string>& models, std::string& why) { models = etude::cuda::gpu_models(why); },
-      [](int index, const std::string& name) -> etude::Device& {
-        return *new etude::Cuda(name, etude::cuda::open_gpu(index));  // there to the end of the program
-      }};
+  static const etude::DeviceLibrary library{etude::DeviceLibrary::current_abi, ETUDE_VERSION, list, open};
   return &library;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
+#include <mutex>
 
 #include "cuda/program_compiler.hpp"
 #include "cuda/program_source.hpp"
@@ -17,8 +19,8 @@ namespace {
 /// The oldest GPUs for which kernels are compiled.
 constexpr int least_architecture = 80;
 
-void expect(cudaError_t error, const char* what) {
-  check(error == cudaSuccess, ErrorKind::internal, "Cuda", what, " failed: ", cudaGetErrorString(error),
+void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal) {
+  check(error == cudaSuccess, kind, "Cuda", what, " failed: ", cudaGetErrorString(error),
         " - expected the GPU to do it - see what the driver reports.");
 }
 
@@ -43,26 +45,32 @@ struct Driver {
 };
 
 const Driver& driver() {
-  static const Driver driver;
+  static const Driver& driver = *new Driver;  // whatever else goes first at a program's end
   return driver;
 }
 
 void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
 
 struct GpuProgram : CompiledProgram {
+  int ordinal;
   Module module = nullptr;
   Function function = nullptr;
 
-  explicit GpuProgram(const std::vector<char>& cubin) {
+  GpuProgram(int of, const std::vector<char>& cubin) : ordinal(of) {
     expect_driver(driver().load(&module, cubin.data()), "loading a program");
     expect_driver(driver().find(&function, module, "program"), "finding a program");
   }
-  ~GpuProgram() override { driver().unload(module); }
+  ~GpuProgram() override {
+    cudaSetDevice(ordinal);
+    driver().unload(module);
+  }
 };
 
 struct GpuGraph : Graph {
   cudaGraphExec_t executable = nullptr;
-  ~GpuGraph() override { cudaGraphExecDestroy(executable); }
+  ~GpuGraph() override {
+    if (executable) cudaGraphExecDestroy(executable);
+  }
 };
 
 /// Memory that a GPU reads while the host goes on. Uploads take turns, so that the host waits only for one that lies
@@ -109,22 +117,23 @@ class Staging {
 class GpuRuntime : public Runtime {
  public:
   explicit GpuRuntime(int ordinal) : ordinal_(ordinal) {
-    use();
+    expect(cudaSetDevice(ordinal), "choosing a GPU", ErrorKind::state);
     cudaDeviceProp properties;
-    expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties");
+    expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
-    expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+    expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
   }
   ~GpuRuntime() override {
     cudaSetDevice(ordinal_);
+    cudaStreamSynchronize(stream_);  // uploads read memory that goes now
     cudaStreamDestroy(stream_);
   }
 
   std::string_view model() const override { return model_; }
 
   std::byte* allocate(std::size_t bytes) override {
-    use();
+    const Turn turn(*this);
     void* memory = nullptr;
     const std::size_t wanted = std::max<std::size_t>(bytes, 1);
     const cudaError_t error = cudaMalloc(&memory, wanted);
@@ -145,65 +154,89 @@ class GpuRuntime : public Runtime {
   }
 
   void upload(std::byte* to, const void* from, std::size_t bytes) override {
-    use();
+    const Turn turn(*this);
     const auto* first = static_cast<const std::byte*>(from);
     for (std::size_t done = 0; done < bytes; done += Staging::largest)
       staging_.upload(to + done, first + done, std::min(bytes - done, Staging::largest), stream_);
   }
   void download(void* to, const std::byte* from, std::size_t bytes) override {
-    use();
+    const Turn turn(*this);
     expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download");
     expect(cudaStreamSynchronize(stream_), "what was queued before a download");
   }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    use();
+    const Turn turn(*this);
     expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "a copy");
   }
 
   void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) override {
-    use();
+    const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
-    expect(cudaLaunchKernel(kernel.function, dim3(static_cast<unsigned>(blocks)), dim3(kernel.threads), parameters, 0,
-                            stream_),
-           kernel.name);
+    expect(cudaLaunchKernel(kernel.function, grid(blocks), dim3(kernel.threads), parameters, 0, stream_), kernel.name);
   }
 
   std::unique_ptr<CompiledProgram> compile(const std::string& source) override {
-    use();
-    return std::make_unique<GpuProgram>(compile_program(source, architecture_));
+    const std::vector<char> cubin = compile_program(source, architecture_);  // meanwhile others may use the GPU
+    const Turn turn(*this);
+    return std::make_unique<GpuProgram>(ordinal_, cubin);
   }
   void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t) override {
-    use();
+    const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
-    expect_driver(driver().launch(static_cast<const GpuProgram&>(program).function, static_cast<unsigned>(blocks), 1, 1,
-                                  threads, 1, 1, 0, stream_, parameters, nullptr),
+    expect_driver(driver().launch(static_cast<const GpuProgram&>(program).function, grid(blocks).x, 1, 1, threads, 1, 1,
+                                  0, stream_, parameters, nullptr),
                   "a program");
   }
 
-  void begin_recording() override {
-    use();
+  std::unique_ptr<Graph> record(const std::function<void()>& work) override {
+    const Turn turn(*this);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
-  }
-  std::unique_ptr<Graph> end_recording() override {
-    use();
     cudaGraph_t graph = nullptr;
+    try {
+      work();
+    } catch (...) {
+      cudaStreamEndCapture(stream_, &graph);
+      if (graph) cudaGraphDestroy(graph);
+      cudaGetLastError();  // it is not the next call's
+      throw;
+    }
     expect(cudaStreamEndCapture(stream_, &graph), "ending a graph");
     auto recorded = std::make_unique<GpuGraph>();
     const cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
     cudaGraphDestroy(graph);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return nullptr;
+    }
     expect(error, "instantiating a graph");
     return recorded;
   }
   void launch(const Graph& graph) override {
-    use();
+    const Turn turn(*this);
     expect(cudaGraphLaunch(static_cast<const GpuGraph&>(graph).executable, stream_), "launching a graph");
   }
 
- private:
-  /// The current device is each thread's own.
-  void use() const { expect(cudaSetDevice(ordinal_), "choosing a GPU"); }
+  void wait() override {
+    const Turn turn(*this);
+    expect(cudaStreamSynchronize(stream_), "what was queued");
+  }
 
+ private:
+  /// A thread's turn with the stream. The current device is each thread's own.
+  struct Turn {
+    explicit Turn(GpuRuntime& runtime) : lock(runtime.mutex_) {
+      expect(cudaSetDevice(runtime.ordinal_), "choosing a GPU");
+    }
+    std::lock_guard<std::recursive_mutex> lock;
+  };
+  static dim3 grid(std::int64_t blocks) {
+    check(blocks <= std::numeric_limits<int>::max(), ErrorKind::state, "Cuda", blocks,
+          " blocks of threads - expected fewer than 2^31 - pass smaller batches.");
+    return dim3(static_cast<unsigned>(blocks));
+  }
+
+  std::recursive_mutex mutex_;  ///< who records asks for more meanwhile
   int ordinal_, architecture_ = 0;
   std::string model_;
   cudaStream_t stream_ = nullptr;
@@ -212,10 +245,9 @@ class GpuRuntime : public Runtime {
 
 }  // namespace
 
-std::vector<std::string> gpu_models(std::string& why) {
+std::vector<Gpu> find_gpus(std::string& why) {
   int count = 0, version = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  std::vector<std::string> models;
   if (error == cudaErrorInsufficientDriver) {
     cudaDriverGetVersion(&version);
     why = version == 0 ? "there is no NVIDIA driver"
@@ -225,18 +257,27 @@ std::vector<std::string> gpu_models(std::string& why) {
   } else if (error != cudaSuccess) {
     why = cudaGetErrorString(error);
   }
-  if (error != cudaSuccess) return models;
-  for (int i = 0; i < count; ++i) {
+  std::vector<Gpu> found;
+  if (error != cudaSuccess) return found;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
     cudaDeviceProp properties;
-    expect(cudaGetDeviceProperties(&properties, i), "asking for a GPU's properties");
-    if (properties.major * 10 + properties.minor >= least_architecture)
-      models.emplace_back(properties.name);
-    else
+    if (const cudaError_t asked = cudaGetDeviceProperties(&properties, ordinal); asked != cudaSuccess)
+      why = cudaGetErrorString(asked);
+    else if (properties.major * 10 + properties.minor < least_architecture)
       why = std::string(properties.name) + " is older than compute capability 8.0";
+    else
+      found.push_back({ordinal, properties.name});
   }
-  return models;
+  if (found.empty()) return found;
+  try {
+    need_compiler();
+  } catch (const Error& none) {
+    why = none.what();
+    found.clear();
+  }
+  return found;
 }
 
-std::unique_ptr<Runtime> open_gpu(int index) { return std::make_unique<GpuRuntime>(index); }
+std::unique_ptr<Runtime> open_gpu(int ordinal) { return std::make_unique<GpuRuntime>(ordinal); }
 
 }  // namespace etude::cuda

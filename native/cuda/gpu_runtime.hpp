@@ -8,10 +8,16 @@
 
 namespace etude::cuda {
 
-/// The GPUs of this machine that Étude can compute on, by model. Where there are none, `why` says why.
-std::vector<std::string> gpu_models(std::string& why);
+struct Gpu {
+  int ordinal;  ///< as CUDA counts them
+  std::string model;
+};
 
-/// One of them, as "/gpu:<index>". Throws Error(state) where it cannot be used.
-std::unique_ptr<Runtime> open_gpu(int index);
+/// The GPUs of this machine that Étude can compute on. Where there are none, or fewer than one might think, `why` says
+/// why.
+std::vector<Gpu> find_gpus(std::string& why);
+
+/// One of them. Throws Error(state) where it cannot be used.
+std::unique_ptr<Runtime> open_gpu(int ordinal);
 
 }  // namespace etude::cuda

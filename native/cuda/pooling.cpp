@@ -39,12 +39,10 @@ struct Place {
   int row, column, channel;
 
   ETUDE_DEVICE Place(std::int64_t i, int rows, int columns, int channels) {
-    channel = static_cast<int>(i % channels);
-    i /= channels;
-    column = static_cast<int>(i % columns);
-    i /= columns;
-    row = static_cast<int>(i % rows);
-    image = i / rows;
+    channel = cuda::divide(i, channels);
+    column = cuda::divide(i, columns);
+    row = cuda::divide(i, rows);
+    image = i;
   }
 };
 

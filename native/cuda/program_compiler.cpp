@@ -8,9 +8,11 @@ namespace {
 // Of nvrtc.h, which a machine without the CUDA toolkit does not have.
 using Handle = struct _nvrtcProgram*;
 using Result = int;
+constexpr Result invalid_option = 5;
 
 struct Nvrtc {
-  SharedLibrary library{"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}};
+  // The system's own choice first: a driver takes what a newer CUDA compiled only in part.
+  SharedLibrary library{"NVRTC", {"libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13"}};
   Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const*, const char* const*);
   Result (*compile)(Handle, int count, const char* const* options);
   Result (*destroy)(Handle*);
@@ -44,19 +46,31 @@ constexpr const char* device_text = R"(
 template <class T> T across_lanes(T x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
 )";
 
+const Nvrtc& compiler() {
+  static const Nvrtc& nvrtc = *new Nvrtc;  // whatever else goes first at a program's end
+  return nvrtc;
+}
+
 }  // namespace
 
+void need_compiler() { compiler(); }
+
 std::vector<char> compile_program(const std::string& source, int architecture) {
-  static const Nvrtc nvrtc;
+  const Nvrtc& nvrtc = compiler();
   const std::string text = device_text + source, target = "--gpu-architecture=sm_" + std::to_string(architecture);
   Handle program = nullptr;
   check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
         "NVRTC takes no program - expected it to - update it.");
   // No contraction: a multiply and an add give the bits that they give on a processor.
   const char* const options[] = {target.c_str(), "--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
-  const bool compiled = nvrtc.compile(program, 4, options) == 0;
+  const Result result = nvrtc.compile(program, 4, options);
   std::size_t size = 0;
-  if (!compiled) {
+  if (result == invalid_option) {
+    nvrtc.destroy(&program);
+    fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
+         architecture % 10, " - expected a newer one - update it.");
+  }
+  if (result != 0) {
     nvrtc.log_size(program, &size);
     std::string log(size, ' ');
     nvrtc.log(program, log.data());

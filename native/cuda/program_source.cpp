@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "cuda/kernel.hpp"
 #include "cuda/program_texts.hpp"
@@ -51,9 +51,11 @@ std::string literal(double value, Lane lane) {
   const std::string type = type_of(lane);
   if (std::isnan(value)) return type + "(NOT_A_NUMBER)";
   if (std::isinf(value)) return type + (value < 0 ? "(-INFINITE)" : "(INFINITE)");
+  // Exactly, and whatever the program's locale writes for a point.
   char text[40];
-  std::snprintf(text, sizeof(text), "%a", value);
-  return type + '(' + text + ')';
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), std::fabs(value), std::chars_format::hex);
+  check(error == std::errc(), ErrorKind::internal, "Cuda", "a number that cannot be written");
+  return type + (std::signbit(value) ? "(-0x" : "(0x") + std::string(text, end) + ')';
 }
 
 /// Writes the text of one program.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,7 +31,8 @@ class Graph {
   virtual ~Graph() = default;
 };
 
-/// What Étude asks of one GPU: memory, and a queue of work that is done in order while the host goes on. Class Cuda
+/// What Étude asks of one GPU: memory, and a queue of work that is done in order while the host goes on. Any thread may
+/// ask; what others ask for while one records waits until that is done. Class Cuda
 /// knows the GPU by this alone; tests give it one that runs on the host and counts.
 class Runtime {
  public:
@@ -41,7 +43,7 @@ class Runtime {
   /// Zeroed memory, aligned to 256 bytes. Throws Error(state) if there is not as much.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
-  /// From the host's memory, which may change as soon as this returns; waits for nobody.
+  /// From the host's memory, which may change as soon as this returns. Waits for nothing but an upload some turns back.
   virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
   /// To the host's memory: waits for the queue.
   virtual void download(void* to, const std::byte* from, std::size_t bytes) = 0;
@@ -54,10 +56,11 @@ class Runtime {
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
                       std::size_t bytes) = 0;
 
-  /// What is queued from begin_recording() on is not done but recorded, until end_recording().
-  virtual void begin_recording() = 0;
-  virtual std::unique_ptr<Graph> end_recording() = 0;
+  /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph.
+  virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
+  /// Returns when everything that was queued is done.
+  virtual void wait() = 0;
 };
 
 }  // namespace etude::cuda

@@ -2,6 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "cuda/cuda.hpp"
+#include "cuda/program_compiler.hpp"
 #include "mirrored_samples.hpp"
 #include "runtime_under_test.hpp"
 #include "support.hpp"
@@ -19,7 +20,8 @@ struct Gpu {
       : device("/gpu:0", std::make_unique<CountingRuntime>(), options),
         strategy(std::make_shared<OneDeviceStrategy>(device)) {}
 
-  CountingRuntime::Counts& counts() { return static_cast<CountingRuntime&>(device.runtime()).counts; }
+  CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
+  CountingRuntime::Counts& counts() { return runtime().counts; }
 
   Cuda device;
   StrategyPtr strategy;
@@ -151,10 +153,78 @@ TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weig
     }
 }
 
-TEST_CASE("replicas on several GPUs want a collective", "[cuda][mirrored]") {
+TEST_CASE("every program of whole trainings compiles for GPUs of compute capability 8.0", "[.][nvrtc]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu gpu;
+    trained(kind, gpu.strategy);
+    trained(kind, std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}}));
+    for (const std::string& source : gpu.runtime().sources) CHECK(!cuda::compile_program(source, 80).empty());
+  }
+}
+
+TEST_CASE("replicas on several GPUs want a collective, and one for the host's memory does not do", "[cuda][mirrored]") {
   Gpu one, other;
   CHECK_THAT(testing::error_of([&] { MirroredStrategy({.devices = {one.device, other.device}}); }),
              Catch::Matchers::StartsWith("[MirroredStrategy] replicas on several GPUs - expected"));
+  CHECK_THAT(
+      testing::error_of([&] {
+        MirroredStrategy({.devices = {one.device, one.device}, .collective = std::make_shared<HostCollective>()});
+      }),
+      Catch::Matchers::StartsWith("[MirroredStrategy] HostCollective for replicas on GPUs - expected"));
+}
+
+namespace {
+
+/// Joins replicas by way of the host, as one between several GPUs would.
+struct ThroughTheHost : Collective {
+  std::vector<CountingRuntime*> runtimes;
+  std::string_view name() const override { return "ThroughTheHost"; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override {
+    for (const ReplicaSum& value : bucket) {
+      const std::size_t bytes = static_cast<std::size_t>(value.count) * size_of(value.dtype);
+      std::vector<std::vector<std::byte>> parts;
+      ReplicaSum on_host{value.dtype, value.count, {}, {}};
+      for (std::size_t i = 0; i < value.parts.size(); ++i) {
+        runtimes[i]->download(parts.emplace_back(bytes).data(), value.parts[i], bytes);
+        on_host.parts.push_back(parts.back().data());
+        on_host.sums.push_back(parts.back().data());
+      }
+      HostCollective().all_reduce(std::span(&on_host, 1));
+      for (std::size_t i = 0; i < value.sums.size(); ++i) runtimes[i]->upload(value.sums[i], parts[i].data(), bytes);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("replicas on two GPUs with a collective of their own train as on processors", "[cuda][mirrored]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu one, other;
+    const auto collective = std::make_shared<ThroughTheHost>();
+    collective->runtimes = {&one.runtime(), &other.runtime()};
+    const StrategyPtr on_cpu = mirrored(2), on_gpus = std::make_shared<MirroredStrategy>(MirroredOptions{
+                                                .devices = {one.device, other.device}, .collective = collective});
+    CHECK(distance(weights_of(*trained(kind, on_gpus)), weights_of(*trained(kind, on_cpu))) < 2e-5);
+  }
+}
+
+TEST_CASE("a layer made elsewhere is computed on a GPU, and one made there on the processor", "[cuda]") {
+  Gpu gpu;
+  const Tensor x = waves({3, 5});
+  const LayerPtr here = layers::dense({.units = 4}),
+                 there = within(gpu.strategy, [&] { return layers::dense({.units = 4}); });
+  for (const LayerPtr& layer : {here, there}) {
+    const Tensor first = (*layer)(x);
+    const auto evaluated = [&](Device& device) {
+      return evaluate(device, std::span(&x, 1),
+                      [&](std::span<const Value> values) { return std::vector{(*layer)(values[0], false)}; })
+          .front();
+    };
+    CHECK(testing::difference(evaluated(gpu.device), first, {1e-6, 1e-6}) == "");
+    CHECK(testing::difference(evaluated(cpu_device()), first, {1e-6, 1e-6}) == "");
+  }
 }
 
 }  // namespace etude

@@ -234,8 +234,11 @@ void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, uns
   queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
 }
 
-void HostRuntime::begin_recording() { recording_ = std::make_unique<Recorded>(); }
-std::unique_ptr<cuda::Graph> HostRuntime::end_recording() { return std::move(recording_); }
+std::unique_ptr<cuda::Graph> HostRuntime::record(const std::function<void()>& work) {
+  recording_ = std::make_unique<Recorded>();
+  work();
+  return std::move(recording_);
+}
 
 void HostRuntime::launch(const cuda::Graph& graph) {
   for (const std::function<void()>& work : static_cast<const Recorded&>(graph).work) work();

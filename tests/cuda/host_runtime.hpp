@@ -29,9 +29,9 @@ class HostRuntime : public cuda::Runtime {
   std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override;
-  void begin_recording() override;
-  std::unique_ptr<cuda::Graph> end_recording() override;
+  std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override;
   void launch(const cuda::Graph& graph) override;
+  void wait() override {}
 
  private:
   struct Recorded;

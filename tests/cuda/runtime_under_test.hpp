@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/runtime.hpp"
@@ -63,17 +64,19 @@ class CountingRuntime : public cuda::Runtime {
     ++counts.programs;
     runtime_->launch(program, blocks, threads, arguments, bytes);
   }
-  void begin_recording() override {
-    recording_ = true;
-    runtime_->begin_recording();
-  }
-  std::unique_ptr<cuda::Graph> end_recording() override {
-    recording_ = false;
-    return runtime_->end_recording();
+  std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override {
+    const bool before = std::exchange(recording_, true);
+    std::unique_ptr<cuda::Graph> graph = runtime_->record(work);
+    recording_ = before;
+    return graph;
   }
   void launch(const cuda::Graph& graph) override {
     ++counts.graphs;
     runtime_->launch(graph);
+  }
+  void wait() override {
+    expect_not_recording("the host waits");
+    runtime_->wait();
   }
 
  private:

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What a machine with a GPU has to say of class Cuda: builds libetude_cuda.so and the tests, and runs them on the GPU.
 # Wants CMake, ninja, g++ and nvcc, and nothing from a network: ./dev gpu-bundle packs the sources, with the headers that
-# they include in toolchain/ beside them.
+# they include, and NVRTC, in toolchain/ beside them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/gpu
 toolchain=${ETUDE_TOOLCHAIN:-$PWD/toolchain}
 export PATH=$PATH:/usr/local/cuda/bin
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64:$toolchain/nvrtc
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 nvcc --version | tail -2 | head -1
