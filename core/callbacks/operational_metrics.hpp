@@ -30,7 +30,9 @@ struct OperationalMetricsOptions {
 ///     checkpoint_write_ms       writing a checkpoint, a model or weights, on average; in the background too
 ///     replica_sync_ms           joining the replicas' gradients in a step, on average
 ///
-/// A step that was compiled first does not count, unless an epoch has no other. A figure is absent until there is one.
+/// A GPU takes its work from a queue: there, the times of steps are those of queueing them, as far as nothing waits for
+/// their results, and joining replicas, which is part of what is queued, has none. A step that was compiled first does
+/// not count, unless an epoch has no other. A figure is absent until there is one.
 /// What this process writes after this one's end of an epoch counts for the next.
 class OperationalMetrics : public Callback {
  public:

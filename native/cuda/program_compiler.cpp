@@ -38,6 +38,8 @@ constexpr const char* device_text = R"(
 #define PARAMETER const __grid_constant__ Arguments a
 #define FIRST (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x)
 #define STEP (static_cast<long long>(gridDim.x) * blockDim.x)
+#define EACH_ELEMENT for (long long i = FIRST; i < a.count; i += STEP)
+#define EACH_ROW for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES)
 #define LANES 32
 #define LANE static_cast<int>(threadIdx.x % LANES)
 #define EACH _Pragma("unroll") for (int e = 0, column = LANE; e < each; ++e, column += LANES)

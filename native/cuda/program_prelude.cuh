@@ -1,5 +1,6 @@
 // What every program's text begins with: as much of the standard library as graph/elementwise.hpp uses, which follows
-// it. Before it stands what the runtime defines: ENTRY, PARAMETER, FIRST, STEP, LANES, LANE and across_lanes().
+// it. Before it stands what the runtime defines: ENTRY, PARAMETER, EACH_ELEMENT, EACH_ROW, EACH, LANES, LANE, INFINITE,
+// NOT_A_NUMBER and across_lanes().
 
 namespace std {
 

@@ -79,9 +79,9 @@ class Writer {
       // A warp for each row; each of its lanes holds every LANES-th element.
       text_ += "constexpr int row_size = " + std::to_string(program_.row) +
                ", each = (row_size + LANES - 1) / LANES;\n"
-               "for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES) {\n";
+               "EACH_ROW {\n";
     } else {
-      text_ += "for (long long i = FIRST; i < a.count; i += STEP) {\n";
+      text_ += "EACH_ELEMENT {\n";
     }
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) load(i);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);

@@ -111,12 +111,14 @@ struct HostRuntime::Recorded : cuda::Graph {
 
 namespace {
 
-/// What stands before a program's text on the host: one lane, which does everything.
+/// What stands before a program's text on the host: one lane, which does everything, from the last element to the
+/// first: the other way round than processors, so that a result that overwrites what is still read shows on one of
+/// both.
 constexpr const char* host_text = R"(
 #define ENTRY extern "C"
 #define PARAMETER const struct Arguments& a
-#define FIRST 0ll
-#define STEP 1ll
+#define EACH_ELEMENT for (long long i = a.count - 1; i >= 0; --i)
+#define EACH_ROW for (long long row = a.count - 1; row >= 0; --row)
 #define LANES 1
 #define LANE 0
 #define EACH for (int e = 0, column = 0; e < each; ++e, ++column)
@@ -136,21 +138,37 @@ template <class T> T across_lanes(T x, int) { return x; }
 )";
 
 /// A program as a library of its own.
-struct HostProgram : cuda::CompiledProgram {
-  void* library;
-  void (*function)(const void*);
-
-  explicit HostProgram(const std::string& source) {
+class Library {
+ public:
+  explicit Library(const std::string& source) {
     const ScratchFolder folder("etude_program", ScratchFolder::memory);
     const std::string text = folder.path() + "/program.cpp", file = folder.path() + "/program.so";
     std::ofstream(text) << host_text << source;
     const std::string command = "c++ -std=c++20 -O0 -w -ffp-contract=off -shared -fPIC " + text + " -o " + file;
     if (std::system(command.c_str()) != 0) throw std::logic_error("this program does not compile:\n" + source);
-    library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::logic_error(dlerror());
-    function = reinterpret_cast<void (*)(const void*)>(dlsym(library, "program"));
+    handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle_) throw std::logic_error(dlerror());
+    function = reinterpret_cast<void (*)(const void*)>(dlsym(handle_, "program"));
   }
-  ~HostProgram() override { dlclose(library); }
+  ~Library() { dlclose(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  void (*function)(const void*);
+
+ private:
+  void* handle_;
+};
+
+/// Compiled once, whoever asks: that takes longer than all that is computed.
+struct HostProgram : cuda::CompiledProgram {
+  const Library& library;
+  explicit HostProgram(const std::string& source) : library(compiled(source)) {}
+
+  static const Library& compiled(const std::string& source) {
+    static std::map<std::string, Library> all;
+    return all.try_emplace(source, source).first->second;
+  }
 };
 
 std::vector<std::byte> copy_of(const void* bytes, std::size_t count) {
@@ -213,7 +231,7 @@ void HostRuntime::launch(const cuda::Kernel& kernel, std::int64_t blocks, const 
 void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) {
   const auto function = reinterpret_cast<cuda::HostFunction>(const_cast<void*>(kernel.function));
   std::vector<std::max_align_t> shared((kernel.shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-  for (std::int64_t block = 0; block < blocks; ++block) {
+  for (std::int64_t block = blocks - 1; block >= 0; --block) {  // in an order that nobody may count on
     // Nobody finds in shared memory what an earlier block left: NaN in every type.
     if (!shared.empty()) std::memset(shared.data(), 0xff, kernel.shared_bytes);
     if (kernel.threads_meet)
@@ -230,7 +248,7 @@ std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& s
 
 void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,
                          std::size_t bytes) {
-  const auto function = static_cast<const HostProgram&>(program).function;
+  const auto function = static_cast<const HostProgram&>(program).library.function;
   queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
 }
 
