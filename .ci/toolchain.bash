@@ -161,25 +161,26 @@ setup_format() { want clang-format-19:clang-format-19; }
 setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
 setup_browser() { want chromium:chromium; }
 
-# NVRTC, for a machine that has nvcc. False where there is no nvcc.
+# nvcc, which has to be there: false where it is not; and NVRTC, from PyPI where the system has none.
 setup_cuda() {
   setup_native
-  have nvcc || PATH=/usr/local/cuda/bin:$PATH
+  have nvcc || PATH=$PATH:/usr/local/cuda/bin
   have nvcc || return
-  export LD_LIBRARY_PATH=$toolchain/nvrtc${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-  [[ $(ldconfig -p) != *libnvrtc.so* && ! -e $toolchain/nvrtc ]] || return 0
+  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$toolchain/nvrtc
+  has_nvrtc && return
   want pip3:python3-pip
   say "unpacking NVRTC into $toolchain/nvrtc"
-  locked unpack_nvrtc
+  locked unpack_nvrtc || say "pip cannot fetch NVRTC (nvidia-cuda-nvrtc)"
 }
+has_nvrtc() { [[ $(ldconfig -p) == *libnvrtc.so* || -e $toolchain/nvrtc ]]; }
 
 unpack_nvrtc() {
   local downloads
   downloads=$(mktemp -d -p "$toolchain")
-  pip3 download --quiet --no-deps --dest "$downloads" nvidia-cuda-nvrtc
-  python3 -m zipfile -e "$downloads"/*.whl "$downloads"
-  mv "$downloads"/nvidia/*/lib "$toolchain/nvrtc"
+  pip3 download --quiet --no-deps --dest "$downloads" nvidia-cuda-nvrtc &&
+    python3 -m zipfile -e "$downloads"/*.whl "$downloads" && mv "$downloads"/nvidia/*/lib "$toolchain/nvrtc"
   rm -rf "$downloads"
+  [[ -e $toolchain/nvrtc ]]
 }
 
 # A Python that has PyTorch, for the benchmark: named by ETUDE_PYTHON, the system's, or that of an environment in the
