@@ -140,6 +140,14 @@ Operand behind(Operand workspace, std::size_t bytes, DType dtype) {
   return {workspace.space, workspace.offset + static_cast<std::int64_t>(bytes), dtype};
 }
 
+/// Where dy lies as the kernels read it: one that comes pooled is spread out first.
+template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Addresses addresses) {
+  if (!g.pooling) return g.dy;
+  const Operand dy = behind(g.workspace, 0, g.dy.dtype);
+  device.run(PoolScatter{*g.pooling, g.dy, g.index, dy}, addresses);
+  return dy;
+}
+
 }  // namespace
 
 std::size_t Cuda::workspace(const Convolution& c) const { return part_bytes(forward_shape(c.shape), c.out.dtype); }
@@ -165,16 +173,11 @@ void Cuda::run(const Convolution& c, Addresses addresses) {
 void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  const std::size_t spread = spread_bytes(c);
-  Operand dy = c.dy;
-  if (c.pooling) {
-    dy = behind(c.workspace, 0, c.dy.dtype);
-    run(PoolScatter{*c.pooling, c.dy, c.index, dy}, addresses);
-  }
+  const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
   cuda::with_float(c.out.dtype, [&]<class T>(T) {
     cuda::multiply(*runtime_, input_shape(s), SeenBy<T>{at<const T>(addresses, dy), sizes},
                    TurnedKernel<T>{at<const T>(addresses, c.kernel), sizes}, at<T>(addresses, c.out), s.channels,
-                   groups_of(s, s.channels / s.groups), at<T>(addresses, behind(c.workspace, spread, c.out.dtype)));
+                   groups_of(s, s.channels / s.groups), at<T>(addresses, parts));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
@@ -182,17 +185,12 @@ void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
 void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  const std::size_t spread = spread_bytes(c);
-  Operand dy = c.dy;
-  if (c.pooling) {
-    dy = behind(c.workspace, 0, c.dy.dtype);
-    run(PoolScatter{*c.pooling, c.dy, c.index, dy}, addresses);
-  }
+  const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
   cuda::with_float(c.out.dtype, [&]<class T>(T) {
     const PatchColumns<T> patches{{at<const T>(addresses, c.x), sizes}};
     const MatrixOperand<T> gradient{at<const T>(addresses, dy), s.filters, 1, groups_of(s, s.filters / s.groups)};
     cuda::multiply(*runtime_, filter_shape(s), patches, gradient, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<T>(addresses, behind(c.workspace, spread, c.out.dtype)));
+                   groups_of(s, s.filters / s.groups), at<T>(addresses, parts));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
