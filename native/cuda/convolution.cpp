@@ -9,6 +9,7 @@ using cuda::at;
 using cuda::BatchAxes;
 using cuda::divide;
 using cuda::MatrixOperand;
+using cuda::narrow;
 using cuda::ProductShape;
 using cuda::Thread;
 using instruction::Convolution;
@@ -41,7 +42,6 @@ struct Sizes {
         dilation_x(narrow(s.window.dilation[1])),
         before_y(narrow(s.window.before[0])),
         before_x(narrow(s.window.before[1])) {}
-  static int narrow(std::int64_t value) { return static_cast<int>(value); }
 };
 
 /// What the window sees: x at (place of the window, tap of the kernel and channel), 0 in the padding.

@@ -11,11 +11,6 @@
 namespace etude {
 
 using cuda::at;
-using cuda::blocks_for;
-using cuda::element;
-using cuda::launch;
-using cuda::Thread;
-using cuda::usual_threads;
 using instruction::Elementwise;
 using instruction::Segment;
 
@@ -64,16 +59,14 @@ struct Recorded : Device::Recording {
 template <class T>
 struct UniformKernel {
   static constexpr const char* name = "uniform";
-  static constexpr unsigned threads = usual_threads;
   std::uint64_t seed;
   std::uint32_t stream;
   std::int64_t first, count;
   const std::int32_t* counter;
   T* out;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t block = first / 4 + element(thread, threads);
-    if (block * 4 >= first + count) return;
+  ETUDE_DEVICE void operator()(std::int64_t fours) const {
+    const std::int64_t block = first / 4 + fours;
     const auto bits = philox(seed, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(*counter), stream,
                                     static_cast<std::uint32_t>(RandomStream::step)});
     for (int drawn = 0; drawn < 4; ++drawn)
@@ -141,11 +134,12 @@ void Cuda::run(const Elementwise& instruction, Addresses addresses) {
 }
 
 void Cuda::run(const instruction::Uniform& u, Addresses addresses) {
-  const std::int64_t draws = (u.first + u.count + 3) / 4 - u.first / 4;
+  if (u.count == 0) return;
+  const std::int64_t fours = (u.first + u.count + 3) / 4 - u.first / 4;
   cuda::with_float(u.out.dtype, [&]<class T>(T) {
-    launch(*runtime_, u.count == 0 ? 0 : blocks_for(draws, usual_threads),
-           UniformKernel<T>{u.seed, u.stream, u.first, u.count, at<const std::int32_t>(addresses, u.counter),
-                            at<T>(addresses, u.out)});
+    cuda::launch_each(*runtime_, fours,
+                      UniformKernel<T>{u.seed, u.stream, u.first, u.count, at<const std::int32_t>(addresses, u.counter),
+                                       at<T>(addresses, u.out)});
   });
 }
 

@@ -6,25 +6,21 @@ namespace etude {
 
 using cuda::at;
 using cuda::blocks_for;
-using cuda::element;
 using cuda::launch;
+using cuda::launch_each;
 using cuda::Thread;
-using cuda::usual_threads;
 
 namespace {
 
 template <class T>
 struct GatherKernel {
   static constexpr const char* name = "gather";
-  static constexpr unsigned threads = usual_threads;
-  std::int64_t count, width, rows;
+  std::int64_t width, rows;
   const T* table;
   const std::int32_t* indices;
   T* out;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i >= count * width) return;
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t row = indices[i / width];
     out[i] = row >= 0 && row < rows ? table[row * width + i % width] : std::numeric_limits<T>::quiet_NaN();
   }
@@ -62,24 +58,20 @@ struct ScatterAddKernel {
 template <class T>
 struct OneHotKernel {
   static constexpr const char* name = "one hot";
-  static constexpr unsigned threads = usual_threads;
-  std::int64_t rows, depth;
+  std::int64_t depth;
   const std::int32_t* labels;
   T* out;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i < rows * depth) out[i] = static_cast<T>(labels[i / depth] == i % depth);
-  }
+  ETUDE_DEVICE void operator()(std::int64_t i) const { out[i] = static_cast<T>(labels[i / depth] == i % depth); }
 };
 
 }  // namespace
 
 void Cuda::run(const instruction::Gather& g, Addresses addresses) {
   visit_dtype(g.out.dtype, [&]<class T>(T) {
-    launch(*runtime_, blocks_for(g.count * g.width, usual_threads),
-           GatherKernel<T>{g.count, g.width, g.rows, at<const T>(addresses, g.table),
-                           at<const std::int32_t>(addresses, g.indices), at<T>(addresses, g.out)});
+    launch_each(*runtime_, g.count * g.width,
+                GatherKernel<T>{g.width, g.rows, at<const T>(addresses, g.table),
+                                at<const std::int32_t>(addresses, g.indices), at<T>(addresses, g.out)});
   });
 }
 
@@ -94,8 +86,8 @@ void Cuda::run(const instruction::ScatterAdd& s, Addresses addresses) {
 
 void Cuda::run(const instruction::OneHot& o, Addresses addresses) {
   visit_dtype(o.out.dtype, [&]<class T>(T) {
-    launch(*runtime_, blocks_for(o.rows * o.depth, usual_threads),
-           OneHotKernel<T>{o.rows, o.depth, at<const std::int32_t>(addresses, o.labels), at<T>(addresses, o.out)});
+    launch_each(*runtime_, o.rows * o.depth,
+                OneHotKernel<T>{o.depth, at<const std::int32_t>(addresses, o.labels), at<T>(addresses, o.out)});
   });
 }
 

@@ -5,18 +5,17 @@
 #include "cuda/runtime.hpp"
 #include "cuda/thread.hpp"
 
-// A kernel's body is a struct of its arguments, called for each thread:
+// A kernel's body is a struct of its arguments:
 //
 //     struct Double {
 //       static constexpr const char* name = "double";
-//       static constexpr unsigned threads = 256;
 //       float* x;
-//       std::int64_t count;
-//       ETUDE_DEVICE void operator()(const Thread& thread) const {
-//         if (const std::int64_t i = element(thread, threads); i < count) x[i] *= 2;
-//       }
+//       ETUDE_DEVICE void operator()(std::int64_t i) const { x[i] *= 2; }
 //     };
+//     launch_each(runtime, count, Double{x});
 //
+// is called for each of so many elements. Where threads do more than that together, the struct says how many a block
+// has, `static constexpr unsigned threads`, and is called with its thread; `launch` queues so many blocks of it.
 // Whose threads share memory has a struct Shared of it and takes it as second argument; whose threads wait for each
 // other says `using Meets = void`.
 
@@ -24,11 +23,6 @@ namespace etude::cuda {
 
 /// Threads of a block where nothing speaks for another number.
 inline constexpr unsigned usual_threads = 256;
-
-/// The element of a thread, where each has one.
-ETUDE_DEVICE std::int64_t element(const Thread& thread, unsigned threads) {
-  return thread.block() * threads + thread.index();
-}
 
 /// Divides `i`, which is not negative, and gives the rest. Nearly always by 32 bits, which is cheap on a GPU; division
 /// of 64 bits is not.
@@ -92,6 +86,23 @@ template <class Body> const Kernel& kernel_of() {
 /// Queues a body's kernel; nothing, for no blocks.
 template <class Body> void launch(Runtime& runtime, std::int64_t blocks, const Body& body) {
   if (blocks > 0) runtime.launch(kernel_of<Body>(), blocks, &body);
+}
+
+/// A thread for each element.
+template <class Body> struct EachElement {
+  static constexpr const char* name = Body::name;
+  static constexpr unsigned threads = usual_threads;
+  Body body;
+  std::int64_t count;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    if (const std::int64_t i = thread.block() * threads + thread.index(); i < count) body(i);
+  }
+};
+
+/// Queues a kernel that calls the body for each of [0, count).
+template <class Body> void launch_each(Runtime& runtime, std::int64_t count, const Body& body) {
+  launch(runtime, blocks_for(count, usual_threads), EachElement<Body>{body, count});
 }
 
 }  // namespace etude::cuda

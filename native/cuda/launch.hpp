@@ -20,4 +20,7 @@ template <class Body> void with_float(DType dtype, Body body) {
   body(float{});
 }
 
+/// A size as kernels compute with it: on a GPU, numbers of 32 bits are the cheap ones.
+constexpr int narrow(std::int64_t size) { return static_cast<int>(size); }
+
 }  // namespace etude::cuda

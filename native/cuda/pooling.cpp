@@ -5,11 +5,8 @@
 namespace etude {
 
 using cuda::at;
-using cuda::blocks_for;
-using cuda::element;
-using cuda::launch;
-using cuda::Thread;
-using cuda::usual_threads;
+using cuda::launch_each;
+using cuda::narrow;
 using instruction::Pooling;
 
 namespace {
@@ -30,7 +27,6 @@ struct Sizes {
         stride_x(narrow(p.window.strides[1])),
         before_y(narrow(p.window.before[0])),
         before_x(narrow(p.window.before[1])) {}
-  static int narrow(std::int64_t value) { return static_cast<int>(value); }
 };
 
 /// An element of a tensor [batch, rows, columns, channels].
@@ -50,16 +46,12 @@ struct Place {
 template <class T, class I>
 struct MaxPoolKernel {
   static constexpr const char* name = "max pool";
-  static constexpr unsigned threads = usual_threads;
   Sizes s;
-  std::int64_t count;
   const T* in;
   T* out;
   I* index;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i >= count) return;
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
     const Place place(i, s.rows, s.columns, s.channels);
     T largest = -std::numeric_limits<T>::infinity();
     int which = -1;
@@ -81,16 +73,12 @@ struct MaxPoolKernel {
 template <class T, class I>
 struct PoolGatherKernel {
   static constexpr const char* name = "pool gather";
-  static constexpr unsigned threads = usual_threads;
   Sizes s;
-  std::int64_t count;
   const T* in;
   const I* index;
   T* out;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i >= count) return;
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
     const Place place(i, s.rows, s.columns, s.channels);
     const int named = static_cast<int>(index[i]);
     const int y = place.row * s.stride_y - s.before_y + named / s.pool_width,
@@ -105,16 +93,12 @@ struct PoolGatherKernel {
 template <class T, class I>
 struct PoolScatterKernel {
   static constexpr const char* name = "pool scatter";
-  static constexpr unsigned threads = usual_threads;
   Sizes s;
-  std::int64_t count;
   const T* in;
   const I* index;
   T* out;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i >= count) return;
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
     const Place cell(i, s.height, s.width, s.channels);
     const int y = cell.row + s.before_y, x = cell.column + s.before_x;
     const int first_row = y < s.pool_height ? 0 : (y - s.pool_height) / s.stride_y + 1,
@@ -130,43 +114,39 @@ struct PoolScatterKernel {
   }
 };
 
-template <class Body> void with_index(const Operand& index, Body body) {
-  if (index.dtype == DType::int32) return body(std::int32_t{});
-  body(std::uint8_t{});
+/// Calls body with a value of the elements' type and one of the index's.
+template <class Body> void with_types(const Operand& in, const Operand& index, Body body) {
+  cuda::with_float(in.dtype, [&]<class T>(T element) {
+    if (index.dtype == DType::int32) return body(element, std::int32_t{});
+    body(element, std::uint8_t{});
+  });
 }
+
+std::int64_t pooled_elements(const Pooling& p) { return p.batch * p.rows * p.columns * p.channels; }
 
 }  // namespace
 
 void Cuda::run(const instruction::MaxPool& p, Addresses addresses) {
-  const std::int64_t count = p.pooling.batch * p.pooling.rows * p.pooling.columns * p.pooling.channels;
-  cuda::with_float(p.in.dtype, [&]<class T>(T) {
-    with_index(p.index, [&]<class I>(I) {
-      launch(*runtime_, blocks_for(count, usual_threads),
-             MaxPoolKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in), at<T>(addresses, p.out),
-                                 at<I>(addresses, p.index)});
-    });
+  with_types(p.in, p.index, [&]<class T, class I>(T, I) {
+    launch_each(*runtime_, pooled_elements(p.pooling),
+                MaxPoolKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<T>(addresses, p.out),
+                                    at<I>(addresses, p.index)});
   });
 }
 
 void Cuda::run(const instruction::PoolGather& p, Addresses addresses) {
-  const std::int64_t count = p.pooling.batch * p.pooling.rows * p.pooling.columns * p.pooling.channels;
-  cuda::with_float(p.in.dtype, [&]<class T>(T) {
-    with_index(p.index, [&]<class I>(I) {
-      launch(*runtime_, blocks_for(count, usual_threads),
-             PoolGatherKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in),
-                                    at<const I>(addresses, p.index), at<T>(addresses, p.out)});
-    });
+  with_types(p.in, p.index, [&]<class T, class I>(T, I) {
+    launch_each(*runtime_, pooled_elements(p.pooling),
+                PoolGatherKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<const I>(addresses, p.index),
+                                       at<T>(addresses, p.out)});
   });
 }
 
 void Cuda::run(const instruction::PoolScatter& p, Addresses addresses) {
-  const std::int64_t count = p.pooling.batch * p.pooling.height * p.pooling.width * p.pooling.channels;
-  cuda::with_float(p.in.dtype, [&]<class T>(T) {
-    with_index(p.index, [&]<class I>(I) {
-      launch(*runtime_, blocks_for(count, usual_threads),
-             PoolScatterKernel<T, I>{Sizes(p.pooling), count, at<const T>(addresses, p.in),
-                                     at<const I>(addresses, p.index), at<T>(addresses, p.out)});
-    });
+  with_types(p.in, p.index, [&]<class T, class I>(T, I) {
+    launch_each(*runtime_, p.pooling.batch * p.pooling.height * p.pooling.width * p.pooling.channels,
+                PoolScatterKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<const I>(addresses, p.index),
+                                        at<T>(addresses, p.out)});
   });
 }
 

@@ -3,28 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cuda/batch_axes.hpp"
 #include "cuda/kernel.hpp"
 
 // Products of all kinds: matrices, convolutions and their gradients. They differ in how an element of an operand is
 // found; the tiles, their way through shared memory, and the order of the sums are the same for all.
 
 namespace etude::cuda {
-
-/// Where the matrices of a batch lie: entry `index` of the axes, whose last one is the innermost.
-struct BatchAxes {
-  static constexpr int most = 8;
-  int count = 0;
-  std::int64_t extents[most], strides[most];
-
-  ETUDE_DEVICE std::int64_t offset(std::int64_t index) const {
-    std::int64_t result = 0;
-    for (int axis = count - 1; axis >= 0; --axis) {
-      result += index % extents[axis] * strides[axis];
-      index /= extents[axis];
-    }
-    return result;
-  }
-};
 
 /// A matrix of a batch, by rows and columns.
 template <class T>
@@ -61,7 +46,7 @@ struct ProductShape {
   std::int64_t part_elements() const { return splits > 1 ? splits * batch * m * n : 0; }
 };
 
-/// c (+)= a · b, or this split's part of it.
+/// c = a · b, or this split's part of it.
 template <class T, class A, class B>
 struct Product {
   static constexpr const char* name = "product";
@@ -96,23 +81,26 @@ struct Product {
     const auto b_first = b.of_batch(index);
     const bool a_along_k = a.rows_contiguous(), b_along_n = b.rows_contiguous();
     T next_a[loads], next_b[loads];
-    const auto fetch = [&](std::int64_t depth) {
+    // What this thread brings of a tile: an element of a and one of b at a time, neighbours by neighbouring threads.
+    const auto each_load = [&](auto bring) {
       for (int l = 0; l < loads; ++l) {
         const int e = l * static_cast<int>(threads) + t;
         const int ar = a_along_k ? e / tile_depth : e % tile_extent, ak = a_along_k ? e % tile_depth : e / tile_extent;
         const int bc = b_along_n ? e % tile_extent : e / tile_depth, bk = b_along_n ? e / tile_extent : e % tile_depth;
-        next_a[l] = top + ar < m && depth + ak < last ? a.at(a_first, top + ar, depth + ak) : T(0);
-        next_b[l] = left + bc < n && depth + bk < last ? b.at(b_first, depth + bk, left + bc) : T(0);
+        bring(l, ar, ak, bk, bc);
       }
     };
+    const auto fetch = [&](std::int64_t depth) {
+      each_load([&](int l, int ar, int ak, int bk, int bc) {
+        next_a[l] = top + ar < m && depth + ak < last ? a.at(a_first, top + ar, depth + ak) : T(0);
+        next_b[l] = left + bc < n && depth + bk < last ? b.at(b_first, depth + bk, left + bc) : T(0);
+      });
+    };
     const auto put = [&] {
-      for (int l = 0; l < loads; ++l) {
-        const int e = l * static_cast<int>(threads) + t;
-        const int ar = a_along_k ? e / tile_depth : e % tile_extent, ak = a_along_k ? e % tile_depth : e / tile_extent;
-        const int bc = b_along_n ? e % tile_extent : e / tile_depth, bk = b_along_n ? e / tile_extent : e % tile_depth;
+      each_load([&](int l, int ar, int ak, int bk, int bc) {
         shared.a[ak][ar] = next_a[l];
         shared.b[bk][bc] = next_b[l];
-      }
+      });
     };
 
     const int row = t / across * square_extent, column = t % across * square_extent;
@@ -142,16 +130,13 @@ struct Product {
 template <class T>
 struct AddSplits {
   static constexpr const char* name = "add splits";
-  static constexpr unsigned threads = usual_threads;
   std::int64_t m, n, batch, splits;
   const T* parts;
   T* c;
   std::int64_t c_row;
   BatchAxes c_batch;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = element(thread, threads);
-    if (i >= batch * m * n) return;
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
     T sum = parts[i];
     for (std::int64_t split = 1; split < splits; ++split) sum += parts[split * batch * m * n + i];
     c[c_batch.offset(i / (m * n)) + i / n % m * c_row + i % n] = sum;
@@ -171,8 +156,8 @@ void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& 
   }
   launch(runtime, shape.tiles() * shape.splits, product);
   if (shape.splits > 1)
-    launch(runtime, blocks_for(shape.batch * shape.m * shape.n, usual_threads),
-           AddSplits<T>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
+    launch_each(runtime, shape.batch * shape.m * shape.n,
+                AddSplits<T>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
 }
 
 }  // namespace etude::cuda

@@ -54,7 +54,8 @@ std::string literal(double value, Lane lane) {
   // Exactly, and whatever the program's locale writes for a point.
   char text[40];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), std::fabs(value), std::chars_format::hex);
-  check(error == std::errc(), ErrorKind::internal, "Cuda", "a number that cannot be written");
+  check(error == std::errc(), ErrorKind::internal, "Cuda",
+        "a number that cannot be written - expected one of a program - this is a defect of the library.");
   return type + (std::signbit(value) ? "(-0x" : "(0x") + std::string(text, end) + ')';
 }
 

@@ -1,8 +1,10 @@
+#include "cuda/batch_axes.hpp"
 #include "cuda/launch.hpp"
 
 namespace etude {
 
 using cuda::at;
+using cuda::BatchAxes;
 using cuda::blocks_for;
 using cuda::launch;
 using cuda::Thread;
@@ -55,23 +57,11 @@ struct TransposeKernel {
 template <class T>
 struct StridedCopyKernel {
   static constexpr const char* name = "strided copy";
-  static constexpr unsigned threads = cuda::usual_threads;
   const T* in;
   T* out;
-  int axes;
-  std::int64_t extents[Shape::max_rank], strides[Shape::max_rank];
-  std::int64_t count;
+  BatchAxes axes;
 
-  ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t i = cuda::element(thread, threads);
-    if (i >= count) return;
-    std::int64_t rest = i, offset = 0;
-    for (int axis = axes - 1; axis >= 0; --axis) {
-      offset += rest % extents[axis] * strides[axis];
-      rest /= extents[axis];
-    }
-    out[i] = in[offset];
-  }
+  ETUDE_DEVICE void operator()(std::int64_t i) const { out[i] = in[axes.offset(i)]; }
 };
 
 template <class T> void transpose(cuda::Runtime& runtime, const instruction::Transpose& t, Addresses addresses) {
@@ -92,9 +82,9 @@ template <class T> void transpose(cuda::Runtime& runtime, const instruction::Tra
   int innermost = 0;  // of x
   while (innermost < count && axes[innermost].in != 1) ++innermost;
   if (innermost >= count - 1) {
-    StridedCopyKernel<T> kernel{in, out, count, {}, {}, t.extents.size()};
-    for (int i = 0; i < count; ++i) kernel.extents[i] = axes[i].extent, kernel.strides[i] = axes[i].in;
-    return launch(runtime, blocks_for(kernel.count, cuda::usual_threads), kernel);
+    StridedCopyKernel<T> kernel{in, out, {count, {}, {}}};
+    for (int i = 0; i < count; ++i) kernel.axes.extents[i] = axes[i].extent, kernel.axes.strides[i] = axes[i].in;
+    return cuda::launch_each(runtime, t.extents.size(), kernel);
   }
   const Axis &rows = axes[count - 1], &columns = axes[innermost];
   TransposeKernel<T> kernel{in, out, 0, {}, {}, {}, rows.extent, columns.extent, rows.in, columns.out};

@@ -162,10 +162,10 @@ class Library {
 
 /// Compiled once, whoever asks: that takes longer than all that is computed.
 struct HostProgram : cuda::CompiledProgram {
-  const Library& library;
-  explicit HostProgram(const std::string& source) : library(compiled(source)) {}
+  const Library& compiled;
+  explicit HostProgram(const std::string& source) : compiled(once(source)) {}
 
-  static const Library& compiled(const std::string& source) {
+  static const Library& once(const std::string& source) {
     static std::map<std::string, Library> all;
     return all.try_emplace(source, source).first->second;
   }
@@ -248,13 +248,18 @@ std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& s
 
 void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,
                          std::size_t bytes) {
-  const auto function = static_cast<const HostProgram&>(program).library.function;
+  const auto function = static_cast<const HostProgram&>(program).compiled.function;
   queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
 }
 
 std::unique_ptr<cuda::Graph> HostRuntime::record(const std::function<void()>& work) {
   recording_ = std::make_unique<Recorded>();
-  work();
+  try {
+    work();
+  } catch (...) {
+    recording_.reset();
+    throw;
+  }
   return std::move(recording_);
 }
 

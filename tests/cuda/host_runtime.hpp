@@ -12,8 +12,8 @@
 namespace etude::testing {
 
 /// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
-/// where they meet; programs are compiled by this machine's compiler. Throws std::logic_error where a GPU would read or
-/// write somewhere.
+/// where they meet; programs are compiled by this machine's compiler. Throws std::logic_error for copies from and to
+/// what was not allocated here, and where threads of a block wait for others that never come.
 class HostRuntime : public cuda::Runtime {
  public:
   HostRuntime();

@@ -3,7 +3,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cuda/runtime.hpp"
@@ -65,10 +64,11 @@ class CountingRuntime : public cuda::Runtime {
     runtime_->launch(program, blocks, threads, arguments, bytes);
   }
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override {
-    const bool before = std::exchange(recording_, true);
-    std::unique_ptr<cuda::Graph> graph = runtime_->record(work);
-    recording_ = before;
-    return graph;
+    return runtime_->record([&] {
+      recording_ = true;
+      const std::shared_ptr<void> end(nullptr, [this](void*) { recording_ = false; });
+      work();
+    });
   }
   void launch(const cuda::Graph& graph) override {
     ++counts.graphs;
