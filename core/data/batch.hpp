@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -8,11 +10,21 @@
 
 namespace etude {
 
+struct Batch;
+
+/// Which rows of some arrays a batch is.
+struct Selection {
+  std::shared_ptr<const Batch> arrays;
+  std::span<const std::int32_t> rows;
+};
+
 /// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one
 /// per output in `y` (none when predicting), and in `sample_weight` none or one per output. All are [rows, …]. `mask`
 /// has nothing, or for each input which of its entries count: bool [rows, steps], or no Tensor if all do.
 struct Batch {
   std::vector<Tensor> x, y, sample_weight, mask = {};
+  /// If it has arrays, the batch is those rows of them, and its own Tensors only tell their shapes and dtypes.
+  Selection selection = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "etude/base/task.hpp"
@@ -45,6 +46,12 @@ class DataAdapter {
   virtual const Batch* peek() = 0;
   /// Called after each epoch, when its validation and callbacks are done.
   virtual void on_epoch_end() {}
+
+  /// The arrays that its batches are rows of, if they are just that.
+  virtual std::shared_ptr<const Batch> arrays() const { return nullptr; }
+  /// From the next fetch on, batches say which rows of the arrays they are (Batch::selection), and copy none. For an
+  /// adapter that has arrays.
+  virtual void select_rows() {}
 
   /// Where it stands after the last batch that was taken. Throws Error(state) for data that cannot be gone back to.
   virtual DataState state() const;

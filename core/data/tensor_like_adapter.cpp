@@ -1,6 +1,8 @@
 #include "etude/data/tensor_like_adapter.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "etude/data/element.hpp"
@@ -29,19 +31,20 @@ void gather(const std::byte* in, std::byte* out, const std::int64_t* order, std:
 }  // namespace
 
 TensorLikeAdapter::TensorLikeAdapter(Batch arrays, const TensorLikeOptions& options)
-    : arrays_(checked(std::move(arrays))),
-      example_(arrays_),
-      order_(arrays_.size(), options),
+    : arrays_(std::make_shared<const Batch>(checked(std::move(arrays)))),
+      example_(*arrays_),
+      order_(arrays_->size(), options),
+      prefetches_(options.prefetch),
       prefetcher_([this](std::size_t slot) { return fill(slots_[slot]); }, options.prefetch) {
-  zip_tensors(arrays_, example_, [&](const Tensor& array, Tensor& out) { out = array.rows(0, order_.batch_size()); });
+  zip_tensors(*arrays_, example_, [&](const Tensor& array, Tensor& out) { out = array.rows(0, order_.batch_size()); });
   slots_[0] = make_slot();
   if (options.prefetch) slots_[1] = make_slot();
 }
 
 TensorLikeAdapter::Slot TensorLikeAdapter::make_slot() const {
-  Slot slot{arrays_, arrays_};
+  Slot slot{*arrays_, *arrays_, {}};
   if (order_.shuffles())
-    zip_tensors(arrays_, slot.buffers, [&](const Tensor& array, Tensor& buffer) {
+    zip_tensors(*arrays_, slot.buffers, [&](const Tensor& array, Tensor& buffer) {
       Shape shape = array.shape();
       shape[0] = order_.batch_size();
       buffer = Tensor(shape, array.dtype());
@@ -77,11 +80,35 @@ void TensorLikeAdapter::restore(const DataState& state) {
 bool TensorLikeAdapter::fill(Slot& slot) {
   if (order_.ended()) return false;
   const std::int64_t rows = order_.rows();
-  for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
-    for (std::size_t i = 0; i < (arrays_.*member).size(); ++i)
-      fill((slot.batch.*member)[i], (arrays_.*member)[i], (slot.buffers.*member)[i], rows);
+  if (selects_) {
+    select(slot, rows);
+  } else {
+    for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
+      for (std::size_t i = 0; i < ((*arrays_).*member).size(); ++i)
+        fill((slot.batch.*member)[i], ((*arrays_).*member)[i], (slot.buffers.*member)[i], rows);
+  }
   order_.advance();
   return true;
+}
+
+void TensorLikeAdapter::select_rows() {
+  selects_ = true;
+  for (Slot& slot : slots_) {
+    slot.buffers = {};
+    slot.batch = *arrays_;
+    slot.batch.selection.arrays = arrays_;
+    slot.rows.resize(static_cast<std::size_t>(order_.batch_size()));
+  }
+}
+
+void TensorLikeAdapter::select(Slot& slot, std::int64_t rows) const {
+  zip_tensors(*arrays_, slot.batch, [&](const Tensor& array, Tensor& out) { out = array.rows(0, rows); });
+  const std::span chosen = std::span(slot.rows).first(static_cast<std::size_t>(rows));
+  if (order_.shuffles())
+    std::copy_n(order_.indices(), rows, chosen.begin());
+  else
+    std::iota(chosen.begin(), chosen.end(), static_cast<std::int32_t>(order_.first()));
+  slot.batch.selection.rows = chosen;
 }
 
 void TensorLikeAdapter::fill(Tensor& out, const Tensor& array, Tensor& buffer, std::int64_t rows) {

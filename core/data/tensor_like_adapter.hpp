@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "etude/data/data_adapter.hpp"
 #include "etude/data/prefetch.hpp"
@@ -29,22 +31,29 @@ class TensorLikeAdapter : public DataAdapter {
   PendingPtr fetch() override;
   const Batch* take() override;
   const Batch* peek() override { return &example_; }
+  /// None with `prefetch`: then rows are copied beforehand.
+  std::shared_ptr<const Batch> arrays() const override { return prefetches_ ? nullptr : arrays_; }
+  void select_rows() override;
   /// Seed, epoch, and how many batches of the pass were taken.
   DataState state() const override;
   void restore(const DataState& state) override;
 
  private:
-  /// A batch and, when rows are gathered, the memory behind it.
+  /// A batch and, when rows are gathered or selected, the memory behind it.
   struct Slot {
     Batch batch, buffers;
+    std::vector<std::int32_t> rows;
   };
 
   Slot make_slot() const;
   bool fill(Slot& slot);
+  void select(Slot& slot, std::int64_t rows) const;
   void fill(Tensor& out, const Tensor& array, Tensor& buffer, std::int64_t rows);
 
-  Batch arrays_, example_;
+  std::shared_ptr<const Batch> arrays_;
+  Batch example_;
   RowOrder order_;
+  bool prefetches_, selects_ = false;
   std::int64_t taken_ = 0;
   std::array<Slot, Prefetcher::slots> slots_;
   Prefetcher prefetcher_;  // last: its thread uses all of the above

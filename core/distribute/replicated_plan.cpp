@@ -50,6 +50,8 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
     : plans_(std::move(plans)), strategy_(std::move(strategy)), joins_(plans_.size()) {
   for (std::size_t i = 0; i < logs.size(); ++i)
     if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
+  steps_ = std::ranges::min_element(plans_, {}, &Plan::steps)->steps();
+  recordings_.resize(static_cast<std::size_t>(steps_));
   if (replicas() < strategy_->num_replicas_in_sync())
     for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
   buckets_ = buckets_of(plans_.front(), plans_.size());
@@ -61,25 +63,42 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
 }
 
 void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
-  if (plans_.size() == 1) {
-    plans_.front().run(inputs.front());
-  } else {
-    for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].begin(inputs[i]);
-    if (strategy_->joins_on_device()) {
-      addresses_.clear();
-      for (const Plan& plan : plans_)
-        addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
-      plans_.front().device().replay([this] { run_parts(); }, addresses_, recording_);
-    } else {
-      run_parts();
-    }
-    for (Plan& plan : plans_) plan.end();
-  }
-  for (Variable& variable : assigned_) variable.broadcast(replicas());
+  take(inputs);
+  run_taken();
 }
 
-void ReplicatedPlan::run_parts() {
-  for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+void ReplicatedPlan::take(std::span<const std::vector<const std::byte*>> inputs) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].take(inputs[i], taken_);
+  ++taken_;
+}
+
+void ReplicatedPlan::take(std::span<const SelectedRows> rows) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].take(rows[i], taken_);
+  ++taken_;
+}
+
+bool ReplicatedPlan::run_taken() {
+  if (taken_ == 0) return false;
+  const std::int64_t steps = std::exchange(taken_, 0);
+  for (Plan& plan : plans_) plan.begin();
+  if (replicas() == 1 || strategy_->joins_on_device()) {
+    addresses_.clear();
+    for (const Plan& plan : plans_)
+      addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
+    plan().device().replay([&] { run_steps(steps); }, addresses_, recordings_[static_cast<std::size_t>(steps - 1)]);
+  } else {
+    run_steps(steps);
+  }
+  for (Plan& plan : plans_) plan.end();
+  for (Variable& variable : assigned_) variable.broadcast(replicas());
+  return true;
+}
+
+void ReplicatedPlan::run_steps(std::int64_t steps) {
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (Plan& plan : plans_) plan.enter(step);
+    for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+  }
 }
 
 /// Each replica runs to where it joins the others next; false: all are at their ends. A GPU's are queued one after the

@@ -40,6 +40,14 @@ class ReplicatedPlan {
 
   /// Runs the step; `inputs` has a list for each replica.
   void run(std::span<const std::vector<const std::byte*>> inputs);
+  /// The same in two parts. Of a plan that is not full() yet, more batches can be taken before the steps of all of them
+  /// run, which a device may replay as one.
+  void take(std::span<const std::vector<const std::byte*>> inputs);
+  /// The same where each replica selects its batch.
+  void take(std::span<const SelectedRows> rows);
+  bool full() const { return taken_ == steps_; }
+  /// False: there is none.
+  bool run_taken();
   /// Computes the logs from what the last step left.
   void run_logs();
   /// The mean over the replicas, where they may differ.
@@ -50,7 +58,7 @@ class ReplicatedPlan {
   void read_result(std::size_t index, std::byte* out) const;
 
  private:
-  void run_parts();
+  void run_steps(std::int64_t steps);
   bool advance();
   void join(std::vector<ReplicaSum>& bucket);
 
@@ -60,9 +68,10 @@ class ReplicatedPlan {
   std::vector<Variable> assigned_;                    ///< where there are replicas that have no share
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step
+  std::int64_t steps_, taken_ = 0;
   // Where one device queues what all replicas do.
   std::vector<std::byte*> addresses_;
-  std::unique_ptr<Device::Recording> recording_;
+  std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
 };
 
 }  // namespace etude

@@ -24,6 +24,8 @@ class Device {
   /// Whether its instructions reach the host's memory. For one that has a memory of its own, plans take each batch
   /// there.
   virtual bool reads_host_memory() const { return true; }
+  /// Bytes of a memory of its own that nobody has.
+  virtual std::size_t free_memory() const { return 0; }
   /// Whether they reach this storage. For what they don't, plans make a copy.
   virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
   /// Bytes of the arena that an instruction wants for itself while it runs.

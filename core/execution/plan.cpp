@@ -1,5 +1,8 @@
 #include "etude/execution/plan.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/lowering.hpp"
@@ -8,6 +11,10 @@ namespace etude {
 namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// What a device holds of batches to come: a recording of more steps than that would gain nothing.
+constexpr std::int64_t most_steps = 64;
+constexpr std::size_t most_batch_bytes = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -34,7 +41,7 @@ void Arena::reserve(std::size_t bytes) {
 }
 
 Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs,
-           std::shared_ptr<Arena> arena, const Replica& replica)
+           std::shared_ptr<Arena> arena, const Replica& replica, std::int64_t steps)
     : arena_(std::move(arena)) {
   for (const Value& log : logs)
     check(log.shape().size() == 1, ErrorKind::shape, "Logs", "a log of shape ", log.shape(),
@@ -47,23 +54,64 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
   lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
   arena_->reserve(lowered_.arena_bytes);
   addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
-  if (!device().reads_host_memory()) {
-    input_bytes_.resize(lowered_.input_count);
-    for (const Node& node : graph.nodes())
-      if (const auto* input = std::get_if<op::Input>(&node.op))
-        input_bytes_[static_cast<std::size_t>(input->index)] =
-            static_cast<std::size_t>(input->shape.size()) * size_of(input->dtype);
-    std::size_t bytes = 0;
-    for (const std::size_t of_input : input_bytes_) bytes += aligned(of_input);
-    batch_ = device().allocate(bytes);
-  }
+  if (!device().reads_host_memory()) lay_out_batches(graph, steps);
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     if (const auto& storage = lowered_.storages[i]; !device().reaches(*storage))
       mirrors_.push_back({1 + lowered_.input_count + i, storage, device().allocate(storage->bytes())});
 }
 
+void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
+  places_.resize(lowered_.input_count);
+  for (const Node& node : graph.nodes())
+    if (const auto* input = std::get_if<op::Input>(&node.op))
+      places_[static_cast<std::size_t>(input->index)] = {input->shape, input->dtype, 0};
+  std::int64_t rows = 0;
+  for (Place& place : places_) {
+    place.offset = batch_bytes_;
+    batch_bytes_ += aligned(static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
+    if (place.shape.rank() > 0) rows = std::max(rows, place.shape[0]);
+  }
+  indices_offset_ = batch_bytes_;
+  batch_bytes_ += aligned(static_cast<std::size_t>(rows) * sizeof(std::int32_t));
+  const auto room = static_cast<std::int64_t>(most_batch_bytes / std::max<std::size_t>(batch_bytes_, 1));
+  steps_ = std::clamp<std::int64_t>(std::min(steps, room), 1, most_steps);
+  batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
+  addresses_.resize(addresses_.size() + places_.size());  // the arrays that batches are selected from
+}
+
+void Plan::check_step(std::size_t inputs, std::int64_t step) const {
+  check(inputs == lowered_.input_count && step < steps_, ErrorKind::internal, "Plan", inputs, " inputs for step ", step,
+        " - expected ", lowered_.input_count, " for one of ", steps_, " steps - this is a defect of the library.");
+}
+
+void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
+  check_step(inputs.size(), step);
+  if (!batches_) {
+    // Inputs are only read: Addresses has one type for all spaces.
+    for (std::size_t i = 0; i < inputs.size(); ++i) addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
+    return;
+  }
+  const std::size_t batch = static_cast<std::size_t>(step) * batch_bytes_;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Place& place = places_[i];
+    batches_->write(batch + place.offset, inputs[i],
+                    static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
+  }
+  std::fill(addresses_.end() - std::ssize(places_), addresses_.end(), nullptr);
+  rows_ = 0;
+}
+
+void Plan::take(const SelectedRows& rows, std::int64_t step) {
+  check_step(rows.arrays.size(), step);
+  batches_->write(static_cast<std::size_t>(step) * batch_bytes_ + indices_offset_, rows.indices,
+                  static_cast<std::size_t>(places_.front().shape[0]) * sizeof(std::int32_t));
+  std::ranges::transform(rows.arrays, addresses_.end() - std::ssize(places_),
+                         [](const std::shared_ptr<Storage>& array) { return array->address(); });
+  rows_ = rows.count;
+}
+
 /// Another plan may have made the arena grow, and storages know best where they are.
-void Plan::bind() {
+void Plan::begin() {
   addresses_[0] = arena_->address();
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
@@ -71,45 +119,49 @@ void Plan::bind() {
     mirror.copy->copy(0, *mirror.of, mirror.of->bytes());
     addresses_[mirror.space] = mirror.copy->address();
   }
+  ++arena_->generation;
+  enter(0);
 }
 
-void Plan::bind_inputs(std::span<const std::byte* const> inputs) {
-  std::size_t offset = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (batch_) {
-      batch_->write(offset, inputs[i], input_bytes_[i]);
-      addresses_[1 + i] = batch_->address() + offset;
-      offset += aligned(input_bytes_[i]);
-    } else {
-      // Inputs are only read: Addresses has one type for all spaces.
-      addresses_[1 + i] = const_cast<std::byte*>(inputs[i]);
-    }
+void Plan::enter(std::int64_t step) {
+  next_ = 0;
+  if (!batches_) return;
+  std::byte* const batch = batches_->address() + static_cast<std::size_t>(step) * batch_bytes_;
+  for (std::size_t i = 0; i < places_.size(); ++i) addresses_[1 + i] = batch + places_[i].offset;
+}
+
+/// The batch of the step that was entered, from the arrays.
+void Plan::select_rows() {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const auto& [shape, dtype, offset] = places_[i];
+    const std::array addresses{addresses_[addresses_.size() - places_.size() + i], addresses_[1] + indices_offset_,
+                               addresses_[1 + i]};
+    device().run(instruction::Gather{.count = shape[0],
+                                     .width = shape.size() / shape[0],
+                                     .rows = rows_,
+                                     .table = {0, 0, dtype},
+                                     .indices = {1, 0, DType::int32},
+                                     .out = {2, 0, dtype}},
+                 addresses);
   }
 }
 
-/// What the step has left in copies goes where it belongs.
+/// What the steps have left in copies goes where it belongs.
 void Plan::end() {
   for (const Mirror& mirror : mirrors_) mirror.of->copy(0, *mirror.copy, mirror.of->bytes());
 }
 
-void Plan::begin(std::span<const std::byte* const> inputs) {
-  check(inputs.size() == lowered_.input_count, ErrorKind::internal, "Plan", inputs.size(), " inputs - expected ",
-        lowered_.input_count, " - this is a defect of the library.");
-  bind();
-  bind_inputs(inputs);
-  ++arena_->generation;
-  next_ = 0;
-}
-
 void Plan::run(std::span<const std::byte* const> inputs) {
-  begin(inputs);
-  const FlushDenormals mode;
-  device().replay([this] { device().run(lowered_.instructions, addresses_); }, addresses_, recording_);
+  take(inputs);
+  begin();
+  while (advance()) {
+  }
   end();
 }
 
 const instruction::AllReduce* Plan::advance() {
   const FlushDenormals mode;
+  if (next_ == 0 && rows_ > 0) select_rows();
   while (next_ < lowered_.instructions.size()) {
     const Instruction& instruction = lowered_.instructions[next_++];
     if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;

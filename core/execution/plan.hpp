@@ -34,6 +34,14 @@ struct Replica {
   std::int64_t first_row = 0;
 };
 
+/// A batch that is selected on the device: each input is the rows `indices` of one of `arrays`, which have `count`
+/// rows.
+struct SelectedRows {
+  std::span<const std::shared_ptr<Storage>> arrays;
+  std::int64_t count;
+  const std::int32_t* indices;
+};
+
 /// What a graph is compiled to, before there is memory.
 struct Lowered {
   struct Result {
@@ -54,19 +62,29 @@ class Plan {
   /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are
   /// scalars that are computed when run_logs() asks for them, after a step, as far as they do not depend on what the
   /// step overwrites.
+  /// `steps`: how many batches whoever runs it would have it take before it runs.
   Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena,
-       const Replica& replica = {});
+       const Replica& replica = {}, std::int64_t steps = 1);
 
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
-  /// The same in parts, for one of several replicas: begin(), then advance() until it is null, then end(). It runs all
-  /// up to the next place where replicas join, and says what they join there.
-  void begin(std::span<const std::byte* const> inputs);
+
+  // The same in parts: take() each batch, begin(), and for each batch in turn enter() its step and advance() until that
+  // is null; then end().
+
+  /// How many batches it can take: one, unless the device has a memory of its own, where they can wait.
+  std::int64_t steps() const { return steps_; }
+  void take(std::span<const std::byte* const> inputs, std::int64_t step = 0);
+  /// For a device that has a memory of its own. All steps until end() take their batches in the same way.
+  void take(const SelectedRows& rows, std::int64_t step = 0);
+  void begin();
+  void enter(std::int64_t step);
+  /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over.
   const instruction::AllReduce* advance();
   void end();
-  /// Where each space lies in the step that was begun.
+  /// Where each space lies in the step that was entered.
   Addresses addresses() const { return addresses_; }
-  /// Where an operand lies in the step that was begun.
+  /// Where an operand lies in the step that was entered.
   std::byte* address(const Operand& operand) const {
     return addresses_[static_cast<std::size_t>(operand.space)] + operand.offset;
   }
@@ -94,18 +112,30 @@ class Plan {
     std::shared_ptr<Storage> of, copy;
   };
 
-  void bind();
-  void bind_inputs(std::span<const std::byte* const> inputs);
+  /// An input of a batch, in the device's own memory.
+  struct Place {
+    Shape shape;
+    DType dtype;
+    std::size_t offset;  ///< in the batch
+  };
+
+  void lay_out_batches(const Graph& graph, std::int64_t steps);
+  void check_step(std::size_t inputs, std::int64_t step) const;
+  void select_rows();
   const Storage& storage_of(const Operand& operand) const;
 
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
-  std::vector<std::size_t> input_bytes_;
-  std::shared_ptr<Storage> batch_;  ///< where the batch is taken, for a device that does not reach the host's memory
+  /// Where batches are taken, for a device that does not reach the host's memory: each input of each step has a place,
+  /// and behind them the indices of rows have one.
+  std::shared_ptr<Storage> batches_;
+  std::vector<Place> places_;
+  std::size_t batch_bytes_ = 0, indices_offset_ = 0;
+  std::int64_t steps_ = 1, rows_ = 0;  ///< rows: that batches are selected from; 0: they are not
   std::vector<Mirror> mirrors_;
-  std::unique_ptr<Device::Recording> recording_, log_recording_;
-  std::size_t next_ = 0;  ///< instruction, of a step that runs in parts
+  std::unique_ptr<Device::Recording> log_recording_;
+  std::size_t next_ = 0;  ///< instruction
 };
 
 /// Traces `function` on Values like `inputs`, runs it once on them and throws the plan away.

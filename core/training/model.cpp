@@ -221,24 +221,29 @@ void Model::reset_metrics() {
   for (const MetricPtr& metric : metrics()) metric->reset_state();
 }
 
-std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(const StepData&)> step) {
+std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(const StepData&)> step,
+                                                   std::int64_t steps_per_execution) {
   return std::make_shared<StepFunction>(
       [this, step = std::move(step)](const StepData& data) {
         const Strategy::Scope scope(strategy());
         const CompiledTrainable trainable(compiled_trainable_);
         return step(data);
       },
-      replicas_, StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { place_variables(graph); }});
+      replicas_,
+      StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { place_variables(graph); },
+                          steps_per_execution});
 }
 
 std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
   if (!train_function_ || force)
-    train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; });
+    train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; },
+                                    options_.steps_per_execution);
   return train_function_;
 }
 std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
   if (!test_function_ || force)
-    test_function_ = make_function([this](const StepData& data) { return StepResult{test_step(data), {}}; });
+    test_function_ = make_function([this](const StepData& data) { return StepResult{test_step(data), {}}; },
+                                   options_.steps_per_execution);
   return test_function_;
 }
 std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {

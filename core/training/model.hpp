@@ -156,7 +156,8 @@ class Model : public Layer {
   void check_compiled(const char* method) const;
   Batch batch_of(const Data& data, const char* method) const;
   Logs run_on_batch(StepFunction& step, const Data& data, const BatchOptions& options, const char* method);
-  std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step);
+  std::shared_ptr<StepFunction> make_function(std::function<StepResult(const StepData&)> step,
+                                              std::int64_t steps_per_execution = 1);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_from(const Batch& example);

@@ -1,7 +1,9 @@
 #include "etude/training/step_function.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <list>
+#include <map>
 
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
@@ -117,6 +119,7 @@ struct StepFunction::Compiled {
   std::vector<std::string> names;
   std::shared_ptr<PlanLogs> source;
   std::vector<std::vector<const std::byte*>> addresses;  // by replica
+  std::vector<SelectedRows> rows;                        // by replica
   Logs logs;
   std::vector<Tensor> outputs;  // of an eager step
 };
@@ -127,9 +130,22 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Repl
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
+  take(batch);
+  finish();
+}
+
+void StepFunction::take(const Batch& batch) {
   samples_ += batch.size();
   if (options_.run_eagerly) return run_eagerly(batch);
   Compiled& compiled = find(batch);
+  if (batch.selection.arrays)
+    take_rows(batch.selection, compiled);
+  else
+    take_host_memory(batch, compiled);
+  if (compiled.source->plan->full()) finish();
+}
+
+void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
   const int replicas = static_cast<int>(compiled.addresses.size());
   for (int replica = 0; replica < replicas; ++replica) {
     const std::int64_t first = replica ? rows_of(batch.size(), replicas, replica).begin : 0;
@@ -139,7 +155,55 @@ void StepFunction::operator()(const Batch& batch) {
       compiled.addresses[static_cast<std::size_t>(replica)][i++] = tensor.raw() + offset;
     });
   }
-  compiled.source->plan->run(compiled.addresses);
+  compiled.source->plan->take(compiled.addresses);
+}
+
+void StepFunction::take_rows(const Selection& selection, Compiled& compiled) {
+  hold(selection.arrays);
+  const int replicas = static_cast<int>(compiled.addresses.size());
+  compiled.rows.clear();
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::int64_t first = rows_of(std::ssize(selection.rows), replicas, replica).begin;
+    compiled.rows.push_back(
+        {arrays_.storages[static_cast<std::size_t>(replica)], arrays_.of->size(), selection.rows.data() + first});
+  }
+  compiled.source->plan->take(compiled.rows);
+}
+
+void StepFunction::hold(const std::shared_ptr<const Batch>& arrays) {
+  if (arrays_.of == arrays) return;
+  release_arrays();
+  std::map<Device*, std::vector<std::shared_ptr<Storage>>> on;
+  for (int replica = 0; replica < replicas_.strategy->num_replicas_in_sync(); ++replica) {
+    Device& device = replicas_.strategy->device(replica);
+    auto& storages = on[&device];
+    if (storages.empty())
+      for_each_tensor(*arrays, [&](const Tensor& tensor) {
+        storages.push_back(device.allocate(tensor.bytes()));
+        storages.back()->write(0, tensor.raw(), tensor.bytes());
+      });
+    arrays_.storages.push_back(storages);
+  }
+  arrays_.of = arrays;
+}
+
+void StepFunction::select_on_devices(DataAdapter& data) const {
+  const std::shared_ptr<const Batch> arrays = data.arrays();
+  if (!arrays || options_.run_eagerly || arrays->size() > std::numeric_limits<std::int32_t>::max()) return;
+  std::size_t bytes = 0;
+  for_each_tensor(*arrays, [&](const Tensor& tensor) { bytes += tensor.bytes(); });
+  // As much again is left for the plans.
+  for (int replica = 0; replica < replicas_.strategy->num_replicas_in_sync(); ++replica)
+    if (const Device& device = replicas_.strategy->device(replica);
+        device.reads_host_memory() || device.free_memory() / 2 < bytes)
+      return;
+  data.select_rows();
+}
+
+void StepFunction::finish() {
+  if (compiled_.empty() || !compiled_.front()->source) return;
+  Compiled& compiled = *compiled_.front();
+  if (!compiled.source->plan->run_taken()) return;
   compiled.source->ran = replicas_.arenas.front()->generation;
   compiled.logs.renew();
 }
@@ -151,6 +215,8 @@ int StepFunction::sharing(const Batch& batch) const {
 
 StepFunction::Compiled& StepFunction::find(const Batch& batch) {
   const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
+  if (found == compiled_.begin() && found != compiled_.end()) return *compiled_.front();
+  finish();  // in the order of the batches
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
     return *compiled_.front();
@@ -183,9 +249,9 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   for (int replica = 0; replica < replicas; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
-                       Replica{replica, rows(replica).begin});
+                       Replica{replica, rows(replica).begin}, options_.steps_per_execution);
   }
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}, {}});
   const Traced& first = traced.front();
   for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
   compiled->source->plan =
@@ -227,7 +293,7 @@ void StepFunction::run_eagerly(const Batch& batch) {
   ++traces_;
   note_variables(graph);
   eager.commit();
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}, {}});
   for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
   for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));
   compiled_.clear();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "etude/base/logs.hpp"
-#include "etude/data/batch.hpp"
+#include "etude/data/data_adapter.hpp"
 #include "etude/distribute/replicated_plan.hpp"
 #include "etude/training/step.hpp"
 
@@ -25,6 +25,8 @@ struct StepFunctionOptions {
   bool run_eagerly = false;
   /// Called after each trace, before its plan is made: variables may still move here.
   std::function<void(const Graph&)> after_trace = {};
+  /// How many batches a device that has a memory of its own may take before their steps run.
+  std::int64_t steps_per_execution = 1;
 };
 
 /// Logs whose values are known already: they outlive their step.
@@ -43,6 +45,16 @@ class StepFunction {
   void rehearse(const Batch& example);
   /// Runs the step on a batch.
   void operator()(const Batch& batch);
+  /// The same in two parts: a device that has a memory of its own may take more batches before it runs the steps of
+  /// all of them. Until finish() nobody sees what they made.
+  void take(const Batch& batch);
+  void finish();
+  /// If the data's batches are rows of arrays, and devices with a memory of their own have room for those, the arrays
+  /// are taken there once, by the first step, and of each batch only the numbers of its rows are. To be called before
+  /// the first fetch.
+  void select_on_devices(DataAdapter& data) const;
+  /// Gives that room back.
+  void release_arrays() { arrays_ = {}; }
   /// What the last step reported: handles, read when somebody looks.
   Logs& logs();
   /// Fetches what the last step reported, if it is there still: another step of the model is about to overwrite it.
@@ -66,6 +78,15 @@ class StepFunction {
 
  private:
   struct Compiled;
+  /// Arrays that lie where steps are computed, in the order of a plan's inputs.
+  struct Arrays {
+    std::shared_ptr<const Batch> of;
+    std::vector<std::vector<std::shared_ptr<Storage>>> storages;  ///< by replica; shared on one device
+  };
+
+  void hold(const std::shared_ptr<const Batch>& arrays);
+  void take_rows(const Selection& selection, Compiled& compiled);
+  void take_host_memory(const Batch& batch, Compiled& compiled);
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);
   /// Those that have a share of a batch.
@@ -78,6 +99,7 @@ class StepFunction {
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
   std::vector<Variable> variables_;
+  Arrays arrays_;
   int traces_ = 0;
   std::int64_t samples_ = 0;
 };

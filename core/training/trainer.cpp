@@ -46,6 +46,9 @@ Trainer::~Trainer() {
   Trainer** place = &model_.trainer_;
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
+  if (claim_ != Claim::nothing && !outer_)
+    for (const auto& function : {model_.train_function_, model_.test_function_})
+      if (function) function->release_arrays();
   if (!outer_) return;
   model_.reset_metrics();
   for (auto& [variable, value] : lent_) variable.assign(value);
@@ -119,6 +122,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   std::optional<DataHandler> validation_handler;
   Training training(model_, handler, callbacks);
   Training::Resumed& resumed = training.resumed;
+  training.step().select_on_devices(handler.adapter());
 
   co_await callbacks.run(&Callback::on_train_begin, no_logs());
   Logs logs = resumed.logs;
@@ -142,6 +146,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
         validation_handler.emplace(
             co_await make_handler(*validation, adapter_options(batch_size, options.validation_steps, options)));
         training.set_validation(*validation_handler);
+        model_.make_test_function()->select_on_devices(validation_handler->adapter());
       }
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
@@ -160,22 +165,30 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
     co_await callbacks.run(begin, step, no_logs());
-    for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
-      if (PendingPtr pending = data.fetch()) co_await std::move(pending);
-      const Batch* batch = data.take();
-      if (!batch) {
-        data.stop_iteration();
-        break;
+    try {
+      for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
+        if (PendingPtr pending = data.fetch()) co_await std::move(pending);
+        const Batch* batch = data.take();
+        if (!batch) {
+          data.stop_iteration();
+          break;
+        }
+        if (claim_ == Claim::nothing)
+          keep_logs();
+        else
+          check(model_.trainer_ == this, ErrorKind::state, "fit",
+                "an evaluate() begun by a callback still runs - expected it to end within its hook - "
+                "await it there.");
+        function.take(*batch);
+        if (!sink) continue;
+        function.finish();
+        sink->take(function);
       }
-      if (claim_ == Claim::nothing)
-        keep_logs();
-      else
-        check(model_.trainer_ == this, ErrorKind::state, "fit",
-              "an evaluate() begun by a callback still runs - expected it to end within its hook - "
-              "await it there.");
-      function(*batch);
-      if (sink) sink->take(function);
+    } catch (...) {
+      function.finish();  // what came before the data failed counts
+      throw;
     }
+    function.finish();
     if (data.step_increment() < 0) break;
     ran = true;
     co_await callbacks.run(end, step + data.step_increment(), function.logs());

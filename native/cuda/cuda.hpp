@@ -28,6 +28,7 @@ class Cuda : public Device {
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }
+  std::size_t free_memory() const override { return runtime_->free_memory(); }
   bool reaches(const Storage& storage) const override;
   std::shared_ptr<Storage> allocate(std::size_t bytes) override;
   std::size_t workspace(const instruction::Gemm&) const override;

@@ -153,6 +153,12 @@ class GpuRuntime : public Runtime {
     cudaFree(memory);  // when everything that is queued is done
   }
 
+  std::size_t free_memory() override {
+    const Turn turn(*this);
+    std::size_t free = 0, total = 0;
+    expect(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return free;
+  }
   void upload(std::byte* to, const void* from, std::size_t bytes) override {
     const Turn turn(*this);
     const auto* first = static_cast<const std::byte*>(from);

@@ -43,6 +43,8 @@ class Runtime {
   /// Zeroed memory, aligned to 256 bytes. Throws Error(state) if there is not as much.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
+  /// Bytes that allocate() could give.
+  virtual std::size_t free_memory() = 0;
   /// From the host's memory, which may change as soon as this returns. Waits for nothing but an upload some turns back.
   virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
   /// To the host's memory: waits for the queue.

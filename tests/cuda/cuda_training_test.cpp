@@ -63,13 +63,15 @@ const Tensor labels = [] {
 }();
 
 /// A model that was made in the strategy's scope and trained, from the same seed each time.
-std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {}) {
+std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {},
+                                    std::int64_t steps_per_execution = 1) {
   set_random_seed(5);
   const auto scope = strategy->scope();
   auto model = std::make_unique<Sequential>(kind.layers());
   model->compile({.optimizer = kind.optimizer,
                   .loss = losses::sparse_categorical_crossentropy({.from_logits = true}),
-                  .metrics = {"accuracy"}});
+                  .metrics = {"accuracy"},
+                  .steps_per_execution = steps_per_execution});
   if (!options.batch_size) options.batch_size = 8;
   options.verbose = 0;
   options.epochs = 3;
@@ -129,8 +131,103 @@ TEST_CASE("a step is one launch: nothing is allocated, nothing compiled, and the
     trained(kind, gpu.strategy, {.batch_size = 11, .callbacks = {asked}});
     REQUIRE(asked->steps.size() == 6);
     for (std::size_t step = 2; step < asked->steps.size(); ++step)
-      CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 2, .graphs = 1});
+      CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 1, .graphs = 1});
   }
+}
+
+TEST_CASE("the steps of an execution are one launch, to the bits of steps that are launched one by one",
+          "[cuda][training]") {
+  for (const Kind& kind : kinds)
+    for (const int replicas : {1, 2}) {
+      INFO(kind.name << ", " << replicas << " replicas");
+      Gpu gpu;
+      const StrategyPtr strategy =
+          replicas == 1 ? gpu.strategy
+                        : std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}});
+      const auto asked = std::make_shared<Asked>(gpu.counts());
+      // Batches of 4, 4, 4, 4, 4 and 2 rows: executions of three steps and of two, of which the last one's differ.
+      const auto together = trained(kind, strategy, {.batch_size = 4, .callbacks = {asked}}, 3);
+      CHECK(weights_of(*together) == weights_of(*trained(kind, strategy, {.batch_size = 4})));
+      REQUIRE(asked->steps.size() == 6);
+      CHECK(asked->steps[4] == CountingRuntime::Counts{.uploads = 3 * replicas, .graphs = 1});
+      CHECK(asked->steps[5] == CountingRuntime::Counts{.uploads = 3 * replicas, .graphs = 2});
+    }
+}
+
+TEST_CASE("arrays that a GPU has no room for are uploaded batch by batch, to the same bits", "[cuda][training]") {
+  for (const Kind& kind : kinds)
+    for (const bool shuffle : {false, true}) {
+      INFO(kind.name << (shuffle ? ", shuffled" : ""));
+      Gpu gpu, small;
+      small.runtime().room = 2 * kind.x.bytes();  // the labels are too much
+      const auto asked = std::make_shared<Asked>(small.counts());
+      const auto model = trained(kind, small.strategy, {.batch_size = 11, .callbacks = {asked}, .shuffle = shuffle});
+      CHECK(weights_of(*model) == weights_of(*trained(kind, gpu.strategy, {.batch_size = 11, .shuffle = shuffle})));
+      CHECK(asked->steps.back() == CountingRuntime::Counts{.uploads = 2, .graphs = 1});
+    }
+}
+
+namespace {
+
+/// Compiles the steps anew after each epoch.
+class Retracing : public Callback {
+ public:
+  void on_epoch_end(int, Logs&) override { model().training()->retrace(); }
+};
+
+}  // namespace
+
+TEST_CASE("validation data lies on the GPU too, also where a step is compiled anew in between", "[cuda][training]") {
+  const Kind& kind = kinds[0];
+  const auto losses = [&](const StrategyPtr& strategy) {
+    set_random_seed(5);
+    const auto scope = strategy->scope();
+    Sequential model({layers::dense({.units = 3})});
+    model.compile({.optimizer = "sgd", .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
+    const HistoryPtr history = model.fit(kind.x, labels,
+                                         {.batch_size = 8,
+                                          .epochs = 3,
+                                          .verbose = 0,
+                                          .callbacks = {std::make_shared<Retracing>()},
+                                          .validation_data = Data(Batch{{kind.x}, {labels}, {}})});
+    for (const auto& [name, values] : history->history())
+      if (name == "val_loss") return values;
+    return std::vector<double>{};
+  };
+  Gpu gpu;
+  const auto on_gpu = losses(gpu.strategy), on_cpu = losses(std::make_shared<OneDeviceStrategy>(cpu_device()));
+  REQUIRE(on_gpu.size() == 3);
+  for (std::size_t epoch = 0; epoch < 3; ++epoch) CHECK(std::abs(on_gpu[epoch] - on_cpu[epoch]) < 2e-5);
+}
+
+namespace {
+
+/// Batches of four rows, and then an error.
+class Failing {
+ public:
+  Failing(const Tensor& x, std::int64_t batches) : x_(x), left_(batches) {}
+  std::optional<Batch> operator()() {
+    if (left_-- == 0) throw std::runtime_error("the disk is gone");
+    return Batch{{x_.rows(0, 4)}, {labels.rows(0, 4)}, {}};
+  }
+
+ private:
+  Tensor x_;
+  std::int64_t left_;
+};
+
+}  // namespace
+
+TEST_CASE("the steps before the one whose data failed have run, wherever the model is", "[cuda][training]") {
+  const Kind& kind = kinds[0];
+  const auto trained_until_failure = [&](const StrategyPtr& strategy) {
+    const auto model = trained(kind, strategy, {}, 4);
+    CHECK_THROWS_WITH(model->fit(Generator(Failing(kind.x, 6)), {.verbose = 0}), "the disk is gone");
+    return weights_of(*model);
+  };
+  Gpu gpu;
+  CHECK(distance(trained_until_failure(gpu.strategy),
+                 trained_until_failure(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
 }
 
 TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weights of replicas on processors",
@@ -149,7 +246,7 @@ TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weig
       CHECK(comparison->differing == "");
       trained(kind, on_gpu, {.batch_size = 11, .callbacks = {asked}});
       for (std::size_t step = 2; step < asked->steps.size(); ++step)
-        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 2 * replicas, .graphs = 1});
+        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = replicas, .graphs = 1});
     }
 }
 

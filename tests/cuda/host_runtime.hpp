@@ -22,6 +22,7 @@ class HostRuntime : public cuda::Runtime {
   std::string_view model() const override { return "host"; }
   std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory) noexcept override;
+  std::size_t free_memory() override { return std::size_t{1} << 30; }
   void upload(std::byte* to, const void* from, std::size_t bytes) override;
   void download(void* to, const std::byte* from, std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -24,6 +26,8 @@ class CountingRuntime : public cuda::Runtime {
   Counts counts;
   /// The texts of all programs that were compiled.
   std::vector<std::string> sources;
+  /// As if no more were free.
+  std::size_t room = std::numeric_limits<std::size_t>::max();
 
   CountingRuntime() : runtime_(runtime_under_test()) {}
 
@@ -34,6 +38,7 @@ class CountingRuntime : public cuda::Runtime {
     return runtime_->allocate(bytes);
   }
   void release(std::byte* memory) noexcept override { runtime_->release(memory); }
+  std::size_t free_memory() override { return std::min(room, runtime_->free_memory()); }
   void upload(std::byte* to, const void* from, std::size_t bytes) override {
     expect_not_recording("the host's memory is read");
     ++counts.uploads;

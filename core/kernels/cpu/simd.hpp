@@ -74,6 +74,24 @@ template <class T>
 #endif
 }
 
+/// x where that is no more than `most`; NaN stays NaN: each machine's minimum has an operand that it gives then.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> at_most(Vec<T> x, T most) {
+#if defined(__wasm_simd128__)
+  return xsimd::min(x, Vec<T>(most));
+#else
+  return xsimd::min(Vec<T>(most), x);
+#endif
+}
+template <class T>
+[[gnu::always_inline]] inline Vec<T> at_least(Vec<T> x, T least) {
+#if defined(__wasm_simd128__)
+  return xsimd::max(x, Vec<T>(least));
+#else
+  return xsimd::max(Vec<T>(least), x);
+#endif
+}
+
 /// The first `count` elements (0 < count ≤ lanes), zeros behind them. Nothing beyond them is touched.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_first(const T* source, std::ptrdiff_t count) {

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "etude/kernels/cpu/isa/special.hpp"
 #include "etude/kernels/cpu/isa/transpose.hpp"
 #include "etude/kernels/cpu/kernels.hpp"
 
@@ -29,7 +30,7 @@ template <class T> T largest(const T* row, std::int64_t count) {
 template <class T> T sum_of_exp(const T* row, std::int64_t count, T high) {
   Vec<T> total(T(0));
   along(row, count, -std::numeric_limits<T>::infinity(),
-        [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { total += xsimd::exp(x - Vec<T>(high)); });
+        [&](Vec<T> x, std::int64_t, std::ptrdiff_t) { total += exponential(x - Vec<T>(high)); });
   return xsimd::reduce_add(total);
 }
 
@@ -41,7 +42,7 @@ template <class T> void softmax(const T* in, std::int64_t rows, std::int64_t cou
     const T high = largest(in, count);
     Vec<T> total(T(0));
     along(in, count, -std::numeric_limits<T>::infinity(), [&](Vec<T> x, std::int64_t i, std::ptrdiff_t live) {
-      const Vec<T> e = xsimd::exp(x - Vec<T>(high));
+      const Vec<T> e = exponential(x - Vec<T>(high));
       total += e;
       if (live == lanes<T>)
         store(out + i, e);
