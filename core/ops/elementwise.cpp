@@ -1,6 +1,7 @@
 #include "etude/ops/elementwise.hpp"
 
 #include <numbers>
+#include <optional>
 
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
@@ -37,12 +38,14 @@ template <class F> Value binary(Value a, Value b) {
   return a.graph().append(F{}, {broadcast_to(a, shape), broadcast_to(b, shape)});
 }
 
-bool is_constant(Value x, double value) {
+/// What all elements of a Constant are, also of one that is repeated; none of another Value.
+std::optional<double> constant_of(Value x) {
   const Op* op = &x.op();
   if (std::holds_alternative<op::Broadcast>(*op)) op = &x.graph().node(x.graph().node(x.id()).inputs[0]).op;
   const auto* constant = std::get_if<op::Constant>(op);
-  return constant && constant->value == value;
+  return constant ? std::optional(constant->value) : std::nullopt;
 }
+bool is_constant(Value x, double value) { return constant_of(x) == value; }
 
 /// x in the shape it would have been given by broadcasting with `other`.
 Value like_broadcast(Value x, Value other) {
@@ -87,6 +90,11 @@ Value multiply(Value a, Value b) {
 }
 Value divide(Value a, Value b) {
   if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
+  if (const auto x = constant_of(a), y = constant_of(b); x && y && is_floating(a.dtype()) && a.dtype() == b.dtype()) {
+    const double quotient =
+        a.dtype() == DType::float32 ? static_cast<float>(*x) / static_cast<float>(*y) : *x / *y;  // as a step has it
+    return broadcast_to(scalar(quotient, a), broadcast_shapes(a.shape(), b.shape(), op_name<op::Divide>()));
+  }
   return binary<op::Divide>(a, b);
 }
 /// Where b is a constant that asks for no logarithm, none is taken.

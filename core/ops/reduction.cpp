@@ -40,8 +40,11 @@ template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes
     }
     std::size_t first = end - 1;
     while (first > 0 && gone[first - 1]) --first;
-    result =
-        result.graph().append(O{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)}, {result});
+    const O op{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)};
+    const Meta meta = infer(op, std::span(&result, 1));
+    result = meta.shape.size() == result.shape().size() && is_floating(meta.dtype)
+                 ? ops::reshape(result, meta.shape)  // one element each
+                 : result.graph().append(op, {result});
     for (std::size_t i = first; i < end; ++i) kept[static_cast<std::ptrdiff_t>(i)] = 1;
     end = first;
   }
