@@ -161,6 +161,30 @@ TEST_CASE("arrays: a pass can start over in its middle", "[data]") {
   CHECK(pass(adapter, 4) == whole);
 }
 
+TEST_CASE("arrays: rows that are selected are those that would have been copied", "[data]") {
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch}) {
+    const TensorLikeOptions options{.batch_size = 7, .shuffle = shuffle, .seed = 3};
+    TensorLikeAdapter copying(arrays_of(40), options), selecting(arrays_of(40), options);
+    selecting.select_rows();
+    for (const int epoch : {0, 1}) {
+      copying.begin_epoch(epoch);
+      selecting.begin_epoch(epoch);
+      for (int batch = 0; batch < 6; ++batch) {
+        CHECK_FALSE(copying.fetch());
+        CHECK_FALSE(selecting.fetch());
+        const Batch *copied = copying.take(), *selected = selecting.take();
+        CHECK(selected->selection.arrays == selecting.arrays());
+        const auto rows = selected->selection.rows;
+        CHECK(Indices(rows.begin(), rows.end()) == row_numbers(*copied));
+        CHECK(selected->x[0].shape() == copied->x[0].shape());
+        CHECK(selected->sample_weight[0].shape() == copied->sample_weight[0].shape());
+      }
+      CHECK_FALSE(selecting.fetch());
+      CHECK(selecting.take() == nullptr);
+    }
+  }
+}
+
 TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-38)", "[data]") {
   const Batch arrays{
       {counting(4, 2, DType::float64), counting(4, 2, DType::uint8)}, {counting(4, 1, DType::int32)}, {}};

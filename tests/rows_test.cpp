@@ -56,6 +56,14 @@ TEST_CASE("softmax, normalisations and their gradients are one instruction", "[e
   }
 }
 
+TEST_CASE("what is known when a step is traced, and sums of one element each, cost no instruction",
+          "[execution][rows]") {
+  CHECK(instructions_of({30, 28}, [](Values x) { return x[0] * (ops::scalar(1, x[0]) / ops::scalar(3, x[0])); }) ==
+        "Elementwise");
+  CHECK(instructions_of({30, 1}, [](Values x) { return ops::sum(x[0], {-1}) * 2; }) == "Elementwise");
+  CHECK(instructions_of({1, 1}, [](Values x) { return ops::max(x[0], {-1}) * 2; }) == "Elementwise");
+}
+
 TEST_CASE("rows longer than a tile are reduced by themselves", "[execution][rows]") {
   CHECK(instructions_of({3, 513}, softmax) == "Softmax");
   CHECK(instructions_of({3, 513}, [](Values x) { return x[0] - ops::max(x[0], {1}, true); }) == "Reduce Elementwise");

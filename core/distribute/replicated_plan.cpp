@@ -80,7 +80,7 @@ void ReplicatedPlan::take(std::span<const SelectedRows> rows) {
 bool ReplicatedPlan::run_taken() {
   if (taken_ == 0) return false;
   const std::int64_t steps = std::exchange(taken_, 0);
-  for (Plan& plan : plans_) plan.begin();
+  for (Plan& plan : plans_) plan.begin(steps);
   if (replicas() == 1 || strategy_->joins_on_device()) {
     addresses_.clear();
     for (const Plan& plan : plans_)

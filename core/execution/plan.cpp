@@ -71,11 +71,11 @@ void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
     batch_bytes_ += aligned(static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
     if (place.shape.rank() > 0) rows = std::max(rows, place.shape[0]);
   }
-  indices_offset_ = batch_bytes_;
-  batch_bytes_ += aligned(static_cast<std::size_t>(rows) * sizeof(std::int32_t));
   const auto room = static_cast<std::int64_t>(most_batch_bytes / std::max<std::size_t>(batch_bytes_, 1));
   steps_ = std::clamp<std::int64_t>(std::min(steps, room), 1, most_steps);
-  batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
+  indices_.resize(static_cast<std::size_t>(steps_ * rows));
+  batches_ =
+      device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_ + indices_.size() * sizeof(std::int32_t));
   addresses_.resize(addresses_.size() + places_.size());  // the arrays that batches are selected from
 }
 
@@ -103,15 +103,15 @@ void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
 
 void Plan::take(const SelectedRows& rows, std::int64_t step) {
   check_step(rows.arrays.size(), step);
-  batches_->write(static_cast<std::size_t>(step) * batch_bytes_ + indices_offset_, rows.indices,
-                  static_cast<std::size_t>(places_.front().shape[0]) * sizeof(std::int32_t));
+  const std::int64_t count = places_.front().shape[0];
+  std::copy_n(rows.indices, count, indices_.data() + step * count);
   std::ranges::transform(rows.arrays, addresses_.end() - std::ssize(places_),
                          [](const std::shared_ptr<Storage>& array) { return array->address(); });
   rows_ = rows.count;
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
-void Plan::begin() {
+void Plan::begin(std::int64_t steps) {
   addresses_[0] = arena_->address();
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
@@ -119,12 +119,16 @@ void Plan::begin() {
     mirror.copy->copy(0, *mirror.of, mirror.of->bytes());
     addresses_[mirror.space] = mirror.copy->address();
   }
+  if (rows_ > 0)
+    batches_->write(static_cast<std::size_t>(steps_) * batch_bytes_, indices_.data(),
+                    static_cast<std::size_t>(steps * places_.front().shape[0]) * sizeof(std::int32_t));
   ++arena_->generation;
   enter(0);
 }
 
 void Plan::enter(std::int64_t step) {
   next_ = 0;
+  step_ = step;
   if (!batches_) return;
   std::byte* const batch = batches_->address() + static_cast<std::size_t>(step) * batch_bytes_;
   for (std::size_t i = 0; i < places_.size(); ++i) addresses_[1 + i] = batch + places_[i].offset;
@@ -132,10 +136,11 @@ void Plan::enter(std::int64_t step) {
 
 /// The batch of the step that was entered, from the arrays.
 void Plan::select_rows() {
+  std::byte* const indices = batches_->address() + static_cast<std::size_t>(steps_) * batch_bytes_ +
+                             static_cast<std::size_t>(step_ * places_.front().shape[0]) * sizeof(std::int32_t);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto& [shape, dtype, offset] = places_[i];
-    const std::array addresses{addresses_[addresses_.size() - places_.size() + i], addresses_[1] + indices_offset_,
-                               addresses_[1 + i]};
+    const std::array addresses{addresses_[addresses_.size() - places_.size() + i], indices, addresses_[1 + i]};
     device().run(instruction::Gather{.count = shape[0],
                                      .width = shape.size() / shape[0],
                                      .rows = rows_,

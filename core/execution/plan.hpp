@@ -69,15 +69,15 @@ class Plan {
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
 
-  // The same in parts: take() each batch, begin(), and for each batch in turn enter() its step and advance() until that
-  // is null; then end().
+  // The same in parts: take() each batch, begin() with their number, and for each in turn enter() its step and
+  // advance() until that is null; then end().
 
   /// How many batches it can take: one, unless the device has a memory of its own, where they can wait.
   std::int64_t steps() const { return steps_; }
   void take(std::span<const std::byte* const> inputs, std::int64_t step = 0);
   /// For a device that has a memory of its own. All steps until end() take their batches in the same way.
   void take(const SelectedRows& rows, std::int64_t step = 0);
-  void begin();
+  void begin(std::int64_t steps = 1);
   void enter(std::int64_t step);
   /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over.
   const instruction::AllReduce* advance();
@@ -128,11 +128,13 @@ class Plan {
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
   /// Where batches are taken, for a device that does not reach the host's memory: each input of each step has a place,
-  /// and behind them the indices of rows have one.
+  /// and behind them all have the indices of their rows.
   std::shared_ptr<Storage> batches_;
   std::vector<Place> places_;
-  std::size_t batch_bytes_ = 0, indices_offset_ = 0;
-  std::int64_t steps_ = 1, rows_ = 0;  ///< rows: that batches are selected from; 0: they are not
+  std::size_t batch_bytes_ = 0;
+  std::vector<std::int32_t> indices_;  ///< of all steps, taken there at once
+  std::int64_t steps_ = 1, step_ = 0;
+  std::int64_t rows_ = 0;  ///< that batches are selected from; 0: they are not
   std::vector<Mirror> mirrors_;
   std::unique_ptr<Device::Recording> log_recording_;
   std::size_t next_ = 0;  ///< instruction

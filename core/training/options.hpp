@@ -55,7 +55,7 @@ struct CompileOptions {
   /// Metrics that sample_weight and class_weight weigh.
   MetricChoices weighted_metrics = {};
   bool run_eagerly = false;
-  /// Steps between two looks of callbacks at the loop.
+  /// Steps between two looks of callbacks at the loop; on a GPU they are one launch.
   std::int64_t steps_per_execution = 1;
   /// Whether a crossentropy behind a softmax or sigmoid is computed from logits.
   bool fuse_logits = true;
