@@ -47,8 +47,15 @@ Trainer::~Trainer() {
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
   if (claim_ != Claim::nothing && !outer_)
-    for (const auto& function : {model_.train_function_, model_.test_function_})
-      if (function) function->release_arrays();
+    for (const auto& function : {model_.train_function_, model_.test_function_}) {
+      if (!function) continue;
+      try {
+        function->finish();  // of a loop that was given up in the middle of an execution
+      } catch (...) {
+        // There is nobody left to tell: the next step on that device fails in the same way.
+      }
+      function->release_arrays();
+    }
   if (!outer_) return;
   model_.reset_metrics();
   for (auto& [variable, value] : lent_) variable.assign(value);

@@ -218,16 +218,13 @@ Registers& registers_of_this_thread() {
 
 }  // namespace
 
-// A division of 64 bits takes as long as a kernel does for some registers of a small tensor: there is none where a
-// program has no rows and repeats nothing.
-
 std::int64_t tile_of(const Program& program, const Segment& segment) {
   static_assert(tile >= instruction::longest_row);
   std::int64_t unit = std::max<std::int64_t>(program.row, 1);
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     if (const std::int64_t again = program.inputs[i].per_row ? 0 : period(segment.inputs[i]); again > 0)
-      if (const std::int64_t both = unit == 1 ? again : std::lcm(unit, again); both <= tile) unit = both;
-  return unit == 1 ? tile : tile / unit * unit;
+      if (const std::int64_t both = std::lcm(unit, again); both <= tile) unit = both;
+  return tile / unit * unit;
 }
 
 void run_program(const Kernels& kernels, const Program& program, const Segment& segment, std::int64_t begin,
@@ -241,7 +238,6 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
   auto& at = registers.at;
 
   const std::int64_t elements = tile_of(program, segment), row = std::max<std::int64_t>(program.row, 1);
-  const auto rows_in = [row](std::int64_t count) { return row == 1 ? count : count / row; };
   const std::int64_t widest = std::min(elements, end - begin);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const Access& access = segment.inputs[i];
@@ -263,7 +259,7 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
   for (std::int64_t first_element = begin; first_element < end; first_element += elements) {
     // Where a register begins that holds all elements or one a row, and how many it has.
     const std::int64_t n_elements = std::min(elements, end - first_element);
-    const std::int64_t first_row = rows_in(first_element), rows = rows_in(n_elements);
+    const std::int64_t first_row = first_element / row, rows = n_elements / row;
     const auto first_of = [&](bool per_row) { return per_row ? first_row : first_element; };
     const auto count_of = [&](bool per_row) { return per_row ? rows : n_elements; };
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
