@@ -78,7 +78,9 @@ Tensor Crossing<Tensor>::from(const val& value, const Where& where) {
   bytes_of(result.raw(), result.bytes()).call<void>("set", tensor["bytes"]);
   return result;
 }
-val Crossing<Tensor>::to(const Tensor& tensor) {
+/// JavaScript has no array of half precision everywhere: it gets float32.
+val Crossing<Tensor>::to(const Tensor& given) {
+  const Tensor tensor = is_half(given.dtype()) ? given.astype(DType::float32) : given;
   const val bytes = bytes_of(tensor.raw(), tensor.bytes()).call<val>("slice");
   return host("Tensor").call<val>("fromBytes", bytes, to_js(tensor.shape()), to_js(tensor.dtype()));
 }

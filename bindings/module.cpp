@@ -66,6 +66,8 @@ EMSCRIPTEN_BINDINGS(module) {
   host_yield() = yield_in_time;
 
   bind<"set_random_seed(seed)", set_random_seed>();
+  bind<"set_dtype_policy(name)", [](std::string name) { set_dtype_policy(name); }>();
+  bind<"dtype_policy()", [] { return std::string(dtype_policy().name()); }>();
   bind<"set_yield_every(milliseconds)", [](double milliseconds) {
     check(milliseconds >= 0, ErrorKind::value, "setYieldEvery", milliseconds,
           " ms - expected 0 or more - Infinity never yields.");

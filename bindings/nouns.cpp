@@ -248,6 +248,7 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"optimizers.ftrl(options?)", optimizers::ftrl>();
   bind<"optimizers.lion(options?)", optimizers::lion>();
   bind<"optimizers.lamb(options?)", optimizers::lamb>();
+  bind<"optimizers.loss_scale_optimizer(options)", optimizers::loss_scale_optimizer>();
 
   bind<"schedules.exponential_decay(options)", schedules::exponential_decay>();
   bind<"schedules.piecewise_constant_decay(options)", schedules::piecewise_constant_decay>();

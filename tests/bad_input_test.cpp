@@ -140,7 +140,8 @@ const std::vector<Case> name_cases{
      "\"avg\" - expected one of: sum_over_batch_size, sum,"},
     {"dtype", [](Sequential&) { layers::dense({.units = 1, .dtype = "float8"}); }, "float8"},
     {"a dtype that does not train", [](Sequential&) { layers::dense({.units = 1, .name = "d", .dtype = "int32"}); },
-     "[Dense \"d\"] dtype int32 - expected float32 or float64 - choose one."},
+     "[Dense \"d\"] dtype \"int32\" - expected \"float32\", \"float64\", \"mixed_float16\" or \"mixed_bfloat16\" - "
+     "choose one."},
     {"data_format", [](Sequential&) { layers::flatten({.data_format = "channels", .name = "f"}); },
      "[Flatten \"f\"] data_format = \"channels\" - expected \"channels_last\" or \"channels_first\" - choose one."},
 };

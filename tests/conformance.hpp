@@ -43,6 +43,7 @@ std::string run_layer(const json&);
 std::string run_layer_shape(const json&);
 std::string run_optimizer(const json&);
 std::string run_optimizer_clip(const json&);
+std::string run_optimizer_loss_scale(const json&);
 std::string run_schedule(const json&);
 std::string run_initializer(const json&);
 std::string run_regularizer(const json&);

@@ -275,6 +275,39 @@ std::string run_optimizer_clip(const json& test) {
                          }));
 }
 
+std::string run_optimizer_loss_scale(const json& test) {
+  json config = test["config"];
+  config["inner_optimizer"] = config["inner"];
+  config.erase("inner");
+  const OptimizerPtr optimizer = make<Optimizer>(test["target"], config);
+  const std::vector<Variable> variables = variables_of(test["inputs"]["variables"]);
+  const json& expect = test["expect"];
+  std::vector<std::int64_t> iterations;
+  double scaled_one = 0;
+  for (const json& gradients : test["inputs"]["grads_per_step"]) {
+    const bool scaled = gradients[0].is_object();
+    const Tensor gradient = tensor_of(scaled ? gradients[0]["scaled_by_initial_scale"] : gradients[0]);
+    const auto one_of = [&](Graph& graph) { return optimizer->scale_loss(graph.constant(1, DType::float32)); };
+    Compiled step(std::vector{gradient}, [&](Graph& graph, std::span<const Value> x) {
+      one_of(graph);
+      optimizer->apply({scaled ? x[0] * optimizer->loss_scale()->initial_scale() : x[0]}, variables);
+      return Compiled::Outcome{};
+    });
+    step.run({gradient});
+    iterations.push_back(optimizer->iterations());
+    scaled_one = compute({}, [&](std::span<const Value>) { return one_of(Graph::current()); }).item();
+  }
+  if (expect.contains("iterations_after_each_step") && expect["iterations_after_each_step"] != iterations)
+    return "iterations: " + json(iterations).dump();
+  if (expect.contains("scale_loss_of_1") && expect["scale_loss_of_1"] != scaled_one)
+    return "a loss of 1 becomes " + std::to_string(scaled_one);
+  if (!expect.contains("variable")) return {};
+  json value = expect;
+  value["value"] = expect["variable"];
+  value.erase("variable");
+  return difference_from(value, variables[0].value());
+}
+
 /// Traced, and on the host.
 std::string run_schedule(const json& test) {
   const LearningRateSchedulePtr schedule = make<LearningRateSchedule>(test["target"], test["config"]);

@@ -24,6 +24,7 @@ const std::map<std::string, std::string (*)(const json&)> families{
     {"layer_shape", run_layer_shape},
     {"optimizer", run_optimizer},
     {"optimizer_clip", run_optimizer_clip},
+    {"optimizer_loss_scale", run_optimizer_loss_scale},
     {"schedule", run_schedule},
     {"initializer", run_initializer},
     {"regularizer", run_regularizer},

@@ -50,7 +50,7 @@ Function in_a_chain(const Function& function) {
 TEST_CASE("a plan computes the bits that ops one by one compute, on every instruction set", "[execution][parity]") {
   for (Cpu& device : instruction_sets())
     for (const OpCase& one : all_cases())
-      for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
         INFO(device.isa() << ", " << dtype << ": " << one.name);
         const std::vector<Tensor> x = one.draw(3, dtype);
         CHECK(same_bits(run_on(device, x, one.function), eagerly(device, x, one.function)));

@@ -5,23 +5,30 @@
 #include <iosfwd>
 #include <string_view>
 
+#include "etude/base/half.hpp"
+
 namespace etude {
 
-/// Element types. float64 computes only in builds with ETUDE_FLOAT64 (native and tests).
-enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean };
+/// Element types. float64 computes only in builds with ETUDE_FLOAT64 (native and tests); what is stored in float16 and
+/// bfloat16 is computed with in float32.
+enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean, float16, bfloat16 };
 
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::float64: return 8;
     case DType::float32:
     case DType::int32: return 4;
+    case DType::float16:
+    case DType::bfloat16: return 2;
     case DType::uint8:
     case DType::boolean: return 1;
   }
   return 0;
 }
 
-constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+/// Half precision.
+constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64 || is_half(dtype); }
 
 /// Keras's name: "float32", "bool", …
 std::string_view name_of(DType dtype);
@@ -33,6 +40,21 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 /// Set it before layers are made. Source: keras/src/backend/config.py.
 DType floatx();
 void set_floatx(DType dtype);
+
+/// What layers compute in, and what their variables are. "float32" and "float64" say both; "mixed_float16" and
+/// "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it gives
+/// the same numbers. Source: keras/src/dtype_policies/dtype_policy.py.
+struct DTypePolicy {
+  DType compute_dtype = DType::float32, variable_dtype = DType::float32;
+
+  /// Throws Error(dtype), which names `where`, listing the names there are.
+  static DTypePolicy from_name(std::string_view name, std::string_view where = "DTypePolicy");
+  std::string_view name() const;
+  friend bool operator==(const DTypePolicy&, const DTypePolicy&) = default;
+};
+/// That of new layers: floatx(), unless one was set. The empty name sets none.
+DTypePolicy dtype_policy();
+void set_dtype_policy(std::string_view name);
 
 template <class T> struct DTypeOf;
 template <> struct DTypeOf<float> {
@@ -50,6 +72,12 @@ template <> struct DTypeOf<std::uint8_t> {
 template <> struct DTypeOf<bool> {
   static constexpr DType value = DType::boolean;
 };
+template <> struct DTypeOf<Float16> {
+  static constexpr DType value = DType::float16;
+};
+template <> struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::bfloat16;
+};
 template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 /// Calls `visitor` with a value-initialised element of `dtype`'s C++ type.
@@ -59,6 +87,8 @@ template <class Visitor> decltype(auto) visit_dtype(DType dtype, Visitor&& visit
     case DType::int32: return visitor(std::int32_t{});
     case DType::uint8: return visitor(std::uint8_t{});
     case DType::boolean: return visitor(bool{});
+    case DType::float16: return visitor(Float16{});
+    case DType::bfloat16: return visitor(BFloat16{});
     case DType::float32: break;
   }
   return visitor(float{});

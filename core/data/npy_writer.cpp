@@ -16,6 +16,8 @@ std::string_view descr_of(DType dtype) {
     case DType::int32: return "<i4";
     case DType::uint8: return "|u1";
     case DType::boolean: return "|b1";
+    case DType::float16: return "<f2";
+    case DType::bfloat16: break;  // NumPy has none
   }
   return {};
 }
@@ -59,6 +61,8 @@ void NpyWriter::append(const Tensor& rows) {
     shape_ = shape;
     shape_[0] = 0;
     dtype_ = rows.dtype();
+    check(!descr_of(dtype_).empty(), ErrorKind::dtype, "npy", "rows of ", name_of(dtype_),
+          " - expected a dtype that NumPy has - cast them to float32.");
     file_->append(header());  // its length stays; what it says of the rows does not
     begun_ = true;
   }

@@ -18,9 +18,9 @@ struct Traced {
   std::vector<Value> results;
   std::vector<const std::byte*> inputs;
 
-  Traced(const Share& share, const Strategy::ReplicaFunction& function, const std::vector<PerReplica>& given,
-         std::size_t replica)
-      : graph(share) {
+  Traced(const Share& share, bool multiplies_halves, const Strategy::ReplicaFunction& function,
+         const std::vector<PerReplica>& given, std::size_t replica)
+      : graph(share, multiplies_halves) {
     const Trace trace(graph);
     std::vector<Value> values;
     for (const PerReplica& each : given) {
@@ -62,6 +62,12 @@ StrategyPtr get_strategy() {
 
 bool has_strategy() { return current != nullptr; }
 
+bool Strategy::multiplies_halves() {
+  for (int replica = 0; replica < num_replicas_in_sync(); ++replica)
+    if (!device(replica).multiplies_halves()) return false;
+  return true;
+}
+
 bool Strategy::variable_created_in_scope(const Variable& variable) const {
   return variable.owner().get() == this || (!variable.owner() && num_replicas_in_sync() == 1);
 }
@@ -91,7 +97,7 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   std::list<Traced> traced;
   for (std::size_t i = 0; i < replicas; ++i) {
     const Share share{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
-    place(traced.emplace_back(share, function, inputs, i).variables());
+    place(traced.emplace_back(share, multiplies_halves(), function, inputs, i).variables());
   }
   std::vector<Plan> plans;
   std::vector<std::vector<const std::byte*>> addresses;

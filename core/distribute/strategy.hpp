@@ -32,6 +32,8 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual Device& device(int replica = 0) = 0;
   /// Sums what the replicas' plans have come to join. Where there is one, there is nothing to join.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) { static_cast<void>(bucket); }
+  /// Whether the products of all its devices take half precision.
+  bool multiplies_halves();
   /// Whether one device computes all replicas and joins them as it goes: then their step can be replayed.
   virtual bool joins_on_device() const { return false; }
 

@@ -34,6 +34,8 @@ class Device {
   virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
   virtual std::size_t workspace(const instruction::ConvolutionFilter&) const { return 0; }
   virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
+  /// Whether its products, of matrices and in convolutions, take operands of half precision.
+  virtual bool multiplies_halves() const { return false; }
   /// How many stretches of a loop's rows it would run at the same time.
   virtual int loop_arenas() const { return 1; }
   /// Whether a convolution that is pooled as it is computed has the bits of one that is pooled afterwards. Asked for

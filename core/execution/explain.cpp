@@ -37,6 +37,8 @@ std::string_view name_of_code(Opcode code) {
     case instruction::convert_code: return "Convert";
     case instruction::truth_code: return "Truth";
     case instruction::byte_code: return "Byte";
+    case instruction::float16_code: return "Float16";
+    case instruction::bfloat16_code: return "BFloat16";
     case instruction::sum_code: return "RowSum";
     case instruction::max_code: return "RowMax";
     default: return "Spread";

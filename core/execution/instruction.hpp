@@ -31,7 +31,7 @@ namespace instruction {
 
 struct Body;
 
-/// The type of a program's registers. uint8 and bool are loaded into float lanes, where they are exact.
+/// The type of a program's registers. uint8, bool and half precision are loaded into float lanes, where they are exact.
 enum class Lane : std::uint8_t { float32, float64, int32 };
 
 constexpr Lane lane_of(DType dtype) {
@@ -42,10 +42,12 @@ constexpr Lane lane_of(DType dtype) {
 /// which go towards zero. What int32 cannot hold becomes its lowest number, what a byte cannot hold its nearest.
 using Opcode = std::uint8_t;
 inline constexpr Opcode elementwise_count = std::tuple_size_v<op::Elementwise>;
-inline constexpr Opcode convert_code = elementwise_count;    ///< from `lane` to `to`
-inline constexpr Opcode truth_code = elementwise_count + 1;  ///< 1 where x is not 0, in float lanes
-inline constexpr Opcode byte_code = elementwise_count + 2;   ///< float lanes to whole numbers 0 … 255, NaN to 0
-inline constexpr Opcode opcode_count = elementwise_count + 3;
+inline constexpr Opcode convert_code = elementwise_count;       ///< from `lane` to `to`
+inline constexpr Opcode truth_code = elementwise_count + 1;     ///< 1 where x is not 0, in float lanes
+inline constexpr Opcode byte_code = elementwise_count + 2;      ///< float lanes to whole numbers 0 … 255, NaN to 0
+inline constexpr Opcode float16_code = elementwise_count + 3;   ///< float lanes to the nearest float16, in float lanes
+inline constexpr Opcode bfloat16_code = elementwise_count + 4;  ///< likewise
+inline constexpr Opcode opcode_count = elementwise_count + 5;
 /// Steps that look at rows: the sum and the largest of each, and a number a row repeated along it.
 inline constexpr Opcode sum_code = opcode_count;
 inline constexpr Opcode max_code = opcode_count + 1;

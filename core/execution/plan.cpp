@@ -208,7 +208,7 @@ double Plan::log(std::size_t index) const {
 
 std::vector<Tensor> evaluate(Device& device, std::span<const Tensor> inputs,
                              const std::function<std::vector<Value>(std::span<const Value>)>& function) {
-  Graph graph;
+  Graph graph({}, device.multiplies_halves());
   std::vector<Value> results;
   {
     Trace trace(graph);

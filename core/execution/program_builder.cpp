@@ -184,8 +184,12 @@ class Builder {
     if (to == DType::boolean) return emit(member, instruction::truth_code, x.lane, lane, {x});
     values_[member] = x;
     if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
-    // Bytes stand in float lanes, which would keep what no byte holds.
+    // Bytes and half precision stand in float lanes, which would keep what neither holds.
     if (to == DType::uint8 && size_of(from) > 1) emit(member, instruction::byte_code, lane, lane, {values_[member]});
+    const bool holds_it = from == to || size_of(from) == 1;
+    if (is_half(to) && !holds_it)
+      emit(member, to == DType::float16 ? instruction::float16_code : instruction::bfloat16_code, lane, lane,
+           {values_[member]});
   }
 
   /// exp(x - max) / sum of that, along each row.

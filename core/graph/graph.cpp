@@ -32,6 +32,10 @@ bool makes_differences(const Op& op, bool operands_vary) {
   return operands_vary || std::holds_alternative<op::Input>(op) || (drawn && drawn->row_size > 0);
 }
 
+bool any_half(std::span<const Value> inputs) {
+  return std::ranges::any_of(inputs, [](const Value& input) { return is_half(input.dtype()); });
+}
+
 bool same_inputs(const Node& node, std::span<const Value> inputs) {
   return std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end(),
                     [](NodeId id, const Value& value) { return id == value.id(); });
@@ -98,7 +102,7 @@ std::vector<Value> Graph::losses() {
 }
 
 // Here, that Op's destructor and copies are compiled once and not wherever the header goes.
-Graph::Graph(const Share& share) : share_(share) {}
+Graph::Graph(const Share& share, bool multiplies_halves) : share_(share), multiplies_halves_(multiplies_halves) {}
 Graph::~Graph() = default;
 
 Value Graph::append(Op op, std::initializer_list<Value> inputs) {
@@ -110,6 +114,7 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
     check(input && &input.graph() == this, ErrorKind::state, name_of(op),
           "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
           "from one step to the next.");
+  if (any_half(inputs) && !keeps_halves(op)) return append_widened(std::move(op), inputs);
   const std::size_t hash = hash_of(op, inputs);
   // Joins are counted: of a share of another shape, equal Values may be different ones.
   const bool joins = share_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
@@ -125,6 +130,34 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
   return {*this, id};
 }
 
+bool Graph::keeps_halves(const Op& op) const {
+  return std::visit(
+      [this]<class O>(const O&) {
+        constexpr bool moves =
+            std::is_same_v<O, op::Cast> || std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::Broadcast> ||
+            std::is_same_v<O, op::Reshape> || std::is_same_v<O, op::Transpose> || std::is_same_v<O, op::Slice> ||
+            std::is_same_v<O, op::Reverse> || std::is_same_v<O, op::Concatenate> || std::is_same_v<O, op::Scan>;
+        constexpr bool multiplies = std::is_same_v<O, op::MatMul> || std::is_same_v<O, op::Convolution> ||
+                                    std::is_same_v<O, op::ConvolutionInput> || std::is_same_v<O, op::ConvolutionFilter>;
+        return moves || (multiplies && multiplies_halves_);
+      },
+      op);
+}
+
+Value Graph::append_widened(Op op, std::span<const Value> inputs) {
+  const DType half = std::ranges::find_if(inputs, [](const Value& x) { return is_half(x.dtype()); })->dtype();
+  std::vector<Value> wide(inputs.begin(), inputs.end());
+  for (Value& x : wide) {
+    check(!is_floating(x.dtype()) || x.dtype() == half, ErrorKind::dtype, name_of(op), "operands of dtype ", half,
+          " and ", x.dtype(), " - expected equal dtypes - cast one of them.");
+    if (x.dtype() != half) continue;
+    const auto* number = std::get_if<op::Constant>(&x.op());
+    x = number ? constant(number->value, DType::float32, number->shape) : append(op::Cast{DType::float32}, {x});
+  }
+  const Value y = append(std::move(op), wide);
+  return is_floating(y.dtype()) ? append(op::Cast{half}, {y}) : y;
+}
+
 NodeId Graph::push(Node node) {
   const auto id = static_cast<NodeId>(nodes_.size());
   if (share_.replicas > 1)
@@ -138,6 +171,8 @@ NodeId Graph::push(Node node) {
 Value Graph::input(const Shape& shape, DType dtype) { return append(op::Input{input_count_++, shape, dtype}, {}); }
 
 Value Graph::constant(double value, DType dtype, const Shape& shape) {
+  if (is_half(dtype))
+    value = dtype == DType::float16 ? static_cast<double>(Float16(value)) : static_cast<double>(BFloat16(value));
   return append(op::Constant{value, shape, dtype}, {});
 }
 

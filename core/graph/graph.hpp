@@ -74,7 +74,9 @@ struct Node {
 /// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
 class Graph {
  public:
-  explicit Graph(const Share& share = {});
+  /// `multiplies_halves`: whether products of half precision stay such nodes, for a device that can; otherwise float32
+  /// computes them, too.
+  explicit Graph(const Share& share = {}, bool multiplies_halves = false);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -84,14 +86,17 @@ class Graph {
   static bool tracing();
 
   const Share& share() const { return share_; }
+  bool multiplies_halves() const { return multiplies_halves_; }
   /// Whether a Value may differ from replica to replica: it is made of the batch, and not joined yet. False where there
   /// is one.
   bool varies(NodeId id) const { return share_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
-  /// Infers shape and dtype, and appends.
+  /// Infers shape and dtype, and appends. Of operands in half precision the op is computed in float32, and its result
+  /// rounded; only what moves elements, and products where the device has such, take them as they are.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
   Value input(const Shape& shape, DType dtype);
+  /// Of half precision, the nearest number there is.
   Value constant(double value, DType dtype, const Shape& shape = {});
 
   /// What a trainer adds to the loss of this trace besides that of its outputs.
@@ -122,10 +127,13 @@ class Graph {
  private:
   friend class Value;
   friend class Trace;
+  bool keeps_halves(const Op& op) const;
+  Value append_widened(Op op, std::span<const Value> inputs);
   NodeId push(Node node);
   Value joined(const Variable& variable, Value value);
 
   Share share_;
+  bool multiplies_halves_;
   std::deque<Node> nodes_;
   std::vector<bool> varies_;  ///< by node, where there are several replicas
   std::vector<Assignment> assignments_;

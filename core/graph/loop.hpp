@@ -10,7 +10,8 @@ namespace etude {
 /// The body of a loop over time, traced once for all steps. Its inputs are, in this order, the carried Values, the
 /// step's entry of each sequence, and the constants.
 struct Loop {
-  explicit Loop(const Share& share) : body(share) {}
+  /// For a trace of the same kind as `around`.
+  explicit Loop(const Graph& around) : body(around.share(), around.multiplies_halves()) {}
 
   Graph body;
   std::int64_t steps = 0;

@@ -175,7 +175,9 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
   };
   const Value k = by_heads(key, key_), v = by_heads(inputs.value, value_), q = by_heads(inputs.query, query_);
   Value scores = ops::matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(options_.key_dim)));
-  if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * -1e9;
+  // As much as float16 has room for.
+  const double absent = scores.dtype() == DType::float16 ? -3e4 : -1e9;
+  if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * absent;
   scores = ops::softmax(scores);
   const Value weights = dropout_ ? (*dropout_)(scores, inputs.training) : scores;
   attended_shape[-1] = *options_.value_dim;

@@ -10,6 +10,7 @@ Embedding::Embedding(EmbeddingOptions options) : Layer("Embedding", options), op
   check(options_.input_dim > 0 && options_.output_dim > 0, ErrorKind::value, where(),
         "input_dim = ", options_.input_dim, ", output_dim = ", options_.output_dim,
         " - expected positive numbers - set them.");
+  keep_input_dtype();
 }
 
 void Embedding::build(const Shape&) {
@@ -20,7 +21,10 @@ void Embedding::build(const Shape&) {
                             options_.embeddings_regularizer});
 }
 
-Value Embedding::call(Value x, bool) { return ops::take(value_of(embeddings_), x); }
+/// Rows are rounded, and not the table.
+Value Embedding::call(Value x, bool) {
+  return ops::cast(ops::take(Graph::current().read(embeddings_), x), compute_dtype());
+}
 
 Value Embedding::mask_of(const std::vector<Value>& inputs, Value) const {
   return options_.mask_zero ? ops::logical_not(ops::equal(inputs.front(), ops::scalar(0, inputs.front()))) : Value{};

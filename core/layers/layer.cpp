@@ -51,11 +51,8 @@ void reset_names() {
 Layer::Layer(std::string_view class_name, const LayerOptions& options)
     : class_name_(class_name),
       name_(options.name.empty() ? unique_name(class_name) : options.name),
-      dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)),
-      trainable_(options.trainable) {
-  check(is_floating(dtype_), ErrorKind::dtype, where(), "dtype ", dtype_,
-        " - expected float32 or float64 - choose one.");
-}
+      policy_(options.dtype.empty() ? etude::dtype_policy() : DTypePolicy::from_name(options.dtype, where())),
+      trainable_(options.trainable) {}
 
 std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
 
@@ -66,7 +63,8 @@ std::vector<Value> Layer::accept(const std::vector<Value>& given) {
   std::vector<Shape> shapes;
   for (Value& x : inputs) {
     if (!x) continue;
-    if (is_floating(x.dtype())) x = ops::cast(x, compute_dtype()).with_mask(x.mask());
+    const DType dtype = keeps_input_dtype_ ? variable_dtype() : compute_dtype();
+    if (is_floating(x.dtype())) x = ops::cast(x, dtype).with_mask(x.mask());
     shapes.push_back(x.shape());
   }
   if (!built_) build_for(shapes);
@@ -89,7 +87,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   output_shape_ = outputs.front().shape();
   for (Value& y : outputs) {
     if (!y.mask()) y = y.with_mask(mask_of(inputs, y));
-    if (activity_regularizer_) Graph::current().add_loss((*activity_regularizer_)(y));
+    if (activity_regularizer_) Graph::current().add_loss((*activity_regularizer_)(ops::widened(y)));
   }
   return outputs;
 }
@@ -188,7 +186,7 @@ void Layer::set_activity_regularizer(const Choice<Regularizer>& regularizer) {
   activity_regularizer_ = regularizers::get(regularizer);
 }
 
-void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(loss))); }
+void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(ops::widened(loss)))); }
 
 std::vector<Value> Layer::regularization_losses() const {
   std::vector<Value> losses;
@@ -196,7 +194,7 @@ std::vector<Value> Layer::regularization_losses() const {
   const std::function<void(const Layer&)> visit = [&](const Layer& layer) {
     if (!seen.insert(&layer).second) return;
     for (const auto& [variable, regularizer] : layer.regularized_)
-      if (layer.trainable_ && variable.trainable()) losses.push_back((*regularizer)(layer.value_of(variable)));
+      if (layer.trainable_ && variable.trainable()) losses.push_back((*regularizer)(Graph::current().read(variable)));
     for (const LayerPtr& inner : layer.layers()) visit(*inner);
   };
   visit(*this);

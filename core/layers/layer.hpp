@@ -21,8 +21,9 @@ class SymbolicTensor;
 
 /// What every layer can be given.
 struct LayerOptions {
-  std::string name{};   ///< Default: the class's name in snake_case, numbered.
-  std::string dtype{};  ///< Default: floatx(). What it computes in and what its variables are.
+  std::string name{};  ///< Default: the class's name in snake_case, numbered.
+  /// What it computes in and what its variables are, by the name of a DTypePolicy. Default: dtype_policy().
+  std::string dtype{};
   bool trainable = true;
 };
 
@@ -55,8 +56,9 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
 
   const std::string& name() const { return name_; }
   std::string_view class_name() const { return class_name_; }
-  DType compute_dtype() const { return dtype_; }
-  DType variable_dtype() const { return dtype_; }
+  DType compute_dtype() const { return policy_.compute_dtype; }
+  DType variable_dtype() const { return policy_.variable_dtype; }
+  const DTypePolicy& dtype_policy() const { return policy_; }
 
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
   /// and calls it. The mask of x goes with a result that has its axes, and more, unless the layer gives one of its own.
@@ -137,6 +139,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// The mask of its result, or an empty Value: by default that of the first input if the result has its axes, and
   /// more.
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
+  /// For a layer whose inputs are no quantities, or none of its own: they are not rounded to half precision.
+  void keep_input_dtype() { keeps_input_dtype_ = true; }
   /// For a layer whose variables are there before it is called.
   void set_built() { built_ = true; }
   /// What the size of its outputs adds to the loss.
@@ -148,8 +152,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   template <class Keep> std::vector<Variable> collect(Keep keep) const;
 
   std::string class_name_, name_;
-  DType dtype_;
-  bool trainable_, built_ = false;
+  DTypePolicy policy_;
+  bool trainable_, built_ = false, keeps_input_dtype_ = false;
   std::vector<Variable> weights_, states_;
   std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
   RegularizerPtr activity_regularizer_;

@@ -31,7 +31,10 @@ void LayerNormalization::build(const Shape& input_shape) {
     beta_ = add_weight({"beta", shape, options_.beta_initializer, true, options_.beta_regularizer});
 }
 
+// Sums of squares want more digits than half precision has: both normalize in the variables' dtype.
+
 Value LayerNormalization::call(Value x, bool) {
+  x = ops::widened(x);
   const std::vector<std::ptrdiff_t> axes = axes_of(x.shape());
   Shape along(x.shape());
   for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(along.rank()); ++axis)
@@ -39,13 +42,14 @@ Value LayerNormalization::call(Value x, bool) {
   const auto value_along = [&](const Variable& weight) {
     check(weight.size() == along.size(), ErrorKind::shape, where(), "input of shape ", x.shape(), " - expected axes ",
           options_.axis, " of shape ", weight.shape(), ", for which it was built - build a new one or check the data.");
-    return ops::reshape(value_of(weight), along);
+    return ops::reshape(Graph::current().read(weight), along);
   };
   const Value centered = x - ops::mean(x, axes, true);
   const Value deviation = ops::sqrt(ops::mean(ops::square(centered), axes, true) + options_.epsilon);
   Value y = (options_.rms_scaling ? x : centered) * (1 / deviation);
   if (gamma_) y = y * value_along(gamma_);
-  return beta_ ? y + value_along(beta_) : y;
+  if (beta_) y = y + value_along(beta_);
+  return ops::cast(y, compute_dtype());
 }
 
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
@@ -65,6 +69,10 @@ void BatchNormalization::build(const Shape& input_shape) {
 }
 
 Value BatchNormalization::call(Value x, bool training) {
+  x = ops::widened(x);
+  const auto value_along = [&](const Variable& weight, const Shape& shape) {
+    return ops::reshape(Graph::current().read(weight), shape);
+  };
   const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(options_.axis, where()));
   check(x.shape()[axis] == moving_mean_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected an extent of ", moving_mean_.size(), " along axis ", options_.axis,
@@ -74,7 +82,7 @@ Value BatchNormalization::call(Value x, bool training) {
   for (std::ptrdiff_t other = 0; other < static_cast<std::ptrdiff_t>(along.rank()); ++other)
     if (other != axis) others.push_back(other), along[other] = 1;
 
-  Value mean = ops::reshape(value_of(moving_mean_), along), variance = ops::reshape(value_of(moving_variance_), along);
+  Value mean = value_along(moving_mean_, along), variance = value_along(moving_variance_, along);
   if (training && trainable()) {
     Value weight;
     if (x.mask()) {
@@ -104,9 +112,10 @@ Value BatchNormalization::call(Value x, bool training) {
     follow(moving_variance_, variance);
   }
   Value scale = 1 / ops::sqrt(variance + options_.epsilon);
-  if (gamma_) scale = scale * ops::reshape(value_of(gamma_), along);
-  const Value y = (x - mean) * scale;
-  return beta_ ? y + ops::reshape(value_of(beta_), along) : y;
+  if (gamma_) scale = scale * value_along(gamma_, along);
+  Value y = (x - mean) * scale;
+  if (beta_) y = y + value_along(beta_, along);
+  return ops::cast(y, compute_dtype());
 }
 
 }  // namespace etude

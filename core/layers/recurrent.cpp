@@ -140,7 +140,8 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const State& given, bool 
     return ops::ScanStep{after, {output}};
   };
   const ops::ScanResult loop = ops::scan(body, initial, sequences, constants, options_.go_backwards);
-  for (std::size_t i = 0; i < kept_.size(); ++i) Graph::current().assign(kept_[i], loop.carry[i]);
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    Graph::current().assign(kept_[i], ops::cast(loop.carry[i], kept_[i].dtype()));
   return {output_of(loop.outputs[0], loop.carry, masked),
           {loop.carry.begin(), loop.carry.begin() + std::ptrdiff_t(size)}};
 }

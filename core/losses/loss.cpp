@@ -51,6 +51,7 @@ double count_of(Value losses) {
 }  // namespace
 
 Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
+  y_pred = ops::widened(y_pred);
   y_true = match_rank(y_true, y_pred);
   Value losses = call(y_true, y_pred);
   Value mask;

@@ -44,8 +44,8 @@ Meta infer(const op::Uniform& op, std::span<const Value> counter) {
   check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform",
         "a counter of shape ", counter[0].shape(), ", ", counter[0].dtype(),
         " - expected an int32 scalar - read it from a variable.");
-  check(is_floating(op.dtype), ErrorKind::dtype, "Uniform", "draws of dtype ", op.dtype,
-        " - expected a float - cast them.");
+  check(is_floating(op.dtype) && !is_half(op.dtype), ErrorKind::dtype, "Uniform", "draws of dtype ", op.dtype,
+        " - expected float32 or float64 - cast them.");
   return {op.shape, op.dtype};
 }
 
@@ -96,12 +96,14 @@ Value sigmoid_crossentropy(Value logits, Value targets) {
 }
 
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
+  if (is_half(dtype)) return cast(uniform(shape, DType::float32, seed, stream, counter), dtype);
   const Share& share = counter.graph().share();
   const std::int64_t row_size = share.replicas > 1 ? share.row_size(shape) : 0;
   return counter.graph().append(op::Uniform{seed, stream, shape, dtype, 0, row_size}, {counter});
 }
 
 Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
+  if (is_half(dtype)) return cast(normal(shape, DType::float32, seed, stream, counter), dtype);
   Graph& graph = counter.graph();
   std::vector<Value> drawn;
   if (const Share& share = graph.share(); share.replicas > 1) {
@@ -124,7 +126,8 @@ Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Va
   if (rate == 0) return x;
   const Value zero = scalar(0, x);
   if (rate == 1) return x * zero;
-  const Value kept = less_equal(scalar(rate, x), uniform(x.shape(), x.dtype(), seed, stream, counter));
+  const Value drawn = uniform(x.shape(), is_half(x.dtype()) ? DType::float32 : x.dtype(), seed, stream, counter);
+  const Value kept = less_equal(scalar(rate, drawn), drawn);
   return where(kept, x * (1 / (1 - rate)), zero);
 }
 

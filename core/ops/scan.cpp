@@ -26,7 +26,11 @@ Value scan_result(const std::shared_ptr<const Loop>& loop, NodeId node, bool las
 class Adjoint {
  public:
   Adjoint(const op::Scan& op, const Differential& d)
-      : loop_(op.loop), operands_(d.x), dy_(d.dy), forward_count_(static_cast<NodeId>(loop_->body.nodes().size())) {
+      : loop_(op.loop),
+        operands_(d.x),
+        dy_(d.dy),
+        forward_count_(static_cast<NodeId>(loop_->body.nodes().size())),
+        joint_({}, loop_->body.multiplies_halves()) {
     copy_body();
     differentiate(op);
     collect_operands();
@@ -160,7 +164,7 @@ class Adjoint {
   }
 
   void build() {
-    back_ = std::make_shared<Loop>(loop_->body.share());
+    back_ = std::make_shared<Loop>(loop_->body);
     Loop& back = *back_;
     back.steps = loop_->steps;
     back.reverse = !loop_->reverse;
@@ -262,7 +266,7 @@ namespace ops {
 ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const std::vector<Value>& sequences,
                 const std::vector<Value>& constants, bool reverse) {
   check_sequences(sequences);
-  const auto loop = std::make_shared<Loop>(sequences.front().graph().share());
+  const auto loop = std::make_shared<Loop>(sequences.front().graph());
   loop->steps = sequences.front().shape()[0];
   loop->reverse = reverse;
   loop->carries = static_cast<int>(carry.size());

@@ -155,6 +155,8 @@ std::vector<Variable> Optimizer::variables() const {
   if (learning_rate_) result.push_back(learning_rate_);
   for (const auto& kind : slots()) result.insert(result.end(), kind.begin(), kind.end());
   for (const Variable& variable : common_variables()) result.push_back(variable);
+  if (loss_scale_)
+    for (const Variable& variable : loss_scale_->variables()) result.push_back(variable);
   return result;
 }
 
@@ -174,9 +176,16 @@ Value Optimizer::traced_iterations() const {
 Value Optimizer::step_number(DType dtype) const { return ops::cast(traced_iterations() + 1, dtype); }
 
 Value Optimizer::scale_loss(Value loss) {
-  if (!options_.loss_scale_factor) return loss;
+  if (!options_.loss_scale_factor && !loss_scale_) return loss;
   loss_is_scaled_ = true;
-  return loss * *options_.loss_scale_factor;
+  return loss_scale_ ? loss * ops::cast(loss_scale_->value(), loss.dtype()) : loss * *options_.loss_scale_factor;
+}
+
+void Optimizer::scale_loss_dynamically(double initial_scale, std::int64_t growth_steps) {
+  check(!options_.loss_scale_factor, ErrorKind::value, name(),
+        "loss_scale_factor = ", options_.loss_scale_factor.value_or(1),
+        " beside a dynamic loss scale - expected one of both - leave loss_scale_factor out.");
+  loss_scale_.emplace(name(), initial_scale, growth_steps);
 }
 
 void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
@@ -188,25 +197,47 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
         "layers are trainable and that the loss uses y_pred.");
   const auto& scale = options_.loss_scale_factor;
   // Divided all the same, they would train at a fraction of the learning rate, and nobody would be told.
-  check(!scale || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),
-        "loss_scale_factor = ", scale.value_or(1),
+  check(!scales_loss() || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),
+        scale ? "loss_scale_factor = " : "a dynamic scale, at first ",
+        scale         ? *scale
+        : loss_scale_ ? loss_scale_->initial_scale()
+                      : 1,
         " but a loss that was not scaled - expected gradients of optimizer.scale_loss(loss) - call it in train_step.");
   build(variables);
   std::vector<Value> given;
   std::vector<Variable> updated;
   for (std::size_t i = 0; i < variables.size(); ++i)
     if (gradients[i]) {
-      const Value gradient = ops::all_reduce(gradients[i]);
-      given.push_back(scale ? gradient / *scale : gradient);
+      given.push_back(ops::all_reduce(gradients[i]));
       updated.push_back(variables[i]);
     }
+  const Value finite = loss_scale_ ? LossScale::all_finite(given) : Value{};
+  for (Value& gradient : given) {
+    if (scale) gradient = gradient / *scale;
+    if (loss_scale_) gradient = gradient / ops::cast(loss_scale_->value(), gradient.dtype());
+  }
+  Graph& graph = Graph::current();
+  const std::vector<Graph::Assignment> before = graph.assignments();
   if (options_.gradient_accumulation_steps)
     accumulate(given, updated);
   else
     update(std::move(given), updated);
   if (options_.use_ema) average(variables);
-  Graph& graph = Graph::current();
   graph.assign(iterations_, graph.read(iterations_) + 1);
+  if (!loss_scale_) return;
+  keep_where(finite, before);
+  loss_scale_->follow(finite);
+}
+
+/// Of what was assigned since `before`, only what the condition holds for is kept.
+void Optimizer::keep_where(Value condition, const std::vector<Graph::Assignment>& before) {
+  Graph& graph = Graph::current();
+  const std::vector<Graph::Assignment> after = graph.assignments();
+  for (const auto& [variable, current] : after) {
+    const auto known = std::ranges::find(before, variable, &Graph::Assignment::variable);
+    const Value old = known == before.end() ? graph.append(op::Read{variable}, {}) : Value(graph, known->current);
+    if (old.id() != current) graph.assign(variable, ops::where(condition, Value(graph, current), old));
+  }
 }
 
 /// The update of the mean is traced with every call, and what it assigns is kept where it is due.
@@ -222,12 +253,7 @@ void Optimizer::accumulate(const std::vector<Value>& gradients, const std::vecto
 
   const std::vector<Graph::Assignment> before = graph.assignments();
   update(means, variables);
-  const std::vector<Graph::Assignment> after = graph.assignments();
-  for (const auto& [variable, current] : after) {
-    const auto known = std::ranges::find(before, variable, &Graph::Assignment::variable);
-    const Value old = known == before.end() ? graph.append(op::Read{variable}, {}) : Value(graph, known->current);
-    if (old.id() != current) graph.assign(variable, ops::where(due, Value(graph, current), old));
-  }
+  keep_where(due, before);
   for (std::size_t i = 0; i < variables.size(); ++i)
     graph.assign(slots_of(variables[i]).accumulator, ops::where(due, ops::scalar(0, sums[i]), sums[i]));
 }

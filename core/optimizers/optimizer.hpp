@@ -9,6 +9,7 @@
 #include "etude/base/choice.hpp"
 #include "etude/base/description.hpp"
 #include "etude/graph/graph.hpp"
+#include "etude/optimizers/loss_scale.hpp"
 #include "etude/optimizers/schedule.hpp"
 
 namespace etude {
@@ -26,7 +27,7 @@ struct OptimizerOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::optional<std::int64_t> ema_overwrite_frequency = {};
-  /// By what scale_loss multiplies the loss, and apply divides the gradients.
+  /// By what scale_loss multiplies the loss, and apply divides the gradients, at every step.
   std::optional<double> loss_scale_factor = {};
   /// How many calls of apply make one update, of the mean of their gradients (O-14). A schedule counts calls.
   std::optional<std::int64_t> gradient_accumulation_steps = {};
@@ -72,12 +73,20 @@ class Optimizer : public Described {
   /// Makes the slots for these variables; later calls make those of variables not seen before.
   void build(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
-  /// added up over the replicas, divided by loss_scale_factor, accumulated, clipped; variables decay, are updated, are
-  /// averaged. Throws Error(value) when none has a gradient, or when there are not as many gradients as variables, and
-  /// Error(state) when there is a loss_scale_factor and the loss was not scaled.
+  /// added up over the replicas, divided by the loss's scale, accumulated, clipped; variables decay, are updated, are
+  /// averaged. Where the scale is dynamic, nothing of that counts unless all gradients are finite. Throws Error(value)
+  /// when none has a gradient, or when there are not as many gradients as variables, and Error(state) when there is a
+  /// scale and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
-  /// The loss that gradients are to be taken of: times loss_scale_factor.
+  /// The loss that gradients are to be taken of: times loss_scale_factor, or the dynamic scale.
   Value scale_loss(Value loss);
+  /// From now on the loss is scaled so that gradients in float16 neither vanish nor overflow; what
+  /// optimizers::loss_scale_optimizer does, and compile() where a model computes in float16. Throws Error(value) where
+  /// there is a loss_scale_factor, and for numbers that LossScale does not take.
+  void scale_loss_dynamically(double initial_scale = 32768, std::int64_t growth_steps = 2000);
+  const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
+  /// Whether it does so, or by a loss_scale_factor.
+  bool scales_loss() const { return loss_scale_ || options_.loss_scale_factor; }
   /// Gradients as clipnorm, clipvalue or global_clipnorm bound them; empty ones stay empty.
   std::vector<Value> clip_gradients(std::vector<Value> gradients) const;
 
@@ -100,7 +109,8 @@ class Optimizer : public Described {
   void set_learning_rate(double learning_rate);
   /// How many updates there were.
   std::int64_t iterations() const;
-  /// How often apply ran, the learning rate unless it is a schedule, then the slots, kind by kind (O-21).
+  /// How often apply ran, the learning rate unless it is a schedule, then the slots, kind by kind (O-21), and the
+  /// variables of a dynamic loss scale.
   std::vector<Variable> variables() const;
   /// The slots of each kind, in the order of the variables they belong to: averages and accumulated gradients, where
   /// there are any, then the subclass's own.
@@ -140,12 +150,14 @@ class Optimizer : public Described {
   void accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   void update(std::vector<Value> gradients, const std::vector<Variable>& variables);
   void average(const std::vector<Variable>& variables);
+  static void keep_where(Value condition, const std::vector<Graph::Assignment>& before);
 
   OptimizerOptions options_;
   Variable learning_rate_, iterations_;
   std::vector<Slots> slots_;
   std::vector<Variable> excluded_;
   std::vector<std::string> excluded_names_;
+  std::optional<LossScale> loss_scale_;
   bool loss_is_scaled_ = false;  ///< since the last step
 };
 using OptimizerPtr = std::shared_ptr<Optimizer>;

@@ -132,19 +132,21 @@ template <> const Registry<Metric>& registry() {
 }
 
 template <> const Registry<Optimizer>& registry() {
-  static const Registry<Optimizer> table("optimizer", {
-                                                          entry<Optimizer, optimizers::adadelta>("Adadelta"),
-                                                          entry<Optimizer, optimizers::adagrad>("Adagrad"),
-                                                          entry<Optimizer, optimizers::adam>("Adam"),
-                                                          entry<Optimizer, optimizers::adamax>("Adamax"),
-                                                          entry<Optimizer, optimizers::adamw>("AdamW"),
-                                                          entry<Optimizer, optimizers::ftrl>("Ftrl"),
-                                                          entry<Optimizer, optimizers::lamb>("Lamb"),
-                                                          entry<Optimizer, optimizers::lion>("Lion"),
-                                                          entry<Optimizer, optimizers::nadam>("Nadam"),
-                                                          entry<Optimizer, optimizers::rmsprop>("RMSprop"),
-                                                          entry<Optimizer, optimizers::sgd>("SGD"),
-                                                      });
+  static const Registry<Optimizer> table("optimizer",
+                                         {
+                                             entry<Optimizer, optimizers::adadelta>("Adadelta"),
+                                             entry<Optimizer, optimizers::adagrad>("Adagrad"),
+                                             entry<Optimizer, optimizers::adam>("Adam"),
+                                             entry<Optimizer, optimizers::adamax>("Adamax"),
+                                             entry<Optimizer, optimizers::adamw>("AdamW"),
+                                             entry<Optimizer, optimizers::ftrl>("Ftrl"),
+                                             entry<Optimizer, optimizers::lamb>("Lamb"),
+                                             entry<Optimizer, optimizers::lion>("Lion"),
+                                             entry<Optimizer, optimizers::loss_scale_optimizer>("LossScaleOptimizer"),
+                                             entry<Optimizer, optimizers::nadam>("Nadam"),
+                                             entry<Optimizer, optimizers::rmsprop>("RMSprop"),
+                                             entry<Optimizer, optimizers::sgd>("SGD"),
+                                         });
   return table;
 }
 
@@ -200,6 +202,7 @@ template <class T> void update_config(const T&, Json&) {}
 void update_config(const Layer& layer, Json& config) {
   config["name"] = layer.name();
   if (config.contains("trainable")) config["trainable"] = layer.trainable();
+  if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
 }
 void update_config(const Optimizer& optimizer, Json& config) {
   if (config["learning_rate"].is_number()) config["learning_rate"] = optimizer.learning_rate();
@@ -216,7 +219,15 @@ template <class T> Json object_to_json(const T& object) {
         "save the model's weights instead, and make the model in code.");
   Json config = registry<T>().find(description.class_name()).config_of(description);
   update_config(object, config);
-  return {{"class_name", description.class_name()}, {"config", std::move(config)}};
+  Json json{{"class_name", description.class_name()}, {"config", std::move(config)}};
+  if constexpr (std::is_same_v<T, Optimizer>)
+    if (const auto& scale = object.loss_scale())
+      return {{"class_name", "LossScaleOptimizer"},
+              {"config",
+               {{"inner_optimizer", std::move(json)},
+                {"initial_scale", scale->initial_scale()},
+                {"dynamic_growth_steps", scale->growth_steps()}}}};
+  return json;
 }
 
 template <class T> std::shared_ptr<T> object_from_json(const Json& json) {

@@ -25,6 +25,8 @@ std::string_view format_name(DType dtype) {
     case DType::int32: return "I32";
     case DType::uint8: return "U8";
     case DType::boolean: return "BOOL";
+    case DType::float16: return "F16";
+    case DType::bfloat16: return "BF16";
   }
   return "";
 }
@@ -47,23 +49,11 @@ const Storing& storing_of(const TensorEntry& entry, const std::string& path) {
   return *found;
 }
 
-/// IEEE 754 half precision, widened.
-float from_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-  const std::uint32_t exponent = half >> 10 & 0x1F, fraction = half & 0x3FF;
-  if (exponent == 0) {  // zero and what is too small for an exponent
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
 void widen(std::string_view name, const std::byte* from, std::span<float> to) {
   for (std::size_t i = 0; i < to.size(); ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, from + 2 * i, sizeof bits);
-    to[i] = name == "F16" ? from_half(bits) : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    to[i] = name == "F16" ? std::bit_cast<Float16>(bits) : static_cast<float>(std::bit_cast<BFloat16>(bits));
   }
 }
 

@@ -37,7 +37,9 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 }  // namespace
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
-    : Layer(class_name, options), replicas_(get_strategy()) {}
+    : Layer(class_name, options), replicas_(get_strategy()) {
+  keep_input_dtype();  // its layers take of the data what they compute with
+}
 
 Model::~Model() = default;
 
@@ -155,7 +157,7 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
-  for (const Value& loss : Graph::current().losses()) add(loss);
+  for (const Value& loss : Graph::current().losses()) add(ops::widened(loss));
   check(static_cast<bool>(total), ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
   return total;
@@ -248,7 +250,11 @@ std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
 }
 std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
   if (!predict_function_ || force)
-    predict_function_ = make_function([this](const StepData& data) { return StepResult{{}, predict_step(data)}; });
+    predict_function_ = make_function([this](const StepData& data) {
+      Outputs outputs = predict_step(data);
+      for (Value& output : outputs) output = ops::widened(output);
+      return StepResult{{}, std::move(outputs)};
+    });
   return predict_function_;
 }
 

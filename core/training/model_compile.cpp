@@ -25,6 +25,11 @@ void Model::compile(CompileOptions options) {
   CompiledMetrics metrics(options.metrics, options.weighted_metrics);
   check_created_in_scope(*optimizer, options);
 
+  bool computes_in_float16 = compute_dtype() == DType::float16;
+  for_each_layer(*this,
+                 [&](const LayerPtr& layer) { computes_in_float16 |= layer->compute_dtype() == DType::float16; });
+  if (options.auto_scale_loss && computes_in_float16 && !optimizer->scales_loss()) optimizer->scale_loss_dynamically();
+
   forget_functions("compile()");
   options_ = std::move(options);
   optimizer_ = std::move(optimizer);

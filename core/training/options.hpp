@@ -57,6 +57,8 @@ struct CompileOptions {
   bool run_eagerly = false;
   /// Steps between two looks of callbacks at the loop; on a GPU they are one launch.
   std::int64_t steps_per_execution = 1;
+  /// Whether an optimizer that scales no loss begins to, where a layer computes in float16: gradients would vanish.
+  bool auto_scale_loss = true;
   /// Whether a crossentropy behind a softmax or sigmoid is computed from logits.
   bool fuse_logits = true;
 
@@ -68,6 +70,7 @@ struct CompileOptions {
     visit("weighted_metrics", self.weighted_metrics);
     visit("run_eagerly", self.run_eagerly);
     visit("steps_per_execution", self.steps_per_execution);
+    visit("auto_scale_loss", self.auto_scale_loss);
     visit("fuse_logits", self.fuse_logits);
   }
 };

@@ -81,8 +81,9 @@ struct Traced {
   Graph graph;
   StepResult result;
 
-  Traced(const Share& share, const Batch& batch, const std::function<StepResult(const StepData&)>& step)
-      : graph(share) {
+  Traced(const Share& share, bool multiplies_halves, const Batch& batch,
+         const std::function<StepResult(const StepData&)>& step)
+      : graph(share, multiplies_halves) {
     const Trace trace(graph);
     result = step(input_values(graph, batch));
   }
@@ -236,8 +237,8 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
     const std::int64_t count = rows(replica).end - rows(replica).begin;
     if (traced.empty() || traced.back().graph.share().rows != count) {
       const Share share{replicas, count, batch.size()};
-      const Graph& graph =
-          traced.emplace_back(share, replicas > 1 ? rows_of(batch, rows(replica)) : batch, step_).graph;
+      const Batch& own = replicas > 1 ? rows_of(batch, rows(replica)) : batch;
+      const Graph& graph = traced.emplace_back(share, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
       note_variables(graph);
       if (options_.after_trace) options_.after_trace(graph);
@@ -276,9 +277,10 @@ void StepFunction::rehearse(const Batch& example) {
     const int replicas = sharing(example);
     const RowRange rows = rows_of(example.size(), replicas, 0);
     const Share share{replicas, rows.end, example.size()};
-    return note_variables(Traced(share, replicas > 1 ? rows_of(example, rows) : example, step_).graph);
+    const Batch& own = replicas > 1 ? rows_of(example, rows) : example;
+    return note_variables(Traced(share, replicas_.strategy->multiplies_halves(), own, step_).graph);
   }
-  Graph graph;
+  Graph graph({}, replicas_.strategy->multiplies_halves());
   const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that looks at its values
   const Trace trace(graph);
   step_(input_values(graph, example));
@@ -286,7 +288,7 @@ void StepFunction::rehearse(const Batch& example) {
 }
 
 void StepFunction::run_eagerly(const Batch& batch) {
-  Graph graph;
+  Graph graph({}, replicas_.strategy->multiplies_halves());
   Eager eager(graph, replicas_.strategy->device(), tensors_of(batch));
   Trace trace(graph);
   const StepResult result = step_(input_values(graph, batch));

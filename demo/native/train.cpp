@@ -8,12 +8,15 @@ namespace {
 
 using namespace etude;
 
+/// Probabilities are worth all digits, whatever the layers before compute in.
+LayerPtr classes() { return layers::dense({.units = 10, .activation = "softmax", .dtype = "float32"}); }
+
 std::unique_ptr<Model> convolutional() {
   return std::make_unique<Sequential>(std::vector<LayerPtr>{
       layers::rescaling({.scale = 1 / 255.0}), layers::conv2d({.filters = 32, .kernel_size = 3, .activation = "relu"}),
       layers::max_pooling2d({.pool_size = 2}), layers::conv2d({.filters = 64, .kernel_size = 3, .activation = "relu"}),
       layers::max_pooling2d({.pool_size = 2}), layers::flatten(), layers::dense({.units = 128, .activation = "relu"}),
-      layers::dropout(0.5), layers::dense({.units = 10, .activation = "softmax"})});
+      layers::dropout(0.5), classes()});
 }
 
 /// An image is read as 28 steps of 28 features, by one block that normalizes before it attends.
@@ -28,12 +31,12 @@ std::unique_ptr<Model> transformer() {
       layers::dense({.units = 128, .activation = "relu"})->apply(layers::layer_normalization()->apply(y));
   const SymbolicTensor z = layers::add()->apply({y, layers::dense({.units = 64})->apply(wide)});
   const SymbolicTensor pooled = layers::global_average_pooling1d()->apply(z);
-  return std::make_unique<Functional>(
-      std::vector{image}, std::vector{layers::dense({.units = 10, .activation = "softmax"})->apply(pooled)});
+  return std::make_unique<Functional>(std::vector{image}, std::vector{classes()->apply(pooled)});
 }
 
 struct Flags {
-  std::string model = "cnn2", device_name, checkpoints, data = "/usr/share/datasets/fashion-mnist";
+  std::string model = "cnn2", device_name, dtype_policy = "float32", checkpoints,
+              data = "/usr/share/datasets/fashion-mnist";
   int epochs = 5, replicas = 1;
   std::int64_t batch_size = 64, steps_per_epoch = 0;
   bool list_devices = false;
@@ -57,6 +60,7 @@ void train(const Flags& flags) {
                y_test = read_idx(flags.data + "/t10k-labels-idx1-ubyte.gz");
 
   set_random_seed(42);
+  set_dtype_policy(flags.dtype_policy);
   const StrategyPtr strategy = strategy_for(flags);
   const auto scope = strategy->scope();
   std::printf("%s, %d replica%s on %s\n", flags.model.c_str(), flags.replicas, flags.replicas == 1 ? "" : "s",
@@ -84,6 +88,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--device", flags.device_name,
                  "where to train: /cpu:0, /gpu:0; the first GPU, if there is one, by default");
+  app.add_option("--dtype-policy", flags.dtype_policy,
+                 "what layers compute in: float32, mixed_bfloat16 or mixed_float16; half precision is for GPUs")
+      ->capture_default_str();
   app.add_option("--replicas", flags.replicas, "how many replicas the device has")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

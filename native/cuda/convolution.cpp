@@ -57,7 +57,7 @@ struct Patches {
     const int channel = static_cast<int>(tap_channel) % s.group_channels;
     const int y = inside / s.columns * s.stride_y - s.before_y + tap / s.kernel_width * s.dilation_y;
     const int across = inside % s.columns * s.stride_x - s.before_x + tap % s.kernel_width * s.dilation_x;
-    if (y < 0 || y >= s.height || across < 0 || across >= s.width) return T(0);
+    if (y < 0 || y >= s.height || across < 0 || across >= s.width) return T{};
     return first[((image * s.height + y) * s.width + across) * s.channels + channel];
   }
 };
@@ -87,9 +87,9 @@ struct SeenBy {
     const int filter = static_cast<int>(tap_filter) % s.group_filters;
     const int y = inside / s.width + s.before_y - tap / s.kernel_width * s.dilation_y;
     const int across = inside % s.width + s.before_x - tap % s.kernel_width * s.dilation_x;
-    if (y < 0 || across < 0 || y % s.stride_y != 0 || across % s.stride_x != 0) return T(0);
+    if (y < 0 || across < 0 || y % s.stride_y != 0 || across % s.stride_x != 0) return T{};
     const int row = y / s.stride_y, column = across / s.stride_x;
-    if (row >= s.rows || column >= s.columns) return T(0);
+    if (row >= s.rows || column >= s.columns) return T{};
     return first[((image * s.rows + row) * s.columns + column) * s.filters + filter];
   }
 };
@@ -124,10 +124,6 @@ ProductShape filter_shape(const ConvolutionShape& s) {
 /// The groups of a tensor whose last axis they share.
 BatchAxes groups_of(const ConvolutionShape& s, std::int64_t each) { return {1, {s.groups}, {each}}; }
 
-std::size_t part_bytes(const ProductShape& shape, DType dtype) {
-  return static_cast<std::size_t>(shape.part_elements()) * size_of(dtype);
-}
-
 /// Bytes of a dy that comes pooled and has to be spread out first, a multiple of what alignment asks for.
 template <class Gradient> std::size_t spread_bytes(const Gradient& g) {
   if (!g.pooling) return 0;
@@ -150,22 +146,22 @@ template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Ad
 
 }  // namespace
 
-std::size_t Cuda::workspace(const Convolution& c) const { return part_bytes(forward_shape(c.shape), c.out.dtype); }
+std::size_t Cuda::workspace(const Convolution& c) const { return forward_shape(c.shape).part_bytes(c.out.dtype); }
 std::size_t Cuda::workspace(const ConvolutionInput& c) const {
-  return spread_bytes(c) + part_bytes(input_shape(c.shape), c.out.dtype);
+  return spread_bytes(c) + input_shape(c.shape).part_bytes(c.out.dtype);
 }
 std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
-  return spread_bytes(c) + part_bytes(filter_shape(c.shape), c.out.dtype);
+  return spread_bytes(c) + filter_shape(c.shape).part_bytes(c.out.dtype);
 }
 
 void Cuda::run(const Convolution& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
     const PatchRows<T> patches{{at<const T>(addresses, c.x), sizes}};
     const MatrixOperand<T> kernel{at<const T>(addresses, c.kernel), s.filters, 1, groups_of(s, s.filters / s.groups)};
     cuda::multiply(*runtime_, forward_shape(s), patches, kernel, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<T>(addresses, c.workspace));
+                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, c.workspace));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
@@ -174,10 +170,10 @@ void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
   const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
-  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
     cuda::multiply(*runtime_, input_shape(s), SeenBy<T>{at<const T>(addresses, dy), sizes},
                    TurnedKernel<T>{at<const T>(addresses, c.kernel), sizes}, at<T>(addresses, c.out), s.channels,
-                   groups_of(s, s.channels / s.groups), at<T>(addresses, parts));
+                   groups_of(s, s.channels / s.groups), at<cuda::Computed<T>>(addresses, parts));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
@@ -186,11 +182,11 @@ void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
   const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
-  cuda::with_float(c.out.dtype, [&]<class T>(T) {
+  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
     const PatchColumns<T> patches{{at<const T>(addresses, c.x), sizes}};
     const MatrixOperand<T> gradient{at<const T>(addresses, dy), s.filters, 1, groups_of(s, s.filters / s.groups)};
     cuda::multiply(*runtime_, filter_shape(s), patches, gradient, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<T>(addresses, parts));
+                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, parts));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <string_view>
+
 #include "cuda/cuda.hpp"
 #include "cuda/gpu_runtime.hpp"
 #include "etude/execution/devices.hpp"
@@ -18,7 +21,9 @@ void list(std::vector<std::string>& models, std::string& why) {
 
 /// Its device is there to the end of the program.
 etude::Device& open(int index, const std::string& name) {
-  return *new etude::Cuda(name, etude::cuda::open_gpu(gpus()[static_cast<std::size_t>(index)].ordinal));
+  const char* tf32 = std::getenv("ETUDE_TF32");
+  const int ordinal = gpus()[static_cast<std::size_t>(index)].ordinal;
+  return *new etude::Cuda(name, etude::cuda::open_gpu(ordinal, tf32 != nullptr && std::string_view(tf32) == "1"));
 }
 
 }  // namespace

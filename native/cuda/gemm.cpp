@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "cuda/launch.hpp"
 #include "cuda/product.hpp"
 
@@ -6,6 +10,7 @@ namespace etude {
 using cuda::at;
 using cuda::BatchAxes;
 using cuda::MatrixOperand;
+using cuda::MatrixProduct;
 using cuda::ProductShape;
 using instruction::Gemm;
 
@@ -27,18 +32,88 @@ template <class T> MatrixOperand<T> operand_of(const Gemm::Matrix& matrix, const
           matrix.transposed ? matrix.distance : 1, axes_of(batch, matrix.strides)};
 }
 
+/// The axes of a product's batch, as few as they can be: neighbours that lie one behind the other in all three matrices
+/// are one. Strides are a's, b's and c's. The longest comes first.
+struct BatchAxis {
+  std::int64_t extent;
+  std::array<std::int64_t, 3> strides;
+};
+struct ProductBatch {
+  BatchAxis axes[Shape::max_rank];
+  int count = 0;
+
+  explicit ProductBatch(const Gemm& g) {
+    for (auto axis = static_cast<std::ptrdiff_t>(g.batch.rank()) - 1; axis >= 0; --axis) {
+      const BatchAxis next{g.batch[axis], {g.a.strides[axis], g.b.strides[axis], g.c.strides[axis]}};
+      if (next.extent == 1) continue;
+      BatchAxis* inner = count > 0 ? &axes[count - 1] : nullptr;
+      bool behind = inner != nullptr;
+      for (std::size_t i = 0; behind && i < 3; ++i) behind = next.strides[i] == inner->strides[i] * inner->extent;
+      if (behind)
+        inner->extent *= next.extent;
+      else
+        axes[count++] = next;
+    }
+    if (count == 0) axes[count++] = {1, {}};
+    for (int i = 1; i < count; ++i)
+      if (axes[i].extent > axes[0].extent) std::swap(axes[0], axes[i]);
+  }
+  /// How many batches of one axis it is.
+  std::int64_t rows() const {
+    std::int64_t product = 1;
+    for (int i = 1; i < count; ++i) product *= axes[i].extent;
+    return product;
+  }
+  /// Where one of them begins, in elements.
+  std::array<std::int64_t, 3> offsets(std::int64_t row) const {
+    std::array<std::int64_t, 3> result{};
+    for (int i = 1; i < count; ++i) {
+      for (std::size_t matrix = 0; matrix < 3; ++matrix)
+        result[matrix] += row % axes[i].extent * axes[i].strides[matrix];
+      row /= axes[i].extent;
+    }
+    return result;
+  }
+};
+
+/// A vendor's library knows batches of one axis; this is how many of them are queued one by one, at most.
+constexpr std::int64_t most_rows = 16;
+
+/// Queues a product as the GPU's vendor computes it; false where that cannot be, and c is nothing yet.
+bool multiply_by_vendor(cuda::Runtime& runtime, const Gemm& g, Addresses addresses) {
+  if (runtime.product_workspace() == 0 || g.m * g.n * g.k * g.batch.size() == 0) return false;
+  const ProductBatch batch(g);
+  if (batch.rows() > most_rows) return false;
+  const auto element = static_cast<std::int64_t>(size_of(g.c.operand.dtype));
+  for (std::int64_t row = 0; row < batch.rows(); ++row) {
+    const auto offsets = batch.offsets(row);
+    const auto matrix = [&](const Gemm::Matrix& of, std::size_t which) {
+      return MatrixProduct::Matrix{at<std::byte>(addresses, of.operand) + offsets[which] * element, of.distance,
+                                   of.transposed, batch.axes[0].strides[which]};
+    };
+    if (!runtime.multiply({g.c.operand.dtype, g.m, g.n, g.k, batch.axes[0].extent, matrix(g.a, 0), matrix(g.b, 1),
+                           matrix(g.c, 2), at<std::byte>(addresses, g.workspace)}))
+      return false;
+  }
+  return true;
+}
+
+void multiply_here(cuda::Runtime& runtime, const Gemm& g, Addresses addresses) {
+  cuda::with_stored(g.c.operand.dtype, [&]<class T>(T) {
+    cuda::multiply(runtime, shape_of(g), operand_of<T>(g.a, g.batch, addresses), operand_of<T>(g.b, g.batch, addresses),
+                   at<T>(addresses, g.c.operand), g.c.distance, axes_of(g.batch, g.c.strides),
+                   at<cuda::Computed<T>>(addresses, g.workspace));
+  });
+}
+
 }  // namespace
 
 std::size_t Cuda::workspace(const Gemm& g) const {
-  return static_cast<std::size_t>(shape_of(g).part_elements()) * size_of(g.c.operand.dtype);
+  return std::max(shape_of(g).part_bytes(g.c.operand.dtype), runtime_->product_workspace());
 }
 
 void Cuda::run(const Gemm& g, Addresses addresses) {
-  cuda::with_float(g.c.operand.dtype, [&]<class T>(T) {
-    cuda::multiply(*runtime_, shape_of(g), operand_of<T>(g.a, g.batch, addresses),
-                   operand_of<T>(g.b, g.batch, addresses), at<T>(addresses, g.c.operand), g.c.distance,
-                   axes_of(g.batch, g.c.strides), at<T>(addresses, g.workspace));
-  });
+  if (!multiply_by_vendor(*runtime_, g, addresses)) multiply_here(*runtime_, g, addresses);
   if (g.epilogue) run(*g.epilogue, addresses);
 }
 

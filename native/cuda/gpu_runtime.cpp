@@ -7,7 +7,9 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 
+#include "cuda/cublas_lt.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/program_source.hpp"
 #include "cuda/shared_library.hpp"
@@ -114,19 +116,34 @@ class Staging {
   std::size_t next_ = 0;
 };
 
+/// cuBLASLt's functions; null where it is not installed.
+const CublasLt::Functions* cublas_lt() {
+  static const CublasLt::Functions* const functions = []() -> const CublasLt::Functions* {
+    try {
+      const auto* library = new SharedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
+      return new CublasLt::Functions(CublasLt::Functions::of(*library));
+    } catch (const Error&) {
+      return nullptr;
+    }
+  }();
+  return functions;
+}
+
 class GpuRuntime : public Runtime {
  public:
-  explicit GpuRuntime(int ordinal) : ordinal_(ordinal) {
+  GpuRuntime(int ordinal, bool tf32) : ordinal_(ordinal) {
     expect(cudaSetDevice(ordinal), "choosing a GPU", ErrorKind::state);
     cudaDeviceProp properties;
     expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
     expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
+    if (const CublasLt::Functions* functions = cublas_lt()) products_.emplace(*functions, tf32);
   }
   ~GpuRuntime() override {
     cudaSetDevice(ordinal_);
     cudaStreamSynchronize(stream_);  // uploads read memory that goes now
+    products_.reset();
     cudaStreamDestroy(stream_);
   }
 
@@ -179,6 +196,12 @@ class GpuRuntime : public Runtime {
     const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
     expect(cudaLaunchKernel(kernel.function, grid(blocks), dim3(kernel.threads), parameters, 0, stream_), kernel.name);
+  }
+
+  std::size_t product_workspace() const override { return products_ ? CublasLt::workspace_bytes : 0; }
+  bool multiply(const MatrixProduct& product) override {
+    const Turn turn(*this);
+    return products_ && products_->multiply(product, stream_);
   }
 
   std::unique_ptr<CompiledProgram> compile(const std::string& source) override {
@@ -247,6 +270,7 @@ class GpuRuntime : public Runtime {
   std::string model_;
   cudaStream_t stream_ = nullptr;
   Staging staging_;
+  std::optional<CublasLt> products_;
 };
 
 }  // namespace
@@ -284,6 +308,6 @@ std::vector<Gpu> find_gpus(std::string& why) {
   return found;
 }
 
-std::unique_ptr<Runtime> open_gpu(int ordinal) { return std::make_unique<GpuRuntime>(ordinal); }
+std::unique_ptr<Runtime> open_gpu(int ordinal, bool tf32) { return std::make_unique<GpuRuntime>(ordinal, tf32); }
 
 }  // namespace etude::cuda

@@ -17,7 +17,8 @@ struct Gpu {
 /// why.
 std::vector<Gpu> find_gpus(std::string& why);
 
-/// One of them. Throws Error(state) where it cannot be used.
-std::unique_ptr<Runtime> open_gpu(int ordinal);
+/// One of them. `tf32`: whether factors of products in float32 may be rounded to 11 digits, which is faster. Throws
+/// Error(state) where it cannot be used.
+std::unique_ptr<Runtime> open_gpu(int ordinal, bool tf32 = false);
 
 }  // namespace etude::cuda

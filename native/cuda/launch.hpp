@@ -20,6 +20,13 @@ template <class Body> void with_float(DType dtype, Body body) {
   body(float{});
 }
 
+/// The same with the type in which it is stored, which may be half precision.
+template <class Body> void with_stored(DType dtype, Body body) {
+  if (dtype == DType::float16) return body(Float16{});
+  if (dtype == DType::bfloat16) return body(BFloat16{});
+  with_float(dtype, body);
+}
+
 /// A size as kernels compute with it: on a GPU, numbers of 32 bits are the cheap ones.
 constexpr int narrow(std::int64_t size) { return static_cast<int>(size); }
 

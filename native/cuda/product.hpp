@@ -5,11 +5,15 @@
 
 #include "cuda/batch_axes.hpp"
 #include "cuda/kernel.hpp"
+#include "etude/base/dtype.hpp"
 
 // Products of all kinds: matrices, convolutions and their gradients. They differ in how an element of an operand is
 // found; the tiles, their way through shared memory, and the order of the sums are the same for all.
 
 namespace etude::cuda {
+
+/// What numbers that are stored as T are added up in.
+template <class T> using Computed = std::conditional_t<is_half(dtype_of<T>), float, T>;
 
 /// A matrix of a batch, by rows and columns.
 template <class T>
@@ -42,13 +46,17 @@ struct ProductShape {
     splits = std::max<std::int64_t>(blocks_for(k, split_depth), 1);
   }
   std::int64_t tiles() const { return blocks_for(m, tile_extent) * blocks_for(n, tile_extent) * batch; }
-  /// Elements of the splits' results, where there are several.
-  std::int64_t part_elements() const { return splits > 1 ? splits * batch * m * n : 0; }
+  /// Bytes of the splits' results, where there are several, of a product that is stored as `dtype`.
+  std::size_t part_bytes(DType dtype) const {
+    const std::size_t element = is_half(dtype) ? sizeof(float) : size_of(dtype);
+    return splits > 1 ? static_cast<std::size_t>(splits * batch * m * n) * element : 0;
+  }
 };
 
 /// c = a · b, or this split's part of it.
-template <class T, class A, class B>
+template <class C, class A, class B>
 struct Product {
+  using T = Computed<C>;
   static constexpr const char* name = "product";
   static constexpr unsigned threads = (tile_extent / square_extent) * (tile_extent / square_extent);
   using Meets = void;
@@ -59,7 +67,7 @@ struct Product {
   std::int64_t m, n, k, splits, split_depth;
   A a;
   B b;
-  T* c;
+  C* c;
   std::int64_t c_row, split_stride;
   BatchAxes c_batch;
 
@@ -92,8 +100,8 @@ struct Product {
     };
     const auto fetch = [&](std::int64_t depth) {
       each_load([&](int l, int ar, int ak, int bk, int bc) {
-        next_a[l] = top + ar < m && depth + ak < last ? a.at(a_first, top + ar, depth + ak) : T(0);
-        next_b[l] = left + bc < n && depth + bk < last ? b.at(b_first, depth + bk, left + bc) : T(0);
+        next_a[l] = top + ar < m && depth + ak < last ? static_cast<T>(a.at(a_first, top + ar, depth + ak)) : T(0);
+        next_b[l] = left + bc < n && depth + bk < last ? static_cast<T>(b.at(b_first, depth + bk, left + bc)) : T(0);
       });
     };
     const auto put = [&] {
@@ -119,45 +127,45 @@ struct Product {
       thread.sync();
     }
 
-    T* out = c + split * split_stride + c_batch.offset(index);
+    C* out = c + split * split_stride + c_batch.offset(index);
     for (int i = 0; i < square_extent; ++i)
       for (int j = 0; j < square_extent; ++j)
-        if (top + row + i < m && left + column + j < n) out[(top + row + i) * c_row + left + column + j] = sums[i][j];
+        if (top + row + i < m && left + column + j < n)
+          out[(top + row + i) * c_row + left + column + j] = static_cast<C>(sums[i][j]);
   }
 };
 
 /// What the splits of a product made, added up in their order.
-template <class T>
+template <class C>
 struct AddSplits {
+  using T = Computed<C>;
   static constexpr const char* name = "add splits";
   std::int64_t m, n, batch, splits;
   const T* parts;
-  T* c;
+  C* c;
   std::int64_t c_row;
   BatchAxes c_batch;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
     T sum = parts[i];
     for (std::int64_t split = 1; split < splits; ++split) sum += parts[split * batch * m * n + i];
-    c[c_batch.offset(i / (m * n)) + i / n % m * c_row + i % n] = sum;
+    c[c_batch.offset(i / (m * n)) + i / n % m * c_row + i % n] = static_cast<C>(sum);
   }
 };
 
 /// Queues the product; `parts` has room for what the shape's splits make.
-template <class T, class A, class B>
-void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& b, T* c, std::int64_t c_row,
-              const BatchAxes& c_batch, T* parts) {
-  Product<T, A, B> product{shape.m, shape.n, shape.k, shape.splits, shape.split_depth, a, b, c, c_row, 0, c_batch};
-  if (shape.splits > 1) {
-    product.c = parts;
-    product.c_row = shape.n;
-    product.split_stride = shape.batch * shape.m * shape.n;
-    product.c_batch = {1, {shape.batch}, {shape.m * shape.n}};
-  }
-  launch(runtime, shape.tiles() * shape.splits, product);
-  if (shape.splits > 1)
-    launch_each(runtime, shape.batch * shape.m * shape.n,
-                AddSplits<T>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
+template <class C, class A, class B>
+void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& b, C* c, std::int64_t c_row,
+              const BatchAxes& c_batch, Computed<C>* parts) {
+  const auto queue = [&]<class To>(To* to, std::int64_t row, std::int64_t split_stride, const BatchAxes& batch) {
+    launch(runtime, shape.tiles() * shape.splits,
+           Product<To, A, B>{shape.m, shape.n, shape.k, shape.splits, shape.split_depth, a, b, to, row, split_stride,
+                             batch});
+  };
+  if (shape.splits == 1) return queue(c, c_row, 0, c_batch);
+  queue(parts, shape.n, shape.batch * shape.m * shape.n, {1, {shape.batch}, {shape.m * shape.n}});
+  launch_each(runtime, shape.batch * shape.m * shape.n,
+              AddSplits<C>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
 }
 
 }  // namespace etude::cuda

@@ -1,5 +1,5 @@
-// What every program's text begins with: as much of the standard library as graph/elementwise.hpp uses, which follows
-// it. Before it stands what the runtime defines: ENTRY, PARAMETER, EACH_ELEMENT, EACH_ROW, EACH, LANES, LANE, INFINITE,
+// What every program's text begins with: as much of the standard library as base/half.hpp and graph/elementwise.hpp
+// use, which follow it. Before it stands what the runtime defines: ENTRY, PARAMETER, EACH_ELEMENT, EACH_ROW, EACH, LANES, LANE, INFINITE,
 // NOT_A_NUMBER and across_lanes().
 
 namespace std {
@@ -10,6 +10,9 @@ template <class T> inline constexpr bool is_arithmetic_v =
     is_same_v<T, float> || is_same_v<T, double> || is_same_v<T, int> || is_same_v<T, bool>;
 template <class A, class B> concept convertible_to = true;
 template <class...> struct tuple;
+using uint16_t = unsigned short;
+using uint32_t = unsigned;
+template <class To, class From> constexpr To bit_cast(const From& x) { return __builtin_bit_cast(To, x); }
 
 inline float abs(float x) { return fabsf(x); }
 inline double abs(double x) { return fabs(x); }

@@ -27,6 +27,8 @@ const char* type_of(DType dtype) {
     case DType::int32: return "int";
     case DType::uint8:
     case DType::boolean: return "unsigned char";
+    case DType::float16: return "Float16";
+    case DType::bfloat16: return "BFloat16";
     case DType::float32: break;
   }
   return "float";
@@ -69,6 +71,7 @@ class Writer {
     check(operands <= ProgramArguments::most, ErrorKind::internal, "Cuda", "a program of ", operands,
           " operands - expected at most ", ProgramArguments::most, " - this is a defect of the library.");
     text_ = prelude_text;
+    text_ += half_text;
     text_ += elementwise_text;
     text_ += "using namespace etude;\nstruct Arguments { long long count; void* operands[" + std::to_string(operands) +
              "]; };\nENTRY void program(PARAMETER) {\n";
@@ -176,6 +179,8 @@ class Writer {
     if (s.code == instruction::convert_code) return std::string("convert<") + to + ">(" + a + ')';
     if (s.code == instruction::truth_code) return std::string("static_cast<") + to + ">((" + a + ") != 0)";
     if (s.code == instruction::byte_code) return "to_byte(" + a + ')';
+    if (s.code == instruction::float16_code) return "static_cast<float>(Float16(" + a + "))";
+    if (s.code == instruction::bfloat16_code) return "static_cast<float>(BFloat16(" + a + "))";
     const bool select = s.code == instruction::elementwise_count - 1;
     static_assert(names.back() == "Select");
     const auto typed = [&](const std::string& of) { return std::string("static_cast<") + type + ">(" + of + ')'; };

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "cuda/matrix_product.hpp"
+
 namespace etude::cuda {
 
 /// A function that a GPU runs, compiled with the library.
@@ -53,6 +55,11 @@ class Runtime {
 
   /// Queues `blocks` blocks of a kernel on a copy of its arguments.
   virtual void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) = 0;
+  /// Bytes of workspace that multiply() wants; 0 where it computes nothing.
+  virtual std::size_t product_workspace() const { return 0; }
+  /// Queues a product as the GPU's vendor computes it; false where there is no way of doing that. What it says of a
+  /// product it says of all like it.
+  virtual bool multiply(const MatrixProduct&) { return false; }
   /// Compiles what cuda/program_source.hpp wrote.
   virtual std::unique_ptr<CompiledProgram> compile(const std::string& source) = 0;
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,

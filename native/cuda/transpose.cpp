@@ -105,6 +105,7 @@ void Cuda::run(const instruction::Transpose& t, Addresses addresses) {
   if (t.extents.size() == 0) return;
   switch (size_of(t.in.dtype)) {
     case 1: return transpose<std::uint8_t>(*runtime_, t, addresses);
+    case 2: return transpose<std::uint16_t>(*runtime_, t, addresses);
     case 8: return transpose<std::uint64_t>(*runtime_, t, addresses);
     default: return transpose<std::uint32_t>(*runtime_, t, addresses);
   }

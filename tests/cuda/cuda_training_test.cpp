@@ -135,6 +135,25 @@ TEST_CASE("a step is one launch: nothing is allocated, nothing compiled, and the
   }
 }
 
+TEST_CASE("a model in half precision trains on a GPU about as on the processor, and its step is one launch",
+          "[cuda][training][mixed]") {
+  for (const Kind& kind : kinds)
+    for (const char* policy : {"mixed_float16", "mixed_bfloat16"}) {
+      INFO(kind.name << ", " << policy);
+      set_dtype_policy(policy);
+      Gpu gpu, queueing({.record = false});
+      const auto asked = std::make_shared<Asked>(gpu.counts());
+      const auto on_gpu = trained(kind, gpu.strategy, {.batch_size = 11, .callbacks = {asked}});
+      const auto queued = trained(kind, queueing.strategy, {.batch_size = 11});
+      const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>(cpu_device()), {.batch_size = 11});
+      set_dtype_policy("");
+      CHECK(distance(weights_of(*on_cpu), weights_of(*on_gpu)) < 0.02);
+      CHECK(weights_of(*queued) == weights_of(*on_gpu));
+      for (std::size_t step = 2; step < asked->steps.size(); ++step)
+        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = 1, .graphs = 1});
+    }
+}
+
 TEST_CASE("the steps of an execution are one launch, to the bits of steps that are launched one by one",
           "[cuda][training]") {
   for (const Kind& kind : kinds)

@@ -178,7 +178,7 @@ std::vector<std::byte> copy_of(const void* bytes, std::size_t count) {
 
 }  // namespace
 
-HostRuntime::HostRuntime() : fibers_(std::make_unique<Fibers>()) {}
+HostRuntime::HostRuntime(bool has_vendor) : has_vendor_(has_vendor), fibers_(std::make_unique<Fibers>()) {}
 HostRuntime::~HostRuntime() = default;
 
 std::byte* HostRuntime::allocate(std::size_t bytes) {
@@ -240,6 +240,31 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
       for (unsigned thread = 0; thread < kernel.threads; ++thread)
         function(arguments, {thread, block, nullptr}, shared.data());
   }
+}
+
+bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
+  if (product.m == 1) return false;
+  const cuda::MatrixProduct& p = product;
+  for (const cuda::MatrixProduct::Matrix& matrix : {p.a, p.b, p.c}) expect_here(matrix.data, size_of(p.dtype));
+  expect_here(p.workspace, product_workspace());
+  queue([p] {
+    visit_dtype(p.dtype, [&]<class T>(T) {
+      const auto at = [](const cuda::MatrixProduct::Matrix& of, std::int64_t matrix, std::int64_t row,
+                         std::int64_t column) -> T& {
+        if (of.transposed) std::swap(row, column);
+        return reinterpret_cast<T*>(of.data)[matrix * of.stride + row * of.distance + column];
+      };
+      for (std::int64_t matrix = 0; matrix < p.count; ++matrix)
+        for (std::int64_t i = 0; i < p.m; ++i)
+          for (std::int64_t j = 0; j < p.n; ++j) {
+            double sum = 0;
+            for (std::int64_t l = 0; l < p.k; ++l)
+              sum += static_cast<double>(at(p.a, matrix, i, l)) * static_cast<double>(at(p.b, matrix, l, j));
+            at(p.c, matrix, i, j) = static_cast<T>(sum);
+          }
+    });
+  });
+  return true;
 }
 
 std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& source) {

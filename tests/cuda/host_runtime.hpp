@@ -13,10 +13,11 @@ namespace etude::testing {
 
 /// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
 /// where they meet; programs are compiled by this machine's compiler. Throws std::logic_error for copies from and to
-/// what was not allocated here, and where threads of a block wait for others that never come.
+/// what was not allocated here, and where threads of a block wait for others that never come. Its vendor, if it has
+/// one, multiplies one number after the other.
 class HostRuntime : public cuda::Runtime {
  public:
-  HostRuntime();
+  explicit HostRuntime(bool has_vendor = false);
   ~HostRuntime() override;
 
   std::string_view model() const override { return "host"; }
@@ -27,6 +28,9 @@ class HostRuntime : public cuda::Runtime {
   void download(void* to, const std::byte* from, std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override;
+  std::size_t product_workspace() const override { return has_vendor_ ? 64 : 0; }
+  /// False for matrices of one row, as if the vendor had no way of computing those.
+  bool multiply(const cuda::MatrixProduct& product) override;
   std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override;
@@ -43,6 +47,7 @@ class HostRuntime : public cuda::Runtime {
   void expect_here(const std::byte* memory, std::size_t bytes) const;
   void run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments);
 
+  bool has_vendor_;
   std::map<const std::byte*, std::size_t> blocks_;
   std::unique_ptr<Recorded> recording_;
   std::unique_ptr<Fibers> fibers_;

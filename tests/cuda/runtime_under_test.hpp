@@ -21,6 +21,7 @@ class CountingRuntime : public cuda::Runtime {
  public:
   struct Counts {
     int allocations = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, programs = 0, compiled = 0, graphs = 0;
+    int products = 0;
     friend bool operator==(const Counts&, const Counts&) = default;
   };
   Counts counts;
@@ -29,7 +30,8 @@ class CountingRuntime : public cuda::Runtime {
   /// As if no more were free.
   std::size_t room = std::numeric_limits<std::size_t>::max();
 
-  CountingRuntime() : runtime_(runtime_under_test()) {}
+  CountingRuntime() : CountingRuntime(runtime_under_test()) {}
+  explicit CountingRuntime(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
 
   std::string_view model() const override { return runtime_->model(); }
   std::byte* allocate(std::size_t bytes) override {
@@ -56,6 +58,12 @@ class CountingRuntime : public cuda::Runtime {
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
     ++counts.kernels;
     runtime_->launch(kernel, blocks, arguments);
+  }
+  std::size_t product_workspace() const override { return runtime_->product_workspace(); }
+  bool multiply(const cuda::MatrixProduct& product) override {
+    const bool queued = runtime_->multiply(product);
+    counts.products += queued;
+    return queued;
   }
   std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
     expect_not_recording("a program is compiled");

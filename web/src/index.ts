@@ -81,6 +81,12 @@ export const {
   inspect,
   /** Makes initial weights, shuffles and dropout reproducible from here on. */
   setRandomSeed,
+  /**
+   * What new layers compute in: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of float32,
+   * in which a GPU is faster. Here they give the numbers that a GPU gives, at the speed of float32. '' is as at first.
+   */
+  setDtypePolicy,
+  dtypePolicy,
   /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. For one fit: yieldEvery. */
   setYieldEvery,
   /**

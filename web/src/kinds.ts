@@ -7,7 +7,7 @@ import { Tensor, tensor, type DType, type TensorLike } from './tensor.js';
 /** An array whose rows are given when they are asked for, now or later: a file, a server. */
 export interface LazyArray {
   readonly shape: readonly number[];
-  readonly dtype: DType;
+  readonly dtype: Tensor['dtype'];
   /** Rows first … last - 1. */
   slice(first: number, last: number): TensorLike | Promise<TensorLike>;
 }

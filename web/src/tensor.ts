@@ -1,6 +1,8 @@
 import { describe, fail } from './error.js';
 
-export type DType = 'float32' | 'int32' | 'uint8' | 'bool';
+type TensorDType = 'float32' | 'int32' | 'uint8' | 'bool';
+/** What a Value may be of. Half precision is computed with in float32, and becomes a Tensor of it. */
+export type DType = TensorDType | 'float16' | 'bfloat16';
 export type TensorData = Float32Array | Int32Array | Uint8Array;
 export type NestedArray = number | boolean | ArrayLike<number> | readonly NestedArray[];
 /** What is taken for data: a Tensor, a typed array (of one axis), or small data as nested arrays. */
@@ -17,7 +19,7 @@ export class Tensor {
   constructor(
     readonly data: TensorData,
     shape: readonly number[],
-    readonly dtype: DType = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8',
+    readonly dtype: TensorDType = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8',
   ) {
     this.shape = fitted(shape, data.length);
   }
@@ -64,7 +66,7 @@ export class Tensor {
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
-  static fromBytes(bytes: Uint8Array, shape: readonly number[], dtype: DType): Tensor {
+  static fromBytes(bytes: Uint8Array, shape: readonly number[], dtype: TensorDType): Tensor {
     const data = dtype === 'float32' ? new Float32Array(bytes.buffer) : dtype === 'int32' ? new Int32Array(bytes.buffer) : bytes;
     return new Tensor(data, shape, dtype);
   }

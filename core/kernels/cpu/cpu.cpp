@@ -127,7 +127,8 @@ void Cpu::run(const OneHot& instruction, Addresses addresses) {
   const auto fill = [&](auto* out) {
     std::fill_n(out, instruction.rows * instruction.depth, std::remove_pointer_t<decltype(out)>(0));
     for (std::int64_t row = 0; row < instruction.rows; ++row)
-      if (labels[row] >= 0 && labels[row] < instruction.depth) out[row * instruction.depth + labels[row]] = 1;
+      if (labels[row] >= 0 && labels[row] < instruction.depth)
+        out[row * instruction.depth + labels[row]] = std::remove_pointer_t<decltype(out)>(1);
   };
   visit_dtype(instruction.out.dtype, [&]<class T>(T) { fill(at<T>(addresses, instruction.out)); });
 }

@@ -64,7 +64,20 @@ template <class Visitor> void visit_memory(DType dtype, Visitor&& visit) {
     case DType::int32: return visit(std::int32_t{});
     case DType::uint8:
     case DType::boolean: return visit(std::uint8_t{});
+    case DType::float16: return visit(Float16{});
+    case DType::bfloat16: return visit(BFloat16{});
   }
+}
+
+/// Calls visit with a value of the lane's type and one of the type in which memory of `dtype` is read: half precision
+/// goes to float lanes alone.
+template <class Visitor> void visit_both(Lane lane, DType dtype, Visitor&& visit) {
+  visit_memory(dtype, [&]<class M>(M memory) {
+    if constexpr (std::is_same_v<M, Float16> || std::is_same_v<M, BFloat16>)
+      visit(float{}, memory);
+    else
+      visit_lane(lane, [&]<class T>(T element) { visit(element, memory); });
+  });
 }
 
 void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {
@@ -72,9 +85,8 @@ void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {
 }
 
 void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, std::int64_t n) {
-  visit_memory(dtype, [&]<class M>(M) {
-    const M value = *reinterpret_cast<const M*>(memory);
-    visit_lane(lane, [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(value)); });
+  visit_both(lane, dtype, [&]<class T, class M>(T, M) {
+    std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(*reinterpret_cast<const M*>(memory)));
   });
 }
 
@@ -147,14 +159,12 @@ template <class T, class M> void scatter(M* out, const T* in, const Access& acce
 
 void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin,
           std::int64_t n) {
-  visit_memory(access.operand.dtype, [&]<class M>(M) {
+  visit_both(lane, access.operand.dtype, [&]<class T, class M>(T, M) {
     const M* in = reinterpret_cast<const M*>(memory);
-    visit_lane(lane, [&]<class T>(T) {
-      if (access.kind == Access::Kind::strided)
-        gather(reinterpret_cast<T*>(reg), in, access, begin, n);
-      else
-        convert(reinterpret_cast<T*>(reg), in + begin, n);
-    });
+    if (access.kind == Access::Kind::strided)
+      gather(reinterpret_cast<T*>(reg), in, access, begin, n);
+    else
+      convert(reinterpret_cast<T*>(reg), in + begin, n);
   });
 }
 
@@ -170,15 +180,13 @@ void load_repeated(std::byte* reg, Lane lane, const std::byte* memory, const Acc
 /// An output's elements from a lane: conditions and bytes are kept in float lanes.
 void store(std::byte* memory, const Access& access, const std::byte* reg, std::int64_t begin, std::int64_t n) {
   const DType dtype = access.operand.dtype;
-  visit_lane(instruction::lane_of(dtype), [&]<class T>(T) {
+  visit_both(instruction::lane_of(dtype), dtype, [&]<class T, class M>(T, M) {
     const T* in = reinterpret_cast<const T*>(reg);
-    visit_memory(dtype, [&]<class M>(M) {
-      M* out = reinterpret_cast<M*>(memory);
-      if (access.kind == Access::Kind::strided)
-        scatter(out, in, access, begin, n);
-      else
-        convert(out + begin, in, n);
-    });
+    M* out = reinterpret_cast<M*>(memory);
+    if (access.kind == Access::Kind::strided)
+      scatter(out, in, access, begin, n);
+    else
+      convert(out + begin, in, n);
   });
 }
 

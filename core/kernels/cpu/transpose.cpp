@@ -128,6 +128,7 @@ void Cpu::run(const Transpose& instruction, Addresses addresses) {
   if (instruction.extents.size() == 0) return;
   switch (size_of(instruction.in.dtype)) {
     case 1: return transpose<std::uint8_t>(instruction, addresses);
+    case 2: return transpose<std::uint16_t>(instruction, addresses);
     case 8: return transpose<double>(instruction, addresses);
     default: return transpose<float>(instruction, addresses);
   }

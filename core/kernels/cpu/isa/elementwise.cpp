@@ -104,6 +104,33 @@ void to_byte(void* out, const void* a, const void* b, const void* c, std::int64_
   });
 }
 
+using Bits = xsimd::batch<std::uint32_t, Arch>;
+
+/// The nearest number of half precision, of two the even one, as Float16 and BFloat16 find it.
+void to_bfloat16(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* in, const float*, const float*) {
+    const Vec<float> x = load(in);
+    const Bits bits = xsimd::bitwise_cast<std::uint32_t>(x);
+    const Bits rounded = (bits + Bits(0x7FFFu) + ((bits >> 16) & Bits(1u))) & Bits(0xFFFF0000u);
+    const Bits nan = (bits & Bits(0xFFFF0000u)) | Bits(0x00400000u);
+    store(o, select(x == x, xsimd::bitwise_cast<float>(rounded), xsimd::bitwise_cast<float>(nan)));
+  });
+}
+void to_float16(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
+  for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* in, const float*, const float*) {
+    const Vec<float> x = load(in), size = xsimd::abs(x);
+    const Bits sign = xsimd::bitwise_cast<std::uint32_t>(x) & Bits(0x80000000u);
+    const Bits bits = xsimd::bitwise_cast<std::uint32_t>(size);
+    const Bits rounded = (bits + Bits(0xFFFu) + ((bits >> 13) & Bits(1u))) & Bits(0xFFFFE000u);
+    // Below the smallest normal one whole numbers of 2^-24, which an addition rounds to.
+    const Vec<float> half(0.5f), small = (size + half) - half;
+    Vec<float> result = select(size < Vec<float>(0x1p-14f), small, xsimd::bitwise_cast<float>(rounded));
+    result = select(size >= Vec<float>(65520.0f), Vec<float>(std::numeric_limits<float>::infinity()), result);
+    result = select(x == x, result, Vec<float>(std::numeric_limits<float>::quiet_NaN()));
+    store(o, xsimd::bitwise_cast<float>(xsimd::bitwise_cast<std::uint32_t>(result) | sign));
+  });
+}
+
 template <class F, class T> constexpr ElementwiseKernel kernel() {
   if constexpr (op::floating_only<F> && !std::is_floating_point_v<T>)
     return nullptr;
@@ -127,6 +154,8 @@ void fill_elementwise(ElementwiseKernel (&table)[3][instruction::opcode_count]) 
   fill_row<double>(table[static_cast<int>(Lane::float64)], functions);
 #endif
   table[static_cast<int>(Lane::float32)][instruction::byte_code] = &to_byte;
+  table[static_cast<int>(Lane::float32)][instruction::float16_code] = &to_float16;
+  table[static_cast<int>(Lane::float32)][instruction::bfloat16_code] = &to_bfloat16;
 }
 
 }  // namespace etude::cpu::ETUDE_ISA

@@ -1,0 +1,162 @@
+#include "cuda/cublas_lt.hpp"
+
+#include <utility>
+
+namespace etude::cuda {
+namespace {
+
+constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
+
+// Of cublasLt.h, cublas_api.h and library_types.h.
+constexpr int real_float32 = 0, real_float64 = 1, real_float16 = 2, real_bfloat16 = 14;
+constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
+constexpr std::int32_t transpose = 1;
+constexpr int description_transposes_a = 3, description_transposes_b = 4;
+constexpr int layout_batch_count = 5, layout_batch_stride = 6;
+constexpr int preference_workspace = 1, preference_alignment_a = 5, preference_alignment_b = 6,
+              preference_alignment_c = 7, preference_alignment_d = 8;
+
+int type_of(DType dtype) {
+  return dtype == DType::float64    ? real_float64
+         : dtype == DType::float16  ? real_float16
+         : dtype == DType::bfloat16 ? real_bfloat16
+                                    : real_float32;
+}
+
+/// The largest power of two, up to 16, that divides an address.
+std::uint32_t alignment_of(const void* address) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address) | 16;
+  return static_cast<std::uint32_t>(number & (~number + 1));
+}
+
+}  // namespace
+
+CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
+  Functions f;
+  library.find(f.create, "cublasLtCreate");
+  library.find(f.destroy, "cublasLtDestroy");
+  library.find(f.create_description, "cublasLtMatmulDescCreate");
+  library.find(f.destroy_description, "cublasLtMatmulDescDestroy");
+  library.find(f.set_of_description, "cublasLtMatmulDescSetAttribute");
+  library.find(f.create_layout, "cublasLtMatrixLayoutCreate");
+  library.find(f.destroy_layout, "cublasLtMatrixLayoutDestroy");
+  library.find(f.set_of_layout, "cublasLtMatrixLayoutSetAttribute");
+  library.find(f.create_preference, "cublasLtMatmulPreferenceCreate");
+  library.find(f.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  library.find(f.set_of_preference, "cublasLtMatmulPreferenceSetAttribute");
+  library.find(f.find, "cublasLtMatmulAlgoGetHeuristic");
+  library.find(f.multiply, "cublasLtMatmul");
+  return f;
+}
+
+CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions), tf32_(tf32) {
+  check(functions_.create(&handle_) == 0, ErrorKind::state, "Cuda",
+        "cuBLASLt finds no GPU - expected one that its version knows - update it.");
+}
+
+CublasLt::~CublasLt() {
+  for (auto& [kind, plan] : plans_) {
+    for (const Layout layout : {plan.a, plan.b, plan.c})
+      if (layout) functions_.destroy_layout(layout);
+    if (plan.description) functions_.destroy_description(plan.description);
+  }
+  functions_.destroy(handle_);
+}
+
+void CublasLt::expect(Status status, const char* what) const {
+  check(status == 0, ErrorKind::internal, "Cuda", what, " failed with status ", status,
+        " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
+}
+
+CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
+  return {static_cast<std::int64_t>(p.dtype),
+          p.m,
+          p.n,
+          p.k,
+          p.count,
+          p.a.distance,
+          p.a.transposed,
+          p.a.stride,
+          p.b.distance,
+          p.b.transposed,
+          p.b.stride,
+          p.c.distance,
+          p.c.stride,
+          alignment_of(p.a.data),
+          alignment_of(p.b.data),
+          alignment_of(p.c.data)};
+}
+
+/// cuBLASLt counts by columns: to it our matrices are transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
+CublasLt::Layout CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
+                                  std::int64_t columns) const {
+  if (matrix.transposed) std::swap(rows, columns);
+  Layout layout = nullptr;
+  expect(functions_.create_layout(&layout, type_of(product.dtype), static_cast<std::uint64_t>(columns),
+                                  static_cast<std::uint64_t>(rows), matrix.distance),
+         "describing a matrix");
+  if (product.count == 1) return layout;
+  const auto count = static_cast<std::int32_t>(product.count);
+  expect(functions_.set_of_layout(layout, layout_batch_count, &count, sizeof count), "describing a batch");
+  expect(functions_.set_of_layout(layout, layout_batch_stride, &matrix.stride, sizeof matrix.stride),
+         "describing a batch");
+  return layout;
+}
+
+CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
+  Plan plan;
+  const bool wide = p.dtype == DType::float64;
+  const int compute = wide ? compute_float64 : tf32_ && p.dtype == DType::float32 ? compute_tf32 : compute_float32;
+  expect(functions_.create_description(&plan.description, compute, wide ? real_float64 : real_float32),
+         "describing a product");
+  // Their a is our b.
+  for (const auto& [attribute, matrix] : {std::pair{description_transposes_a, &p.b}, {description_transposes_b, &p.a}})
+    if (matrix->transposed)
+      expect(functions_.set_of_description(plan.description, attribute, &transpose, sizeof transpose),
+             "describing a product");
+  plan.a = layout(p, p.a, p.m, p.k);
+  plan.b = layout(p, p.b, p.k, p.n);
+  plan.c = layout(p, p.c, p.m, p.n);
+
+  Preference preference = nullptr;
+  expect(functions_.create_preference(&preference), "asking for a product");
+  const auto prefer = [&](int attribute, auto value) {
+    expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
+  };
+  prefer(preference_workspace, std::uint64_t{used_workspace});
+  prefer(preference_alignment_a, alignment_of(p.b.data));
+  prefer(preference_alignment_b, alignment_of(p.a.data));
+  prefer(preference_alignment_c, alignment_of(p.c.data));
+  prefer(preference_alignment_d, alignment_of(p.c.data));
+  Found found{};
+  int count = 0;
+  const Status status =
+      functions_.find(handle_, plan.description, plan.b, plan.a, plan.c, plan.c, preference, 1, &found, &count);
+  functions_.destroy_preference(preference);
+  plan.possible = status == 0 && count == 1 && found.state == 0;
+  plan.algorithm = found.algorithm;
+  return plan;
+}
+
+const CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& product) {
+  const Kind kind = kind_of(product);
+  const auto known = plans_.find(kind);
+  return known != plans_.end() ? known->second : plans_.emplace(kind, plan(product)).first->second;
+}
+
+bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
+  const Plan& plan = plan_of(p);
+  if (!plan.possible) return false;
+  std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;
+  const double one = 1, zero = 0;
+  const float narrow_one = 1, narrow_zero = 0;
+  const bool wide = p.dtype == DType::float64;
+  const void* const alpha = wide ? static_cast<const void*>(&one) : &narrow_one;
+  const void* const beta = wide ? static_cast<const void*>(&zero) : &narrow_zero;
+  expect(functions_.multiply(handle_, plan.description, alpha, p.b.data, plan.b, p.a.data, plan.a, beta, p.c.data,
+                             plan.c, p.c.data, plan.c, &plan.algorithm, aligned, used_workspace, stream),
+         "a product");
+  return true;
+}
+
+}  // namespace etude::cuda

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <map>
+
+#include "cuda/matrix_product.hpp"
+#include "cuda/shared_library.hpp"
+
+struct CUstream_st;
+
+namespace etude::cuda {
+
+/// Products by NVIDIA's cuBLASLt. How it computes a product is asked once for each kind and kept, so that the same GPU
+/// gives the same bits. Source: cublasLt.h, of which the functions and numbers here are; they have been the same since
+/// its version 11.
+class CublasLt {
+ public:
+  using Status = int;  ///< 0: as wanted
+  using Handle = struct cublasLtContext*;
+  using Description = struct cublasLtMatmulDescOpaque_t*;
+  using Layout = struct cublasLtMatrixLayoutOpaque_t*;
+  using Preference = struct cublasLtMatmulPreferenceOpaque_t*;
+  struct Algorithm {
+    std::uint64_t data[8];
+  };
+  struct Found {
+    Algorithm algorithm;
+    std::size_t workspace_bytes;
+    Status state;
+    float waves;
+    int reserved[4];
+  };
+
+  /// The library's functions.
+  struct Functions {
+    Status (*create)(Handle*);
+    Status (*destroy)(Handle);
+    Status (*create_description)(Description*, int compute_type, int scale_type);
+    Status (*destroy_description)(Description);
+    Status (*set_of_description)(Description, int attribute, const void* value, std::size_t bytes);
+    Status (*create_layout)(Layout*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t distance);
+    Status (*destroy_layout)(Layout);
+    Status (*set_of_layout)(Layout, int attribute, const void* value, std::size_t bytes);
+    Status (*create_preference)(Preference*);
+    Status (*destroy_preference)(Preference);
+    Status (*set_of_preference)(Preference, int attribute, const void* value, std::size_t bytes);
+    Status (*find)(Handle, Description, Layout a, Layout b, Layout c, Layout d, Preference, int wanted, Found*,
+                   int* found);
+    Status (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b, Layout,
+                       const void* beta, const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace,
+                       std::size_t workspace_bytes, CUstream_st*);
+
+    static Functions of(const SharedLibrary& library);
+  };
+
+  /// Bytes of workspace that a product has to have: NVIDIA's advice for its largest GPUs, and what aligning it takes.
+  static constexpr std::size_t workspace_bytes = (std::size_t{32} << 20) + 256;
+
+  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. Throws Error(state) where the
+  /// library finds no GPU.
+  CublasLt(const Functions& functions, bool tf32);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  /// Queues a product; false if the library has no way of computing it.
+  bool multiply(const MatrixProduct& product, CUstream_st* stream);
+
+ private:
+  /// What tells one kind of product from another.
+  using Kind = std::array<std::int64_t, 16>;
+  struct Plan {
+    Description description = nullptr;
+    Layout a = nullptr, b = nullptr, c = nullptr;
+    Algorithm algorithm{};
+    bool possible = false;
+  };
+  static Kind kind_of(const MatrixProduct& product);
+  const Plan& plan_of(const MatrixProduct& product);
+  Plan plan(const MatrixProduct& product) const;
+  Layout layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
+                std::int64_t columns) const;
+  void expect(Status status, const char* what) const;
+
+  Functions functions_;
+  bool tf32_;
+  Handle handle_ = nullptr;
+  std::map<Kind, Plan> plans_;
+};
+
+}  // namespace etude::cuda
