@@ -111,7 +111,7 @@ TEST_CASE("a mixed policy computes in half precision, with variables of float32"
     CHECK(layer->variable_dtype() == DType::float32);
     CHECK(layer->weights()[0].dtype() == DType::float32);
     CHECK(y.dtype() == half);
-    const auto rounded = [half = half](const Tensor& of) { return of.astype(half).astype(DType::float32); };
+    const auto rounded = [to = half](const Tensor& of) { return of.astype(to).astype(DType::float32); };
     const Tensor product = testing::run({rounded(x), rounded(layer->weights()[0].value())},
                                         [](std::span<const Value> v) { return ops::matmul(v[0], v[1]); });
     const Tensor sum = testing::run({rounded(product)}, [](std::span<const Value> v) { return v[0] + 1; });

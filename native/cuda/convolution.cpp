@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "cuda/launch.hpp"
 #include "cuda/product.hpp"
 
-// Convolutions are products: of the patches that a window sees, gathered as they are read, and the kernel as a matrix.
+// Convolutions are products: of the patches that a window sees and the kernel as a matrix. Our own kernel gathers
+// patches as it reads them; for that of a GPU's vendor they are laid out as a matrix before.
 
 namespace etude {
 
@@ -144,21 +147,89 @@ template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Ad
   return dy;
 }
 
+/// Writes out a matrix that is gathered.
+template <class T, class Matrix>
+struct LayOut {
+  static constexpr const char* name = "lay out a matrix";
+  Matrix matrix;
+  int columns;
+  T* out;
+
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
+    std::int64_t row = i;
+    const int column = divide(row, columns);
+    out[i] = matrix.at(matrix.of_batch(0), row, column);
+  }
+};
+
+/// The matrices that are laid out in the workspace: what the windows see, and behind it the kernel if it is turned.
+struct LaidOut {
+  std::int64_t rows, columns, turned;  ///< elements of the kernel
+
+  static LaidOut patches(const ConvolutionShape& s) {
+    return {s.batch * s.rows * s.columns, s.window.cells() * s.channels, 0};
+  }
+  static LaidOut seen_by(const ConvolutionShape& s) {
+    return {s.batch * s.height * s.width, s.window.cells() * s.filters, s.window.cells() * s.filters * s.channels};
+  }
+  static std::size_t aligned(std::int64_t elements, DType dtype) {
+    return (static_cast<std::size_t>(elements) * size_of(dtype) + 255) / 256 * 256;
+  }
+  std::size_t turned_begin(DType dtype) const { return aligned(rows * columns, dtype); }
+  std::size_t end(DType dtype) const { return turned_begin(dtype) + aligned(turned, dtype); }
+};
+
+/// More than that is not laid out.
+constexpr std::size_t most_laid_out = std::size_t{256} << 20;
+
+/// Bytes of workspace with which the vendor computes a convolution; 0 where it does not.
+std::size_t vendor_bytes(const cuda::Runtime& runtime, const ConvolutionShape& s, const LaidOut& laid, DType dtype) {
+  const bool wanted = runtime.product_workspace() > 0 && s.groups == 1 && laid.rows * laid.columns > 0 &&
+                      s.filters * s.channels > 0 && laid.end(dtype) <= most_laid_out;
+  return wanted ? laid.end(dtype) + runtime.product_workspace() : 0;
+}
+
+template <class T, class Matrix>
+cuda::MatrixProduct::Matrix lay_out(cuda::Runtime& runtime, const Matrix& matrix, std::int64_t rows,
+                                    std::int64_t columns, std::byte* at) {
+  launch_each(runtime, rows * columns, LayOut<T, Matrix>{matrix, narrow(columns), reinterpret_cast<T*>(at)});
+  return {at, columns, false, 0};
+}
+
+cuda::MatrixProduct::Matrix matrix_at(std::byte* data, std::int64_t columns) { return {data, columns, false, 0}; }
+
 }  // namespace
 
-std::size_t Cuda::workspace(const Convolution& c) const { return forward_shape(c.shape).part_bytes(c.out.dtype); }
+std::size_t Cuda::workspace(const Convolution& c) const {
+  const DType dtype = c.out.dtype;
+  return std::max(forward_shape(c.shape).part_bytes(dtype),
+                  vendor_bytes(*runtime_, c.shape, LaidOut::patches(c.shape), dtype));
+}
 std::size_t Cuda::workspace(const ConvolutionInput& c) const {
-  return spread_bytes(c) + input_shape(c.shape).part_bytes(c.out.dtype);
+  const DType dtype = c.out.dtype;
+  return spread_bytes(c) + std::max(input_shape(c.shape).part_bytes(dtype),
+                                    vendor_bytes(*runtime_, c.shape, LaidOut::seen_by(c.shape), dtype));
 }
 std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
-  return spread_bytes(c) + filter_shape(c.shape).part_bytes(c.out.dtype);
+  const DType dtype = c.out.dtype;
+  return spread_bytes(c) + std::max(filter_shape(c.shape).part_bytes(dtype),
+                                    vendor_bytes(*runtime_, c.shape, LaidOut::patches(c.shape), dtype));
 }
 
 void Cuda::run(const Convolution& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
+  const DType dtype = c.out.dtype;
+  cuda::with_stored(dtype, [&]<class T>(T) {
     const PatchRows<T> patches{{at<const T>(addresses, c.x), sizes}};
+    if (const LaidOut laid = LaidOut::patches(s); vendor_bytes(*runtime_, s, laid, dtype)) {
+      auto* workspace = at<std::byte>(addresses, c.workspace);
+      if (runtime_->multiply({dtype, laid.rows, s.filters, laid.columns, 1,
+                              lay_out<T>(*runtime_, patches, laid.rows, laid.columns, workspace),
+                              matrix_at(at<std::byte>(addresses, c.kernel), s.filters),
+                              matrix_at(at<std::byte>(addresses, c.out), s.filters), workspace + laid.end(dtype)}))
+        return;
+    }
     const MatrixOperand<T> kernel{at<const T>(addresses, c.kernel), s.filters, 1, groups_of(s, s.filters / s.groups)};
     cuda::multiply(*runtime_, forward_shape(s), patches, kernel, at<T>(addresses, c.out), s.filters,
                    groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, c.workspace));
@@ -169,11 +240,22 @@ void Cuda::run(const Convolution& c, Addresses addresses) {
 void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
-  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
-    cuda::multiply(*runtime_, input_shape(s), SeenBy<T>{at<const T>(addresses, dy), sizes},
-                   TurnedKernel<T>{at<const T>(addresses, c.kernel), sizes}, at<T>(addresses, c.out), s.channels,
-                   groups_of(s, s.channels / s.groups), at<cuda::Computed<T>>(addresses, parts));
+  const DType dtype = c.out.dtype;
+  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  cuda::with_stored(dtype, [&]<class T>(T) {
+    const SeenBy<T> seen{at<const T>(addresses, dy), sizes};
+    const TurnedKernel<T> kernel{at<const T>(addresses, c.kernel), sizes};
+    if (const LaidOut laid = LaidOut::seen_by(s); vendor_bytes(*runtime_, s, laid, dtype)) {
+      auto* workspace = at<std::byte>(addresses, rest);
+      if (runtime_->multiply(
+              {dtype, laid.rows, s.channels, laid.columns, 1,
+               lay_out<T>(*runtime_, seen, laid.rows, laid.columns, workspace),
+               lay_out<T>(*runtime_, kernel, laid.columns, s.channels, workspace + laid.turned_begin(dtype)),
+               matrix_at(at<std::byte>(addresses, c.out), s.channels), workspace + laid.end(dtype)}))
+        return;
+    }
+    cuda::multiply(*runtime_, input_shape(s), seen, kernel, at<T>(addresses, c.out), s.channels,
+                   groups_of(s, s.channels / s.groups), at<cuda::Computed<T>>(addresses, rest));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
@@ -181,12 +263,23 @@ void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
 void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
   const ConvolutionShape& s = c.shape;
   const Sizes sizes(s);
-  const Operand dy = spread_out(*this, c, addresses), parts = behind(c.workspace, spread_bytes(c), c.out.dtype);
-  cuda::with_stored(c.out.dtype, [&]<class T>(T) {
+  const DType dtype = c.out.dtype;
+  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  cuda::with_stored(dtype, [&]<class T>(T) {
+    if (const LaidOut laid = LaidOut::patches(s); vendor_bytes(*runtime_, s, laid, dtype)) {
+      auto* workspace = at<std::byte>(addresses, rest);
+      const PatchRows<T> rows{{at<const T>(addresses, c.x), sizes}};
+      cuda::MatrixProduct::Matrix patches = lay_out<T>(*runtime_, rows, laid.rows, laid.columns, workspace);
+      patches.transposed = true;
+      if (runtime_->multiply({dtype, laid.columns, s.filters, laid.rows, 1, patches,
+                              matrix_at(at<std::byte>(addresses, dy), s.filters),
+                              matrix_at(at<std::byte>(addresses, c.out), s.filters), workspace + laid.end(dtype)}))
+        return;
+    }
     const PatchColumns<T> patches{{at<const T>(addresses, c.x), sizes}};
     const MatrixOperand<T> gradient{at<const T>(addresses, dy), s.filters, 1, groups_of(s, s.filters / s.groups)};
     cuda::multiply(*runtime_, filter_shape(s), patches, gradient, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, parts));
+                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, rest));
   });
   if (c.epilogue) run(*c.epilogue, addresses);
 }

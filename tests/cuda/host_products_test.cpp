@@ -228,6 +228,23 @@ TEST_CASE("products that a GPU's vendor computes are those of the processor", "[
   CHECK(gpu.counts().products > 0);
 }
 
+TEST_CASE("convolutions are products of patches that are laid out, where a GPU's vendor multiplies",
+          "[cuda][products]") {
+  for (const OpEntry& entry : op_table()) {
+    if (!entry.name.starts_with("Convolution")) continue;
+    Gpu gpu;
+    for (const OpCase& one : entry.cases)
+      for (const DType dtype : floats) {
+        INFO(one.name << ", " << dtype);
+        const std::vector<Tensor> x = one.draw(6, dtype);
+        CHECK(difference(run_on(gpu.device, x, one.function), run_on(cpu_device(), x, one.function),
+                         tolerance_of(dtype)) == "");
+      }
+    INFO(entry.name);
+    CHECK(gpu.counts().products >= static_cast<int>(floats.size()));
+  }
+}
+
 TEST_CASE("what a GPU's vendor has no way of computing, our kernels do", "[cuda][products]") {
   const auto computed = [](const char* name) {
     Gpu gpu;

@@ -18,6 +18,7 @@ async function trained(optimizer, options, epochs = 4) {
 
 test('every optimizer trains, by name and by function', async () => {
   for (const [name, make] of Object.entries(et.optimizers)) {
+    if (make === et.optimizers.lossScaleOptimizer) continue; // it is none without another
     const { weights, history } = await trained(make({ learningRate: 0.01 }), {}, 40);
     assert.ok(history.loss[39] < history.loss[0], name);
     assert.deepEqual((await trained(name)).weights, (await trained(make())).weights, name);
