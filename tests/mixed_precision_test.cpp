@@ -255,6 +255,14 @@ TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][m
   CHECK(scales == std::vector<double>{4, 4, 8, 8, 8, 4, 4, 4, 8});
 }
 
+TEST_CASE("a scale never becomes infinite, from where it could not come back", "[optimizers][mixed]") {
+  Doubling doubling(scaled_sgd(0x1p125, 1));
+  for (int i = 0; i < 4; ++i) doubling.after(0);
+  CHECK(doubling.scale() == 0x1p126);
+  doubling.after(std::numeric_limits<float>::infinity());
+  CHECK(doubling.scale() == 0x1p125);
+}
+
 TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed]") {
   const StrategyPtr strategy = mirrored(2);
   const auto scope = strategy->scope();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -116,9 +117,11 @@ class Staging {
   std::size_t next_ = 0;
 };
 
-/// cuBLASLt's functions; null where it is not installed.
+/// cuBLASLt's functions; null where it is not installed, or not wanted.
 const CublasLt::Functions* cublas_lt() {
   static const CublasLt::Functions* const functions = []() -> const CublasLt::Functions* {
+    const char* wanted = std::getenv("ETUDE_CUBLASLT");
+    if (wanted != nullptr && std::string_view(wanted) == "0") return nullptr;
     try {
       const auto* library = new SharedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
       return new CublasLt::Functions(CublasLt::Functions::of(*library));
@@ -138,7 +141,13 @@ class GpuRuntime : public Runtime {
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
     expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
-    if (const CublasLt::Functions* functions = cublas_lt()) products_.emplace(*functions, tf32);
+    if (const CublasLt::Functions* functions = cublas_lt()) {
+      try {
+        products_.emplace(*functions, tf32);
+      } catch (const Error&) {
+        // One that does not know this GPU, or its driver: our own kernels multiply.
+      }
+    }
   }
   ~GpuRuntime() override {
     cudaSetDevice(ordinal_);

@@ -22,6 +22,8 @@ run() {
 # Every op: GPU against processor. Models: trained there as here, recorded as queued, run as run again, replicas on one
 # GPU as replicas on processors.
 run "$build/tests/etude_gpu_tests"
+# The same with products of our own instead of cuBLASLt's.
+ETUDE_CUBLASLT=0 run "$build/tests/etude_gpu_tests"
 # The library, as a program loads it.
 ETUDE_DEVICE_LIBRARY=$PWD/$build/native/cuda/libetude_cuda.so run "$build/tests/etude_tests" '[gpu]'
 if command -v compute-sanitizer >/dev/null; then

@@ -83,7 +83,7 @@ export const {
   setRandomSeed,
   /**
    * What new layers compute in: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of float32,
-   * in which a GPU is faster. Here they give the numbers that a GPU gives, at the speed of float32. '' is as at first.
+   * as a GPU computes. Here that is slower than float32: it is for trying what a model will do there. '' is as at first.
    */
   setDtypePolicy,
   dtypePolicy,

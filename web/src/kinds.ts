@@ -2,7 +2,7 @@
 import { BatchIterator, asNamed, isGenerator, isNamed, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
 import { describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
-import { Tensor, tensor, type DType, type TensorLike } from './tensor.js';
+import { Tensor, tensor, type TensorLike } from './tensor.js';
 
 /** An array whose rows are given when they are asked for, now or later: a file, a server. */
 export interface LazyArray {
