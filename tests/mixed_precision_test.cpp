@@ -256,11 +256,18 @@ TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][m
 }
 
 TEST_CASE("a scale never becomes infinite, from where it could not come back", "[optimizers][mixed]") {
-  Doubling doubling(scaled_sgd(0x1p125, 1));
-  for (int i = 0; i < 4; ++i) doubling.after(0);
-  CHECK(doubling.scale() == 0x1p126);
-  doubling.after(std::numeric_limits<float>::infinity());
-  CHECK(doubling.scale() == 0x1p125);
+  const LossScale scale("scale", 0x1p124, 1);
+  const auto after = [&](float gradient) {
+    testing::run({filled({1}, gradient)}, [&](std::span<const Value> x) {
+      scale.follow(LossScale::all_finite({x[0]}));
+      return x[0];
+    });
+    return scale.variables()[1].value().item();
+  };
+  CHECK(after(1) == 0x1p125);
+  CHECK(after(1) == 0x1p126);
+  CHECK(after(1) == 0x1p126);
+  CHECK(after(std::numeric_limits<float>::infinity()) == 0x1p125);
 }
 
 TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed]") {
