@@ -181,7 +181,76 @@ TEST_CASE("numbers of tokens are not rounded", "[layers][mixed]") {
   Sequential model({layers::embedding({.input_dim = 1000, .output_dim = 1})});
   model.build({1, 1});
   model.set_weights({table});
-  CHECK(model.predict(Tensor::from<float>({2, 1}, {999, 998}), {.verbose = 0}).at(0) == 1);
+  const Tensor ids = Tensor::from<float>({2, 1}, {999, 998});
+  CHECK(model.predict(ids, {.verbose = 0}).at(0) == 1);
+  CHECK(model(ids).at(0) == 1);
+  CHECK((*model.get_layer(0))(ids).at(0) == 1);
+}
+
+TEST_CASE("a crossentropy behind a softmax or sigmoid of half precision is computed from logits", "[losses][mixed]") {
+  const auto loss_of = [](std::int64_t units, const char* activation, const char* loss) {
+    const Policy policy("mixed_bfloat16");
+    Sequential model({layers::dense({.units = units, .activation = activation, .use_bias = false})});
+    model.compile({.optimizer = optimizers::sgd({.learning_rate = 1}), .loss = loss});
+    model.build({1, 1});
+    Tensor kernel({1, units});
+    kernel.data<float>()[static_cast<std::size_t>(units - 1)] = 9;
+    model.set_weights({kernel});
+    const double wrong = model.train_on_batch(filled({1, 1}, 1), filled({1, 1}, 0))["loss"];
+    CHECK(weights_of(model).back() < 8.1);  // probabilities of half precision are 1 there, and flat
+    return wrong;
+  };
+  CHECK(std::abs(loss_of(1, "sigmoid", "binary_crossentropy") - 9) < 0.01);
+  CHECK(std::abs(loss_of(2, "softmax", "sparse_categorical_crossentropy") - 9) < 0.01);
+}
+
+TEST_CASE("means of float16 have room for their sums", "[layers][mixed]") {
+  const LayerPtr pooling = layers::global_average_pooling1d({.dtype = "mixed_float16"});
+  CHECK((*pooling)(filled({1, 1000, 1}, 66)).item() == 66);
+  Sequential masked({layers::embedding({.input_dim = 2,
+                                        .output_dim = 1,
+                                        .embeddings_initializer = initializers::constant({.value = 66}),
+                                        .mask_zero = true,
+                                        .dtype = "mixed_float16"}),
+                     pooling});
+  CHECK(masked.predict(filled({1, 1000}, 1), {.verbose = 0}).item() == 66);
+  const Tensor ones = filled({70000}, 1).astype(DType::float16);
+  CHECK(testing::run({ones}, [](std::span<const Value> x) { return ops::mean(x[0]); }).item() == 1);
+}
+
+TEST_CASE("scores of attention have room in float16", "[layers][mixed]") {
+  const auto attention = std::make_shared<MultiHeadAttention>(
+      MultiHeadAttentionOptions{.num_heads = 1,
+                                .key_dim = 64,
+                                .kernel_initializer = initializers::constant({.value = 0.125}),
+                                .dtype = "mixed_float16"});
+  const Tensor x = filled({1, 2, 64}, 5);  // queries and keys of 40: their product is 102400
+  CHECK(std::isfinite((*attention)({x, x}).at(0)));
+}
+
+TEST_CASE("metrics of your own are given float32", "[metrics][mixed]") {
+  struct Noting : Sum {
+    using Sum::Sum;
+    void update_state(Value, Value y_pred, Value) override {
+      seen = y_pred.dtype();
+      update(y_pred);
+    }
+    DType seen = DType::boolean;
+  };
+  const Policy policy("mixed_bfloat16");
+  const auto noting = std::make_shared<Noting>("noting");
+  Sequential model(two_dense());
+  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {noting}});
+  model.train_on_batch(waves({4, 3}), waves({4, 1}));
+  CHECK(noting->seen == DType::float32);
+}
+
+TEST_CASE("a loss that is scaled is float32", "[optimizers][mixed]") {
+  const OptimizerPtr optimizer = scaled_sgd(65536, 10);
+  const Tensor scaled = testing::run({filled({}, 2)}, [&](std::span<const Value> x) {
+    return optimizer->scale_loss(ops::cast(x[0], DType::float16));
+  });
+  CHECK(scaled.item() == 131072);
 }
 
 TEST_CASE("averages of batches are kept in float32", "[layers][mixed]") {
@@ -255,19 +324,24 @@ TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][m
   CHECK(scales == std::vector<double>{4, 4, 8, 8, 8, 4, 4, 4, 8});
 }
 
-TEST_CASE("a scale never becomes infinite, from where it could not come back", "[optimizers][mixed]") {
-  const LossScale scale("scale", 0x1p124, 1);
-  const auto after = [&](float gradient) {
+TEST_CASE("a scale becomes neither infinite nor nothing, from where it could not come back", "[optimizers][mixed]") {
+  const auto after = [](const LossScale& scale, float gradient) {
     testing::run({filled({1}, gradient)}, [&](std::span<const Value> x) {
       scale.follow(LossScale::all_finite({x[0]}));
       return x[0];
     });
     return scale.variables()[1].value().item();
   };
-  CHECK(after(1) == 0x1p125);
-  CHECK(after(1) == 0x1p126);
-  CHECK(after(1) == 0x1p126);
-  CHECK(after(std::numeric_limits<float>::infinity()) == 0x1p125);
+  const float infinite = std::numeric_limits<float>::infinity();
+  const LossScale large("large", 0x1p124, 1), small("small", 0x1p-12, 1);
+  CHECK(after(large, 1) == 0x1p125);
+  CHECK(after(large, 1) == 0x1p126);
+  CHECK(after(large, 1) == 0x1p126);
+  CHECK(after(large, infinite) == 0x1p125);
+  CHECK(after(small, infinite) == 0x1p-13);
+  CHECK(after(small, infinite) == 0x1p-14);
+  CHECK(after(small, infinite) == 0x1p-14);
+  CHECK(after(small, 1) == 0x1p-13);
 }
 
 TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed]") {

@@ -42,6 +42,10 @@ void set_floatx(DType dtype) {
 DTypePolicy DTypePolicy::from_name(std::string_view name, std::string_view where) {
   if (name == "mixed_float16") return {DType::float16, DType::float32};
   if (name == "mixed_bfloat16") return {DType::bfloat16, DType::float32};
+#ifndef ETUDE_FLOAT64
+  check(name != name_of(DType::float64), ErrorKind::dtype, where, "dtype \"", name,
+        "\" - this build computes in float32 only - use a native build for float64.");
+#endif
   for (const DType dtype : {DType::float32, DType::float64})
     if (name == name_of(dtype)) return {dtype, dtype};
   fail(ErrorKind::dtype, where, "dtype \"", name,

@@ -174,7 +174,9 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
     return ops::reshape(y, shape);
   };
   const Value k = by_heads(key, key_), v = by_heads(inputs.value, value_), q = by_heads(inputs.query, query_);
-  Value scores = ops::matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(options_.key_dim)));
+  const double scale = 1 / std::sqrt(static_cast<double>(options_.key_dim));
+  // float16 may have no room for a product that is scaled afterwards.
+  Value scores = is_half(q.dtype()) ? ops::matmul(q * scale, k, false, true) : ops::matmul(q, k, false, true) * scale;
   // As much as float16 has room for.
   const double absent = scores.dtype() == DType::float16 ? -3e4 : -1e9;
   if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * absent;

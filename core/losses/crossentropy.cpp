@@ -9,10 +9,14 @@
 namespace etude::losses {
 namespace {
 
-/// The Value that a softmax or sigmoid was applied to, if y_pred is the result of one.
+Value operand_of(Value x) { return {x.graph(), x.graph().node(x.id()).inputs[0]}; }
+
+/// The Value that a softmax or sigmoid was applied to, if y_pred is the result of one, be it rounded to half precision
+/// and widened again.
 template <class O> Value logits_of(Value y_pred) {
-  return std::holds_alternative<O>(y_pred.op()) ? Value(y_pred.graph(), y_pred.graph().node(y_pred.id()).inputs[0])
-                                                : Value{};
+  Value x = y_pred;
+  while (std::holds_alternative<op::Cast>(x.op()) && is_floating(operand_of(x).dtype())) x = operand_of(x);
+  return std::holds_alternative<O>(x.op()) && x.dtype() == y_pred.dtype() ? operand_of(x) : Value{};
 }
 
 class BinaryCrossentropy : public Loss {

@@ -105,6 +105,12 @@ class Adjoint {
         joint_.node(id).op);
   }
 
+  /// A sum of two, or one in another float dtype: its sum over all steps is that of its operands' sums.
+  bool is_passed(const Node& node) const {
+    return std::holds_alternative<op::Add>(node.op) ||
+           (std::holds_alternative<op::Cast>(node.op) && is_floating(joint_.node(node.inputs[0]).dtype));
+  }
+
   /// Products over the batch's axis, and sums over it, are one over all steps: their operands are stacked instead.
   std::vector<NodeId> stacked_instead_of(NodeId id) const {
     const Node& node = joint_.node(id);
@@ -112,7 +118,7 @@ class Adjoint {
     const auto* product = std::get_if<op::MatMul>(&node.op);
     const auto* sum = std::get_if<op::Sum>(&node.op);
     if ((product && product->transpose_a && !product->transpose_b && node.shape.rank() == 2) ||
-        (sum && sum->first == 0) || std::holds_alternative<op::Add>(node.op))
+        (sum && sum->first == 0) || is_passed(node))
       return node.inputs;
     return {id};
   }
@@ -125,9 +131,9 @@ class Adjoint {
 
   void want_summed(NodeId id) {
     const std::vector<NodeId> instead = stacked_instead_of(id);
-    const bool add = std::holds_alternative<op::Add>(joint_.node(id).op) && !forward(id);
+    const bool passed = is_passed(joint_.node(id)) && !forward(id);
     for (NodeId operand : instead)
-      if (add)
+      if (passed)
         want_summed(operand);
       else
         want_stacked(operand);
@@ -214,6 +220,7 @@ class Adjoint {
   Value summed(NodeId id) const {
     const Node& node = joint_.node(id);
     if (stacked_instead_of(id) == std::vector{id}) return ops::sum(at_every_step(id), {0});
+    if (std::holds_alternative<op::Cast>(node.op)) return ops::cast(summed(node.inputs[0]), node.dtype);
     if (std::holds_alternative<op::Add>(node.op)) return summed(node.inputs[0]) + summed(node.inputs[1]);
     const auto rows = [&](NodeId operand) {
       const Value all = at_every_step(operand);

@@ -33,10 +33,12 @@ Value LossScale::all_finite(const std::vector<Value>& gradients) {
 void LossScale::follow(Value finite) const {
   Graph& graph = Graph::current();
   const Value scale = value(), steps = graph.read(good_steps_) + 1, none = ops::scalar(0, steps);
-  const Value larger = ops::minimum(scale * 2.0, ops::scalar(0x1p126, scale));  // half of infinity would be infinite
+  // Twice nothing would be nothing, and half of infinity infinite.
+  const Value larger = ops::minimum(scale * 2.0, ops::scalar(0x1p126, scale)),
+              smaller = ops::maximum(scale / 2.0, ops::scalar(0x1p-14, scale));
   const Value grows = ops::equal(steps, ops::scalar(static_cast<double>(growth_steps_), steps));
   graph.assign(good_steps_, ops::where(ops::logical_and(finite, ops::logical_not(grows)), steps, none));
-  graph.assign(scale_, ops::where(finite, ops::where(grows, larger, scale), scale / 2.0));
+  graph.assign(scale_, ops::where(finite, ops::where(grows, larger, scale), smaller));
 }
 
 }  // namespace etude

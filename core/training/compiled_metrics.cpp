@@ -1,5 +1,6 @@
 #include "etude/training/compiled_metrics.hpp"
 
+#include "etude/ops/elementwise.hpp"
 #include "etude/training/compiled_losses.hpp"
 
 namespace etude {
@@ -33,7 +34,8 @@ void CompiledMetrics::update(const StepData& data, const Outputs& y_pred, std::s
   build(data, y_pred, names);
   if (data.y.empty()) return;
   for (const auto& [metric, name, output, weighted] : entries_)
-    metric->update_state(data.y[output], y_pred[output], weighted ? of_output(data.sample_weight, output) : Value{});
+    metric->update_state(data.y[output], ops::widened(y_pred[output]),
+                         weighted ? of_output(data.sample_weight, output) : Value{});
 }
 
 }  // namespace etude

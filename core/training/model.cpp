@@ -314,7 +314,7 @@ Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::v
 
 Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
   std::vector<Tensor> inputs;
-  for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(compute_dtype()) : x);
+  for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(variable_dtype()) : x);
   return etude::evaluate(get_strategy()->device(), inputs,
                          [&](std::span<const Value> values) {
                            const Value y = (*this)(std::vector(values.begin(), values.end()), training);

@@ -13,8 +13,9 @@ constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
 constexpr std::int32_t transpose = 1;
 constexpr int description_transposes_a = 3, description_transposes_b = 4;
 constexpr int layout_batch_count = 5, layout_batch_stride = 6;
-constexpr int preference_workspace = 1, preference_alignment_a = 5, preference_alignment_b = 6,
-              preference_alignment_c = 7, preference_alignment_d = 8;
+constexpr std::uint32_t reduction_in_compute_type = 2;  // or none, which is 0: never in half precision
+constexpr int preference_workspace = 1, preference_reductions = 3, preference_alignment_a = 5,
+              preference_alignment_b = 6, preference_alignment_c = 7, preference_alignment_d = 8;
 
 int type_of(DType dtype) {
   return dtype == DType::float64    ? real_float64
@@ -124,6 +125,7 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
     expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
   };
   prefer(preference_workspace, std::uint64_t{used_workspace});
+  prefer(preference_reductions, reduction_in_compute_type);
   prefer(preference_alignment_a, alignment_of(p.b.data));
   prefer(preference_alignment_b, alignment_of(p.a.data));
   prefer(preference_alignment_c, alignment_of(p.c.data));

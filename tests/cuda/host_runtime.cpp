@@ -245,9 +245,17 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
 bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
   if (product.m == 1) return false;
   const cuda::MatrixProduct& p = product;
-  for (const cuda::MatrixProduct::Matrix& matrix : {p.a, p.b, p.c}) expect_here(matrix.data, size_of(p.dtype));
+  const auto expect_whole = [&](const cuda::MatrixProduct::Matrix& of, std::int64_t rows, std::int64_t columns) {
+    if (of.transposed) std::swap(rows, columns);
+    const std::int64_t last = (p.count - 1) * of.stride + (rows - 1) * of.distance + columns - 1;
+    expect_here(of.data, static_cast<std::size_t>(last + 1) * size_of(p.dtype));
+  };
+  expect_whole(p.a, p.m, p.k);
+  expect_whole(p.b, p.k, p.n);
+  expect_whole(p.c, p.m, p.n);
   expect_here(p.workspace, product_workspace());
-  queue([p] {
+  queue([p, workspace = product_workspace()] {
+    std::memset(p.workspace, 0xff, workspace);  // NaN for whoever has something there
     visit_dtype(p.dtype, [&]<class T>(T) {
       const auto at = [](const cuda::MatrixProduct::Matrix& of, std::int64_t matrix, std::int64_t row,
                          std::int64_t column) -> T& {

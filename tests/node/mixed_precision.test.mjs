@@ -74,5 +74,6 @@ test('a loss is scaled as the optimizer is told, and by a step of your own', asy
 
 test('what is no policy, and no inner optimizer, is an error', async () => {
   await assertError(() => et.setDtypePolicy('half'), 'dtype', '"half"', 'mixed_bfloat16');
+  await assertError(() => et.setDtypePolicy('float64'), 'dtype', 'float32 only');
   await assertError(() => et.optimizers.lossScaleOptimizer({}), 'value', 'no inner_optimizer');
 });
