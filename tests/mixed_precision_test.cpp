@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "mirrored_samples.hpp"
-#include "scratch_folder.hpp"
+#include "model_kinds.hpp"
 #include "support.hpp"
 
 // Half precision with variables of float32: policies, layers, and losses that are scaled.
@@ -15,48 +15,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// Sets the policy of new layers while it lives.
-struct Policy {
-  explicit Policy(const char* name) { set_dtype_policy(name); }
-  ~Policy() { set_dtype_policy(""); }
-};
-
 const auto policies = {"mixed_float16", "mixed_bfloat16"};
-
-struct Kind {
-  const char* name;
-  std::vector<LayerPtr> (*layers)();
-  Tensor x;
-};
-
-LayerPtr last() { return layers::dense({.units = 3, .dtype = "float32"}); }
-const std::vector<Kind> kinds{
-    {"dense",
-     [] {
-       return std::vector<LayerPtr>{layers::dense({.units = 24, .activation = "gelu"}), layers::dropout(0.25), last()};
-     },
-     waves({22, 40})},
-    {"convolutional",
-     [] {
-       return std::vector<LayerPtr>{
-           layers::conv2d({.filters = 5, .kernel_size = {3, 3}, .padding = "same", .activation = "relu"}),
-           layers::max_pooling2d({}), layers::batch_normalization({}), layers::flatten(), last()};
-     },
-     waves({22, 8, 6, 2})},
-    {"recurrent", [] { return std::vector<LayerPtr>{layers::lstm({.units = 7}), last()}; }, waves({22, 12, 8})},
-    {"normalized",
-     [] {
-       return std::vector<LayerPtr>{layers::gru({.units = 6, .return_sequences = true}),
-                                    layers::layer_normalization({}), layers::global_average_pooling1d({}), last()};
-     },
-     waves({22, 12, 8})}};
-
-const Tensor labels = [] {
-  Tensor tensor({22}, DType::int32);
-  for (std::int64_t i = 0; i < 22; ++i)
-    tensor.data<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<int>(i * 7 % 3);
-  return tensor;
-}();
 
 struct Outcome {
   std::unique_ptr<Sequential> model;
@@ -74,31 +33,6 @@ Outcome trained(const Kind& kind, bool eagerly = false, int replicas = 1) {
                   .run_eagerly = eagerly});
   const HistoryPtr history = model->fit(kind.x, labels, {.batch_size = 8, .epochs = 6, .verbose = 0});
   return {std::move(model), history->history().front().second};
-}
-
-/// One unit without bias: y = 2 x, in half precision; its loss is the mean of y, its gradient that of x.
-struct Doubling {
-  explicit Doubling(OptimizerPtr optimizer)
-      : model({layers::dense({.units = 1,
-                              .use_bias = false,
-                              .kernel_initializer = initializers::constant({.value = 2}),
-                              .dtype = "mixed_float16"})}) {
-    model.compile({.optimizer = std::move(optimizer),
-                   .loss = losses::from_function([](Value, Value y_pred) { return ops::mean(y_pred, {-1}); }, "mean")});
-  }
-  double after(float x) {
-    model.train_on_batch(filled({1, 1}, x), filled({1, 1}, 0));
-    return weights_of(model).front();
-  }
-  double scale() const { return model.optimizer().loss_scale()->variables()[1].value().item(); }
-
-  Sequential model;
-};
-
-OptimizerPtr scaled_sgd(double scale, std::int64_t growth_steps) {
-  return optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.learning_rate = 1}),
-                                           .initial_scale = scale,
-                                           .dynamic_growth_steps = growth_steps});
 }
 
 }  // namespace
@@ -245,14 +179,6 @@ TEST_CASE("metrics of your own are given float32", "[metrics][mixed]") {
   CHECK(noting->seen == DType::float32);
 }
 
-TEST_CASE("a loss that is scaled is float32", "[optimizers][mixed]") {
-  const OptimizerPtr optimizer = scaled_sgd(65536, 10);
-  const Tensor scaled = testing::run({filled({}, 2)}, [&](std::span<const Value> x) {
-    return optimizer->scale_loss(ops::cast(x[0], DType::float16));
-  });
-  CHECK(scaled.item() == 131072);
-}
-
 TEST_CASE("averages of batches are kept in float32", "[layers][mixed]") {
   const LayerPtr layer = layers::batch_normalization({.momentum = 0, .dtype = "mixed_bfloat16"});
   Tensor x({512, 1});
@@ -271,131 +197,6 @@ TEST_CASE("attention in float16 sees nothing of what is masked", "[layers][mixed
   const Tensor y = attended(x);
   CHECK(std::isfinite(y.at(0)));
   CHECK(testing::same_bits(y, attended(changed)));
-}
-
-TEST_CASE("a loss is scaled so that small gradients do not vanish in float16", "[optimizers][mixed]") {
-  // The gradient of the kernel, x = 2^-20, times the derivative of the loss by y, 2^-10, is no number of float16.
-  const auto trained = [](OptimizerPtr optimizer, bool automatically) {
-    Sequential model(
-        {layers::dense({.units = 1, .use_bias = false, .kernel_initializer = "zeros", .dtype = "mixed_float16"})});
-    model.compile(
-        {.optimizer = std::move(optimizer),
-         .loss = losses::from_function([](Value, Value y_pred) { return ops::mean(y_pred, {-1}) * 0x1p-10; }, "small"),
-         .auto_scale_loss = automatically});
-    model.train_on_batch(filled({1, 1}, 0x1p-18f), filled({1, 1}, 0));
-    return weights_of(model).front();
-  };
-  CHECK(trained(optimizers::sgd({.learning_rate = 1}), false) == 0);
-  CHECK(trained(optimizers::sgd({.learning_rate = 1}), true) == -0x1p-28);
-  CHECK(trained(scaled_sgd(1024, 10), true) == -0x1p-28);
-}
-
-TEST_CASE("only models that compute in float16 have their losses scaled unasked", "[optimizers][mixed]") {
-  const auto scales = [](const char* policy) {
-    const Policy set(policy);
-    Sequential model({layers::dense({.units = 1})});
-    model.compile(mse());
-    return model.optimizer().loss_scale().has_value();
-  };
-  CHECK(scales("mixed_float16"));
-  CHECK_FALSE(scales("mixed_bfloat16"));
-  CHECK_FALSE(scales("float32"));
-}
-
-TEST_CASE("a step with a gradient that is not finite is not taken, and halves the scale", "[optimizers][mixed]") {
-  Doubling doubling(scaled_sgd(32768, 2000));
-  CHECK(doubling.after(0.5) == 1.5);
-  CHECK(doubling.after(4) == 1.5);  // 4 · 32768 is beyond float16
-  CHECK(doubling.scale() == 16384);
-  CHECK(doubling.model.optimizer().iterations() == 1);
-  CHECK(doubling.after(std::numeric_limits<float>::quiet_NaN()) == 1.5);
-  CHECK(doubling.scale() == 8192);
-  CHECK(doubling.after(4) == -2.5);
-  CHECK(doubling.model.optimizer().iterations() == 2);
-}
-
-TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][mixed]") {
-  Doubling doubling(scaled_sgd(4, 3));
-  std::vector<double> scales;
-  for (const float x : {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, std::numeric_limits<float>::infinity(), 0.0f, 0.0f, 0.0f}) {
-    doubling.after(x);
-    scales.push_back(doubling.scale());
-  }
-  CHECK(scales == std::vector<double>{4, 4, 8, 8, 8, 4, 4, 4, 8});
-}
-
-TEST_CASE("a scale becomes neither infinite nor nothing, from where it could not come back", "[optimizers][mixed]") {
-  const auto after = [](const LossScale& scale, float gradient) {
-    testing::run({filled({1}, gradient)}, [&](std::span<const Value> x) {
-      scale.follow(LossScale::all_finite({x[0]}));
-      return x[0];
-    });
-    return scale.variables()[1].value().item();
-  };
-  const float infinite = std::numeric_limits<float>::infinity();
-  const LossScale large("large", 0x1p124, 1), small("small", 0x1p-12, 1);
-  CHECK(after(large, 1) == 0x1p125);
-  CHECK(after(large, 1) == 0x1p126);
-  CHECK(after(large, 1) == 0x1p126);
-  CHECK(after(large, infinite) == 0x1p125);
-  CHECK(after(small, infinite) == 0x1p-13);
-  CHECK(after(small, infinite) == 0x1p-14);
-  CHECK(after(small, infinite) == 0x1p-14);
-  CHECK(after(small, 1) == 0x1p-13);
-}
-
-TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed]") {
-  const StrategyPtr strategy = mirrored(2);
-  const auto scope = strategy->scope();
-  Doubling doubling(scaled_sgd(32768, 2000));
-  const Tensor x = Tensor::from<float>({2, 1}, {0.5, 100});
-  doubling.model.train_on_batch(x, filled({2, 1}, 0));
-  CHECK(weights_of(doubling.model).front() == 2);
-  CHECK(doubling.scale() == 16384);
-  CHECK(differing_variable(doubling.model) == "");
-}
-
-TEST_CASE("accumulated gradients wait for steps that count", "[optimizers][mixed]") {
-  Doubling doubling(optimizers::loss_scale_optimizer(
-      {.inner_optimizer = optimizers::sgd({.learning_rate = 1, .gradient_accumulation_steps = 2}),
-       .initial_scale = 32768}));
-  CHECK(doubling.after(0.5) == 2);
-  CHECK(doubling.after(100) == 2);
-  CHECK(doubling.after(0.25) == 2 - 0.375);
-}
-
-TEST_CASE("a model in half precision is saved and goes on as it was", "[saving][mixed]") {
-  const testing::ScratchFolder folder("etude_mixed");
-  const auto make = [] {
-    const Policy policy("mixed_float16");
-    set_random_seed(5);
-    auto model = std::make_shared<Sequential>(two_dense());
-    model->compile({.optimizer = scaled_sgd(8, 2), .loss = "mse"});
-    return model;
-  };
-  const Tensor x = waves({8, 3}), y = waves({8, 1}, 1);
-  const auto model = make();
-  for (int i = 0; i < 3; ++i) model->train_on_batch(x, y);
-  model->save(folder.path() + "/model");
-  const ModelPtr loaded = load_model(folder.path() + "/model");
-  CHECK(loaded->get_layer(0)->dtype_policy().name() == "mixed_float16");
-  REQUIRE(loaded->optimizer().loss_scale());
-  CHECK(loaded->optimizer().loss_scale()->growth_steps() == 2);
-  for (int i = 0; i < 3; ++i) {
-    model->train_on_batch(x, y);
-    loaded->train_on_batch(x, y);
-  }
-  CHECK(weights_of(*model) == weights_of(*loaded));
-  CHECK(model->optimizer().loss_scale()->variables()[1].value().item() == 64);
-  CHECK(loaded->optimizer().loss_scale()->variables()[1].value().item() == 64);
-}
-
-TEST_CASE("a loss scale that cannot be is an error", "[optimizers][mixed]") {
-  CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({}), ContainsSubstring("no inner_optimizer"));
-  CHECK_THROWS_WITH(scaled_sgd(0, 10), ContainsSubstring("initial_scale = 0"));
-  CHECK_THROWS_WITH(scaled_sgd(1, 0), ContainsSubstring("dynamic_growth_steps = 0"));
-  CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.loss_scale_factor = 8})}),
-                    ContainsSubstring("leave loss_scale_factor out"));
 }
 
 }  // namespace etude

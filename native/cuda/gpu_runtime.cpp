@@ -15,6 +15,7 @@
 #include "cuda/program_source.hpp"
 #include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 
 namespace etude::cuda {
 namespace {
@@ -144,8 +145,8 @@ class GpuRuntime : public Runtime {
     if (const CublasLt::Functions* functions = cublas_lt()) {
       try {
         products_.emplace(*functions, tf32);
-      } catch (const Error&) {
-        // One that does not know this GPU, or its driver: our own kernels multiply.
+      } catch (const Error& unusable) {
+        print_warning({}, std::string(unusable.what()) + " Until then products are computed by Étude's own kernels.");
       }
     }
   }

@@ -4,6 +4,7 @@
 #include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
 #include "mirrored_samples.hpp"
+#include "model_kinds.hpp"
 #include "runtime_under_test.hpp"
 #include "support.hpp"
 
@@ -26,41 +27,6 @@ struct Gpu {
   Cuda device;
   StrategyPtr strategy;
 };
-
-std::vector<LayerPtr> dense() {
-  return {layers::dense({.units = 24, .activation = "gelu"}), layers::dropout(0.25), layers::dense({.units = 3})};
-}
-std::vector<LayerPtr> convolutional() {
-  return {layers::conv2d({.filters = 5, .kernel_size = {3, 3}, .padding = "same", .activation = "relu"}),
-          layers::max_pooling2d({}),
-          layers::batch_normalization({}),
-          layers::conv2d({.filters = 4, .kernel_size = {2, 2}, .strides = {2, 1}}),
-          layers::flatten(),
-          layers::dense({.units = 3})};
-}
-std::vector<LayerPtr> recurrent() { return {layers::lstm({.units = 7}), layers::dense({.units = 3})}; }
-std::vector<LayerPtr> normalized() {
-  return {layers::gru({.units = 6, .return_sequences = true}), layers::layer_normalization({}),
-          layers::global_average_pooling1d({}), layers::dense({.units = 3})};
-}
-
-struct Kind {
-  const char* name;
-  std::vector<LayerPtr> (*layers)();
-  const char* optimizer;
-  Tensor x;
-};
-const std::vector<Kind> kinds{{"dense", dense, "rmsprop", waves({22, 40})},
-                              {"convolutional", convolutional, "sgd", waves({22, 8, 6, 2})},
-                              {"recurrent", recurrent, "adam", waves({22, 12, 8})},
-                              {"normalized", normalized, "sgd", waves({22, 12, 8})}};
-
-const Tensor labels = [] {
-  Tensor tensor({22}, DType::int32);
-  for (std::int64_t i = 0; i < 22; ++i)
-    tensor.data<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<int>(i * 7 % 3);
-  return tensor;
-}();
 
 /// A model that was made in the strategy's scope and trained, from the same seed each time.
 std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {},
@@ -141,13 +107,12 @@ TEST_CASE("a model in half precision trains on a GPU about as on the processor, 
     for (const std::string policy : {"mixed_float16", "mixed_bfloat16"}) {
       if (policy == "mixed_float16" && kind.layers != dense) continue;  // both differ in how they are stored alone
       INFO(kind.name << ", " << policy);
-      set_dtype_policy(policy);
+      const Policy set(policy);
       Gpu gpu, queueing({.record = false});
       const auto asked = std::make_shared<Asked>(gpu.counts());
       const auto on_gpu = trained(kind, gpu.strategy, {.batch_size = 11, .callbacks = {asked}});
       const auto queued = trained(kind, queueing.strategy, {.batch_size = 11});
       const auto on_cpu = trained(kind, std::make_shared<OneDeviceStrategy>(cpu_device()), {.batch_size = 11});
-      set_dtype_policy("");
       CHECK(distance(weights_of(*on_cpu), weights_of(*on_gpu)) < 0.02);
       CHECK(weights_of(*queued) == weights_of(*on_gpu));
       for (std::size_t step = 2; step < asked->steps.size(); ++step)
