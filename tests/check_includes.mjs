@@ -26,7 +26,6 @@ const standsOn = {
   callbacks: ['training', 'saving'],
   experiment: ['callbacks'],
   'native/cuda': ['execution', 'graph'],
-  'native/nccl': ['distribute'],
   'native/gloo': ['distribute'],
 };
 const umbrella = 'etude.hpp'; // may include everything in core; the only door for those outside

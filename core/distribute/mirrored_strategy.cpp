@@ -6,32 +6,51 @@
 #include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/execution/devices.hpp"
 
 namespace etude {
+
+namespace {
+
+/// Who names neither devices nor how many replicas there are has a replica on each GPU, or for each of the processor's
+/// threads. Who chose another GPU than the first means that one.
+std::vector<std::reference_wrapper<Device>> devices_of(int replicas) {
+  Device& one = default_device();
+  if (replicas == 0 && one.name() == "/gpu:0") {
+    std::vector<std::reference_wrapper<Device>> gpus;
+    for (const DeviceInfo& info : devices())
+      if (info.name.starts_with("/gpu:")) gpus.emplace_back(device(info.name));
+    if (!gpus.empty() && &gpus.front().get() == &one) return gpus;
+  }
+  const int wanted = replicas ? replicas : one.reads_host_memory() ? num_threads() : 1;
+  return {static_cast<std::size_t>(wanted), one};
+}
+
+}  // namespace
 
 MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move(options)) {
   auto& [replicas, devices, collective] = options_;
   check(replicas >= 0 && (replicas == 0 || devices.empty() || devices.size() == static_cast<std::size_t>(replicas)),
         ErrorKind::value, "MirroredStrategy", "replicas = ", replicas, " with ", devices.size(),
         " devices - expected 1 or more, as many as devices - leave one of both out.");
-  if (devices.empty()) {
-    Device& one = default_device();
-    devices.assign(static_cast<std::size_t>(replicas ? replicas : one.reads_host_memory() ? num_threads() : 1), one);
-  }
-  one_device_ = std::ranges::all_of(devices, [&](Device& one) { return &one == &devices.front().get(); });
+  if (devices.empty()) devices = devices_of(replicas);
+  Device& first = devices.front();
+  one_device_ = std::ranges::all_of(devices, [&](Device& one) { return &one == &first; });
   const bool on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
   if (collective) {
-    check(
-        on_host || !collective->in_host_memory(), ErrorKind::value, "MirroredStrategy", collective->name(),
-        " for replicas on GPUs - expected what joins the memory of their devices - leave it out where one GPU computes "
-        "all of them.");
-  } else if (on_host) {
+    check(on_host || !collective->in_host_memory(), ErrorKind::value, "MirroredStrategy", collective->name(),
+          " for replicas on GPUs - expected what joins the memory of their devices - leave it out.");
+    return;
+  }
+  if (on_host) {
     collective = std::make_shared<HostCollective>();
+  } else if (one_device_) {
+    collective = std::make_shared<ReductionToOneDevice>(first);
   } else {
-    check(one_device_, ErrorKind::value, "MirroredStrategy",
-          "replicas on several GPUs - expected them on processors or all on one GPU - pass a collective that joins "
-          "them.");
-    collective = std::make_shared<ReductionToOneDevice>(devices.front().get());
+    const auto gpu = std::ranges::find_if(devices, [](Device& one) { return !one.reads_host_memory(); });
+    collective = gpu->get().collective(devices);
+    check(collective != nullptr, ErrorKind::value, "MirroredStrategy", "replicas on several devices like ",
+          gpu->get().name(), ", which nothing joins - expected processors, or GPUs - pass a collective of your own.");
   }
 }
 

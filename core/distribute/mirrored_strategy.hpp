@@ -9,12 +9,13 @@
 namespace etude {
 
 struct MirroredOptions {
-  /// How many replicas the default device has; 0: as many as `devices`, or, without them, as the processor has threads;
-  /// one on a GPU.
+  /// How many replicas the default device has; 0: as many as `devices`, or, without them, one on each GPU, or as many
+  /// as the processor has threads.
   int replicas = 0;
   /// The device of each replica; the same one may stand there more than once. They must outlive the strategy.
   std::vector<std::reference_wrapper<Device>> devices = {};
-  /// What joins the replicas. If null, one for host memory, or for the memory of the GPU that computes all of them.
+  /// What joins the replicas. If null, one for host memory, for the memory of the GPU that computes all of them, or for
+  /// several GPUs, which takes NCCL.
   std::shared_ptr<Collective> collective = {};
 };
 
@@ -38,8 +39,8 @@ struct MirroredOptions {
 /// tf.distribute.MirroredStrategy.
 class MirroredStrategy : public Strategy {
  public:
-  /// Throws Error(value) for less than one replica, for another number than that of the devices, and for several GPUs
-  /// without a collective.
+  /// Throws Error(value) for less than one replica, for another number than that of the devices, and for devices that
+  /// nothing joins; Error(state) for several GPUs where NCCL is not installed.
   explicit MirroredStrategy(MirroredOptions options = {});
 
   std::string_view name() const override { return "MirroredStrategy"; }

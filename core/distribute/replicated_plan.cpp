@@ -51,7 +51,6 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
   for (std::size_t i = 0; i < logs.size(); ++i)
     if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
   steps_ = std::ranges::min_element(plans_, {}, &Plan::steps)->steps();
-  recordings_.resize(static_cast<std::size_t>(steps_));
   if (replicas() < strategy_->num_replicas_in_sync())
     for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
   buckets_ = buckets_of(plans_.front(), plans_.size());
@@ -60,6 +59,9 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
           "replica 0 joins other Values than replica ", i,
           " - expected a step to join the same ones, of the same shapes, whatever rows it is given - join sums over "
           "rows, not rows.");
+  recordings_.resize(static_cast<std::size_t>(steps_));
+  on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
+  if (!on_host_) stretches_.resize(static_cast<std::size_t>(steps_) * (buckets_.size() + 1) * plans_.size());
 }
 
 void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
@@ -97,15 +99,19 @@ bool ReplicatedPlan::run_taken() {
 void ReplicatedPlan::run_steps(std::int64_t steps) {
   for (std::int64_t step = 0; step < steps; ++step) {
     for (Plan& plan : plans_) plan.enter(step);
-    for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+    std::size_t stretch = static_cast<std::size_t>(step) * (buckets_.size() + 1);
+    for (auto bucket = buckets_.begin(); advance(stretch); ++bucket, ++stretch) join(*bucket);
   }
 }
 
-/// Each replica runs to where it joins the others next; false: all are at their ends. A GPU's are queued one after the
-/// other.
-bool ReplicatedPlan::advance() {
-  if (std::ranges::any_of(plans_, [](const Plan& plan) { return !plan.device().reads_host_memory(); })) {
-    for (std::size_t i = 0; i < plans_.size(); ++i) joins_[i] = plans_[i].advance();
+/// Each replica runs to where it joins the others next; false: all are at their ends. GPUs have that queued, one after
+/// the other; where each is another's replica, what lies between two joins is replayed: all of them in one recording
+/// might wait for each other.
+bool ReplicatedPlan::advance(std::size_t stretch) {
+  if (!on_host_) {
+    const bool replays = replicas() > 1 && !strategy_->joins_on_device();
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+      joins_[i] = plans_[i].advance(replays ? &stretches_[stretch * plans_.size() + i] : nullptr);
     return joins_.front() != nullptr;
   }
   thread_pool().run(

@@ -59,7 +59,7 @@ class ReplicatedPlan {
 
  private:
   void run_steps(std::int64_t steps);
-  bool advance();
+  bool advance(std::size_t stretch);
   void join(std::vector<ReplicaSum>& bucket);
 
   std::vector<Plan> plans_;
@@ -69,9 +69,12 @@ class ReplicatedPlan {
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step
   std::int64_t steps_, taken_ = 0;
-  // Where one device queues what all replicas do.
+  // Where one device queues what all replicas do: by the number of steps, less one.
   std::vector<std::byte*> addresses_;
-  std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
+  std::vector<std::unique_ptr<Device::Recording>> recordings_;
+  /// Where each replica has a GPU: of each step, of each stretch from join to join, of each replica.
+  std::vector<std::unique_ptr<Device::Recording>> stretches_;
+  bool on_host_;
 };
 
 }  // namespace etude

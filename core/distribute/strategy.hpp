@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/distribute/collective.hpp"
+#include "etude/distribute/collectives.hpp"
 #include "etude/distribute/per_replica.hpp"
 #include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "etude/base/storage.hpp"
+#include "etude/execution/collective.hpp"
 #include "etude/execution/instruction.hpp"
 
 namespace etude {
@@ -43,6 +44,13 @@ class Device {
   virtual bool pools_alike(const instruction::Convolution&) const { return true; }
   /// What it calls the way in which it computes an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
+
+  /// What joins replicas that several devices compute, a replica each; this is one of them. Null: nothing does.
+  /// Throws Error(state) where it can be used only after something was installed.
+  virtual std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const {
+    static_cast<void>(devices);
+    return nullptr;
+  }
 
   /// What a device keeps of work that was done on it.
   class Recording {

@@ -164,15 +164,22 @@ void Plan::run(std::span<const std::byte* const> inputs) {
   end();
 }
 
-const instruction::AllReduce* Plan::advance() {
-  const FlushDenormals mode;
-  if (next_ == 0 && rows_ > 0) select_rows();
-  while (next_ < lowered_.instructions.size()) {
-    const Instruction& instruction = lowered_.instructions[next_++];
-    if (const auto* join = std::get_if<instruction::AllReduce>(&instruction)) return join;
-    std::visit([&](const auto& one) { device().run(one, addresses_); }, instruction);
-  }
-  return nullptr;
+const instruction::AllReduce* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
+  const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
+  const auto join = std::ranges::find_if(
+      left, [](const Instruction& one) { return std::holds_alternative<instruction::AllReduce>(one); });
+  const std::span<const Instruction> stretch(left.begin(), join);
+  const auto work = [&, first = next_ == 0] {
+    const FlushDenormals mode;
+    if (first && rows_ > 0) select_rows();
+    device().run(stretch, addresses_);
+  };
+  next_ += stretch.size() + (join != left.end());
+  if (kept)
+    device().replay(work, addresses_, *kept);
+  else
+    work();
+  return join == left.end() ? nullptr : &std::get<instruction::AllReduce>(*join);
 }
 
 void Plan::run_logs() {

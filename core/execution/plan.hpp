@@ -79,8 +79,9 @@ class Plan {
   void take(const SelectedRows& rows, std::int64_t step = 0);
   void begin(std::int64_t steps = 1);
   void enter(std::int64_t step);
-  /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over.
-  const instruction::AllReduce* advance();
+  /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over. With
+  /// `kept`, the device may replay a recording of that.
+  const instruction::AllReduce* advance(std::unique_ptr<Device::Recording>* kept = nullptr);
   void end();
   /// Where each space lies in the step that was entered.
   Addresses addresses() const { return addresses_; }

@@ -1,5 +1,5 @@
-// Trains a convolutional network or a small transformer on Fashion-MNIST, on the device and with as many replicas as
-// the command line says: ./train --model transformer --device /gpu:0 --replicas 2 --checkpoints folder
+// Trains a convolutional network or a small transformer on Fashion-MNIST, on the devices and with as many replicas
+// as the command line says: ./train --model transformer --device /gpu:0 --replicas 2 --checkpoints folder
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <etude/etude.hpp>
@@ -35,18 +35,21 @@ std::unique_ptr<Model> transformer() {
 }
 
 struct Flags {
-  std::string model = "cnn2", device_name, dtype_policy = "float32", checkpoints,
-              data = "/usr/share/datasets/fashion-mnist";
+  std::string model = "cnn2", dtype_policy = "float32", checkpoints, data = "/usr/share/datasets/fashion-mnist";
+  std::vector<std::string> devices;
   int epochs = 5, replicas = 1;
   std::int64_t batch_size = 64, steps_per_epoch = 0;
   bool list_devices = false;
 };
 
 StrategyPtr strategy_for(const Flags& flags) {
-  Device& chosen = flags.device_name.empty() ? default_device() : device(flags.device_name);
-  if (flags.replicas == 1) return std::make_shared<OneDeviceStrategy>(chosen);
-  return std::make_shared<MirroredStrategy>(MirroredOptions{
-      .devices = std::vector<std::reference_wrapper<Device>>(static_cast<std::size_t>(flags.replicas), chosen)});
+  std::vector<std::reference_wrapper<Device>> devices;
+  for (const std::string& name : flags.devices) devices.emplace_back(device(name));
+  if (devices.empty()) devices.emplace_back(default_device());
+  if (devices.size() == 1) devices.resize(static_cast<std::size_t>(flags.replicas), devices.front());
+  if (devices.size() == 1) return std::make_shared<OneDeviceStrategy>(devices.front());
+  return std::make_shared<MirroredStrategy>(
+      MirroredOptions{.replicas = flags.replicas == 1 ? 0 : flags.replicas, .devices = devices});
 }
 
 void train(const Flags& flags) {
@@ -63,8 +66,10 @@ void train(const Flags& flags) {
   set_dtype_policy(flags.dtype_policy);
   const StrategyPtr strategy = strategy_for(flags);
   const auto scope = strategy->scope();
-  std::printf("%s, %d replica%s on %s\n", flags.model.c_str(), flags.replicas, flags.replicas == 1 ? "" : "s",
-              std::string(strategy->device().name()).c_str());
+  std::printf("%s on", flags.model.c_str());
+  for (int replica = 0; replica < strategy->num_replicas_in_sync(); ++replica)
+    std::printf(" %s", std::string(strategy->device(replica).name()).c_str());
+  std::printf("\n");
   const std::unique_ptr<Model> model = flat ? transformer() : convolutional();
   model->compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
 
@@ -86,12 +91,15 @@ int main(int argc, char** argv) {
   app.add_option("--model", flags.model, "cnn2 or transformer")
       ->check(CLI::IsMember({"cnn2", "transformer"}))
       ->capture_default_str();
-  app.add_option("--device", flags.device_name,
-                 "where to train: /cpu:0, /gpu:0; the first GPU, if there is one, by default");
+  app.add_option(
+         "--device", flags.devices,
+         "where to train: /cpu:0, /gpu:0, or several with a replica each: /gpu:0,/gpu:1; the first GPU, if there "
+         "is one, by default")
+      ->delimiter(',');
   app.add_option("--dtype-policy", flags.dtype_policy,
                  "what layers compute in: float32, mixed_bfloat16 or mixed_float16; half precision is for GPUs")
       ->capture_default_str();
-  app.add_option("--replicas", flags.replicas, "how many replicas the device has")
+  app.add_option("--replicas", flags.replicas, "how many replicas the one device has")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--epochs", flags.epochs, "how often to go through the data")

@@ -1,11 +1,14 @@
 #include "cuda/cuda.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "cuda/launch.hpp"
+#include "cuda/nccl.hpp"
 #include "cuda/program_source.hpp"
+#include "etude/base/error.hpp"
 #include "etude/base/random.hpp"
 
 namespace etude {
@@ -87,6 +90,20 @@ bool Cuda::reaches(const Storage& storage) const {
 }
 
 std::shared_ptr<Storage> Cuda::allocate(std::size_t bytes) { return std::make_shared<CudaStorage>(runtime_, bytes); }
+
+std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrapper<Device>> devices) const {
+  std::vector<cuda::Runtime*> runtimes;
+  std::set<int> gpus;
+  for (Device& device : devices) {
+    auto* gpu = dynamic_cast<Cuda*>(&device);
+    check(gpu != nullptr && gpus.insert(gpu->runtime().ordinal()).second, ErrorKind::value, name_, "replicas on ",
+          device.name(), gpu ? ", which has more than one of them," : "",
+          " together with this one - expected several GPUs with a replica each, or one GPU with all of them - choose "
+          "other devices.");
+    runtimes.push_back(&gpu->runtime());
+  }
+  return std::make_shared<cuda::Nccl>(cuda::Nccl::installed(), std::move(runtimes));
+}
 
 void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {
   auto* recorded = static_cast<Recorded*>(kept.get());

@@ -40,6 +40,9 @@ class Cuda : public Device {
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
 
+  /// NCCL, for GPUs of this machine, each of them once. Throws Error(value) for others, Error(state) where NCCL is not
+  /// installed.
+  std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
   void replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) override;
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;

@@ -158,6 +158,7 @@ class GpuRuntime : public Runtime {
   }
 
   std::string_view model() const override { return model_; }
+  int ordinal() const override { return ordinal_; }
 
   std::byte* allocate(std::size_t bytes) override {
     const Turn turn(*this);
@@ -256,6 +257,10 @@ class GpuRuntime : public Runtime {
     expect(cudaGraphLaunch(static_cast<const GpuGraph&>(graph).executable, stream_), "launching a graph");
   }
 
+  void with_queue(const std::function<void(CUstream_st*)>& work) override {
+    const Turn turn(*this);
+    work(stream_);
+  }
   void wait() override {
     const Turn turn(*this);
     expect(cudaStreamSynchronize(stream_), "what was queued");

@@ -9,6 +9,8 @@
 
 #include "cuda/matrix_product.hpp"
 
+struct CUstream_st;
+
 namespace etude::cuda {
 
 /// A function that a GPU runs, compiled with the library.
@@ -41,6 +43,8 @@ class Runtime {
   virtual ~Runtime() = default;
   /// "NVIDIA H100 80GB HBM3".
   virtual std::string_view model() const = 0;
+  /// Its number, as CUDA counts GPUs.
+  virtual int ordinal() const = 0;
 
   /// Zeroed memory, aligned to 256 bytes. Throws Error(state) if there is not as much.
   virtual std::byte* allocate(std::size_t bytes) = 0;
@@ -68,6 +72,8 @@ class Runtime {
   /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
+  /// Calls `work`, which queues on its own; what other threads ask for waits until that returns.
+  virtual void with_queue(const std::function<void(CUstream_st*)>& work) = 0;
   /// Returns when everything that was queued is done.
   virtual void wait() = 0;
 };

@@ -1,51 +1,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
+#include "gpu_samples.hpp"
 #include "mirrored_samples.hpp"
-#include "model_kinds.hpp"
-#include "runtime_under_test.hpp"
 #include "support.hpp"
 
 // Whole models on a GPU, as its runtime sees them.
 namespace etude {
-namespace {
 
 using namespace samples;
-using testing::CountingRuntime;
-
-/// A GPU, and the strategy that puts models there.
-struct Gpu {
-  explicit Gpu(const CudaOptions& options = {})
-      : device("/gpu:0", std::make_unique<CountingRuntime>(), options),
-        strategy(std::make_shared<OneDeviceStrategy>(device)) {}
-
-  CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
-  CountingRuntime::Counts& counts() { return runtime().counts; }
-
-  Cuda device;
-  StrategyPtr strategy;
-};
-
-/// A model that was made in the strategy's scope and trained, from the same seed each time.
-std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {},
-                                    std::int64_t steps_per_execution = 1) {
-  set_random_seed(5);
-  const auto scope = strategy->scope();
-  auto model = std::make_unique<Sequential>(kind.layers());
-  model->compile({.optimizer = kind.optimizer,
-                  .loss = losses::sparse_categorical_crossentropy({.from_logits = true}),
-                  .metrics = {"accuracy"},
-                  .steps_per_execution = steps_per_execution});
-  if (!options.batch_size) options.batch_size = 8;
-  options.verbose = 0;
-  options.epochs = 3;
-  model->fit(kind.x, labels, options);
-  return model;
-}
-
-}  // namespace
 
 TEST_CASE("a model trains, evaluates and predicts on a GPU as on the processor", "[cuda][training]") {
   for (const Kind& kind : kinds) {
@@ -71,22 +35,6 @@ TEST_CASE("a recorded step has the bits of one whose kernels are queued one by o
     CHECK(queueing.counts().graphs == 0);
   }
 }
-
-namespace {
-
-/// What the runtime was asked for in each step of an epoch, from one batch's end to the next one's.
-class Asked : public Callback {
- public:
-  explicit Asked(CountingRuntime::Counts& counts) : counts_(counts) {}
-  std::vector<CountingRuntime::Counts> steps;
-  void on_train_batch_begin(std::int64_t, Logs&) override { counts_ = {}; }
-  void on_train_batch_end(std::int64_t, Logs&) override { steps.push_back(counts_); }
-
- private:
-  CountingRuntime::Counts& counts_;
-};
-
-}  // namespace
 
 TEST_CASE("a step is one launch: nothing is allocated, nothing compiled, and the host waits for nothing",
           "[cuda][training]") {
@@ -225,26 +173,6 @@ TEST_CASE("the steps before the one whose data failed have run, wherever the mod
                  trained_until_failure(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
 }
 
-TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weights of replicas on processors",
-          "[cuda][mirrored]") {
-  for (const Kind& kind : kinds)
-    for (const int replicas : {2, 3}) {
-      INFO(kind.name << ", " << replicas << " replicas");
-      Gpu gpu;
-      const StrategyPtr on_cpu = mirrored(replicas), on_gpu = std::make_shared<MirroredStrategy>(MirroredOptions{
-                                                         .devices = std::vector<std::reference_wrapper<Device>>(
-                                                             static_cast<std::size_t>(replicas), gpu.device)});
-      const auto asked = std::make_shared<Asked>(gpu.counts());
-      const auto comparison = std::make_shared<Comparison>();
-      CHECK(distance(weights_of(*trained(kind, on_gpu, {.batch_size = 11, .callbacks = {comparison}})),
-                     weights_of(*trained(kind, on_cpu, {.batch_size = 11}))) < 2e-5);
-      CHECK(comparison->differing == "");
-      trained(kind, on_gpu, {.batch_size = 11, .callbacks = {asked}});
-      for (std::size_t step = 2; step < asked->steps.size(); ++step)
-        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = replicas, .graphs = 1});
-    }
-}
-
 TEST_CASE("every program of whole trainings compiles for GPUs of compute capability 8.0", "[.][nvrtc]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
@@ -252,53 +180,6 @@ TEST_CASE("every program of whole trainings compiles for GPUs of compute capabil
     trained(kind, gpu.strategy);
     trained(kind, std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}}));
     for (const std::string& source : gpu.runtime().sources) CHECK(!cuda::compile_program(source, 80).empty());
-  }
-}
-
-TEST_CASE("replicas on several GPUs want a collective, and one for the host's memory does not do", "[cuda][mirrored]") {
-  Gpu one, other;
-  CHECK_THAT(testing::error_of([&] { MirroredStrategy({.devices = {one.device, other.device}}); }),
-             Catch::Matchers::StartsWith("[MirroredStrategy] replicas on several GPUs - expected"));
-  CHECK_THAT(
-      testing::error_of([&] {
-        MirroredStrategy({.devices = {one.device, one.device}, .collective = std::make_shared<HostCollective>()});
-      }),
-      Catch::Matchers::StartsWith("[MirroredStrategy] HostCollective for replicas on GPUs - expected"));
-}
-
-namespace {
-
-/// Joins replicas by way of the host, as one between several GPUs would.
-struct ThroughTheHost : Collective {
-  std::vector<CountingRuntime*> runtimes;
-  std::string_view name() const override { return "ThroughTheHost"; }
-  void all_reduce(std::span<const ReplicaSum> bucket) override {
-    for (const ReplicaSum& value : bucket) {
-      const std::size_t bytes = static_cast<std::size_t>(value.count) * size_of(value.dtype);
-      std::vector<std::vector<std::byte>> parts;
-      ReplicaSum on_host{value.dtype, value.count, {}, {}};
-      for (std::size_t i = 0; i < value.parts.size(); ++i) {
-        runtimes[i]->download(parts.emplace_back(bytes).data(), value.parts[i], bytes);
-        on_host.parts.push_back(parts.back().data());
-        on_host.sums.push_back(parts.back().data());
-      }
-      HostCollective().all_reduce(std::span(&on_host, 1));
-      for (std::size_t i = 0; i < value.sums.size(); ++i) runtimes[i]->upload(value.sums[i], parts[i].data(), bytes);
-    }
-  }
-};
-
-}  // namespace
-
-TEST_CASE("replicas on two GPUs with a collective of their own train as on processors", "[cuda][mirrored]") {
-  for (const Kind& kind : kinds) {
-    INFO(kind.name);
-    Gpu one, other;
-    const auto collective = std::make_shared<ThroughTheHost>();
-    collective->runtimes = {&one.runtime(), &other.runtime()};
-    const StrategyPtr on_cpu = mirrored(2), on_gpus = std::make_shared<MirroredStrategy>(MirroredOptions{
-                                                .devices = {one.device, other.device}, .collective = collective});
-    CHECK(distance(weights_of(*trained(kind, on_gpus)), weights_of(*trained(kind, on_cpu))) < 2e-5);
   }
 }
 

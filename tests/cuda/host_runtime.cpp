@@ -178,7 +178,8 @@ std::vector<std::byte> copy_of(const void* bytes, std::size_t count) {
 
 }  // namespace
 
-HostRuntime::HostRuntime(bool has_vendor) : has_vendor_(has_vendor), fibers_(std::make_unique<Fibers>()) {}
+HostRuntime::HostRuntime(bool has_vendor, int ordinal)
+    : has_vendor_(has_vendor), ordinal_(ordinal), fibers_(std::make_unique<Fibers>()) {}
 HostRuntime::~HostRuntime() = default;
 
 std::byte* HostRuntime::allocate(std::size_t bytes) {
@@ -300,6 +301,8 @@ void HostRuntime::launch(const cuda::Graph& graph) {
   for (const std::function<void()>& work : static_cast<const Recorded&>(graph).work) work();
 }
 
-std::unique_ptr<cuda::Runtime> runtime_under_test() { return std::make_unique<HostRuntime>(); }
+std::unique_ptr<cuda::Runtime> runtime_under_test(int number) { return std::make_unique<HostRuntime>(false, number); }
+
+int gpus_under_test() { return 4; }
 
 }  // namespace etude::testing

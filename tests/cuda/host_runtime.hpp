@@ -17,10 +17,11 @@ namespace etude::testing {
 /// one, multiplies one number after the other.
 class HostRuntime : public cuda::Runtime {
  public:
-  explicit HostRuntime(bool has_vendor = false);
+  explicit HostRuntime(bool has_vendor = false, int ordinal = 0);
   ~HostRuntime() override;
 
   std::string_view model() const override { return "host"; }
+  int ordinal() const override { return ordinal_; }
   std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory) noexcept override;
   std::size_t free_memory() override { return std::size_t{1} << 30; }
@@ -36,18 +37,25 @@ class HostRuntime : public cuda::Runtime {
               std::size_t bytes) override;
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override;
   void launch(const cuda::Graph& graph) override;
+  /// The queue is the runtime itself.
+  void with_queue(const std::function<void(CUstream_st*)>& work) override {
+    work(reinterpret_cast<CUstream_st*>(this));
+  }
   void wait() override {}
+
+  /// Does `work` now, or records it.
+  void queue(std::function<void()> work);
+  bool recording() const { return recording_ != nullptr; }
+  /// Throws unless all of it lies in one block that was allocated here.
+  void expect_here(const std::byte* memory, std::size_t bytes) const;
 
  private:
   struct Recorded;
   class Fibers;
-  /// Does `work` now, or records it.
-  void queue(std::function<void()> work);
-  /// Throws unless all of it lies in one block that was allocated here.
-  void expect_here(const std::byte* memory, std::size_t bytes) const;
   void run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments);
 
   bool has_vendor_;
+  int ordinal_;
   std::map<const std::byte*, std::size_t> blocks_;
   std::unique_ptr<Recorded> recording_;
   std::unique_ptr<Fibers> fibers_;

@@ -7,13 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "cuda/nccl.hpp"
 #include "cuda/runtime.hpp"
 
 namespace etude::testing {
 
-/// What the tests of class Cuda run on: a GPU that is played on the host, or in etude_gpu_tests this machine's first
-/// one.
-std::unique_ptr<cuda::Runtime> runtime_under_test();
+/// What the tests of class Cuda run on: GPUs that are played on the host, or in etude_gpu_tests those of this machine.
+std::unique_ptr<cuda::Runtime> runtime_under_test(int number = 0);
+/// How many there are.
+int gpus_under_test();
+/// NCCL, played on the host or installed. Throws Error(state) where it is not.
+const cuda::Nccl::Functions& nccl_under_test();
 
 /// Passes on what it is asked for, and counts it. While work is recorded, it throws std::logic_error for whatever would
 /// make the host wait, or cannot be replayed.
@@ -34,6 +38,7 @@ class CountingRuntime : public cuda::Runtime {
   explicit CountingRuntime(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
 
   std::string_view model() const override { return runtime_->model(); }
+  int ordinal() const override { return runtime_->ordinal(); }
   std::byte* allocate(std::size_t bytes) override {
     expect_not_recording("memory is allocated");
     ++counts.allocations;
@@ -87,6 +92,7 @@ class CountingRuntime : public cuda::Runtime {
     ++counts.graphs;
     runtime_->launch(graph);
   }
+  void with_queue(const std::function<void(CUstream_st*)>& work) override { runtime_->with_queue(work); }
   void wait() override {
     expect_not_recording("the host waits");
     runtime_->wait();

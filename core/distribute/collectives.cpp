@@ -1,4 +1,4 @@
-#include "etude/distribute/collective.hpp"
+#include "etude/distribute/collectives.hpp"
 
 #include <algorithm>
 #include <array>

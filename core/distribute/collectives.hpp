@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "etude/execution/collective.hpp"
+#include "etude/execution/device.hpp"
+
+namespace etude {
+
+/// Of replicas in the memory of one process: adds up in the order of the replicas, on all threads where that pays.
+class HostCollective : public Collective {
+ public:
+  std::string_view name() const override { return "HostCollective"; }
+  bool in_host_memory() const override { return true; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override;
+};
+
+/// Of replicas that one device computes in its own memory, such as several on one GPU: added up there, in the order of
+/// the replicas, by instructions that are queued like those of the replicas' steps. Source:
+/// tf.distribute.ReductionToOneDevice.
+class ReductionToOneDevice : public Collective {
+ public:
+  explicit ReductionToOneDevice(Device& device) : device_(device) {}
+  std::string_view name() const override { return "ReductionToOneDevice"; }
+  bool queued() const override { return true; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override;
+
+ private:
+  Device& device_;
+};
+
+}  // namespace etude

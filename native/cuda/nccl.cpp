@@ -1,0 +1,93 @@
+#include "cuda/nccl.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "etude/base/error.hpp"
+
+namespace etude::cuda {
+namespace {
+
+// Of nccl.h.
+constexpr int type_int32 = 2, type_float32 = 7, type_float64 = 8;
+constexpr int op_sum = 0;
+
+/// What ops::all_reduce takes.
+int type_of(DType dtype) {
+  return dtype == DType::int32 ? type_int32 : dtype == DType::float64 ? type_float64 : type_float32;
+}
+
+/// Calls `work` while nobody else queues anything on any of them. All who want several ask in the same order.
+void with_queues(std::span<Runtime* const> sorted, const std::function<void()>& work) {
+  if (sorted.empty()) return work();
+  sorted.front()->with_queue([&](CUstream_st*) { with_queues(sorted.subspan(1), work); });
+}
+
+}  // namespace
+
+Nccl::Functions Nccl::Functions::of(const SharedLibrary& library) {
+  Functions f;
+  library.find(f.create_all, "ncclCommInitAll");
+  library.find(f.destroy, "ncclCommDestroy");
+  library.find(f.abort, "ncclCommAbort");
+  library.find(f.begin_group, "ncclGroupStart");
+  library.find(f.end_group, "ncclGroupEnd");
+  library.find(f.all_reduce, "ncclAllReduce");
+  library.find(f.text, "ncclGetErrorString");
+  return f;
+}
+
+const Nccl::Functions& Nccl::installed() {
+  static const Functions& functions = *new Functions(Functions::of(*new SharedLibrary("NCCL", {"libnccl.so.2"})));
+  return functions;
+}
+
+Nccl::Nccl(const Functions& functions, std::vector<Runtime*> runtimes)
+    : functions_(functions), runtimes_(std::move(runtimes)) {
+  communicators(runtimes_.size());
+}
+
+Nccl::~Nccl() {
+  for (const auto& [replicas, all] : communicators_)
+    for (const Communicator one : all) failed_ ? functions_.abort(one) : functions_.destroy(one);
+}
+
+void Nccl::expect(Status status, const char* what) const {
+  check(status == 0, ErrorKind::state, "NcclAllReduce", what, " failed: ", functions_.text(status),
+        " - expected NCCL to reach all GPUs of the strategy - see what it logs (NCCL_DEBUG=WARN).");
+}
+
+/// Those that join the first GPUs, as many as there are replicas.
+const std::vector<Nccl::Communicator>& Nccl::communicators(std::size_t replicas) {
+  const auto known = communicators_.find(replicas);
+  if (known != communicators_.end()) return known->second;
+  std::vector<int> gpus;
+  for (std::size_t i = 0; i < replicas; ++i) gpus.push_back(runtimes_[i]->ordinal());
+  std::vector<Communicator> made(replicas);
+  expect(functions_.create_all(made.data(), static_cast<int>(replicas), gpus.data()), "getting GPUs together");
+  return communicators_.emplace(replicas, std::move(made)).first->second;
+}
+
+void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
+  if (bucket.empty()) return;
+  const std::size_t replicas = bucket.front().parts.size();
+  const std::vector<Communicator>& joined = communicators(replicas);
+  std::vector<Runtime*> sorted(runtimes_.begin(), runtimes_.begin() + static_cast<std::ptrdiff_t>(replicas));
+  std::ranges::sort(sorted, {}, &Runtime::ordinal);
+  with_queues(sorted, [&] {
+    expect(functions_.begin_group(), "beginning a sum");
+    Status status = 0;
+    for (const ReplicaSum& value : bucket)
+      for (std::size_t i = 0; i < replicas && status == 0; ++i)
+        runtimes_[i]->with_queue([&](CUstream_st* queue) {
+          status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
+                                         type_of(value.dtype), op_sum, joined[i], queue);
+        });
+    const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
+    failed_ = failed_ || status != 0 || ended != 0;
+    expect(status != 0 ? status : ended, "a sum");
+  });
+}
+
+}  // namespace etude::cuda

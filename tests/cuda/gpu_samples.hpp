@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cuda/cuda.hpp"
+#include "model_kinds.hpp"
+#include "runtime_under_test.hpp"
+
+/// Models on a GPU that counts what it is asked for.
+namespace etude::samples {
+
+using testing::CountingRuntime;
+
+/// A GPU, and the strategy that puts models there.
+struct Gpu {
+  explicit Gpu(const CudaOptions& options = {}, int number = 0)
+      : device("/gpu:" + std::to_string(number), std::make_unique<CountingRuntime>(testing::runtime_under_test(number)),
+               options),
+        strategy(std::make_shared<OneDeviceStrategy>(device)) {}
+
+  CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
+  CountingRuntime::Counts& counts() { return runtime().counts; }
+
+  Cuda device;
+  StrategyPtr strategy;
+};
+
+/// A model that was made in the strategy's scope and trained, from the same seed each time.
+inline std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {},
+                                           std::int64_t steps_per_execution = 1) {
+  set_random_seed(5);
+  const auto scope = strategy->scope();
+  auto model = std::make_unique<Sequential>(kind.layers());
+  model->compile({.optimizer = kind.optimizer,
+                  .loss = losses::sparse_categorical_crossentropy({.from_logits = true}),
+                  .metrics = {"accuracy"},
+                  .steps_per_execution = steps_per_execution});
+  if (!options.batch_size) options.batch_size = 8;
+  options.verbose = 0;
+  options.epochs = 3;
+  model->fit(kind.x, labels, options);
+  return model;
+}
+
+/// What the runtime was asked for in each step of an epoch, from one batch's end to the next one's.
+class Asked : public Callback {
+ public:
+  explicit Asked(CountingRuntime::Counts& counts) : counts_(counts) {}
+  std::vector<CountingRuntime::Counts> steps;
+  void on_train_batch_begin(std::int64_t, Logs&) override { counts_ = {}; }
+  void on_train_batch_end(std::int64_t, Logs&) override { steps.push_back(counts_); }
+
+ private:
+  CountingRuntime::Counts& counts_;
+};
+
+}  // namespace etude::samples

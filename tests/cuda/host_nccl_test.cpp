@@ -1,0 +1,58 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "cuda/nccl.hpp"
+#include "host_nccl.hpp"
+#include "host_runtime.hpp"
+#include "runtime_under_test.hpp"
+#include "support.hpp"
+
+// How class Nccl treats what can go wrong. On the host alone: a GPU's NCCL does not fail when it is asked to.
+
+using namespace etude;
+using namespace etude::testing;
+using cuda::Nccl;
+
+namespace {
+
+struct Two {
+  HostRuntime one{false, 0}, other{false, 1};
+  std::vector<cuda::Runtime*> both{&one, &other};
+};
+
+}  // namespace
+
+TEST_CASE("communicators end with the one who made them, and are given up where a sum failed", "[cuda][nccl]") {
+  Two gpus;
+  const ReplicaSum value{DType::float32,
+                         2,
+                         {gpus.one.allocate(8), gpus.other.allocate(8)},
+                         {gpus.one.allocate(8), gpus.other.allocate(8)}};
+  host_nccl::counts() = {};
+  {
+    Nccl nccl(nccl_under_test(), gpus.both);
+    nccl.all_reduce(std::span(&value, 1));
+    CHECK(host_nccl::counts().alive == 2);
+  }
+  CHECK(host_nccl::counts().alive == 0);
+  CHECK(host_nccl::counts().aborted == 0);
+  {
+    Nccl nccl(nccl_under_test(), gpus.both);
+    host_nccl::next_status() = 3;
+    CHECK_THAT(
+        error_of([&] { nccl.all_reduce(std::span(&value, 1)); }),
+        Catch::Matchers::StartsWith("[NcclAllReduce] a sum failed: internal error - expected NCCL to reach all"));
+  }
+  CHECK(host_nccl::counts().alive == 0);
+  CHECK(host_nccl::counts().aborted == 2);
+  for (int i = 0; i < 2; ++i) {
+    gpus.both[static_cast<std::size_t>(i)]->release(const_cast<std::byte*>(value.parts[static_cast<std::size_t>(i)]));
+    gpus.both[static_cast<std::size_t>(i)]->release(value.sums[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST_CASE("GPUs that NCCL does not get together are refused", "[cuda][nccl]") {
+  HostRuntime one(false, 0), again(false, 0);
+  CHECK_THAT(error_of([&] { Nccl(nccl_under_test(), {&one, &again}); }),
+             Catch::Matchers::StartsWith("[NcclAllReduce] getting GPUs together failed: invalid usage - expected"));
+}
