@@ -1,7 +1,7 @@
-// etude_bench [--threads N] [--seed N] [--isa NAME] [WORKLOAD…]
+// etude_bench [--threads N] [--seed N] [--isa NAME] [--steps N] [--dtype-policy NAME] [WORKLOAD…]
 //                      trains each workload inside fit with its default callbacks, or predicts with it, and prints a
-//                      JSON line of what a step took once it was warm. NAME: an instruction set, such as "avx2",
-//                      instead of the best one that the processor has.
+//                      JSON line of what a step took once it was warm. --isa: an instruction set, such as "avx2",
+//                      instead of the best one that the processor has. --steps: so many instead of the workload's own.
 // etude_bench scaling  how times grow with batch, width and depth.
 // etude_bench peak     what this processor can do at most.
 // etude_bench list     the names of the workloads.
@@ -57,6 +57,9 @@ void train(const std::string& name, const Workload& work) {
                    .callbacks = {std::make_shared<QuietBar>(), stopwatch},
                    .steps_per_epoch = per_epoch});
   print_times(name, work, work.batch, stopwatch->laps, stopwatch->cpu_per_step());
+  // Of a GPU's steps, which are queued, this is what they take.
+  std::printf(R"(, "device": "%s", "step_ms": %.5f)", std::string(work.model->strategy()->device().name()).c_str(),
+              1e3 * stopwatch->waited_per_step());
   print_losses(*stopwatch);
 }
 
@@ -83,9 +86,10 @@ etude::StrategyPtr processor_with(std::string_view isa) {
   throw std::invalid_argument("no instruction set \"" + std::string(isa) + "\" in this build, or on this processor");
 }
 
-void run(const std::string& name, std::uint64_t seed) {
+void run(const std::string& name, std::uint64_t seed, std::int64_t steps) {
   etude::set_random_seed(seed);
-  const Workload work = make_workload(name);
+  Workload work = make_workload(name);
+  if (steps) work.steps = steps;
   work.model->compile(work.compile);
   work.predictions ? predict(name, work) : train(name, work);
   std::printf("}\n");
@@ -98,6 +102,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> names;
   int threads = 1;
   std::uint64_t seed = 1;
+  std::int64_t steps = 0;
   etude::StrategyPtr strategy = etude::get_strategy();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -105,6 +110,10 @@ int main(int argc, char** argv) try {
       threads = std::atoi(argv[++i]);
     else if (argument == "--seed" && i + 1 < argc)
       seed = static_cast<std::uint64_t>(std::atoll(argv[++i]));
+    else if (argument == "--steps" && i + 1 < argc)
+      steps = std::atoll(argv[++i]);
+    else if (argument == "--dtype-policy" && i + 1 < argc)
+      etude::set_dtype_policy(argv[++i]);
     else if (argument == "--isa" && i + 1 < argc)
       strategy = processor_with(argv[++i]);
     else
@@ -119,7 +128,7 @@ int main(int argc, char** argv) try {
   } else if (names == std::vector<std::string>{"peak"}) {
     print_peak();
   } else {
-    for (const std::string& name : names.empty() ? workload_names() : names) run(name, seed);
+    for (const std::string& name : names.empty() ? workload_names() : names) run(name, seed, steps);
   }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

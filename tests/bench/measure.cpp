@@ -15,6 +15,7 @@ Stopwatch::Stopwatch(std::int64_t steps, std::int64_t warm_up)
   laps.reserve(static_cast<std::size_t>(steps));
   allocated.reserve(static_cast<std::size_t>(steps));
   losses.reserve(64);
+  ends_.reserve(static_cast<std::size_t>(steps));
 }
 
 void Stopwatch::on_train_batch_end(std::int64_t, etude::Logs& logs) {
@@ -25,6 +26,10 @@ void Stopwatch::on_train_batch_end(std::int64_t, etude::Logs& logs) {
   if (step_ == warm_up_) cpu_ = cpu_seconds();
   if (step_ == steps_) cpu_end_ = cpu_seconds();
   if (step_ >= 8 && (step_ & (step_ - 1)) == 0) losses.emplace_back(step_, logs["loss"]);
+  if (step_ >= warm_up_ && (step_ - warm_up_) % stretch() == 0) {
+    logs["loss"];  // which the device has to have computed
+    ends_.push_back(wall_seconds());
+  }
   last_ = wall_seconds();
   count_ = etude::allocations();
 }
@@ -32,6 +37,13 @@ void Stopwatch::on_train_batch_end(std::int64_t, etude::Logs& logs) {
 void Stopwatch::note(double now, std::size_t count) {
   laps.push_back(now - last_);
   allocated.push_back(static_cast<double>(count - count_));
+}
+
+double Stopwatch::waited_per_step() const {
+  std::vector<double> times;
+  for (std::size_t i = 1; i < ends_.size(); ++i)
+    times.push_back((ends_[i] - ends_[i - 1]) / static_cast<double>(stretch()));
+  return quantile(times, 0.5);
 }
 
 void QuietBar::set_params(const etude::CallbackParams& params) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -21,6 +22,8 @@ class Stopwatch : public etude::Callback {
 
   /// Of all steps noted.
   double cpu_per_step() const { return (cpu_end_ - cpu_) / static_cast<double>(laps.size()); }
+  /// The median over some stretches of steps, each from one end to another at which the device was waited for.
+  double waited_per_step() const;
   /// How long the first step took, its trace and its compilation included.
   double first() const { return first_; }
   std::vector<double> laps, allocated;
@@ -28,8 +31,10 @@ class Stopwatch : public etude::Callback {
 
  private:
   void note(double now, std::size_t count);
+  std::int64_t stretch() const { return std::max<std::int64_t>((steps_ - warm_up_) / 7, 1); }
 
   std::int64_t step_ = 0, steps_, warm_up_;
+  std::vector<double> ends_;  ///< of stretches
   double began_, last_ = 0, cpu_ = 0, cpu_end_ = 0, first_ = 0;
   std::size_t count_ = 0;
 };

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What a machine with a GPU has to say of class Cuda: builds libetude_cuda.so and the tests, and runs them on the GPU.
 # Wants CMake, ninja, g++ and nvcc, and nothing from a network: ./dev gpu-bundle packs the sources, with the headers that
-# they include, and NVRTC, in toolchain/ beside them.
+# they include, NVRTC and Fashion-MNIST, in toolchain/ beside them. Then it times training there; fails, too, where a
+# peer fails or comes to another loss.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/gpu
@@ -12,7 +13,7 @@ export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib6
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 nvcc --version | tail -2 | head -1
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DETUDE_CUDA=ON -DETUDE_TOOLCHAIN="$toolchain" >/dev/null
-cmake --build "$build" --target etude_cuda etude_gpu_tests etude_tests
+cmake --build "$build" --target etude_cuda etude_gpu_tests etude_tests etude_bench etude_gpu_peak
 
 failed=()
 run() {
@@ -32,5 +33,9 @@ if command -v compute-sanitizer >/dev/null; then
 else
   echo "skipped: compute-sanitizer is not installed"
 fi
+# Every workload beside PyTorch and JAX, as far as this machine's Python has them (ETUDE_PYTHON), and the floor.
+[[ ! -e $toolchain/fashion-mnist ]] || export ETUDE_FASHION_MNIST=$toolchain/fashion-mnist
+ETUDE_DEVICE_LIBRARY=$PWD/$build/native/cuda/libetude_cuda.so ETUDE_DEVICE=/gpu:0 \
+  run "${ETUDE_PYTHON:-python3}" tests/gpu/bench/bench.py "$build/tests/bench/etude_bench" "$build/tests/etude_gpu_peak"
 ((${#failed[@]} == 0)) || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
 echo "all passed on $(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)"

@@ -1,0 +1,83 @@
+// Prints a JSON line with what this machine's first GPU can do: GFLOP/s of its vendor's products, GB/s of a copy, which
+// reads and writes, microseconds from one launch of a graph to the next, and of each further kernel in it. Floors are
+// computed from it.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "cuda/gpu_runtime.hpp"
+#include "etude/base/error.hpp"
+
+namespace {
+
+using namespace etude;
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The median time of some rounds of `count` calls, each as long as a call takes.
+template <class Work> double time_of(cuda::Runtime& gpu, int count, const Work& work) {
+  std::vector<double> times;
+  for (int round = 0; round < 8; ++round) {
+    gpu.wait();
+    const double began = seconds();
+    for (int i = 0; i < count; ++i) work();
+    gpu.wait();
+    if (round > 0) times.push_back((seconds() - began) / count);
+  }
+  std::ranges::nth_element(times, times.begin() + 3);
+  return times[3];
+}
+
+/// GFLOP/s of c [n, n] = a · b.
+double product_rate(cuda::Runtime& gpu, DType dtype) {
+  constexpr std::int64_t n = 8192;
+  std::vector<std::byte*> matrices;
+  for (int i = 0; i < 3; ++i) matrices.push_back(gpu.allocate(n * n * size_of(dtype)));
+  std::byte* workspace = gpu.allocate(gpu.product_workspace());
+  const auto matrix = [&](std::size_t i) { return cuda::MatrixProduct::Matrix{matrices[i], n, false, 0}; };
+  const cuda::MatrixProduct product{dtype, n, n, n, 1, matrix(0), matrix(1), matrix(2), workspace};
+  const bool possible = gpu.multiply(product);
+  const double time = possible ? time_of(gpu, 4, [&] { gpu.multiply(product); }) : 0;
+  for (std::byte* block : matrices) gpu.release(block);
+  gpu.release(workspace);
+  return possible ? 2e-9 * n * n * n / time : 0;
+}
+
+/// Seconds that a graph of so many copies of a number takes.
+double graph_time(cuda::Runtime& gpu, int nodes) {
+  std::byte* block = gpu.allocate(512);
+  const auto graph = gpu.record([&] {
+    for (int i = 0; i < nodes; ++i) gpu.copy(block + 256 * ((i + 1) % 2), block + 256 * (i % 2), 4);
+  });
+  const double time = time_of(gpu, 1000, [&] { gpu.launch(*graph); });
+  gpu.release(block);
+  return time;
+}
+
+void print_peak() {
+  std::string why;
+  const std::vector<cuda::Gpu> gpus = cuda::find_gpus(why);
+  check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - see what nvidia-smi says.");
+  const auto gpu = cuda::open_gpu(gpus.front().ordinal), rounding = cuda::open_gpu(gpus.front().ordinal, true);
+  constexpr std::size_t bytes = std::size_t{1} << 30;
+  std::byte *from = gpu->allocate(bytes), *to = gpu->allocate(bytes);
+  const double copy = time_of(*gpu, 4, [&] { gpu->copy(to, from, bytes); });
+  gpu->release(from);
+  gpu->release(to);
+  const double one = graph_time(*gpu, 1), many = graph_time(*gpu, 65);
+  std::printf(R"({"gpu": "%s", "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
+              R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f})"
+              "\n",
+              gpus.front().model.c_str(), product_rate(*gpu, DType::float32), product_rate(*rounding, DType::float32),
+              product_rate(*gpu, DType::bfloat16), 2e-9 * static_cast<double>(bytes) / copy, 1e6 * one,
+              1e6 * (many - one) / 64);
+}
+
+}  // namespace
+
+int main() try { print_peak(); } catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,117 @@
+"""pytorch_gpu.py WORKLOAD SEED SECONDS DEVICE MODE PRECISION  trains one workload with PyTorch, its data on the device, and
+prints its JSON line. MODE: eager; compiled, which is torch.compile's "reduce-overhead" of the step, in CUDA graphs; or graph,
+the whole step compiled and captured by hand. PRECISION: float32 or bfloat16."""
+import json
+import os
+import sys
+
+import torch
+
+from workload import DEFINITIONS, HERE, Steady, read_idx, rounded
+
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "peers"))
+import pytorch as network_of  # noqa: E402  the same modules as on the processor
+
+
+def fashion_mnist():
+    x, y = (torch.frombuffer(bytearray(read_idx(f"train-{name}")), dtype=torch.uint8)
+            for name in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+    return x.reshape(-1, 784).float() / 255, y.long()
+
+
+def optimizer_of(name, parameters, captured):
+    on_gpu = {"capturable": True} if captured and name != "sgd" else {}
+    if name == "rmsprop":
+        return torch.optim.RMSprop(parameters, lr=1e-3, alpha=0.9, eps=1e-7, foreach=True, **on_gpu)
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=1e-3, eps=1e-7, fused=True, **on_gpu)
+    return torch.optim.SGD(parameters, lr=0.1, foreach=True)
+
+
+def main(name, seed, seconds, device, mode, precision):
+    torch.manual_seed(seed)
+    definition = DEFINITIONS[name]
+    batch, shape = definition["batch"], definition["input"]
+    classes = definition["loss"].startswith("sparse")
+    x, y = fashion_mnist() if definition["data"] == "fashion_mnist" else network_of.spirals(512)
+    x = x.reshape(-1, *shape)
+    if len(shape) == 3:
+        x = x.permute(0, 3, 1, 2)  # one channel: the same bytes
+    x, y = x.contiguous().to(device), y.to(device)
+    model = torch.nn.Sequential(*network_of.network(shape, definition["layers"])).to(device)
+    loss_of = network_of.LOSSES[definition["loss"]]
+    optimizer = optimizer_of(definition["optimizer"], [p for p in model.parameters() if p.requires_grad],
+                             mode != "eager" and device == "cuda")
+    total, correct = torch.zeros((), device=device), torch.zeros((), device=device)
+
+    def forward_backward(rows, target):
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+            output = model(rows)
+            loss = loss_of(output, target)
+        loss.backward()
+        total.add_(loss.detach())
+        if classes:
+            correct.add_((output.detach().argmax(1) == target).sum())
+
+    update = optimizer.step
+    if mode == "compiled":
+        options = {"mode": "reduce-overhead"} if device == "cuda" else {}
+        forward_backward = torch.compile(forward_backward, **options)
+        update = torch.compile(optimizer.step, **options)
+    elif mode == "graph":
+        model = torch.compile(model)
+
+    state = {"order": None, "next": 0}
+    captured = {}
+    side = torch.cuda.Stream() if mode == "graph" else None
+
+    def rows_of_next():
+        if state["order"] is None or state["next"] + batch > len(x):
+            state["order"], state["next"] = torch.randperm(len(x), device=device), 0
+            total.zero_()
+            correct.zero_()
+        chosen = state["order"][state["next"]:state["next"] + batch]
+        state["next"] += batch
+        return chosen
+
+    def step_on(chosen):
+        optimizer.zero_grad(set_to_none=mode != "graph")
+        forward_backward(x[chosen], y[chosen])
+        update()
+
+    def step(index):
+        chosen = rows_of_next()
+        if mode == "compiled":
+            torch.compiler.cudagraph_mark_step_begin()
+        if mode != "graph":
+            return step_on(chosen)
+        if index < 11:  # what is captured has run before, on a stream of its own
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                step_on(chosen)
+            return torch.cuda.current_stream().wait_stream(side)
+        if not captured:
+            captured["rows"], captured["graph"] = chosen.clone(), torch.cuda.CUDAGraph()
+            torch.cuda.synchronize()
+            with torch.cuda.graph(captured["graph"]):
+                step_on(captured["rows"])
+        captured["rows"].copy_(chosen)
+        captured["graph"].replay()
+
+    losses = {}
+
+    def step_and_note(index):
+        step(index)
+        if 8 <= index + 1 <= 4096 and (index + 1) & index == 0:
+            losses[index + 1] = rounded(float(total) / (state["next"] // batch))
+
+    milliseconds, steps = Steady(seconds).run(step_and_note, torch.cuda.synchronize if device == "cuda" else lambda: None)
+    print(json.dumps({
+        "target": f"pytorch {mode}", "workload": name, "precision": precision, "step_ms": milliseconds, "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad), "losses": losses,
+        "version": torch.__version__,
+    }))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:7])

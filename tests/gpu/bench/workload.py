@@ -1,0 +1,99 @@
+"""What the peers on a GPU train: workloads.json, its data, and what a step of it costs at least."""
+import gzip
+import json
+import math
+import os
+import statistics
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.environ.get("ETUDE_FASHION_MNIST", "/usr/share/datasets/fashion-mnist")
+
+with open(os.path.join(HERE, "..", "..", "bench", "workloads.json")) as file:
+    DEFINITIONS = {name: one for name, one in json.load(file).items() if "predict" not in one}
+
+
+def rounded(value):
+    return float(f"{value:.5g}")
+
+
+class Steady:
+    """Times blocks of steps, at whose ends alone the host waits for the device: queueing is not computing."""
+
+    def __init__(self, seconds, blocks=7):
+        self.seconds, self.blocks = seconds, blocks
+
+    def run(self, step, wait):
+        """Calls step(i) with i = 0, 1, …; what was compiled in the first ones is not counted. Gives ms per step."""
+        done = 0
+        began = time.perf_counter()
+        while done < 64 or time.perf_counter() - began < 0.3 * self.seconds:
+            if done == 32:  # compiled by now
+                wait()
+                began = time.perf_counter()
+            step(done)
+            done += 1
+        wait()
+        per_block = max(1, round(self.seconds / self.blocks * (done - 32) / (time.perf_counter() - began)))
+        times = []
+        for _ in range(self.blocks):
+            began = time.perf_counter()
+            for _ in range(per_block):
+                step(done)
+                done += 1
+            wait()
+            times.append(1e3 * (time.perf_counter() - began) / per_block)
+        return rounded(statistics.median(times)), done
+
+
+def read_idx(name):
+    for opened, path in ((gzip.open, name + ".gz"), (open, name)):
+        path = os.path.join(DATA, path)
+        if os.path.exists(path):
+            with opened(path, "rb") as file:
+                bytes_ = file.read()
+            return bytes_[4 + 4 * bytes_[3]:]
+    raise SystemExit(f"no {name} in {DATA} - expected Fashion-MNIST's IDX files - set ETUDE_FASHION_MNIST")
+
+
+def flops_of(layers, shape):
+    """Of one sample's forward pass: the sum, and the shape that comes out, as tests/bench/definition.mjs has them."""
+    total = 0
+    for name, config in layers:
+        if name == "Dense":
+            total += 2 * math.prod(shape) * config["units"]
+            shape = [*shape[:-1], config["units"]]
+        elif name == "Conv2D":
+            k, filters = config["kernel_size"], config["filters"]
+            out = [shape[0] - k + 1, shape[1] - k + 1, filters]
+            total += 2 * math.prod(out) * k * k * shape[2]
+            shape = out
+        elif name == "MaxPooling2D":
+            shape = [shape[0] // config["pool_size"], shape[1] // config["pool_size"], shape[2]]
+        elif name == "Flatten":
+            shape = [math.prod(shape)]
+        elif name == "GlobalAveragePooling1D":
+            shape = [shape[1]]
+        elif name == "LSTM":
+            total += 2 * shape[0] * (shape[1] + config["units"]) * 4 * config["units"]
+            shape = [config["units"]]
+        elif name == "MultiHeadAttention":
+            steps, features, inner = shape[0], shape[1], config["num_heads"] * config["key_dim"]
+            total += 2 * steps * 4 * features * inner + 4 * steps * steps * inner
+        elif name == "Residual":
+            total += flops_of(config["layers"], shape)[0]
+    return total, shape
+
+
+SLOTS = {"rmsprop": 1, "adam": 2, "sgd": 0}
+
+
+def cost(name, parameters):
+    """FLOPs of a step and bytes of its update, at least: a forward pass, twice that backwards less the first layer's
+    input gradient; gradient, weight and slots read, the latter two written."""
+    definition = DEFINITIONS[name]
+    layers, shape = definition["layers"], definition["input"]
+    forward, first = flops_of(layers, shape)[0], flops_of(layers[:1], shape)[0]
+    if layers[0][0] == "LSTM":
+        first *= shape[1] / (shape[1] + layers[0][1]["units"])
+    return definition["batch"] * (3 * forward - first), 4 * parameters * (3 + 2 * SLOTS[definition["optimizer"]])
