@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "cuda/cublas_lt.hpp"
+#include "cuda/driver.hpp"
 #include "cuda/program_compiler.hpp"
-#include "cuda/program_source.hpp"
 #include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
@@ -28,37 +28,12 @@ void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::int
         " - expected the GPU to do it - see what the driver reports.");
 }
 
-// Of cuda.h: programs that were compiled at run time are loaded by the driver itself.
-using Module = struct CUmod_st*;
-using Function = struct CUfunc_st*;
-
-struct Driver {
-  SharedLibrary library{"the NVIDIA driver", {"libcuda.so.1"}};
-  int (*load)(Module*, const void* image);
-  int (*unload)(Module);
-  int (*find)(Function*, Module, const char* name);
-  int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void**,
-                void**);
-
-  Driver() {
-    library.find(load, "cuModuleLoadData");
-    library.find(unload, "cuModuleUnload");
-    library.find(find, "cuModuleGetFunction");
-    library.find(launch, "cuLaunchKernel");
-  }
-};
-
-const Driver& driver() {
-  static const Driver& driver = *new Driver;  // whatever else goes first at a program's end
-  return driver;
-}
-
 void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
 
 struct GpuProgram : CompiledProgram {
   int ordinal;
-  Module module = nullptr;
-  Function function = nullptr;
+  Driver::Module module = nullptr;
+  Driver::Function function = nullptr;
 
   GpuProgram(int of, const std::vector<char>& cubin) : ordinal(of) {
     expect_driver(driver().load(&module, cubin.data()), "loading a program");
@@ -216,7 +191,7 @@ class GpuRuntime : public Runtime {
   }
 
   std::unique_ptr<CompiledProgram> compile(const std::string& source) override {
-    const std::vector<char> cubin = compile_program(source, architecture_);  // meanwhile others may use the GPU
+    const std::vector<char> cubin = driver().compile(source, architecture_);  // meanwhile others may use the GPU
     const Turn turn(*this);
     return std::make_unique<GpuProgram>(ordinal_, cubin);
   }

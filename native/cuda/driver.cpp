@@ -1,0 +1,21 @@
+#include "cuda/driver.hpp"
+
+#include "cuda/program_compiler.hpp"
+#include "cuda/shared_library.hpp"
+
+namespace etude::cuda {
+
+const Driver& driver() {
+  static const Driver driver = [] {
+    const auto& library = *new SharedLibrary("the NVIDIA driver", {"libcuda.so.1"});  // whatever else goes first
+    Driver found{.compile = compile_program};
+    library.find(found.load, "cuModuleLoadData");
+    library.find(found.unload, "cuModuleUnload");
+    library.find(found.find, "cuModuleGetFunction");
+    library.find(found.launch, "cuLaunchKernel");
+    return found;
+  }();
+  return driver;
+}
+
+}  // namespace etude::cuda

@@ -1,0 +1,127 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <numeric>
+#include <stdexcept>
+
+#include "cuda/gpu_runtime.hpp"
+#include "gpu_samples.hpp"
+#include "mirrored_samples.hpp"
+#include "played_cuda.hpp"
+#include "support.hpp"
+
+// What a GPU's runtime asks of CUDA. On the host alone: CUDA is played, and does nothing before it is waited for.
+namespace etude {
+
+using namespace samples;
+namespace played = testing::played;
+
+namespace {
+
+/// A GPU behind the runtime that a real one has.
+struct PlayedGpu {
+  Cuda device{"/gpu:0", std::make_unique<CountingRuntime>(played::runtime())};
+  StrategyPtr strategy = std::make_shared<OneDeviceStrategy>(device);
+  CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
+};
+
+}  // namespace
+
+TEST_CASE("a model trains to the same bits however late its work is done", "[cuda][gpu_runtime]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    {
+      Gpu gpu;
+      PlayedGpu late;
+      for (const std::int64_t steps_per_execution : {1, 3})
+        CHECK(weights_of(*trained(kind, late.strategy, {.batch_size = 4}, steps_per_execution)) ==
+              weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})));
+      late.runtime().room = 0;  // batches are uploaded one by one
+      CHECK(weights_of(*trained(kind, late.strategy, {.batch_size = 4})) ==
+            weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})));
+      const auto both = [](Device& device) {
+        return std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {device, device}});
+      };
+      CHECK(weights_of(*trained(kind, both(late.device), {.batch_size = 11})) ==
+            weights_of(*trained(kind, both(gpu.device), {.batch_size = 11})));
+      CHECK(late.runtime().counts.graphs > 0);
+    }
+    CHECK(played::alive() == played::Alive{});  // all was given back
+  }
+}
+
+TEST_CASE("a GPU that has no room for graphs trains to the same bits", "[cuda][gpu_runtime]") {
+  const Kind& kind = kinds[0];
+  Gpu gpu;
+  PlayedGpu small;
+  played::room_for_graphs() = false;
+  const auto model = trained(kind, small.strategy);
+  played::room_for_graphs() = true;
+  CHECK(weights_of(*model) == weights_of(*trained(kind, gpu.strategy)));
+  CHECK(small.runtime().counts.graphs == 0);
+}
+
+TEST_CASE("what is uploaded may change at once, however much it is", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime();
+  for (const std::size_t count : {std::size_t{3}, std::size_t{200'000}, (std::size_t{9} << 20) + 5}) {
+    std::vector<std::int32_t> numbers(count), back(count);
+    std::iota(numbers.begin(), numbers.end(), 1);
+    const std::vector<std::int32_t> expected = numbers;
+    std::byte* memory = runtime->allocate(4 * count);
+    for (int turn = 0; turn < 20; ++turn) runtime->upload(memory, numbers.data(), 4 * count);
+    std::ranges::fill(numbers, 0);
+    runtime->download(back.data(), memory, 4 * count);
+    CHECK(back == expected);
+    runtime->release(memory);
+  }
+}
+
+TEST_CASE("memory of a GPU is zero, and ends where it says", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime(1);
+  std::byte* memory = runtime->allocate(100);
+  std::vector<std::byte> back(100, std::byte{1});
+  runtime->download(back.data(), memory, 100);
+  CHECK(back == std::vector<std::byte>(100));
+  runtime->release(memory);
+  const std::size_t room = std::exchange(played::room(), 1000);
+  CHECK(runtime->free_memory() == 1000);
+  CHECK_THAT(
+      testing::error_of([&] { runtime->allocate(4096); }),
+      Catch::Matchers::StartsWith("[/gpu:1] 4096 bytes, of which 1000 are free - expected them to fit in its memory"));
+  played::room() = room;
+  std::byte* small = runtime->allocate(10);  // what failed has left nothing
+  runtime->release(small);
+}
+
+TEST_CASE("who fails while he records leaves a GPU that works, and is told why", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime();
+  CHECK_THROWS_WITH(runtime->record([] { throw std::runtime_error("no such instruction"); }), "no such instruction");
+  // Waiting within a recording voids it.
+  CHECK_THAT(testing::error_of([&] { runtime->record([&] { runtime->wait(); }); }),
+             Catch::Matchers::StartsWith("[Cuda] what was queued failed: operation not permitted when stream is"));
+  std::byte* memory = runtime->allocate(8);
+  const auto graph = runtime->record([&] { runtime->copy(memory + 4, memory, 4); });
+  const std::int32_t seven = 7;
+  runtime->upload(memory, &seven, 4);
+  runtime->launch(*graph);
+  std::int32_t back[2];
+  runtime->download(back, memory, 8);
+  CHECK(back[1] == 7);
+  runtime->release(memory);
+}
+
+TEST_CASE("work goes to the GPU that it is for, whichever was asked last", "[cuda][gpu_runtime]") {
+  Cuda one("/gpu:0", played::runtime(0)), other("/gpu:1", played::runtime(1));
+  const Tensor x = waves({6, 5});
+  const auto doubled = [&](Device& device) {
+    return evaluate(device, std::span(&x, 1),
+                    [](std::span<const Value> values) { return std::vector{ops::softmax(values[0] * 2.0)}; })
+        .front();
+  };
+  const Tensor expected = doubled(cpu_device());
+  for (int turn = 0; turn < 2; ++turn)
+    for (Cuda* device : {&one, &other}) CHECK(testing::difference(doubled(*device), expected, {1e-6, 1e-6}) == "");
+  CHECK_THAT(testing::error_of([] { cuda::open_gpu(2); }),
+             Catch::Matchers::StartsWith("[Cuda] choosing a GPU failed: invalid device ordinal - expected"));
+}
+
+}  // namespace etude

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "cuda/runtime.hpp"
+
+/// CUDA, played on the host: what is queued on a stream is done when the host waits for it, and no sooner. Whoever
+/// counts on an earlier moment, or takes back memory that queued work still reads, sees it here. Copies between what
+/// was not allocated, work of another GPU than the current one, and what must not be asked for within a capture are
+/// errors.
+namespace etude::testing::played {
+
+/// Handles and blocks that nobody has given back yet.
+struct Alive {
+  int streams = 0, events = 0, graphs = 0, programs = 0, blocks = 0, host_blocks = 0;
+  friend bool operator==(const Alive&, const Alive&) = default;
+};
+Alive alive();
+
+/// Bytes that each of the GPUs has.
+std::size_t& room();
+/// Whether they have room for graphs.
+bool& room_for_graphs();
+
+/// One of the two GPUs, by the runtime that a real one has.
+std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);
+
+}  // namespace etude::testing::played
