@@ -174,8 +174,10 @@ TEST_CASE("arrays: rows that are selected are those that would have been copied"
         CHECK_FALSE(selecting.fetch());
         const Batch *copied = copying.take(), *selected = selecting.take();
         CHECK(selected->selection.arrays == selecting.arrays());
-        const auto rows = selected->selection.rows;
+        const auto rows = selected->selection.order.subspan(static_cast<std::size_t>(selected->selection.first),
+                                                            static_cast<std::size_t>(selected->size()));
         CHECK(Indices(rows.begin(), rows.end()) == row_numbers(*copied));
+        CHECK(selected->selection.pass == (shuffle == Shuffle::none ? 0 : epoch + 2));
         CHECK(selected->x[0].shape() == copied->x[0].shape());
         CHECK(selected->sample_weight[0].shape() == copied->sample_weight[0].shape());
       }

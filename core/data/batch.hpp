@@ -12,10 +12,12 @@ namespace etude {
 
 struct Batch;
 
-/// Which rows of some arrays a batch is.
+/// Which rows of some arrays a batch is: those that stand in the order of this pass from number `first` on, as many as
+/// it has. The order is the same as long as `pass` is.
 struct Selection {
   std::shared_ptr<const Batch> arrays;
-  std::span<const std::int32_t> rows;
+  std::span<const std::int32_t> order;
+  std::int64_t first = 0, pass = 0;
 };
 
 /// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one

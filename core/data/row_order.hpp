@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "etude/base/random.hpp"
@@ -48,6 +49,8 @@ class RowOrder {
   std::int64_t rows() const;
   std::int64_t first() const { return sample_; }
   const std::int64_t* indices() const { return order_.data() + sample_; }
+  /// Those of the whole pass; nothing without shuffling.
+  std::span<const std::int64_t> order() const { return order_; }
   void advance();
 
  private:

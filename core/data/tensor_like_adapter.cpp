@@ -42,7 +42,7 @@ TensorLikeAdapter::TensorLikeAdapter(Batch arrays, const TensorLikeOptions& opti
 }
 
 TensorLikeAdapter::Slot TensorLikeAdapter::make_slot() const {
-  Slot slot{*arrays_, *arrays_, {}};
+  Slot slot{*arrays_, *arrays_};
   if (order_.shuffles())
     zip_tensors(*arrays_, slot.buffers, [&](const Tensor& array, Tensor& buffer) {
       Shape shape = array.shape();
@@ -56,6 +56,7 @@ void TensorLikeAdapter::begin_epoch(int epoch) {
   prefetcher_.pause();
   order_.begin(epoch);
   taken_ = 0;
+  if (order_.shuffles()) note_order();
 }
 
 PendingPtr TensorLikeAdapter::fetch() {
@@ -75,6 +76,7 @@ DataState TensorLikeAdapter::state() const { return order_.state(taken_); }
 void TensorLikeAdapter::restore(const DataState& state) {
   prefetcher_.pause();
   taken_ = order_.restore(state);
+  if (order_.shuffles()) note_order();
 }
 
 bool TensorLikeAdapter::fill(Slot& slot) {
@@ -96,19 +98,22 @@ void TensorLikeAdapter::select_rows() {
   for (Slot& slot : slots_) {
     slot.buffers = {};
     slot.batch = *arrays_;
-    slot.batch.selection.arrays = arrays_;
-    slot.rows.resize(static_cast<std::size_t>(order_.batch_size()));
   }
+  selected_.resize(static_cast<std::size_t>(samples()));
+  std::iota(selected_.begin(), selected_.end(), 0);
+  if (order_.shuffles()) note_order();
+}
+
+void TensorLikeAdapter::note_order() {
+  if (!selects_) return;
+  std::ranges::transform(order_.order(), selected_.begin(),
+                         [](std::int64_t row) { return static_cast<std::int32_t>(row); });
+  ++pass_;
 }
 
 void TensorLikeAdapter::select(Slot& slot, std::int64_t rows) const {
   zip_tensors(*arrays_, slot.batch, [&](const Tensor& array, Tensor& out) { out = array.rows(0, rows); });
-  const std::span chosen = std::span(slot.rows).first(static_cast<std::size_t>(rows));
-  if (order_.shuffles())
-    std::copy_n(order_.indices(), rows, chosen.begin());
-  else
-    std::iota(chosen.begin(), chosen.end(), static_cast<std::int32_t>(order_.first()));
-  slot.batch.selection.rows = chosen;
+  slot.batch.selection = {arrays_, selected_, order_.first(), pass_};
 }
 
 void TensorLikeAdapter::fill(Tensor& out, const Tensor& array, Tensor& buffer, std::int64_t rows) {

@@ -42,18 +42,20 @@ class TensorLikeAdapter : public DataAdapter {
   /// A batch and, when rows are gathered or selected, the memory behind it.
   struct Slot {
     Batch batch, buffers;
-    std::vector<std::int32_t> rows;
   };
 
   Slot make_slot() const;
   bool fill(Slot& slot);
   void select(Slot& slot, std::int64_t rows) const;
+  void note_order();
   void fill(Tensor& out, const Tensor& array, Tensor& buffer, std::int64_t rows);
 
   std::shared_ptr<const Batch> arrays_;
   Batch example_;
   RowOrder order_;
   bool prefetches_, selects_ = false;
+  std::vector<std::int32_t> selected_;  ///< in the order of this pass
+  std::int64_t pass_ = 0;
   std::int64_t taken_ = 0;
   std::array<Slot, Prefetcher::slots> slots_;
   Prefetcher prefetcher_;  // last: its thread uses all of the above

@@ -217,10 +217,11 @@ struct OneHot {
   std::int64_t rows, depth;
   Operand labels, out;
 };
-/// Rows of `width` elements from a table [rows, width]: out [count, width].
+/// Rows of `width` elements from a table [rows, width]: out [count, width]. The first of `indices` that counts is
+/// number *first, an int32, or the first of all where there is none (space -1).
 struct Gather {
   std::int64_t count, width, rows;
-  Operand table, indices, out;
+  Operand table, indices, out, first = {};
 };
 /// in [count, width], added up in out [rows, width], the first one first.
 struct ScatterAdd {

@@ -65,18 +65,15 @@ void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
   for (const Node& node : graph.nodes())
     if (const auto* input = std::get_if<op::Input>(&node.op))
       places_[static_cast<std::size_t>(input->index)] = {input->shape, input->dtype, 0};
-  std::int64_t rows = 0;
   for (Place& place : places_) {
     place.offset = batch_bytes_;
     batch_bytes_ += aligned(static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
-    if (place.shape.rank() > 0) rows = std::max(rows, place.shape[0]);
   }
   const auto room = static_cast<std::int64_t>(most_batch_bytes / std::max<std::size_t>(batch_bytes_, 1));
   steps_ = std::clamp<std::int64_t>(std::min(steps, room), 1, most_steps);
-  indices_.resize(static_cast<std::size_t>(steps_ * rows));
-  batches_ =
-      device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_ + indices_.size() * sizeof(std::int32_t));
-  addresses_.resize(addresses_.size() + places_.size());  // the arrays that batches are selected from
+  batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
+  addresses_.resize(addresses_.size() + places_.size() +
+                    1);  // the arrays that batches are selected from, and the order
 }
 
 void Plan::check_step(std::size_t inputs, std::int64_t step) const {
@@ -97,17 +94,18 @@ void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
     batches_->write(batch + place.offset, inputs[i],
                     static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
   }
-  std::fill(addresses_.end() - std::ssize(places_), addresses_.end(), nullptr);
+  std::fill(addresses_.end() - std::ssize(places_) - 1, addresses_.end(), nullptr);
   rows_ = 0;
 }
 
 void Plan::take(const SelectedRows& rows, std::int64_t step) {
   check_step(rows.arrays.size(), step);
-  const std::int64_t count = places_.front().shape[0];
-  std::copy_n(rows.indices, count, indices_.data() + step * count);
-  std::ranges::transform(rows.arrays, addresses_.end() - std::ssize(places_),
-                         [](const std::shared_ptr<Storage>& array) { return array->address(); });
+  const auto arrays = addresses_.end() - std::ssize(places_) - 1;
+  std::ranges::transform(rows.arrays, arrays, [](const std::shared_ptr<Storage>& array) { return array->address(); });
+  addresses_.back() = rows.order->address();
   rows_ = rows.count;
+  first_row_ = rows.first;
+  batch_rows_ = rows.batch;
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
@@ -119,9 +117,6 @@ void Plan::begin(std::int64_t steps) {
     mirror.copy->copy(0, *mirror.of, mirror.of->bytes());
     addresses_[mirror.space] = mirror.copy->address();
   }
-  if (rows_ > 0)
-    batches_->write(static_cast<std::size_t>(steps_) * batch_bytes_, indices_.data(),
-                    static_cast<std::size_t>(steps * places_.front().shape[0]) * sizeof(std::int32_t));
   ++arena_->generation;
   enter(0);
 }
@@ -134,21 +129,31 @@ void Plan::enter(std::int64_t step) {
   for (std::size_t i = 0; i < places_.size(); ++i) addresses_[1 + i] = batch + places_[i].offset;
 }
 
-/// The batch of the step that was entered, from the arrays.
+/// The batch of the step that was entered, from the arrays. The next step's begins behind it.
 void Plan::select_rows() {
-  std::byte* const indices = batches_->address() + static_cast<std::size_t>(steps_) * batch_bytes_ +
-                             static_cast<std::size_t>(step_ * places_.front().shape[0]) * sizeof(std::int32_t);
+  using namespace instruction;
+  const Operand position{0, 0, DType::int32};
+  const auto first = static_cast<std::int64_t>(sizeof(std::int32_t)) * (1 + first_row_);
+  std::byte* const order = addresses_.back();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto& [shape, dtype, offset] = places_[i];
-    const std::array addresses{addresses_[addresses_.size() - places_.size() + i], indices, addresses_[1 + i]};
-    device().run(instruction::Gather{.count = shape[0],
-                                     .width = shape.size() / shape[0],
-                                     .rows = rows_,
-                                     .table = {0, 0, dtype},
-                                     .indices = {1, 0, DType::int32},
-                                     .out = {2, 0, dtype}},
+    const std::array addresses{order, addresses_[addresses_.size() - places_.size() - 1 + i], addresses_[1 + i]};
+    device().run(Gather{.count = shape[0],
+                        .width = shape.size() / shape[0],
+                        .rows = rows_,
+                        .table = {1, 0, dtype},
+                        .indices = {0, first, DType::int32},
+                        .out = {2, 0, dtype},
+                        .first = position},
                  addresses);
   }
+  const Elementwise advance{.program = {.inputs = {{Lane::int32}},
+                                        .immediates = {{static_cast<double>(batch_rows_), Lane::int32}},
+                                        .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
+                                        .outputs = {{2}},
+                                        .registers = 3},
+                            .segments = {{.size = 1, .inputs = {{position}}, .outputs = {{position}}}}};
+  device().run(advance, std::array{order});
 }
 
 /// What the steps have left in copies goes where it belongs.

@@ -34,12 +34,14 @@ struct Replica {
   std::int64_t first_row = 0;
 };
 
-/// A batch that is selected on the device: each input is the rows `indices` of one of `arrays`, which have `count`
-/// rows.
+/// A batch that is selected on the device: each input is rows of one of `arrays`, which have `count` of them.
 struct SelectedRows {
   std::span<const std::shared_ptr<Storage>> arrays;
   std::int64_t count;
-  const std::int32_t* indices;
+  /// Numbers, int32: how far the steps have come, then the rows of all batches, one behind the other. A step takes its
+  /// own from there, `first` rows behind where its batch begins, and adds `batch` to the first number.
+  std::shared_ptr<Storage> order;
+  std::int64_t first, batch;
 };
 
 /// What a graph is compiled to, before there is memory.
@@ -128,14 +130,13 @@ class Plan {
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
-  /// Where batches are taken, for a device that does not reach the host's memory: each input of each step has a place,
-  /// and behind them all have the indices of their rows.
+  /// Where batches are taken, for a device that does not reach the host's memory: each input of each step has a place.
   std::shared_ptr<Storage> batches_;
   std::vector<Place> places_;
   std::size_t batch_bytes_ = 0;
-  std::vector<std::int32_t> indices_;  ///< of all steps, taken there at once
   std::int64_t steps_ = 1, step_ = 0;
   std::int64_t rows_ = 0;  ///< that batches are selected from; 0: they are not
+  std::int64_t first_row_ = 0, batch_rows_ = 0;
   std::vector<Mirror> mirrors_;
   std::unique_ptr<Device::Recording> log_recording_;
   std::size_t next_ = 0;  ///< instruction

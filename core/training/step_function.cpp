@@ -140,7 +140,7 @@ void StepFunction::take(const Batch& batch) {
   if (options_.run_eagerly) return run_eagerly(batch);
   Compiled& compiled = find(batch);
   if (batch.selection.arrays)
-    take_rows(batch.selection, compiled);
+    take_rows(batch, compiled);
   else
     take_host_memory(batch, compiled);
   if (compiled.source->plan->full()) finish();
@@ -159,16 +159,31 @@ void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
   compiled.source->plan->take(compiled.addresses);
 }
 
-void StepFunction::take_rows(const Selection& selection, Compiled& compiled) {
-  hold(selection.arrays);
+void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
+  hold(batch.selection.arrays);
   const int replicas = static_cast<int>(compiled.addresses.size());
   compiled.rows.clear();
   for (int replica = 0; replica < replicas; ++replica) {
-    const std::int64_t first = rows_of(std::ssize(selection.rows), replicas, replica).begin;
-    compiled.rows.push_back(
-        {arrays_.storages[static_cast<std::size_t>(replica)], arrays_.of->size(), selection.rows.data() + first});
+    const auto index = static_cast<std::size_t>(replica);
+    Arrays::Order& order = arrays_.orders[index];
+    set(order, batch.selection);
+    order.next += batch.size();
+    compiled.rows.push_back({arrays_.storages[index], arrays_.of->size(), order.storage,
+                             rows_of(batch.size(), replicas, replica).begin, batch.size()});
   }
   compiled.source->plan->take(compiled.rows);
+}
+
+/// Devices go on in the order by themselves: they are told only where a pass begins, or is taken up elsewhere.
+void StepFunction::set(Arrays::Order& order, const Selection& selection) {
+  if (order.pass == selection.pass && order.next == selection.first) return;
+  finish();  // the steps that wait are about what is there
+  const auto first = static_cast<std::int32_t>(selection.first);
+  if (order.pass != selection.pass)
+    order.storage->write(sizeof first, selection.order.data(), selection.order.size_bytes());
+  order.storage->write(0, &first, sizeof first);
+  order.pass = selection.pass;
+  order.next = selection.first;
 }
 
 void StepFunction::hold(const std::shared_ptr<const Batch>& arrays) {
@@ -184,6 +199,8 @@ void StepFunction::hold(const std::shared_ptr<const Batch>& arrays) {
         storages.back()->write(0, tensor.raw(), tensor.bytes());
       });
     arrays_.storages.push_back(storages);
+    arrays_.orders.push_back(
+        {device.allocate((static_cast<std::size_t>(arrays->size()) + 1) * sizeof(std::int32_t)), -1, -1});
   }
   arrays_.of = arrays;
 }

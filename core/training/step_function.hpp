@@ -50,7 +50,7 @@ class StepFunction {
   void take(const Batch& batch);
   void finish();
   /// If the data's batches are rows of arrays, and devices with a memory of their own have room for those, the arrays
-  /// are taken there once, by the first step, and of each batch only the numbers of its rows are. To be called before
+  /// are taken there once, by the first step, and of each pass only the order of the rows is. To be called before
   /// the first fetch.
   void select_on_devices(DataAdapter& data) const;
   /// Gives that room back.
@@ -82,10 +82,17 @@ class StepFunction {
   struct Arrays {
     std::shared_ptr<const Batch> of;
     std::vector<std::vector<std::shared_ptr<Storage>>> storages;  ///< by replica; shared on one device
+    /// By replica: the order of which pass lies there, and where its next step begins.
+    struct Order {
+      std::shared_ptr<Storage> storage;
+      std::int64_t pass = -1, next = -1;
+    };
+    std::vector<Order> orders;
   };
 
   void hold(const std::shared_ptr<const Batch>& arrays);
-  void take_rows(const Selection& selection, Compiled& compiled);
+  void take_rows(const Batch& batch, Compiled& compiled);
+  void set(Arrays::Order& order, const Selection& selection);
   void take_host_memory(const Batch& batch, Compiled& compiled);
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);

@@ -17,11 +17,11 @@ struct GatherKernel {
   static constexpr const char* name = "gather";
   std::int64_t width, rows;
   const T* table;
-  const std::int32_t* indices;
+  const std::int32_t *indices, *first;
   T* out;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t row = indices[i / width];
+    const std::int64_t row = indices[(first ? *first : 0) + i / width];
     out[i] = row >= 0 && row < rows ? table[row * width + i % width] : std::numeric_limits<T>::quiet_NaN();
   }
 };
@@ -69,9 +69,10 @@ struct OneHotKernel {
 
 void Cuda::run(const instruction::Gather& g, Addresses addresses) {
   visit_dtype(g.out.dtype, [&]<class T>(T) {
-    launch_each(*runtime_, g.count * g.width,
-                GatherKernel<T>{g.width, g.rows, at<const T>(addresses, g.table),
-                                at<const std::int32_t>(addresses, g.indices), at<T>(addresses, g.out)});
+    launch_each(
+        *runtime_, g.count * g.width,
+        GatherKernel<T>{g.width, g.rows, at<const T>(addresses, g.table), at<const std::int32_t>(addresses, g.indices),
+                        at<const std::int32_t>(addresses, g.first), at<T>(addresses, g.out)});
   });
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weig
       CHECK(comparison->differing == "");
       trained(kind, on_gpu, {.batch_size = 11, .callbacks = {asked}});
       for (std::size_t step = 2; step < asked->steps.size(); ++step)
-        CHECK(asked->steps[step] == CountingRuntime::Counts{.uploads = replicas, .graphs = 1});
+        CHECK(asked->steps[step] == one_launch(step % 2 == 0, replicas));
     }
 }
 
@@ -112,7 +112,8 @@ TEST_CASE("a step on several GPUs is one launch from sum to sum, and waits for n
         const CountingRuntime::Counts& last = one->steps.back();
         CHECK(last.graphs >= 2 * steps_per_execution);
         CHECK(last.graphs <= 4 * steps_per_execution);
-        CHECK(last == CountingRuntime::Counts{.uploads = 1, .graphs = last.graphs});
+        // Of two steps an execution is a whole epoch, which begins with its order.
+        CHECK(last == CountingRuntime::Counts{.uploads = steps_per_execution == 2 ? 2 : 0, .graphs = last.graphs});
       }
       CHECK(weights_of(*model) == weights_of(*trained(kind, machine.strategy(), {.batch_size = 11})));
     }

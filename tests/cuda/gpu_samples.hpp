@@ -56,4 +56,10 @@ class Asked : public Callback {
   CountingRuntime::Counts& counts_;
 };
 
+/// A step of a recorded plan: one launch, and nothing else but where an epoch begins, of which each replica is told the
+/// order of the rows, and where that begins.
+inline CountingRuntime::Counts one_launch(bool epoch_begins, int replicas = 1) {
+  return {.uploads = epoch_begins ? 2 * replicas : 0, .graphs = 1};
+}
+
 }  // namespace etude::samples

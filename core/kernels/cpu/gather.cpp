@@ -11,6 +11,7 @@ using cpu::split;
 
 void Cpu::run(const instruction::Gather& g, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, g.indices);
+  if (g.first.space >= 0) indices += *at<const std::int32_t>(addresses, g.first);
   visit_dtype(g.out.dtype, [&]<class T>(T) {
     const T* table = at<const T>(addresses, g.table);
     T* out = at<T>(addresses, g.out);
