@@ -31,8 +31,8 @@ struct OperationalMetricsOptions {
 ///     replica_sync_ms           joining the replicas' gradients in a step, on average
 ///
 /// A GPU takes its work from a queue: there, the times of steps are those of queueing them, as far as nothing waits for
-/// their results, and joining replicas, which is part of what is queued, has none. A step that was compiled first does
-/// not count, unless an epoch has no other. A figure is absent until there is one.
+/// their results, and so is that of joining replicas, which has none where it is part of a recorded step. A step that
+/// was compiled first does not count, unless an epoch has no other. A figure is absent until there is one.
 /// What this process writes after this one's end of an epoch counts for the next.
 class OperationalMetrics : public Callback {
  public:

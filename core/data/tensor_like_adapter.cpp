@@ -56,7 +56,7 @@ void TensorLikeAdapter::begin_epoch(int epoch) {
   prefetcher_.pause();
   order_.begin(epoch);
   taken_ = 0;
-  if (order_.shuffles()) note_order();
+  note_order();
 }
 
 PendingPtr TensorLikeAdapter::fetch() {
@@ -76,7 +76,7 @@ DataState TensorLikeAdapter::state() const { return order_.state(taken_); }
 void TensorLikeAdapter::restore(const DataState& state) {
   prefetcher_.pause();
   taken_ = order_.restore(state);
-  if (order_.shuffles()) note_order();
+  note_order();
 }
 
 bool TensorLikeAdapter::fill(Slot& slot) {
@@ -101,11 +101,11 @@ void TensorLikeAdapter::select_rows() {
   }
   selected_.resize(static_cast<std::size_t>(samples()));
   std::iota(selected_.begin(), selected_.end(), 0);
-  if (order_.shuffles()) note_order();
+  note_order();
 }
 
 void TensorLikeAdapter::note_order() {
-  if (!selects_) return;
+  if (!selects_ || !order_.shuffles()) return;
   std::ranges::transform(order_.order(), selected_.begin(),
                          [](std::int64_t row) { return static_cast<std::int32_t>(row); });
   ++pass_;

@@ -39,7 +39,7 @@ class TensorLikeAdapter : public DataAdapter {
   void restore(const DataState& state) override;
 
  private:
-  /// A batch and, when rows are gathered or selected, the memory behind it.
+  /// A batch and, when rows are gathered, the memory behind it.
   struct Slot {
     Batch batch, buffers;
   };

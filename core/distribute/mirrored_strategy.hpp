@@ -9,8 +9,8 @@
 namespace etude {
 
 struct MirroredOptions {
-  /// How many replicas the default device has; 0: as many as `devices`, or, without them, one on each GPU, or as many
-  /// as the processor has threads.
+  /// How many replicas the default device has; 0: as many as `devices`, or, without them, one on each GPU where the
+  /// first one is the default device, one on another GPU, as many as the processor has threads.
   int replicas = 0;
   /// The device of each replica; the same one may stand there more than once. They must outlive the strategy.
   std::vector<std::reference_wrapper<Device>> devices = {};

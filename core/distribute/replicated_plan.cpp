@@ -82,7 +82,7 @@ void ReplicatedPlan::take(std::span<const SelectedRows> rows) {
 bool ReplicatedPlan::run_taken() {
   if (taken_ == 0) return false;
   const std::int64_t steps = std::exchange(taken_, 0);
-  for (Plan& plan : plans_) plan.begin(steps);
+  for (Plan& plan : plans_) plan.begin();
   if (replicas() == 1 || strategy_->joins_on_device()) {
     addresses_.clear();
     for (const Plan& plan : plans_)
@@ -105,8 +105,8 @@ void ReplicatedPlan::run_steps(std::int64_t steps) {
 }
 
 /// Each replica runs to where it joins the others next; false: all are at their ends. GPUs have that queued, one after
-/// the other; where each is another's replica, what lies between two joins is replayed: all of them in one recording
-/// might wait for each other.
+/// the other. Where each replica has a GPU of its own, what lies between two joins is replayed: with the joins in their
+/// recordings, too, GPUs might wait for each other.
 bool ReplicatedPlan::advance(std::size_t stretch) {
   if (!on_host_) {
     const bool replays = replicas() > 1 && !strategy_->joins_on_device();

@@ -69,10 +69,10 @@ class ReplicatedPlan {
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step
   std::int64_t steps_, taken_ = 0;
-  // Where one device queues what all replicas do: by the number of steps, less one.
+  // Where one device queues what all replicas do.
   std::vector<std::byte*> addresses_;
-  std::vector<std::unique_ptr<Device::Recording>> recordings_;
-  /// Where each replica has a GPU: of each step, of each stretch from join to join, of each replica.
+  std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
+  /// Where each replica has a GPU of its own: of each step, of each stretch from join to join, of each replica.
   std::vector<std::unique_ptr<Device::Recording>> stretches_;
   bool on_host_;
 };

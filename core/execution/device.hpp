@@ -46,7 +46,7 @@ class Device {
   virtual std::string_view method(const Instruction&) const { return {}; }
 
   /// What joins replicas that several devices compute, a replica each; this is one of them. Null: nothing does.
-  /// Throws Error(state) where it can be used only after something was installed.
+  /// Throws Error(value) for devices that it does not join, Error(state) where something has to be installed first.
   virtual std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const {
     static_cast<void>(devices);
     return nullptr;

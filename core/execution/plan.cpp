@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <limits>
 
 #include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
@@ -72,8 +74,8 @@ void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
   const auto room = static_cast<std::int64_t>(most_batch_bytes / std::max<std::size_t>(batch_bytes_, 1));
   steps_ = std::clamp<std::int64_t>(std::min(steps, room), 1, most_steps);
   batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
-  addresses_.resize(addresses_.size() + places_.size() +
-                    1);  // the arrays that batches are selected from, and the order
+  // The arrays that batches are selected from, and their order.
+  addresses_.resize(addresses_.size() + places_.size() + 1);
 }
 
 void Plan::check_step(std::size_t inputs, std::int64_t step) const {
@@ -95,7 +97,7 @@ void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
                     static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
   }
   std::fill(addresses_.end() - std::ssize(places_) - 1, addresses_.end(), nullptr);
-  rows_ = 0;
+  selects_ = false;
 }
 
 void Plan::take(const SelectedRows& rows, std::int64_t step) {
@@ -103,13 +105,13 @@ void Plan::take(const SelectedRows& rows, std::int64_t step) {
   const auto arrays = addresses_.end() - std::ssize(places_) - 1;
   std::ranges::transform(rows.arrays, arrays, [](const std::shared_ptr<Storage>& array) { return array->address(); });
   addresses_.back() = rows.order->address();
-  rows_ = rows.count;
+  selects_ = true;
   first_row_ = rows.first;
   batch_rows_ = rows.batch;
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
-void Plan::begin(std::int64_t steps) {
+void Plan::begin() {
   addresses_[0] = arena_->address();
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
     addresses_[1 + lowered_.input_count + i] = lowered_.storages[i]->address();
@@ -123,13 +125,13 @@ void Plan::begin(std::int64_t steps) {
 
 void Plan::enter(std::int64_t step) {
   next_ = 0;
-  step_ = step;
   if (!batches_) return;
   std::byte* const batch = batches_->address() + static_cast<std::size_t>(step) * batch_bytes_;
   for (std::size_t i = 0; i < places_.size(); ++i) addresses_[1 + i] = batch + places_[i].offset;
 }
 
-/// The batch of the step that was entered, from the arrays. The next step's begins behind it.
+/// The batch of the step that was entered, from the arrays. The next step's begins behind it. A recording of this holds
+/// for all arrays that lie at the same addresses, however many rows they have.
 void Plan::select_rows() {
   using namespace instruction;
   const Operand position{0, 0, DType::int32};
@@ -140,7 +142,7 @@ void Plan::select_rows() {
     const std::array addresses{order, addresses_[addresses_.size() - places_.size() - 1 + i], addresses_[1 + i]};
     device().run(Gather{.count = shape[0],
                         .width = shape.size() / shape[0],
-                        .rows = rows_,
+                        .rows = std::numeric_limits<std::int64_t>::max(),
                         .table = {1, 0, dtype},
                         .indices = {0, first, DType::int32},
                         .out = {2, 0, dtype},
@@ -176,12 +178,12 @@ const instruction::AllReduce* Plan::advance(std::unique_ptr<Device::Recording>* 
   const std::span<const Instruction> stretch(left.begin(), join);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
-    if (first && rows_ > 0) select_rows();
+    if (first && selects_) select_rows();
     device().run(stretch, addresses_);
   };
   next_ += stretch.size() + (join != left.end());
   if (kept)
-    device().replay(work, addresses_, *kept);
+    device().replay(std::ref(work), addresses_, *kept);
   else
     work();
   return join == left.end() ? nullptr : &std::get<instruction::AllReduce>(*join);

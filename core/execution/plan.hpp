@@ -34,10 +34,9 @@ struct Replica {
   std::int64_t first_row = 0;
 };
 
-/// A batch that is selected on the device: each input is rows of one of `arrays`, which have `count` of them.
+/// A batch that is selected on the device: each input is rows of one of `arrays`.
 struct SelectedRows {
   std::span<const std::shared_ptr<Storage>> arrays;
-  std::int64_t count;
   /// Numbers, int32: how far the steps have come, then the rows of all batches, one behind the other. A step takes its
   /// own from there, `first` rows behind where its batch begins, and adds `batch` to the first number.
   std::shared_ptr<Storage> order;
@@ -71,7 +70,7 @@ class Plan {
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
 
-  // The same in parts: take() each batch, begin() with their number, and for each in turn enter() its step and
+  // The same in parts: take() each batch, begin(), and for each in turn enter() its step and
   // advance() until that is null; then end().
 
   /// How many batches it can take: one, unless the device has a memory of its own, where they can wait.
@@ -79,7 +78,7 @@ class Plan {
   void take(std::span<const std::byte* const> inputs, std::int64_t step = 0);
   /// For a device that has a memory of its own. All steps until end() take their batches in the same way.
   void take(const SelectedRows& rows, std::int64_t step = 0);
-  void begin(std::int64_t steps = 1);
+  void begin();
   void enter(std::int64_t step);
   /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over. With
   /// `kept`, the device may replay a recording of that.
@@ -134,9 +133,9 @@ class Plan {
   std::shared_ptr<Storage> batches_;
   std::vector<Place> places_;
   std::size_t batch_bytes_ = 0;
-  std::int64_t steps_ = 1, step_ = 0;
-  std::int64_t rows_ = 0;  ///< that batches are selected from; 0: they are not
-  std::int64_t first_row_ = 0, batch_rows_ = 0;
+  std::int64_t steps_ = 1;
+  bool selects_ = false;                         ///< its batches, from arrays
+  std::int64_t first_row_ = 0, batch_rows_ = 0;  ///< as SelectedRows has them
   std::vector<Mirror> mirrors_;
   std::unique_ptr<Device::Recording> log_recording_;
   std::size_t next_ = 0;  ///< instruction

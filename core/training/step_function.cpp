@@ -166,16 +166,16 @@ void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
   for (int replica = 0; replica < replicas; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     Arrays::Order& order = arrays_.orders[index];
-    set(order, batch.selection);
+    go_on(order, batch.selection);
     order.next += batch.size();
-    compiled.rows.push_back({arrays_.storages[index], arrays_.of->size(), order.storage,
-                             rows_of(batch.size(), replicas, replica).begin, batch.size()});
+    compiled.rows.push_back(
+        {arrays_.storages[index], order.storage, rows_of(batch.size(), replicas, replica).begin, batch.size()});
   }
   compiled.source->plan->take(compiled.rows);
 }
 
 /// Devices go on in the order by themselves: they are told only where a pass begins, or is taken up elsewhere.
-void StepFunction::set(Arrays::Order& order, const Selection& selection) {
+void StepFunction::go_on(Arrays::Order& order, const Selection& selection) {
   if (order.pass == selection.pass && order.next == selection.first) return;
   finish();  // the steps that wait are about what is there
   const auto first = static_cast<std::int32_t>(selection.first);
@@ -208,10 +208,12 @@ void StepFunction::hold(const std::shared_ptr<const Batch>& arrays) {
 void StepFunction::select_on_devices(DataAdapter& data) const {
   const std::shared_ptr<const Batch> arrays = data.arrays();
   if (!arrays || options_.run_eagerly || arrays->size() > std::numeric_limits<std::int32_t>::max()) return;
-  std::size_t bytes = 0;
+  const int replicas = replicas_.strategy->num_replicas_in_sync();
+  // Arrays lie there once, the order of their rows for each replica.
+  std::size_t bytes = static_cast<std::size_t>(replicas * arrays->size()) * sizeof(std::int32_t);
   for_each_tensor(*arrays, [&](const Tensor& tensor) { bytes += tensor.bytes(); });
   // As much again is left for the plans.
-  for (int replica = 0; replica < replicas_.strategy->num_replicas_in_sync(); ++replica)
+  for (int replica = 0; replica < replicas; ++replica)
     if (const Device& device = replicas_.strategy->device(replica);
         device.reads_host_memory() || device.free_memory() / 2 < bytes)
       return;

@@ -92,7 +92,7 @@ class StepFunction {
 
   void hold(const std::shared_ptr<const Batch>& arrays);
   void take_rows(const Batch& batch, Compiled& compiled);
-  void set(Arrays::Order& order, const Selection& selection);
+  void go_on(Arrays::Order& order, const Selection& selection);
   void take_host_memory(const Batch& batch, Compiled& compiled);
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);

@@ -51,7 +51,7 @@ class CudaStorage : public Storage {
   std::byte* memory_;
 };
 
-/// A plan's step as a graph. The first run of a plan is not recorded: it compiles what there is to compile.
+/// Work as a graph. Its first run at some addresses is not recorded: it compiles what there is to compile.
 struct Recorded : Device::Recording {
   std::vector<std::byte*> addresses;
   std::unique_ptr<cuda::Graph> graph;
@@ -106,20 +106,22 @@ std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrap
 }
 
 void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {
-  auto* recorded = static_cast<Recorded*>(kept.get());
-  if (recorded && recorded->graph && std::ranges::equal(recorded->addresses, addresses))
-    return runtime_->launch(*recorded->graph);
-  if (!recorded || !recorded->possible) {
-    work();
-    if (!recorded) kept = std::make_unique<Recorded>();
+  if (!kept) {
+    kept = std::make_unique<Recorded>();
     static_cast<Recorded&>(*kept).possible = options_.record;
-    return;
   }
-  recorded->graph = runtime_->record(work);
-  recorded->addresses.assign(addresses.begin(), addresses.end());
-  recorded->possible = recorded->graph != nullptr;
-  if (recorded->possible)
-    runtime_->launch(*recorded->graph);
+  auto& recorded = static_cast<Recorded&>(*kept);
+  if (!std::ranges::equal(recorded.addresses, addresses)) {
+    recorded.graph.reset();
+    recorded.addresses.assign(addresses.begin(), addresses.end());
+    return work();
+  }
+  if (!recorded.graph && recorded.possible) {
+    recorded.graph = runtime_->record(work);
+    recorded.possible = recorded.graph != nullptr;
+  }
+  if (recorded.graph)
+    runtime_->launch(*recorded.graph);
   else
     work();
 }

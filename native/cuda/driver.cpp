@@ -8,7 +8,8 @@ namespace etude::cuda {
 const Driver& driver() {
   static const Driver driver = [] {
     const auto& library = *new SharedLibrary("the NVIDIA driver", {"libcuda.so.1"});  // whatever else goes first
-    Driver found{.compile = compile_program};
+    Driver found{};
+    found.compile = compile_program;
     library.find(found.load, "cuModuleLoadData");
     library.find(found.unload, "cuModuleUnload");
     library.find(found.find, "cuModuleGetFunction");

@@ -10,18 +10,27 @@ namespace etude::cuda {
 namespace {
 
 // Of nccl.h.
-constexpr int type_int32 = 2, type_float32 = 7, type_float64 = 8;
+constexpr int type_int32 = 2, type_float16 = 6, type_float32 = 7, type_float64 = 8, type_bfloat16 = 9;
 constexpr int op_sum = 0;
 
 /// What ops::all_reduce takes.
 int type_of(DType dtype) {
-  return dtype == DType::int32 ? type_int32 : dtype == DType::float64 ? type_float64 : type_float32;
+  return dtype == DType::int32      ? type_int32
+         : dtype == DType::float64  ? type_float64
+         : dtype == DType::float16  ? type_float16
+         : dtype == DType::bfloat16 ? type_bfloat16
+                                    : type_float32;
 }
 
+using Queues = std::map<Runtime*, CUstream_st*>;
+
 /// Calls `work` while nobody else queues anything on any of them. All who want several ask in the same order.
-void with_queues(std::span<Runtime* const> sorted, const std::function<void()>& work) {
+void with_queues(std::span<Runtime* const> sorted, Queues& queues, const std::function<void()>& work) {
   if (sorted.empty()) return work();
-  sorted.front()->with_queue([&](CUstream_st*) { with_queues(sorted.subspan(1), work); });
+  sorted.front()->with_queue([&](CUstream_st* queue) {
+    queues[sorted.front()] = queue;
+    with_queues(sorted.subspan(1), queues, work);
+  });
 }
 
 }  // namespace
@@ -75,15 +84,14 @@ void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
   const std::vector<Communicator>& joined = communicators(replicas);
   std::vector<Runtime*> sorted(runtimes_.begin(), runtimes_.begin() + static_cast<std::ptrdiff_t>(replicas));
   std::ranges::sort(sorted, {}, &Runtime::ordinal);
-  with_queues(sorted, [&] {
+  Queues queues;
+  with_queues(sorted, queues, [&] {
     expect(functions_.begin_group(), "beginning a sum");
     Status status = 0;
     for (const ReplicaSum& value : bucket)
       for (std::size_t i = 0; i < replicas && status == 0; ++i)
-        runtimes_[i]->with_queue([&](CUstream_st* queue) {
-          status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
-                                         type_of(value.dtype), op_sum, joined[i], queue);
-        });
+        status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
+                                       type_of(value.dtype), op_sum, joined[i], queues.at(runtimes_[i]));
     const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
     failed_ = failed_ || status != 0 || ended != 0;
     expect(status != 0 ? status : ended, "a sum");

@@ -2,6 +2,7 @@
 //                      trains each workload inside fit with its default callbacks, or predicts with it, and prints a
 //                      JSON line of what a step took once it was warm. --isa: an instruction set, such as "avx2",
 //                      instead of the best one that the processor has. --steps: so many instead of the workload's own.
+//                      --dtype-policy: what layers compute in, such as "mixed_bfloat16".
 // etude_bench scaling  how times grow with batch, width and depth.
 // etude_bench peak     what this processor can do at most.
 // etude_bench list     the names of the workloads.

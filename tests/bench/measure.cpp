@@ -43,7 +43,7 @@ double Stopwatch::waited_per_step() const {
   std::vector<double> times;
   for (std::size_t i = 1; i < ends_.size(); ++i)
     times.push_back((ends_[i] - ends_[i - 1]) / static_cast<double>(stretch()));
-  return quantile(times, 0.5);
+  return times.empty() ? 0 : quantile(times, 0.5);
 }
 
 void QuietBar::set_params(const etude::CallbackParams& params) {

@@ -56,6 +56,23 @@ TEST_CASE("a GPU computes what the processor does, in half precision", "[cuda][p
   check_parity(half_cases(), {DType::float16, DType::bfloat16});
 }
 
+TEST_CASE("rows are gathered from where a counter says, if there is one", "[cuda][parity]") {
+  const std::vector<std::int32_t> numbers{2, 9, 9, 1, 0, 2, 10, 20, 30};  // the counter, indices, and the table
+  for (Device* device : {static_cast<Device*>(&gpu()), &cpu_device()}) {
+    const auto memory = device->allocate(4 * (numbers.size() + 3));
+    memory->write(0, numbers.data(), 4 * numbers.size());
+    const auto at = [](std::int64_t index) { return Operand{0, 4 * index, DType::int32}; };
+    const std::array addresses{memory->address()};
+    device->run(
+        instruction::Gather{
+            .count = 3, .width = 1, .rows = 3, .table = at(6), .indices = at(1), .out = at(9), .first = at(0)},
+        addresses);
+    std::vector<std::int32_t> gathered(3);
+    memory->read(4 * numbers.size(), gathered.data(), 12);
+    CHECK(gathered == std::vector{20, 10, 30});
+  }
+}
+
 TEST_CASE("every program of an op compiles for GPUs of compute capability 9.0", "[.][nvrtc]") {
   Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   for (const OpCase& one : all_cases())

@@ -143,6 +143,53 @@ TEST_CASE("validation data lies on the GPU too, and goes there anew for a step t
   CHECK(retracing->uploads == std::vector{4, 0, 0, 4, 0, 0});  // x, labels, the order of the rows and its beginning
 }
 
+TEST_CASE("a model trains on a GPU as on the processor after it was evaluated, and trained on a batch of its own",
+          "[cuda][training]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    const auto used = [&](const StrategyPtr& strategy) {
+      set_random_seed(5);
+      const auto scope = strategy->scope();
+      Sequential model(kind.layers());
+      model.compile(
+          {.optimizer = kind.optimizer, .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
+      // Steps that are there already, for batches that were uploaded, come to select theirs: of 8, 5 and 3 rows.
+      model.train_on_batch(kind.x.rows(0, 8), labels.rows(0, 8));
+      const Batch validation{{kind.x.rows(0, 13)}, {labels.rows(0, 13)}, {}};
+      model.evaluate(validation.x[0], validation.y[0], {.batch_size = 5, .verbose = 0});
+      for (int fit = 0; fit < 2; ++fit)
+        model.fit(kind.x, labels,
+                  {.batch_size = 8,
+                   .epochs = 3,
+                   .verbose = 0,
+                   .validation_data = Data(validation),
+                   .validation_batch_size = 5});
+      return weights_of(model);
+    };
+    Gpu gpu;
+    CHECK(distance(used(gpu.strategy), used(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
+  }
+}
+
+TEST_CASE("batches may come in any order, and the last one in the middle", "[cuda][training]") {
+  const Kind& kind = kinds[0];
+  for (const int replicas : {1, 2}) {
+    Gpu gpu;
+    const auto strategy = [&](Device& device) {
+      return std::make_shared<MirroredStrategy>(MirroredOptions{
+          .devices = std::vector<std::reference_wrapper<Device>>(static_cast<std::size_t>(replicas), device)});
+    };
+    for (const std::int64_t steps_per_execution : {1, 2}) {
+      INFO(replicas << " replicas, " << steps_per_execution << " steps");
+      // Batches of 7, 7, 7 rows and 1, which one replica has alone.
+      const auto weights = [&](Device& device) {
+        return weights_of(*trained(kind, strategy(device), {.batch_size = 7, .shuffle = "batch"}, steps_per_execution));
+      };
+      CHECK(distance(weights(gpu.device), weights(cpu_device())) < 2e-5);
+    }
+  }
+}
+
 namespace {
 
 /// Batches of four rows, and then an error.

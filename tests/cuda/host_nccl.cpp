@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/half.hpp"
 #include "host_runtime.hpp"
 #include "runtime_under_test.hpp"
 
@@ -61,7 +62,7 @@ template <class T> void add_up(const std::vector<Call>& ranks) {
   const auto numbers = [](const std::byte* at) { return reinterpret_cast<const T*>(at); };
   std::vector<T> total(numbers(ranks[0].part), numbers(ranks[0].part) + ranks[0].count);
   for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-    for (std::size_t i = 0; i < total.size(); ++i) total[i] += numbers(ranks[rank].part)[i];
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] = static_cast<T>(total[i] + numbers(ranks[rank].part)[i]);
   for (const Call& one : ranks) std::memcpy(one.sum, total.data(), total.size() * sizeof(T));
 }
 
@@ -69,8 +70,10 @@ template <class T> void add_up(const std::vector<Call>& ranks) {
 void add_up_any(const std::vector<Call>& ranks) {
   switch (ranks[0].type) {
     case 2: return add_up<std::int32_t>(ranks);
+    case 6: return add_up<Float16>(ranks);
     case 7: return add_up<float>(ranks);
     case 8: return add_up<double>(ranks);
+    case 9: return add_up<BFloat16>(ranks);
     default: throw std::logic_error("a type that nobody joins");
   }
 }
@@ -112,7 +115,7 @@ int all_reduce(const void* part, void* sum, std::size_t count, int type, int op,
   if (depth == 0 && communicator->gpus->size() > 1) throw std::logic_error("the first GPU waits for the second one");
   auto* runtime = reinterpret_cast<HostRuntime*>(queue);
   if (runtime->ordinal() != (*communicator->gpus)[communicator->rank]) return invalid_usage;
-  const std::size_t bytes = count * (type == 8 ? 8 : 4);
+  const std::size_t bytes = count * (type == 8 ? 8 : type == 6 || type == 9 ? 2 : 4);
   const Call call{
       static_cast<const std::byte*>(part), static_cast<std::byte*>(sum), count, type, communicator, runtime};
   runtime->expect_here(call.part, bytes);

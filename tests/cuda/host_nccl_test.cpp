@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -48,6 +49,32 @@ TEST_CASE("communicators end with the one who made them, and are given up where 
   for (int i = 0; i < 2; ++i) {
     gpus.both[static_cast<std::size_t>(i)]->release(const_cast<std::byte*>(value.parts[static_cast<std::size_t>(i)]));
     gpus.both[static_cast<std::size_t>(i)]->release(value.sums[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST_CASE("every dtype that replicas join is added up as what it is", "[cuda][nccl]") {
+  Two gpus;
+  Nccl nccl(nccl_under_test(), gpus.both);
+  for (const DType dtype : {DType::int32, DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
+    INFO(dtype);
+    visit_dtype(dtype, [&]<class T>(T) {
+      const std::array<T, 4> own{static_cast<T>(1), static_cast<T>(2), static_cast<T>(3), static_cast<T>(4)};
+      ReplicaSum value{dtype, 3, {}, {}};  // and not the fourth, which is something else's
+      for (cuda::Runtime* gpu : gpus.both) {
+        std::byte* memory = gpu->allocate(sizeof own);
+        gpu->upload(memory, own.data(), sizeof own);
+        value.parts.push_back(memory);
+        value.sums.push_back(memory);
+      }
+      nccl.all_reduce(std::span(&value, 1));
+      for (std::size_t i = 0; i < 2; ++i) {
+        std::array<T, 4> sums;
+        gpus.both[i]->download(sums.data(), value.sums[i], sizeof sums);
+        for (std::size_t j = 0; j < 4; ++j)
+          CHECK(static_cast<double>(sums[j]) == (j < 3 ? 2.0 * static_cast<double>(j + 1) : 4));
+        gpus.both[i]->release(value.sums[i]);
+      }
+    });
   }
 }
 

@@ -21,7 +21,7 @@ run() {
   "$@" || failed+=("$*")
 }
 # Every op: GPU against processor. Models: trained there as here, recorded as queued, run as run again, replicas on one
-# GPU as replicas on processors.
+# GPU as replicas on processors, and, where there are several and NCCL, on several; Catch2 says what was skipped, and why.
 run "$build/tests/etude_gpu_tests"
 # The same with products of our own instead of cuBLASLt's.
 ETUDE_CUBLASLT=0 run "$build/tests/etude_gpu_tests"

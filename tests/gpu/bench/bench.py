@@ -21,7 +21,10 @@ PEERS = {
 
 
 def line_of(command):
-    ended = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    try:
+        ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return {"failed": "no end after 600 s"}
     lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
     if ended.returncode == 0 and lines:
         return json.loads(lines[-1])
@@ -86,7 +89,8 @@ def main():
     for module in sorted({peer[0] for peer in PEERS.values()} - {peer[0] for peer in peers.values()}):
         print(f"skipped: {module} is not installed")
     complaints = []
-    for name, precision in [(name, "float32") for name in given.workloads or DEFINITIONS] + [("big", "bfloat16")]:
+    names = given.workloads or list(DEFINITIONS)
+    for name, precision in [(name, "float32") for name in names] + [("big", "bfloat16")] * ("big" in names):
         lines = {target: [] for target in ["étude", *peers]}
         for seed in range(1, given.rounds + 1):
             lines["étude"].append(etude(given.bench, name, precision, seed, given.seconds))

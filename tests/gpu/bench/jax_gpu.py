@@ -13,6 +13,8 @@ import numpy as np  # noqa: E402
 
 from workload import DEFINITIONS, Steady, read_idx, rounded  # noqa: E402
 
+jax.config.update("jax_default_matmul_precision", "highest")  # float32 is float32, not TF32
+
 
 def fashion_mnist():
     x = np.frombuffer(read_idx("train-images-idx3-ubyte"), np.uint8).reshape(-1, 784).astype(np.float32) / 255
@@ -175,7 +177,7 @@ def main(name, seed, seconds, precision):
              jnp.zeros(()))
     half = (lambda tree: jax.tree_util.tree_map(lambda one: one.astype(jnp.bfloat16), tree)) if precision == "bfloat16" else (lambda tree: tree)
 
-    def step(state, order, begin):
+    def step(state, x, y, order, begin):
         weights, slots, count, total, correct = state
         count += 1
         rows = jax.lax.dynamic_slice(order, (begin,), (batch,))
@@ -199,7 +201,7 @@ def main(name, seed, seconds, precision):
         if box["order"] is None or box["next"] + batch > len(x):
             box["order"], box["next"] = jax.random.permutation(jax.random.fold_in(key, index), len(x)), 0
             box["state"] = (*box["state"][:3], jnp.zeros(()), jnp.zeros(()))
-        box["state"] = step(box["state"], box["order"], box["next"])
+        box["state"] = step(box["state"], x, y, box["order"], box["next"])
         box["next"] += batch
         if 8 <= index + 1 <= 4096 and (index + 1) & index == 0:
             losses[index + 1] = rounded(float(box["state"][3]) / (box["next"] // batch))

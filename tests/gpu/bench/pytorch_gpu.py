@@ -30,6 +30,7 @@ def optimizer_of(name, parameters, captured):
 
 def main(name, seed, seconds, device, mode, precision):
     torch.manual_seed(seed)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # float32 is float32
     definition = DEFINITIONS[name]
     batch, shape = definition["batch"], definition["input"]
     classes = definition["loss"].startswith("sparse")
