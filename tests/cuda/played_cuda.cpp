@@ -47,7 +47,7 @@ namespace {
 using namespace etude;
 using namespace etude::testing;
 
-constexpr int devices = 2;
+constexpr int gpus = 2;
 
 /// All that CUDA keeps. One thread at a time calls it.
 struct State {
@@ -229,12 +229,12 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = devices;
+  *count = gpus;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device < 0 || device >= devices) return said(cudaErrorInvalidDevice);
+  if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
   std::strcpy(properties->name, "played");
   properties->major = 9;
   properties->minor = 0;
@@ -242,7 +242,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= devices) return said(cudaErrorInvalidDevice);
+  if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
   current = device;
   return cudaSuccess;
 }

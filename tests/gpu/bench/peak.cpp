@@ -2,11 +2,13 @@
 // reads and writes, microseconds from one launch of a graph to the next, and of each further kernel in it. Floors are
 // computed from it.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <vector>
 
+#include "cuda/cuda.hpp"
 #include "cuda/gpu_runtime.hpp"
 #include "etude/base/error.hpp"
 
@@ -45,33 +47,43 @@ double product_rate(cuda::Runtime& gpu, DType dtype) {
   return possible ? 2e-9 * n * n * n / time : 0;
 }
 
-/// Seconds that a graph of so many copies of a number takes.
-double graph_time(cuda::Runtime& gpu, int nodes) {
-  std::byte* block = gpu.allocate(512);
-  const auto graph = gpu.record([&] {
-    for (int i = 0; i < nodes; ++i) gpu.copy(block + 256 * ((i + 1) % 2), block + 256 * (i % 2), 4);
+/// Seconds that a graph of so many kernels takes, each of which adds 1 to a number.
+double graph_time(Cuda& device, int nodes) {
+  using namespace instruction;
+  const Access number{{0, 0, DType::int32}};
+  const Elementwise add{.program = {.inputs = {{Lane::int32}},
+                                    .immediates = {{1, Lane::int32}},
+                                    .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
+                                    .outputs = {{2}},
+                                    .registers = 3},
+                        .segments = {{.size = 1, .inputs = {number}, .outputs = {number}}}};
+  const auto block = device.allocate(64);
+  const std::array addresses{block->address()};
+  device.run(add, addresses);  // compiles it
+  const auto graph = device.runtime().record([&] {
+    for (int i = 0; i < nodes; ++i) device.run(add, addresses);
   });
-  const double time = time_of(gpu, 1000, [&] { gpu.launch(*graph); });
-  gpu.release(block);
-  return time;
+  return time_of(device.runtime(), 1000, [&] { device.runtime().launch(*graph); });
 }
 
 void print_peak() {
   std::string why;
   const std::vector<cuda::Gpu> gpus = cuda::find_gpus(why);
   check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - see what nvidia-smi says.");
-  const auto gpu = cuda::open_gpu(gpus.front().ordinal), rounding = cuda::open_gpu(gpus.front().ordinal, true);
+  Cuda device("/gpu:0", cuda::open_gpu(gpus.front().ordinal));
+  cuda::Runtime& gpu = device.runtime();
+  const auto rounding = cuda::open_gpu(gpus.front().ordinal, true);
   constexpr std::size_t bytes = std::size_t{1} << 30;
-  std::byte *from = gpu->allocate(bytes), *to = gpu->allocate(bytes);
-  const double copy = time_of(*gpu, 4, [&] { gpu->copy(to, from, bytes); });
-  gpu->release(from);
-  gpu->release(to);
-  const double one = graph_time(*gpu, 1), many = graph_time(*gpu, 65);
+  std::byte *from = gpu.allocate(bytes), *to = gpu.allocate(bytes);
+  const double copy = time_of(gpu, 4, [&] { gpu.copy(to, from, bytes); });
+  gpu.release(from);
+  gpu.release(to);
+  const double one = graph_time(device, 1), many = graph_time(device, 65);
   std::printf(R"({"gpu": "%s", "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
               R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f})"
               "\n",
-              gpus.front().model.c_str(), product_rate(*gpu, DType::float32), product_rate(*rounding, DType::float32),
-              product_rate(*gpu, DType::bfloat16), 2e-9 * static_cast<double>(bytes) / copy, 1e6 * one,
+              gpus.front().model.c_str(), product_rate(gpu, DType::float32), product_rate(*rounding, DType::float32),
+              product_rate(gpu, DType::bfloat16), 2e-9 * static_cast<double>(bytes) / copy, 1e6 * one,
               1e6 * (many - one) / 64);
 }
 
