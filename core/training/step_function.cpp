@@ -162,7 +162,6 @@ void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
 void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
   hold(batch.selection.arrays);
   const int replicas = static_cast<int>(compiled.addresses.size());
-  compiled.rows.clear();
   for (int replica = 0; replica < replicas; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     Arrays::Order& order = arrays_.orders[index];
@@ -172,6 +171,7 @@ void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
         {arrays_.storages[index], order.storage, rows_of(batch.size(), replicas, replica).begin, batch.size()});
   }
   compiled.source->plan->take(compiled.rows);
+  compiled.rows.clear();  // the room of the arrays and their orders is given back by arrays_ alone
 }
 
 /// Devices go on in the order by themselves: they are told only where a pass begins, or is taken up elsewhere.

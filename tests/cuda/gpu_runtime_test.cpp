@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <deque>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 #include "cuda/gpu_runtime.hpp"
@@ -27,24 +27,24 @@ struct PlayedGpu {
   CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
 };
 
-/// A GPU that gives the block that was given back first to whoever asks next for as much, or nearly.
+/// A GPU that gives the same blocks to whoever asks for as many, or nearly, once they were given back: the lowest
+/// first.
 class Reusing : public testing::HostRuntime {
  public:
   std::byte* allocate(std::size_t bytes) override {
     constexpr std::size_t most = 1024;
     if (bytes > most || free_.empty()) return HostRuntime::allocate(std::max(bytes, most));
-    std::byte* memory = free_.front();
-    free_.pop_front();
+    std::byte* memory = free_.extract(free_.begin()).value();
     std::fill_n(memory, most, std::byte{});
     return memory;
   }
-  void release(std::byte* memory) noexcept override { free_.push_back(memory); }
+  void release(std::byte* memory) noexcept override { free_.insert(memory); }
   ~Reusing() override {
     for (std::byte* memory : free_) HostRuntime::release(memory);
   }
 
  private:
-  std::deque<std::byte*> free_;
+  std::set<std::byte*> free_;
 };
 
 }  // namespace
