@@ -32,6 +32,14 @@ struct Batch {
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
 };
 
+/// Visits its tensors in the order of a step's inputs: x, y, sample weights, and the masks that there are.
+template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
+  for (const auto* group : {&batch.x, &batch.y, &batch.sample_weight})
+    for (const Tensor& tensor : *group) visit(tensor);
+  for (const Tensor& mask : batch.mask)
+    if (mask) visit(mask);
+}
+
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
 void check_cardinality(const Batch& batch, std::string_view where);
 

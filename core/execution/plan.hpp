@@ -39,7 +39,7 @@ struct SelectedRows {
   std::span<const std::shared_ptr<Storage>> arrays;
   /// Numbers, int32: how far the steps have come, then the rows of all batches, one behind the other. A step takes its
   /// own from there, `first` rows behind where its batch begins, and adds `batch` to the first number.
-  std::shared_ptr<Storage> order;
+  Storage* order;
   std::int64_t first, batch;
 };
 

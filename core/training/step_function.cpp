@@ -1,9 +1,7 @@
 #include "etude/training/step_function.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <list>
-#include <map>
 
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
@@ -12,13 +10,6 @@ namespace etude {
 namespace {
 
 constexpr std::size_t kept_plans = 8;
-
-template <class Visitor> void for_each_tensor(const Batch& batch, Visitor&& visit) {
-  for (const auto* group : {&batch.x, &batch.y, &batch.sample_weight})
-    for (const Tensor& tensor : *group) visit(tensor);
-  for (const Tensor& mask : batch.mask)
-    if (mask) visit(mask);
-}
 
 std::vector<Tensor> tensors_of(const Batch& batch) {
   std::vector<Tensor> tensors;
@@ -120,14 +111,16 @@ struct StepFunction::Compiled {
   std::vector<std::string> names;
   std::shared_ptr<PlanLogs> source;
   std::vector<std::vector<const std::byte*>> addresses;  // by replica
-  std::vector<SelectedRows> rows;                        // by replica
   Logs logs;
   std::vector<Tensor> outputs;  // of an eager step
 };
 
 StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas,
                            StepFunctionOptions options)
-    : step_(std::move(step)), replicas_(std::move(replicas)), options_(std::move(options)) {}
+    : step_(std::move(step)),
+      replicas_(std::move(replicas)),
+      options_(std::move(options)),
+      arrays_(replicas_.strategy) {}
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
@@ -160,64 +153,14 @@ void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
 }
 
 void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
-  hold(batch.selection.arrays);
   const int replicas = static_cast<int>(compiled.addresses.size());
-  for (int replica = 0; replica < replicas; ++replica) {
-    const auto index = static_cast<std::size_t>(replica);
-    Arrays::Order& order = arrays_.orders[index];
-    go_on(order, batch.selection);
-    order.next += batch.size();
-    compiled.rows.push_back(
-        {arrays_.storages[index], order.storage, rows_of(batch.size(), replicas, replica).begin, batch.size()});
-  }
-  compiled.source->plan->take(compiled.rows);
-  compiled.rows.clear();  // the room of the arrays and their orders is given back by arrays_ alone
-}
-
-/// Devices go on in the order by themselves: they are told only where a pass begins, or is taken up elsewhere.
-void StepFunction::go_on(Arrays::Order& order, const Selection& selection) {
-  if (order.pass == selection.pass && order.next == selection.first) return;
-  finish();  // the steps that wait are about what is there
-  const auto first = static_cast<std::int32_t>(selection.first);
-  if (order.pass != selection.pass)
-    order.storage->write(sizeof first, selection.order.data(), selection.order.size_bytes());
-  order.storage->write(0, &first, sizeof first);
-  order.pass = selection.pass;
-  order.next = selection.first;
-}
-
-void StepFunction::hold(const std::shared_ptr<const Batch>& arrays) {
-  if (arrays_.of == arrays) return;
-  release_arrays();
-  std::map<Device*, std::vector<std::shared_ptr<Storage>>> on;
-  for (int replica = 0; replica < replicas_.strategy->num_replicas_in_sync(); ++replica) {
-    Device& device = replicas_.strategy->device(replica);
-    auto& storages = on[&device];
-    if (storages.empty())
-      for_each_tensor(*arrays, [&](const Tensor& tensor) {
-        storages.push_back(device.allocate(tensor.bytes()));
-        storages.back()->write(0, tensor.raw(), tensor.bytes());
-      });
-    arrays_.storages.push_back(storages);
-    arrays_.orders.push_back(
-        {device.allocate((static_cast<std::size_t>(arrays->size()) + 1) * sizeof(std::int32_t)), -1, -1});
-  }
-  arrays_.of = arrays;
+  if (!arrays_.goes_on(batch, replicas)) finish();
+  compiled.source->plan->take(arrays_.take(batch, replicas));
 }
 
 void StepFunction::select_on_devices(DataAdapter& data) const {
   const std::shared_ptr<const Batch> arrays = data.arrays();
-  if (!arrays || options_.run_eagerly || arrays->size() > std::numeric_limits<std::int32_t>::max()) return;
-  const int replicas = replicas_.strategy->num_replicas_in_sync();
-  // Arrays lie there once, the order of their rows for each replica.
-  std::size_t bytes = static_cast<std::size_t>(replicas * arrays->size()) * sizeof(std::int32_t);
-  for_each_tensor(*arrays, [&](const Tensor& tensor) { bytes += tensor.bytes(); });
-  // As much again is left for the plans.
-  for (int replica = 0; replica < replicas; ++replica)
-    if (const Device& device = replicas_.strategy->device(replica);
-        device.reads_host_memory() || device.free_memory() / 2 < bytes)
-      return;
-  data.select_rows();
+  if (arrays && !options_.run_eagerly && arrays_.fit(*arrays)) data.select_rows();
 }
 
 void StepFunction::finish() {
@@ -271,7 +214,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
     plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
                        Replica{replica, rows(replica).begin}, options_.steps_per_execution);
   }
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}, {}});
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
   const Traced& first = traced.front();
   for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
   compiled->source->plan =
@@ -314,7 +257,7 @@ void StepFunction::run_eagerly(const Batch& batch) {
   ++traces_;
   note_variables(graph);
   eager.commit();
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}, {}});
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
   for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
   for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));
   compiled_.clear();

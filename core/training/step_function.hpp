@@ -9,6 +9,7 @@
 #include "etude/base/logs.hpp"
 #include "etude/data/data_adapter.hpp"
 #include "etude/distribute/replicated_plan.hpp"
+#include "etude/training/resident_arrays.hpp"
 #include "etude/training/step.hpp"
 
 namespace etude {
@@ -54,7 +55,7 @@ class StepFunction {
   /// the first fetch.
   void select_on_devices(DataAdapter& data) const;
   /// Gives that room back.
-  void release_arrays() { arrays_ = {}; }
+  void release_arrays() { arrays_.release(); }
   /// What the last step reported: handles, read when somebody looks.
   Logs& logs();
   /// Fetches what the last step reported, if it is there still: another step of the model is about to overwrite it.
@@ -78,21 +79,7 @@ class StepFunction {
 
  private:
   struct Compiled;
-  /// Arrays that lie where steps are computed, in the order of a plan's inputs.
-  struct Arrays {
-    std::shared_ptr<const Batch> of;
-    std::vector<std::vector<std::shared_ptr<Storage>>> storages;  ///< by replica; shared on one device
-    /// By replica: the order of which pass lies there, and where its next step begins.
-    struct Order {
-      std::shared_ptr<Storage> storage;
-      std::int64_t pass = -1, next = -1;
-    };
-    std::vector<Order> orders;
-  };
-
-  void hold(const std::shared_ptr<const Batch>& arrays);
   void take_rows(const Batch& batch, Compiled& compiled);
-  void go_on(Arrays::Order& order, const Selection& selection);
   void take_host_memory(const Batch& batch, Compiled& compiled);
   Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);
@@ -106,7 +93,7 @@ class StepFunction {
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // the one used last comes first
   std::vector<Variable> variables_;
-  Arrays arrays_;
+  ResidentArrays arrays_;
   int traces_ = 0;
   std::int64_t samples_ = 0;
 };

@@ -7,7 +7,8 @@ namespace etude::cuda {
 
 const Driver& driver() {
   static const Driver driver = [] {
-    const auto& library = *new SharedLibrary("the NVIDIA driver", {"libcuda.so.1"});  // whatever else goes first
+    // Whatever else goes first at a program's end.
+    const auto& library = *new SharedLibrary("the NVIDIA driver", {"libcuda.so.1"});
     Driver found{};
     found.compile = compile_program;
     library.find(found.load, "cuModuleLoadData");

@@ -232,10 +232,9 @@ class GpuRuntime : public Runtime {
     expect(cudaGraphLaunch(static_cast<const GpuGraph&>(graph).executable, stream_), "launching a graph");
   }
 
-  void with_queue(const std::function<void(CUstream_st*)>& work) override {
-    const Turn turn(*this);
-    work(stream_);
-  }
+  void lock() override { mutex_.lock(); }
+  void unlock() noexcept override { mutex_.unlock(); }
+  CUstream_st* stream() override { return stream_; }
   void wait() override {
     const Turn turn(*this);
     expect(cudaStreamSynchronize(stream_), "what was queued");

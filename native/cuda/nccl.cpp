@@ -1,7 +1,6 @@
 #include "cuda/nccl.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -22,16 +21,21 @@ int type_of(DType dtype) {
                                     : type_float32;
 }
 
-using Queues = std::map<Runtime*, CUstream_st*>;
+/// While it lives, nobody else queues anything on any of them.
+class Locked {
+ public:
+  explicit Locked(std::span<Runtime* const> sorted) : sorted_(sorted) {
+    for (Runtime* one : sorted_) one->lock();
+  }
+  ~Locked() {
+    for (Runtime* one : sorted_) one->unlock();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
 
-/// Calls `work` while nobody else queues anything on any of them. All who want several ask in the same order.
-void with_queues(std::span<Runtime* const> sorted, Queues& queues, const std::function<void()>& work) {
-  if (sorted.empty()) return work();
-  sorted.front()->with_queue([&](CUstream_st* queue) {
-    queues[sorted.front()] = queue;
-    with_queues(sorted.subspan(1), queues, work);
-  });
-}
+ private:
+  std::span<Runtime* const> sorted_;
+};
 
 }  // namespace
 
@@ -53,7 +57,8 @@ const Nccl::Functions& Nccl::installed() {
 }
 
 Nccl::Nccl(const Functions& functions, std::vector<Runtime*> runtimes)
-    : functions_(functions), runtimes_(std::move(runtimes)) {
+    : functions_(functions), runtimes_(std::move(runtimes)), sorted_(runtimes_) {
+  std::ranges::sort(sorted_, {}, &Runtime::ordinal);
   communicators(runtimes_.size());
 }
 
@@ -82,20 +87,16 @@ void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
   if (bucket.empty()) return;
   const std::size_t replicas = bucket.front().parts.size();
   const std::vector<Communicator>& joined = communicators(replicas);
-  std::vector<Runtime*> sorted(runtimes_.begin(), runtimes_.begin() + static_cast<std::ptrdiff_t>(replicas));
-  std::ranges::sort(sorted, {}, &Runtime::ordinal);
-  Queues queues;
-  with_queues(sorted, queues, [&] {
-    expect(functions_.begin_group(), "beginning a sum");
-    Status status = 0;
-    for (const ReplicaSum& value : bucket)
-      for (std::size_t i = 0; i < replicas && status == 0; ++i)
-        status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
-                                       type_of(value.dtype), op_sum, joined[i], queues.at(runtimes_[i]));
-    const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
-    failed_ = failed_ || status != 0 || ended != 0;
-    expect(status != 0 ? status : ended, "a sum");
-  });
+  const Locked locked(sorted_);
+  expect(functions_.begin_group(), "beginning a sum");
+  Status status = 0;
+  for (const ReplicaSum& value : bucket)
+    for (std::size_t i = 0; i < replicas && status == 0; ++i)
+      status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
+                                     type_of(value.dtype), op_sum, joined[i], runtimes_[i]->stream());
+  const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
+  failed_ = failed_ || status != 0 || ended != 0;
+  expect(status != 0 ? status : ended, "a sum");
 }
 
 }  // namespace etude::cuda

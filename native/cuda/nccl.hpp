@@ -54,6 +54,7 @@ class Nccl : public Collective {
 
   Functions functions_;
   std::vector<Runtime*> runtimes_;
+  std::vector<Runtime*> sorted_;                                    ///< as they are locked
   std::map<std::size_t, std::vector<Communicator>> communicators_;  ///< by how many of the GPUs join
   bool failed_ = false;
 };

@@ -72,8 +72,11 @@ class Runtime {
   /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
-  /// Calls `work`, which queues on its own; what other threads ask for waits until that returns.
-  virtual void with_queue(const std::function<void(CUstream_st*)>& work) = 0;
+  /// What other threads ask for between both waits. Whoever locks several begins with the least ordinal.
+  virtual void lock() = 0;
+  virtual void unlock() noexcept = 0;
+  /// The queue itself, for whoever has locked it.
+  virtual CUstream_st* stream() = 0;
   /// Returns when everything that was queued is done.
   virtual void wait() = 0;
 };

@@ -109,11 +109,12 @@ int end_group() {
 }
 
 int all_reduce(const void* part, void* sum, std::size_t count, int type, int op, ncclComm* communicator,
-               CUstream_st* queue) {
+               CUstream_st* stream) {
   if (const int status = std::exchange(host_nccl::next_status(), success)) return status;
   if (op != 0) throw std::logic_error("no sum");
   if (depth == 0 && communicator->gpus->size() > 1) throw std::logic_error("the first GPU waits for the second one");
-  auto* runtime = reinterpret_cast<HostRuntime*>(queue);
+  auto* runtime = reinterpret_cast<HostRuntime*>(stream);
+  if (!runtime->locked()) throw std::logic_error("others may queue something in between");
   if (runtime->ordinal() != (*communicator->gpus)[communicator->rank]) return invalid_usage;
   const std::size_t bytes = count * (type == 8 ? 8 : type == 6 || type == 9 ? 2 : 4);
   const Call call{

@@ -37,10 +37,11 @@ class HostRuntime : public cuda::Runtime {
               std::size_t bytes) override;
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override;
   void launch(const cuda::Graph& graph) override;
-  /// The queue is the runtime itself.
-  void with_queue(const std::function<void(CUstream_st*)>& work) override {
-    work(reinterpret_cast<CUstream_st*>(this));
-  }
+  void lock() override { ++locks_; }
+  void unlock() noexcept override { --locks_; }
+  bool locked() const { return locks_ > 0; }
+  /// The runtime itself.
+  CUstream_st* stream() override { return reinterpret_cast<CUstream_st*>(this); }
   void wait() override {}
 
   /// Does `work` now, or records it.
@@ -56,6 +57,7 @@ class HostRuntime : public cuda::Runtime {
 
   bool has_vendor_;
   int ordinal_;
+  int locks_ = 0;
   std::map<const std::byte*, std::size_t> blocks_;
   std::unique_ptr<Recorded> recording_;
   std::unique_ptr<Fibers> fibers_;

@@ -1,84 +1,17 @@
-#include "played_cuda.hpp"
-
 #include <cuda_runtime.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "cuda/driver.hpp"
-#include "cuda/gpu_runtime.hpp"
-#include "host_runtime.hpp"
+#include "played/state.hpp"
 
-using Work = std::vector<std::function<void()>>;
-
-struct CUstream_st {
-  int device;
-  std::deque<std::function<void()>> queue;
-  std::size_t queued = 0, done = 0;
-  std::unique_ptr<Work> captured;
-  bool valid = true;  // what is captured
-};
-struct CUevent_st {
-  std::shared_ptr<CUstream_st> stream;
-  std::size_t position = 0;
-};
-struct CUgraph_st {
-  std::shared_ptr<const Work> work;
-};
-struct CUgraphExec_st {
-  int device;
-  std::shared_ptr<const Work> work;
-};
-struct etude::cuda::CUmod_st {
-  std::unique_ptr<CompiledProgram> program;
-};
-struct etude::cuda::CUfunc_st {};
+// CUDA's runtime, played.
 
 namespace {
 
 using namespace etude;
-using namespace etude::testing;
-
-constexpr int gpus = 2;
-
-/// All that CUDA keeps. One thread at a time calls it.
-struct State {
-  std::recursive_mutex mutex;
-  std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // whose, and their bytes
-  std::map<const std::byte*, std::size_t> host_blocks;
-  std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
-  int events = 0, graphs = 0;
-  std::size_t room = std::size_t{1} << 30;
-  bool room_for_graphs = true;
-  HostRuntime executor;
-} state;
-
-thread_local int current = 0;
-thread_local cudaError_t last_error = cudaSuccess;
-thread_local cudaStream_t capturing = nullptr;
-/// What nvcc knows of a kernel, and NVRTC of a program: whose it is, and how long its arguments are.
-thread_local const cuda::Kernel* launched = nullptr;
-thread_local std::size_t launched_bytes = 0;
-
-cudaError_t said(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
-/// For what may not be asked for while this thread captures: what it captures is void then.
-bool captures() {
-  if (capturing) capturing->valid = false;
-  return capturing != nullptr;
-}
+using namespace etude::testing::played;
 
 void run_to(CUstream_st& stream, std::size_t position) {
   while (stream.done < position) {
@@ -87,18 +20,6 @@ void run_to(CUstream_st& stream, std::size_t position) {
     ++stream.done;
     work();
   }
-}
-
-cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
-  const auto found = state.streams.find(stream);
-  if (found == state.streams.end()) return said(cudaErrorInvalidResourceHandle);
-  if (stream->captured) {
-    stream->captured->push_back(std::move(work));
-  } else {
-    stream->queue.push_back(std::move(work));
-    ++stream->queued;
-  }
-  return cudaSuccess;
 }
 
 /// Whether all of it lies in one block.
@@ -114,114 +35,13 @@ bool on_host(const void* memory, std::size_t bytes) {
   return within(state.host_blocks, memory, bytes, [](std::size_t size) { return size; });
 }
 
-std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
-  const auto* first = static_cast<const std::byte*>(from);
-  return {first, first + bytes};
-}
-
 std::size_t used(int device) {
   std::size_t bytes = 0;
   for (const auto& [memory, block] : state.blocks) bytes += block.first == device ? block.second : 0;
   return bytes;
 }
 
-int load(cuda::Driver::Module* module, const void* image) {
-  const std::lock_guard lock(state.mutex);
-  if (captures()) return cudaErrorStreamCaptureUnsupported;
-  auto loaded = std::make_shared<cuda::CUmod_st>();
-  loaded->program = state.executor.compile(static_cast<const char*>(image));
-  *module = loaded.get();
-  state.modules[*module] = loaded;
-  return 0;
-}
-
-int unload(cuda::Driver::Module module) {
-  const std::lock_guard lock(state.mutex);
-  return state.modules.erase(module) == 1 ? 0 : cudaErrorInvalidResourceHandle;
-}
-
-int find(cuda::Driver::Function* function, cuda::Driver::Module module, const char* name) {
-  if (name != std::string("program")) return cudaErrorInvalidValue;
-  *function = reinterpret_cast<cuda::Driver::Function>(module);
-  return 0;
-}
-
-int launch_program(cuda::Driver::Function function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
-                   unsigned, unsigned, CUstream_st* stream, void** arguments, void**) {
-  const std::lock_guard lock(state.mutex);
-  if (stream->device != current) return cudaErrorInvalidResourceHandle;
-  const auto module = reinterpret_cast<cuda::Driver::Module>(function);
-  return queue(stream, [=, own = copy_of(arguments[0], launched_bytes)] {
-    const auto found = state.modules.find(module);
-    if (found == state.modules.end()) throw std::logic_error("a program that is gone");
-    state.executor.launch(*found->second->program, blocks, threads, own.data(), own.size());
-  });
-}
-
-/// Says what is launched.
-class Telling : public cuda::Runtime {
- public:
-  explicit Telling(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
-  std::string_view model() const override { return runtime_->model(); }
-  int ordinal() const override { return runtime_->ordinal(); }
-  std::byte* allocate(std::size_t bytes) override { return runtime_->allocate(bytes); }
-  void release(std::byte* memory) noexcept override { runtime_->release(memory); }
-  std::size_t free_memory() override { return runtime_->free_memory(); }
-  void upload(std::byte* to, const void* from, std::size_t bytes) override { runtime_->upload(to, from, bytes); }
-  void download(void* to, const std::byte* from, std::size_t bytes) override { runtime_->download(to, from, bytes); }
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { runtime_->copy(to, from, bytes); }
-  void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
-    launched = &kernel;
-    runtime_->launch(kernel, blocks, arguments);
-  }
-  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
-    return runtime_->compile(source);
-  }
-  void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
-              std::size_t bytes) override {
-    launched_bytes = bytes;
-    runtime_->launch(program, blocks, threads, arguments, bytes);
-  }
-  std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override { return runtime_->record(work); }
-  void launch(const cuda::Graph& graph) override { runtime_->launch(graph); }
-  void with_queue(const std::function<void(CUstream_st*)>& work) override { runtime_->with_queue(work); }
-  void wait() override { runtime_->wait(); }
-
- private:
-  std::unique_ptr<cuda::Runtime> runtime_;
-};
-
 }  // namespace
-
-namespace etude::testing {
-
-played::Alive played::alive() {
-  const std::lock_guard lock(state.mutex);
-  const auto count = [](const auto& map) { return static_cast<int>(map.size()); };
-  return {count(state.streams), state.events,        state.graphs,
-          count(state.modules), count(state.blocks), count(state.host_blocks)};
-}
-std::size_t& played::room() { return state.room; }
-bool& played::room_for_graphs() { return state.room_for_graphs; }
-std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
-  return std::make_unique<Telling>(cuda::open_gpu(ordinal));
-}
-
-}  // namespace etude::testing
-
-namespace etude::cuda {
-
-const Driver& driver() {
-  static const Driver driver{[](const std::string& source, int) {
-                               return std::vector<char>(source.c_str(), source.c_str() + source.size() + 1);
-                             },
-                             load, unload, find, launch_program};
-  return driver;
-}
-
-}  // namespace etude::cuda
-
-// ---- CUDA's functions ----
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;

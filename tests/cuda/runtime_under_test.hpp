@@ -19,9 +19,44 @@ int gpus_under_test();
 /// NCCL, played on the host or installed. Throws Error(state) where it is not.
 const cuda::Nccl::Functions& nccl_under_test();
 
-/// Passes on what it is asked for, and counts it. While work is recorded, it throws std::logic_error for whatever would
+/// Passes on what it is asked for.
+class PassingRuntime : public cuda::Runtime {
+ public:
+  explicit PassingRuntime(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
+  std::string_view model() const override { return runtime_->model(); }
+  int ordinal() const override { return runtime_->ordinal(); }
+  std::byte* allocate(std::size_t bytes) override { return runtime_->allocate(bytes); }
+  void release(std::byte* memory) noexcept override { runtime_->release(memory); }
+  std::size_t free_memory() override { return runtime_->free_memory(); }
+  void upload(std::byte* to, const void* from, std::size_t bytes) override { runtime_->upload(to, from, bytes); }
+  void download(void* to, const std::byte* from, std::size_t bytes) override { runtime_->download(to, from, bytes); }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { runtime_->copy(to, from, bytes); }
+  void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
+    runtime_->launch(kernel, blocks, arguments);
+  }
+  std::size_t product_workspace() const override { return runtime_->product_workspace(); }
+  bool multiply(const cuda::MatrixProduct& product) override { return runtime_->multiply(product); }
+  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
+    return runtime_->compile(source);
+  }
+  void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
+              std::size_t bytes) override {
+    runtime_->launch(program, blocks, threads, arguments, bytes);
+  }
+  std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override { return runtime_->record(work); }
+  void launch(const cuda::Graph& graph) override { runtime_->launch(graph); }
+  void lock() override { runtime_->lock(); }
+  void unlock() noexcept override { runtime_->unlock(); }
+  CUstream_st* stream() override { return runtime_->stream(); }
+  void wait() override { runtime_->wait(); }
+
+ private:
+  std::unique_ptr<cuda::Runtime> runtime_;
+};
+
+/// Counts what it is asked for. While work is recorded, it throws std::logic_error for whatever would
 /// make the host wait, or cannot be replayed.
-class CountingRuntime : public cuda::Runtime {
+class CountingRuntime : public PassingRuntime {
  public:
   struct Counts {
     int allocations = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, programs = 0, compiled = 0, graphs = 0;
@@ -35,38 +70,34 @@ class CountingRuntime : public cuda::Runtime {
   std::size_t room = std::numeric_limits<std::size_t>::max();
 
   CountingRuntime() : CountingRuntime(runtime_under_test()) {}
-  explicit CountingRuntime(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
+  explicit CountingRuntime(std::unique_ptr<cuda::Runtime> runtime) : PassingRuntime(std::move(runtime)) {}
 
-  std::string_view model() const override { return runtime_->model(); }
-  int ordinal() const override { return runtime_->ordinal(); }
   std::byte* allocate(std::size_t bytes) override {
     expect_not_recording("memory is allocated");
     ++counts.allocations;
-    return runtime_->allocate(bytes);
+    return PassingRuntime::allocate(bytes);
   }
-  void release(std::byte* memory) noexcept override { runtime_->release(memory); }
-  std::size_t free_memory() override { return std::min(room, runtime_->free_memory()); }
+  std::size_t free_memory() override { return std::min(room, PassingRuntime::free_memory()); }
   void upload(std::byte* to, const void* from, std::size_t bytes) override {
     expect_not_recording("the host's memory is read");
     ++counts.uploads;
-    runtime_->upload(to, from, bytes);
+    PassingRuntime::upload(to, from, bytes);
   }
   void download(void* to, const std::byte* from, std::size_t bytes) override {
     expect_not_recording("the host waits");
     ++counts.downloads;
-    runtime_->download(to, from, bytes);
+    PassingRuntime::download(to, from, bytes);
   }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     ++counts.copies;
-    runtime_->copy(to, from, bytes);
+    PassingRuntime::copy(to, from, bytes);
   }
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
     ++counts.kernels;
-    runtime_->launch(kernel, blocks, arguments);
+    PassingRuntime::launch(kernel, blocks, arguments);
   }
-  std::size_t product_workspace() const override { return runtime_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override {
-    const bool queued = runtime_->multiply(product);
+    const bool queued = PassingRuntime::multiply(product);
     counts.products += queued;
     return queued;
   }
@@ -74,15 +105,15 @@ class CountingRuntime : public cuda::Runtime {
     expect_not_recording("a program is compiled");
     ++counts.compiled;
     sources.push_back(source);
-    return runtime_->compile(source);
+    return PassingRuntime::compile(source);
   }
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override {
     ++counts.programs;
-    runtime_->launch(program, blocks, threads, arguments, bytes);
+    PassingRuntime::launch(program, blocks, threads, arguments, bytes);
   }
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override {
-    return runtime_->record([&] {
+    return PassingRuntime::record([&] {
       recording_ = true;
       const std::shared_ptr<void> end(nullptr, [this](void*) { recording_ = false; });
       work();
@@ -90,12 +121,11 @@ class CountingRuntime : public cuda::Runtime {
   }
   void launch(const cuda::Graph& graph) override {
     ++counts.graphs;
-    runtime_->launch(graph);
+    PassingRuntime::launch(graph);
   }
-  void with_queue(const std::function<void(CUstream_st*)>& work) override { runtime_->with_queue(work); }
   void wait() override {
     expect_not_recording("the host waits");
-    runtime_->wait();
+    PassingRuntime::wait();
   }
 
  private:
@@ -103,7 +133,6 @@ class CountingRuntime : public cuda::Runtime {
     if (recording_) throw std::logic_error(std::string(what) + " while work is recorded");
   }
 
-  std::unique_ptr<cuda::Runtime> runtime_;
   bool recording_ = false;
 };
 

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "../host_runtime.hpp"
+#include "cuda/driver.hpp"
+
+// What a CUDA that is played keeps.
+
+using Work = std::vector<std::function<void()>>;
+
+struct CUstream_st {
+  int device;
+  std::deque<std::function<void()>> queue;
+  std::size_t queued = 0, done = 0;
+  std::unique_ptr<Work> captured;
+  bool valid = true;  // what is captured
+};
+struct CUevent_st {
+  std::shared_ptr<CUstream_st> stream;
+  std::size_t position = 0;
+};
+struct CUgraph_st {
+  std::shared_ptr<const Work> work;
+};
+struct CUgraphExec_st {
+  int device;
+  std::shared_ptr<const Work> work;
+};
+struct etude::cuda::CUmod_st {
+  std::unique_ptr<CompiledProgram> program;
+};
+
+namespace etude::testing::played {
+
+inline constexpr int gpus = 2;
+
+/// All that CUDA keeps. One thread at a time calls it.
+struct State {
+  std::recursive_mutex mutex;
+  std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
+  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // whose, and their bytes
+  std::map<const std::byte*, std::size_t> host_blocks;
+  std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
+  int events = 0, graphs = 0;
+  std::size_t room = std::size_t{1} << 30;
+  bool room_for_graphs = true;
+  HostRuntime executor;
+};
+inline State state;
+
+inline thread_local int current = 0;
+inline thread_local cudaError_t last_error = cudaSuccess;
+inline thread_local cudaStream_t capturing = nullptr;
+/// What nvcc knows of a kernel, and NVRTC of a program: whose it is, and how long its arguments are.
+inline thread_local const cuda::Kernel* launched = nullptr;
+inline thread_local std::size_t launched_bytes = 0;
+
+/// Notes an error as the thread's last one.
+inline cudaError_t said(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+/// For what may not be asked for while this thread captures: what it captures is void then.
+inline bool captures() {
+  if (capturing) capturing->valid = false;
+  return capturing != nullptr;
+}
+
+/// Queues work on a stream, or adds it to what is captured there.
+inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
+  const auto found = state.streams.find(stream);
+  if (found == state.streams.end()) return said(cudaErrorInvalidResourceHandle);
+  if (stream->captured) {
+    stream->captured->push_back(std::move(work));
+  } else {
+    stream->queue.push_back(std::move(work));
+    ++stream->queued;
+  }
+  return cudaSuccess;
+}
+
+inline std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(from);
+  return {first, first + bytes};
+}
+
+}  // namespace etude::testing::played
