@@ -1,5 +1,6 @@
 #include "cuda/cublas_lt.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace etude::cuda {
@@ -11,7 +12,9 @@ constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
 constexpr int real_float32 = 0, real_float64 = 1, real_float16 = 2, real_bfloat16 = 14;
 constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
 constexpr std::int32_t transpose = 1;
-constexpr int description_transposes_a = 3, description_transposes_b = 4;
+constexpr int description_transposes_a = 3, description_transposes_b = 4, description_epilogue = 7,
+              description_bias = 8;
+constexpr std::uint32_t epilogue_bias = 4;  // a number for each of their rows, which are our columns
 constexpr int layout_batch_count = 5, layout_batch_stride = 6;
 constexpr std::uint32_t reduction_in_compute_type = 2;  // or none, which is 0: never in half precision
 constexpr int preference_workspace = 1, preference_reductions = 3, preference_alignment_a = 5,
@@ -24,7 +27,7 @@ int type_of(DType dtype) {
                                     : real_float32;
 }
 
-/// The largest power of two, up to 16, that divides an address.
+/// The largest power of two, up to 16, that divides an address; that of none is 16.
 std::uint32_t alignment_of(const void* address) {
   const auto number = reinterpret_cast<std::uintptr_t>(address) | 16;
   return static_cast<std::uint32_t>(number & (~number + 1));
@@ -85,7 +88,8 @@ CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
           p.c.stride,
           alignment_of(p.a.data),
           alignment_of(p.b.data),
-          alignment_of(p.c.data)};
+          alignment_of(p.c.data),
+          p.bias ? alignment_of(p.bias) : 0};
 }
 
 /// cuBLASLt counts by columns: to it our matrices are transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
@@ -115,6 +119,13 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
     if (matrix->transposed)
       expect(functions_.set_of_description(plan.description, attribute, &transpose, sizeof transpose),
              "describing a product");
+  if (p.bias) {
+    const auto describe = [&](int attribute, const auto& value) {
+      expect(functions_.set_of_description(plan.description, attribute, &value, sizeof value), "describing a bias");
+    };
+    describe(description_epilogue, epilogue_bias);
+    describe(description_bias, p.bias);
+  }
   plan.a = layout(p, p.a, p.m, p.k);
   plan.b = layout(p, p.b, p.k, p.n);
   plan.c = layout(p, p.c, p.m, p.n);
@@ -129,7 +140,7 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   prefer(preference_alignment_a, alignment_of(p.b.data));
   prefer(preference_alignment_b, alignment_of(p.a.data));
   prefer(preference_alignment_c, alignment_of(p.c.data));
-  prefer(preference_alignment_d, alignment_of(p.c.data));
+  prefer(preference_alignment_d, std::min(alignment_of(p.c.data), alignment_of(p.bias)));
   Found found{};
   int count = 0;
   const Status status =
@@ -149,6 +160,8 @@ const CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& product) {
 bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
   const Plan& plan = plan_of(p);
   if (!plan.possible) return false;
+  if (p.bias)
+    expect(functions_.set_of_description(plan.description, description_bias, &p.bias, sizeof p.bias), "naming a bias");
   std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;
   const double one = 1, zero = 0;
   const float narrow_one = 1, narrow_zero = 0;

@@ -68,7 +68,7 @@ class CublasLt {
 
  private:
   /// What tells one kind of product from another.
-  using Kind = std::array<std::int64_t, 16>;
+  using Kind = std::array<std::int64_t, 17>;
   struct Plan {
     Description description = nullptr;
     Layout a = nullptr, b = nullptr, c = nullptr;

@@ -137,18 +137,20 @@ const cuda::CompiledProgram& Cuda::program(const std::string& source) {
   return *programs_.try_emplace(source, std::move(compiled)).first->second;
 }
 
+/// Segments that are alike and follow each other are one launch.
 void Cuda::run(const Elementwise& instruction, Addresses addresses) {
-  for (const Segment& segment : instruction.segments) {
-    if (segment.size == 0) continue;
-    const cuda::CompiledProgram& compiled = program(cuda::program_source(instruction.program, segment));
+  const instruction::Program& of = instruction.program;
+  const std::size_t most = cuda::ProgramArguments::most_segments(of);
+  std::span<const Segment> left = instruction.segments;
+  while (!left.empty()) {
     cuda::ProgramArguments arguments;
-    arguments.count = instruction.program.row > 0 ? segment.size / instruction.program.row : segment.size;
     std::size_t count = 0;
-    for (const auto* operands : {&segment.inputs, &segment.outputs})
-      for (const instruction::Access& access : *operands)
-        arguments.operands[count++] = at<std::byte>(addresses, access.operand);
-    runtime_->launch(compiled, cuda::program_blocks(instruction.program, segment), cuda::program_threads, &arguments,
-                     cuda::ProgramArguments::bytes(count));
+    while (count < std::min(most, left.size()) && cuda::alike(left[count], left[0]))
+      arguments.add(of, left[count++], addresses);
+    if (arguments.blocks() > 0)
+      runtime_->launch(program(cuda::program_source(of, left[0], count)), arguments.blocks(), cuda::program_threads,
+                       arguments.data(), arguments.bytes());
+    left = left.subspan(count);
   }
 }
 

@@ -79,8 +79,39 @@ struct ProductBatch {
 /// A vendor's library knows batches of one axis; this is how many of them are queued one by one, at most.
 constexpr std::int64_t most_rows = 16;
 
-/// Queues a product as the GPU's vendor computes it; false where that cannot be, and c is nothing yet.
-bool multiply_by_vendor(cuda::Runtime& runtime, const Gemm& g, Addresses addresses) {
+/// Whether a program only adds its two inputs, and rounds that as it is stored.
+bool only_adds(const instruction::Program& program) {
+  using namespace instruction;
+  if (program.row > 0 || program.inputs.size() != 2 || !program.immediates.empty() || program.outputs.size() != 1)
+    return false;
+  const std::span<const Program::Step> steps = program.steps;
+  const auto rounds = [](const Program::Step& step) { return step.code == float16_code || step.code == bfloat16_code; };
+  return !steps.empty() && steps[0].code == opcode_of<op::Add>() && steps[0].a != steps[0].b &&
+         std::ranges::all_of(steps.subspan(1), rounds) && program.outputs[0].reg == steps.back().result;
+}
+
+/// What the epilogue adds to each row of c, if that is all it does; null if it is not.
+const Operand* added_to_rows(const Gemm& g) {
+  using instruction::Access;
+  if (!g.epilogue || g.batch.size() != 1 || !only_adds(g.epilogue->program)) return nullptr;
+  const instruction::Segment& segment = g.epilogue->segments.front();
+  const auto is_c = [&](const Access& access) {
+    return access.kind == Access::Kind::contiguous && access.operand == g.c.operand;
+  };
+  const auto is_bias = [&](const Access& access) {
+    return access.kind == Access::Kind::strided && access.operand.dtype == g.c.operand.dtype &&
+           access.extents == Shape{g.m, g.n} && access.strides == Shape{0, 1};
+  };
+  if (!is_c(segment.outputs[0])) return nullptr;
+  for (const auto& [own, other] : {std::pair{0, 1}, {1, 0}})
+    if (const auto* inputs = segment.inputs.data(); is_c(inputs[own]) && is_bias(inputs[other]))
+      return &inputs[other].operand;
+  return nullptr;
+}
+
+/// Queues a product as the GPU's vendor computes it, with what it adds to rows or without; false where that cannot be,
+/// and c is nothing yet.
+bool multiply_by_vendor(cuda::Runtime& runtime, const Gemm& g, const Operand* bias, Addresses addresses) {
   if (runtime.product_workspace() == 0 || g.m * g.n * g.k * g.batch.size() == 0) return false;
   const ProductBatch batch(g);
   if (batch.rows() > most_rows) return false;
@@ -92,7 +123,8 @@ bool multiply_by_vendor(cuda::Runtime& runtime, const Gemm& g, Addresses address
                                    of.transposed, batch.axes[0].strides[which]};
     };
     if (!runtime.multiply({g.c.operand.dtype, g.m, g.n, g.k, batch.axes[0].extent, matrix(g.a, 0), matrix(g.b, 1),
-                           matrix(g.c, 2), at<std::byte>(addresses, g.workspace)}))
+                           matrix(g.c, 2), at<std::byte>(addresses, g.workspace),
+                           bias ? at<const std::byte>(addresses, *bias) : nullptr}))
       return false;
   }
   return true;
@@ -113,7 +145,9 @@ std::size_t Cuda::workspace(const Gemm& g) const {
 }
 
 void Cuda::run(const Gemm& g, Addresses addresses) {
-  if (!multiply_by_vendor(*runtime_, g, addresses)) multiply_here(*runtime_, g, addresses);
+  const Operand* bias = added_to_rows(g);
+  if (bias && multiply_by_vendor(*runtime_, g, bias, addresses)) return;
+  if (!multiply_by_vendor(*runtime_, g, nullptr, addresses)) multiply_here(*runtime_, g, addresses);
   if (g.epilogue) run(*g.epilogue, addresses);
 }
 

@@ -3,17 +3,17 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <optional>
 
 #include "cuda/cublas_lt.hpp"
 #include "cuda/driver.hpp"
+#include "cuda/expect.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/shared_library.hpp"
+#include "cuda/staging.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
 
@@ -22,11 +22,6 @@ namespace {
 
 /// The oldest GPUs for which kernels are compiled.
 constexpr int least_architecture = 80;
-
-void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal) {
-  check(error == cudaSuccess, kind, "Cuda", what, " failed: ", cudaGetErrorString(error),
-        " - expected the GPU to do it - see what the driver reports.");
-}
 
 void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
 
@@ -50,47 +45,6 @@ struct GpuGraph : Graph {
   ~GpuGraph() override {
     if (executable) cudaGraphExecDestroy(executable);
   }
-};
-
-/// Memory that a GPU reads while the host goes on. Uploads take turns, so that the host waits only for one that lies
-/// some turns back.
-class Staging {
- public:
-  ~Staging() {
-    for (Slot& slot : slots_) {
-      if (slot.done) cudaEventDestroy(slot.done);
-      if (slot.memory) cudaFreeHost(slot.memory);
-    }
-  }
-
-  /// At most `largest` bytes at a time.
-  static constexpr std::size_t largest = std::size_t{16} << 20;
-
-  void upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-    Slot& slot = slots_[next_];
-    next_ = (next_ + 1) % slots_.size();
-    if (!slot.done) expect(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "making an event");
-    expect(cudaEventSynchronize(slot.done), "waiting for an upload");
-    if (slot.bytes < bytes) {
-      if (slot.memory) expect(cudaFreeHost(slot.memory), "freeing host memory");
-      slot.memory = nullptr;
-      slot.bytes = 0;
-      expect(cudaMallocHost(&slot.memory, bytes), "allocating host memory");
-      slot.bytes = bytes;
-    }
-    std::memcpy(slot.memory, from, bytes);
-    expect(cudaMemcpyAsync(to, slot.memory, bytes, cudaMemcpyHostToDevice, stream), "an upload");
-    expect(cudaEventRecord(slot.done, stream), "recording an event");
-  }
-
- private:
-  struct Slot {
-    void* memory = nullptr;
-    std::size_t bytes = 0;
-    cudaEvent_t done = nullptr;
-  };
-  std::array<Slot, 8> slots_;
-  std::size_t next_ = 0;
 };
 
 /// cuBLASLt's functions; null where it is not installed, or not wanted.

@@ -35,9 +35,13 @@ struct Nvrtc {
 /// What stands before a program's text on a GPU.
 constexpr const char* device_text = R"(
 #define ENTRY extern "C" __global__
-#define PARAMETER const __grid_constant__ Arguments a
-#define FIRST (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x)
-#define STEP (static_cast<long long>(gridDim.x) * blockDim.x)
+#define PARAMETER const __grid_constant__ Arguments arguments
+#define SEGMENT                                                                                   \
+  int own = 0;                                                                                    \
+  while (own + 1 < segments && static_cast<int>(blockIdx.x) >= arguments.of[own + 1].first) ++own; \
+  const Segment& a = arguments.of[own];
+#define FIRST (static_cast<long long>(static_cast<int>(blockIdx.x) - a.first) * blockDim.x + threadIdx.x)
+#define STEP (static_cast<long long>(a.blocks) * blockDim.x)
 #define EACH_ELEMENT for (long long i = FIRST; i < a.count; i += STEP)
 #define EACH_ROW for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES)
 #define LANES 32

@@ -1,6 +1,6 @@
 // What every program's text begins with: as much of the standard library as base/half.hpp and graph/elementwise.hpp
-// use, which follow it. Before it stands what the runtime defines: ENTRY, PARAMETER, EACH_ELEMENT, EACH_ROW, EACH, LANES, LANE, INFINITE,
-// NOT_A_NUMBER and across_lanes().
+// use, which follow it. Before it stands what the runtime defines: ENTRY, PARAMETER, SEGMENT, EACH_ELEMENT, EACH_ROW,
+// EACH, LANES, LANE, INFINITE, NOT_A_NUMBER and across_lanes().
 
 namespace std {
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 
 #include "cuda/kernel.hpp"
+#include "cuda/launch.hpp"
 #include "cuda/program_texts.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/op.hpp"
@@ -61,20 +63,31 @@ std::string literal(double value, Lane lane) {
   return type + (std::signbit(value) ? "(-0x" : "(0x") + std::string(text, end) + ')';
 }
 
+std::size_t operands(const Program& program) { return program.inputs.size() + program.outputs.size(); }
+
+/// 64 bits each.
+std::size_t words_of_segment(const Program& program) { return 2 + operands(program); }
+
+/// How many blocks of threads a segment wants.
+std::int32_t blocks_of(const Program& program, const Segment& segment) {
+  constexpr std::int64_t most = 2048;  // of which each then goes on
+  const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size;
+  return static_cast<std::int32_t>(std::min(blocks_for(threads, program_threads), most));
+}
+
 /// Writes the text of one program.
 class Writer {
  public:
-  Writer(const Program& program, const Segment& segment) : program_(program), segment_(segment) {}
+  Writer(const Program& program, const Segment& segment, std::size_t segments)
+      : program_(program), segment_(segment), segments_(segments) {}
 
   std::string write() {
-    const std::size_t operands = program_.inputs.size() + program_.outputs.size();
-    check(operands <= ProgramArguments::most, ErrorKind::internal, "Cuda", "a program of ", operands,
-          " operands - expected at most ", ProgramArguments::most, " - this is a defect of the library.");
     text_ = prelude_text;
     text_ += half_text;
     text_ += elementwise_text;
-    text_ += "using namespace etude;\nstruct Arguments { long long count; void* operands[" + std::to_string(operands) +
-             "]; };\nENTRY void program(PARAMETER) {\n";
+    text_ += "using namespace etude;\nstruct Segment { long long count; int first, blocks; void* operands[" +
+             std::to_string(operands(program_)) + "]; };\nconstexpr int segments = " + std::to_string(segments_) +
+             ";\nstruct Arguments { Segment of[segments]; };\nENTRY void program(PARAMETER) {\nSEGMENT {\n";
     registers_.resize(program_.registers);
     for (std::size_t i = 0; i < program_.immediates.size(); ++i)
       registers_[program_.inputs.size() + i] = {literal(program_.immediates[i].value, program_.immediates[i].lane),
@@ -90,7 +103,7 @@ class Writer {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) load(i);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) store(i);
-    text_ += "}\n}\n";
+    text_ += "}\n}\n}\n";
     return std::move(text_);
   }
 
@@ -208,18 +221,40 @@ class Writer {
 
   const Program& program_;
   const Segment& segment_;
+  std::size_t segments_;
   std::string text_;
   std::vector<Register> registers_;
 };
 
 }  // namespace
 
-std::string program_source(const Program& program, const Segment& segment) { return Writer(program, segment).write(); }
+std::size_t ProgramArguments::most_segments(const Program& program) {
+  constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);  // of a kernel's arguments
+  check(words_of_segment(program) <= most_words, ErrorKind::internal, "Cuda", "a program of ", operands(program),
+        " operands - expected at most ", most_words - 2, " - this is a defect of the library.");
+  return most_words / words_of_segment(program);
+}
 
-std::int64_t program_blocks(const Program& program, const Segment& segment) {
-  constexpr std::int64_t most = 2048;  // of which each then goes on
-  const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size;
-  return std::min(blocks_for(threads, program_threads), most);
+void ProgramArguments::add(const Program& program, const Segment& segment, Addresses addresses) {
+  const std::int32_t blocks = blocks_of(program, segment);
+  words_.push_back(static_cast<std::uint64_t>(program.row > 0 ? segment.size / program.row : segment.size));
+  words_.push_back(std::bit_cast<std::uint64_t>(std::array{blocks_, blocks}));
+  for (const auto* accesses : {&segment.inputs, &segment.outputs})
+    for (const Access& access : *accesses)
+      words_.push_back(reinterpret_cast<std::uint64_t>(at<std::byte>(addresses, access.operand)));
+  blocks_ += blocks;
+}
+
+bool alike(const Segment& a, const Segment& b) {
+  const auto same = [&](const Access& x, const Access& y) {
+    return x.kind == y.kind && x.operand.dtype == y.operand.dtype &&
+           (x.kind != Access::Kind::strided || (a.size == b.size && x.extents == y.extents && x.strides == y.strides));
+  };
+  return std::ranges::equal(a.inputs, b.inputs, same) && std::ranges::equal(a.outputs, b.outputs, same);
+}
+
+std::string program_source(const Program& program, const Segment& segment, std::size_t segments) {
+  return Writer(program, segment, segments).write();
 }
 
 }  // namespace etude::cuda

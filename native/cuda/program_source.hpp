@@ -1,30 +1,43 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "etude/execution/device.hpp"
 #include "etude/execution/instruction.hpp"
 
 /// Elementwise programs as source: the same steps that the processor runs tile by tile, as one kernel that keeps every
 /// element in registers from its loads to its stores.
 namespace etude::cuda {
 
-/// What a program is called with: how many elements, or rows where it looks at rows, and where operands lie, first all
+/// What a launch of a program is given, which runs over several segments at the same time: of each how many elements,
+/// or rows where it looks at rows; its first block of threads, and how many it has; where operands lie, first all
 /// inputs and then all outputs.
-struct ProgramArguments {
-  static constexpr std::size_t most = 480;  ///< A kernel's arguments may take 4 KB.
-  std::int64_t count;
-  std::byte* operands[most];
+class ProgramArguments {
+ public:
+  /// How many segments there is room for.
+  static std::size_t most_segments(const instruction::Program& program);
+  void add(const instruction::Program& program, const instruction::Segment& segment, Addresses addresses);
 
-  static std::size_t bytes(std::size_t operands) { return sizeof(std::int64_t) + operands * sizeof(std::byte*); }
+  const void* data() const { return words_.data(); }
+  std::size_t bytes() const { return words_.size() * sizeof(std::uint64_t); }
+  std::int64_t blocks() const { return blocks_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::int32_t blocks_ = 0;
 };
 
-/// The text of `program`, an ENTRY of that name, for segments that are read and written as this one is. It stands
-/// behind what the runtime defines (cuda/program_prelude.cuh).
-std::string program_source(const instruction::Program& program, const instruction::Segment& segment);
+/// Whether one launch runs over both: they are read and written alike.
+bool alike(const instruction::Segment& a, const instruction::Segment& b);
+
+/// The text of `program`, an ENTRY of that name, for as many `segments` that are like this one. It stands behind what
+/// the runtime defines (cuda/program_prelude.cuh).
+std::string program_source(const instruction::Program& program, const instruction::Segment& segment,
+                           std::size_t segments);
 
 /// Threads of a block, whatever the program.
 inline constexpr unsigned program_threads = 256;
-/// How many blocks a segment wants.
-std::int64_t program_blocks(const instruction::Program& program, const instruction::Segment& segment);
 
 }  // namespace etude::cuda

@@ -73,6 +73,46 @@ TEST_CASE("rows are gathered from where a counter says, if there is one", "[cuda
   }
 }
 
+TEST_CASE("segments that are read and written alike are one launch, as far as its arguments have room",
+          "[cuda][parity]") {
+  using namespace instruction;
+  constexpr std::int64_t segments = 120;
+  const auto size = [](std::int64_t segment) { return segment * 37 % 700; };  // none, of one block, and of several
+  std::vector<float> numbers;
+  for (int i = 0; i < 3 * 700 * segments; ++i) numbers.push_back(static_cast<float>(i % 101) / 8);
+  const auto place = [](std::int64_t segment, std::int64_t operand) {
+    return Operand{0, 4 * 700 * (3 * segment + operand)};
+  };
+  Elementwise sums{};
+  sums.program = {.inputs = {{Lane::float32}, {Lane::float32}},
+                  .immediates = {},
+                  .steps = {{opcode_of<op::Add>(), Lane::float32, Lane::float32, 2, 0, 1, 1}},
+                  .outputs = {{2}},
+                  .registers = 3};
+  for (std::int64_t segment = 0; segment < segments; ++segment)
+    sums.segments.push_back({size(segment), {{place(segment, 0)}, {place(segment, 1)}}, {{place(segment, 2)}}});
+  sums.segments[50].inputs[1].kind = Access::Kind::scalar;
+
+  const auto storage = gpu().allocate(numbers.size() * sizeof(float));
+  storage->write(0, numbers.data(), numbers.size() * sizeof(float));
+  auto& counts = static_cast<CountingRuntime&>(gpu().runtime()).counts;
+  const int before = counts.programs;
+  gpu().run(sums, std::array{storage->address()});
+  CHECK(counts.programs - before == 3);  // 50, the other one, and the 69 behind it
+
+  std::vector<float> expected = numbers;
+  for (std::int64_t segment = 0; segment < segments; ++segment) {
+    float* const x = expected.data() + 3 * 700 * segment;
+    for (std::int64_t i = 0; i < size(segment); ++i) x[1400 + i] = x[i] + x[700 + (segment == 50 ? 0 : i)];
+  }
+  storage->read(0, numbers.data(), numbers.size() * sizeof(float));
+  CHECK(numbers == expected);
+
+  sums.segments[50].inputs[1].kind = Access::Kind::contiguous;
+  gpu().run(sums, std::array{storage->address()});
+  CHECK(counts.programs - before == 5);  // 4 KB have room for 102 of them
+}
+
 TEST_CASE("every program of an op compiles for GPUs of compute capability 9.0", "[.][nvrtc]") {
   Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   for (const OpCase& one : all_cases())

@@ -99,18 +99,55 @@ TEST_CASE("a GPU that has no room for graphs trains to the same bits", "[cuda][g
   CHECK(small.runtime().counts.graphs == 0);
 }
 
-TEST_CASE("what is uploaded may change at once, however much it is", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime();
-  for (const std::size_t count : {std::size_t{3}, std::size_t{200'000}, (std::size_t{9} << 20) + 5}) {
-    std::vector<std::int32_t> numbers(count), back(count);
-    std::iota(numbers.begin(), numbers.end(), 1);
-    const std::vector<std::int32_t> expected = numbers;
-    std::byte* memory = runtime->allocate(4 * count);
-    for (int turn = 0; turn < 20; ++turn) runtime->upload(memory, numbers.data(), 4 * count);
-    std::ranges::fill(numbers, 0);
-    runtime->download(back.data(), memory, 4 * count);
-    CHECK(back == expected);
+TEST_CASE("what is uploaded may change at once, however much it is and whoever is faster", "[cuda][gpu_runtime]") {
+  for (const auto& [queue_early, bus_early] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+    INFO("queue early: " << queue_early << ", bus early: " << bus_early);
+    played::early() = queue_early;
+    const auto runtime = played::runtime();
+    played::early() = bus_early;
+    for (const std::size_t count : {std::size_t{3}, std::size_t{20'000}, (std::size_t{3} << 20) + 5}) {
+      constexpr int turns = 12;
+      std::vector<std::int32_t> numbers(count), back(count);
+      std::byte* memory = runtime->allocate(turns * 4 * count);
+      for (int turn = 0; turn < turns; ++turn) {
+        std::iota(numbers.begin(), numbers.end(), turn);
+        runtime->upload(memory + 4 * count * turn, numbers.data(), 4 * count);
+      }
+      for (int turn = 0; turn < turns; ++turn) {
+        std::iota(numbers.begin(), numbers.end(), turn);
+        runtime->download(back.data(), memory + 4 * count * turn, 4 * count);
+        CHECK(back == numbers);
+      }
+      runtime->release(memory);
+    }
+  }
+  played::early() = false;
+  CHECK(played::alive() == played::Alive{});
+}
+
+TEST_CASE("a batch crosses the bus while the steps before it are still to be done, if the GPU has room for it",
+          "[cuda][gpu_runtime]") {
+  const std::vector<std::int32_t> first(100'000, 1), second(100'000, 2);
+  const std::size_t bytes = 4 * first.size();
+  for (const bool has_room : {true, false}) {
+    const std::size_t room = std::exchange(played::room(), has_room ? played::room() : 2 * bytes);
+    const auto runtime = played::runtime();
+    played::early() = true;  // the bus, not the queue
+    std::byte* memory = runtime->allocate(2 * bytes);
+    const std::size_t before = played::uploaded();
+    runtime->upload(memory, first.data(), bytes);
+    runtime->copy(memory + bytes, memory, bytes);  // the step
+    runtime->upload(memory, second.data(), bytes);
+    CHECK(memory[0] == std::byte{0xff});  // nothing of the queue is done
+    CHECK(played::uploaded() - before == (has_room ? 2 * bytes : 0));
+    std::vector<std::int32_t> batch(first.size()), made(first.size());
+    runtime->download(made.data(), memory + bytes, bytes);
+    runtime->download(batch.data(), memory, bytes);
+    CHECK(made == first);
+    CHECK(batch == second);
     runtime->release(memory);
+    played::early() = false;
+    played::room() = room;
   }
 }
 

@@ -155,6 +155,9 @@ const CublasLt::Functions on_host{
           CHECK(c == d);
           CHECK(c_layout == d_layout);
           const bool ta = of.value(3, std::int32_t{0}) == 1, tb = of.value(4, std::int32_t{0}) == 1;
+          const auto epilogue = of.value(7, std::uint32_t{1});
+          const void* const bias = of.value(8, static_cast<const void*>(nullptr));
+          CHECK(epilogue == (bias ? 4 : 1));
           const std::uint64_t depth = ta ? la.rows : la.columns;
           CHECK(depth == (tb ? lb.columns : lb.rows));
           const auto go = [&]<class T, class Scale>(T, Scale) {
@@ -163,7 +166,7 @@ const CublasLt::Functions on_host{
             for (std::int64_t matrix = 0; matrix < ld.value(5, std::int32_t{1}); ++matrix)
               for (std::int64_t row = 0; row < static_cast<std::int64_t>(ld.rows); ++row)
                 for (std::int64_t column = 0; column < static_cast<std::int64_t>(ld.columns); ++column) {
-                  double sum = 0;
+                  double sum = bias ? static_cast<double>(static_cast<const T*>(bias)[row]) : 0;
                   for (std::int64_t i = 0; i < static_cast<std::int64_t>(depth); ++i)
                     sum += element<T>(a, la, ta, matrix, row, i) * element<T>(b, lb, tb, matrix, i, column);
                   static_cast<T*>(d)[matrix * ld.value(6, std::int64_t{0}) + column * ld.distance + row] =
@@ -215,6 +218,22 @@ const std::vector<OpCase> products{
     {"an epilogue",
      {number({5, 7}), number({7, 3}), number({3})},
      [](Values x) { return ops::relu(ops::matmul(x[0], x[1]) + x[2]); }},
+    {"a bias", {number({5, 7}), number({7, 3}), number({3})}, [](Values x) { return ops::matmul(x[0], x[1]) + x[2]; }},
+    {"a bias before",
+     {number({5, 7}), number({3, 7}), number({3})},
+     [](Values x) { return x[2] + ops::matmul(x[0], x[1], false, true); }},
+    {"a bias of rows",
+     {number({3, 7}), number({7, 3}), number({3, 1})},
+     [](Values x) { return ops::matmul(x[0], x[1]) + x[2]; }},
+    {"a product and itself",
+     {number({3, 7}), number({7, 3})},
+     [](Values x) {
+       const Value product = ops::matmul(x[0], x[1]);
+       return product + product;
+     }},
+    {"two biases",
+     {number({3, 7}), number({7, 3}), number({3}), number({3})},
+     [](Values x) { return ops::matmul(x[0], x[1]) + x[2] + x[3]; }},
     {"a row", {number({1, 7}), number({7, 3})}, [](Values x) { return ops::matmul(x[0], x[1]); }},
 };
 
@@ -250,16 +269,23 @@ TEST_CASE("convolutions are products of patches that are laid out, where a GPU's
 }
 
 TEST_CASE("what a GPU's vendor has no way of computing, our kernels do", "[cuda][products]") {
-  const auto computed = [](const char* name) {
+  const auto computed = [](const char* name, DType dtype = DType::float32) {
     Gpu gpu;
     for (const OpCase& one : products)
-      if (one.name == name) run_on(gpu.device, one.draw(6, DType::float32), one.function);
-    return std::pair{gpu.counts().products, gpu.counts().kernels};
+      if (one.name == name) run_on(gpu.device, one.draw(6, dtype), one.function);
+    return std::array{gpu.counts().products, gpu.counts().kernels, gpu.counts().programs};
   };
-  CHECK(computed("a batch") == std::pair{1, 0});
-  CHECK(computed("two batches") == std::pair{1, 0});
-  CHECK(computed("a row") == std::pair{0, 1});
-  CHECK(computed("more heads than calls") == std::pair{0, 1});
+  CHECK(computed("a batch") == std::array{1, 0, 0});
+  CHECK(computed("two batches") == std::array{1, 0, 0});
+  CHECK(computed("a row") == std::array{0, 1, 0});
+  CHECK(computed("more heads than calls") == std::array{0, 1, 0});
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    CHECK(computed("a bias", dtype) == std::array{1, 0, 0});
+    CHECK(computed("a bias before", dtype) == std::array{1, 0, 0});
+  }
+  CHECK(computed("a bias", DType::float64) == std::array{1, 0, 1});
+  CHECK(computed("a bias of rows") == std::array{1, 0, 1});
+  CHECK(computed("a product and itself") == std::array{1, 0, 1});
 }
 
 TEST_CASE("cuBLASLt is asked for the products that are meant", "[cuda][products]") {

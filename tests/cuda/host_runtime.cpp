@@ -116,7 +116,8 @@ namespace {
 /// both.
 constexpr const char* host_text = R"(
 #define ENTRY extern "C"
-#define PARAMETER const struct Arguments& a
+#define PARAMETER const struct Arguments& arguments
+#define SEGMENT for (const Segment& a : arguments.of)
 #define EACH_ELEMENT for (long long i = a.count - 1; i >= 0; --i)
 #define EACH_ROW for (long long row = a.count - 1; row >= 0; --row)
 #define LANES 1
@@ -244,7 +245,7 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
 }
 
 bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
-  if (product.m == 1) return false;
+  if (product.m == 1 || (product.bias && product.dtype == DType::float64)) return false;
   const cuda::MatrixProduct& p = product;
   const auto expect_whole = [&](const cuda::MatrixProduct::Matrix& of, std::int64_t rows, std::int64_t columns) {
     if (of.transposed) std::swap(rows, columns);
@@ -254,6 +255,7 @@ bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
   expect_whole(p.a, p.m, p.k);
   expect_whole(p.b, p.k, p.n);
   expect_whole(p.c, p.m, p.n);
+  if (p.bias) expect_here(p.bias, static_cast<std::size_t>(p.n) * size_of(p.dtype));
   expect_here(p.workspace, product_workspace());
   queue([p, workspace = product_workspace()] {
     std::memset(p.workspace, 0xff, workspace);  // NaN for whoever has something there
@@ -266,7 +268,7 @@ bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
       for (std::int64_t matrix = 0; matrix < p.count; ++matrix)
         for (std::int64_t i = 0; i < p.m; ++i)
           for (std::int64_t j = 0; j < p.n; ++j) {
-            double sum = 0;
+            double sum = p.bias ? static_cast<double>(reinterpret_cast<const T*>(p.bias)[j]) : 0;
             for (std::int64_t l = 0; l < p.k; ++l)
               sum += static_cast<double>(at(p.a, matrix, i, l)) * static_cast<double>(at(p.b, matrix, l, j));
             at(p.c, matrix, i, j) = static_cast<T>(sum);

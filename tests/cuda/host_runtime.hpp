@@ -30,7 +30,7 @@ class HostRuntime : public cuda::Runtime {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override;
   std::size_t product_workspace() const override { return has_vendor_ ? 4096 : 0; }
-  /// False for matrices of one row, as if the vendor had no way of computing those.
+  /// False for matrices of one row, and for a bias in float64, as if the vendor had no way of computing those.
   bool multiply(const cuda::MatrixProduct& product) override;
   std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,

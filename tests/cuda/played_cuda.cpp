@@ -13,15 +13,6 @@ namespace {
 using namespace etude;
 using namespace etude::testing::played;
 
-void run_to(CUstream_st& stream, std::size_t position) {
-  while (stream.done < position) {
-    const std::function<void()> work = std::move(stream.queue.front());
-    stream.queue.pop_front();
-    ++stream.done;
-    work();
-  }
-}
-
 /// Whether all of it lies in one block.
 template <class Blocks> bool within(const Blocks& blocks, const void* memory, std::size_t bytes, auto size_of_block) {
   const auto* first = static_cast<const std::byte*>(memory);
@@ -134,10 +125,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if ((!down && !on_device(to, bytes)) || (!up && !on_device(from, bytes)))
       throw std::logic_error("a copy of memory that is gone");
     std::memmove(to, from, bytes);
+    if (up) state.uploaded += bytes;
   };
   if (up && !on_host(from, bytes)) {  // memory that may change as soon as this returns
     if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-    return queue(stream, [to, own = copy_of(from, bytes)] { std::memcpy(to, own.data(), own.size()); });
+    return queue(stream, [to, own = copy_of(from, bytes)] {
+      std::memcpy(to, own.data(), own.size());
+      state.uploaded += own.size();
+    });
   }
   if (const cudaError_t queued = queue(stream, copy); queued != cudaSuccess) return queued;
   return down && !on_host(to, bytes) ? cudaStreamSynchronize(stream) : cudaSuccess;
@@ -148,6 +143,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (flags != cudaStreamNonBlocking) return said(cudaErrorInvalidValue);
   const auto made = std::make_shared<CUstream_st>();
   made->device = current;
+  made->early = state.early;
   *stream = made.get();
   state.streams[*stream] = made;
   return cudaSuccess;
@@ -194,6 +190,16 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   *event = {found->second, stream->queued};
   return cudaSuccess;
+}
+
+/// For what the event stands for now, whatever it is recorded for later.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  const std::lock_guard lock(state.mutex);
+  if (flags != 0) return said(cudaErrorInvalidValue);
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);  // of another stream's work, which nothing captures
+  return queue(stream, [of = event->stream, position = event->position] {
+    if (of) run_to(*of, position);
+  });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -5,10 +5,10 @@
 
 #include "cuda/runtime.hpp"
 
-/// CUDA, played on the host: what is queued on a stream is done when the host waits for it, and no sooner. Whoever
-/// counts on an earlier moment, or takes back memory that queued work still reads, sees it here. Copies between what
-/// was not allocated, work of another GPU than the current one, and what must not be asked for within a capture are
-/// errors.
+/// CUDA, played on the host: what is queued on a stream is done when the host waits for it, and no sooner; or at once,
+/// if that is wished. Whoever counts on another moment, or takes back memory that queued work still reads, sees it
+/// here. Copies between what was not allocated, work of another GPU than the current one, and what must not be asked
+/// for within a capture are errors.
 namespace etude::testing::played {
 
 /// Handles and blocks that nobody has given back yet.
@@ -22,6 +22,11 @@ Alive alive();
 std::size_t& room();
 /// Whether they have room for graphs.
 bool& room_for_graphs();
+
+/// Whether streams that are made from now on do at once what is queued there.
+bool& early();
+/// Bytes that copies from the host's memory have brought so far.
+std::size_t uploaded();
 
 /// One of the two GPUs, by the runtime that a real one has.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

@@ -76,6 +76,8 @@ played::Alive played::alive() {
 }
 std::size_t& played::room() { return state.room; }
 bool& played::room_for_graphs() { return state.room_for_graphs; }
+bool& played::early() { return state.early; }
+std::size_t played::uploaded() { return state.uploaded; }
 std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
   return std::make_unique<Telling>(cuda::open_gpu(ordinal));
 }

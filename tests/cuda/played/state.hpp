@@ -19,6 +19,7 @@ using Work = std::vector<std::function<void()>>;
 
 struct CUstream_st {
   int device;
+  bool early;  // what is queued is done at once
   std::deque<std::function<void()>> queue;
   std::size_t queued = 0, done = 0;
   std::unique_ptr<Work> captured;
@@ -52,7 +53,8 @@ struct State {
   std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
   int events = 0, graphs = 0;
   std::size_t room = std::size_t{1} << 30;
-  bool room_for_graphs = true;
+  bool room_for_graphs = true, early = false;
+  std::size_t uploaded = 0;
   HostRuntime executor;
 };
 inline State state;
@@ -76,6 +78,16 @@ inline bool captures() {
   return capturing != nullptr;
 }
 
+/// Does what is queued on a stream, up to there.
+inline void run_to(CUstream_st& stream, std::size_t position) {
+  while (stream.done < position) {
+    const std::function<void()> work = std::move(stream.queue.front());
+    stream.queue.pop_front();
+    ++stream.done;
+    work();
+  }
+}
+
 /// Queues work on a stream, or adds it to what is captured there.
 inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
   const auto found = state.streams.find(stream);
@@ -85,6 +97,7 @@ inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
   } else {
     stream->queue.push_back(std::move(work));
     ++stream->queued;
+    if (stream->early) run_to(*stream, stream->queued);
   }
   return cudaSuccess;
 }

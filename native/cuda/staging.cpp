@@ -1,0 +1,60 @@
+#include "cuda/staging.hpp"
+
+#include <cstring>
+
+#include "cuda/expect.hpp"
+
+namespace etude::cuda {
+
+Staging::~Staging() {
+  for (const Slot& slot : slots_) {
+    for (const cudaEvent_t event : {slot.arrived, slot.done})
+      if (event) cudaEventDestroy(event);
+    if (slot.on_gpu) cudaFree(slot.on_gpu);
+    if (slot.on_host) cudaFreeHost(slot.on_host);
+  }
+  if (beside_) cudaStreamDestroy(beside_);
+}
+
+bool Staging::has_room_on_gpu(Slot& slot) {
+  if (slot.bytes_on_gpu == slot.bytes) return true;
+  if (!beside_) expect(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "making a stream");
+  if (!slot.arrived) expect(cudaEventCreateWithFlags(&slot.arrived, cudaEventDisableTiming), "making an event");
+  if (slot.on_gpu) expect(cudaFree(slot.on_gpu), "freeing memory");
+  slot.on_gpu = nullptr;
+  slot.bytes_on_gpu = 0;
+  const cudaError_t error = cudaMalloc(&slot.on_gpu, slot.bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it is not the next call's
+    return false;
+  }
+  expect(error, "allocating memory");
+  slot.bytes_on_gpu = slot.bytes;
+  return true;
+}
+
+void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t queue) {
+  Slot& slot = slots_[next_];
+  next_ = (next_ + 1) % slots_.size();
+  if (!slot.done) expect(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "making an event");
+  expect(cudaEventSynchronize(slot.done), "waiting for an upload");
+  if (slot.bytes < bytes) {
+    if (slot.on_host) expect(cudaFreeHost(slot.on_host), "freeing host memory");
+    slot.on_host = nullptr;
+    slot.bytes = 0;
+    expect(cudaMallocHost(&slot.on_host, bytes), "allocating host memory");
+    slot.bytes = bytes;
+  }
+  std::memcpy(slot.on_host, from, bytes);
+  if (bytes >= least_beside && has_room_on_gpu(slot)) {
+    expect(cudaMemcpyAsync(slot.on_gpu, slot.on_host, bytes, cudaMemcpyHostToDevice, beside_), "an upload");
+    expect(cudaEventRecord(slot.arrived, beside_), "recording an event");
+    expect(cudaStreamWaitEvent(queue, slot.arrived, 0), "waiting for an upload");
+    expect(cudaMemcpyAsync(to, slot.on_gpu, bytes, cudaMemcpyDeviceToDevice, queue), "a copy");
+  } else {
+    expect(cudaMemcpyAsync(to, slot.on_host, bytes, cudaMemcpyHostToDevice, queue), "an upload");
+  }
+  expect(cudaEventRecord(slot.done, queue), "recording an event");
+}
+
+}  // namespace etude::cuda
