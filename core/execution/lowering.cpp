@@ -122,11 +122,17 @@ bool Lowering::may_write(const Variable& variable, int group) const {
     if (reader < 0 || reader == group || position_[index_of(reader)] < position_[index_of(group)]) continue;
     if (std::ranges::any_of(fusion_.dependencies(id), is_old_value)) return false;
   }
-  // ... and this one element by element, as it writes it; a kernel at its head reads ahead.
+  // ... and this one element by element, as it writes it, or before it writes at all, where it makes numbers of one
+  // whole row; a kernel at its head reads ahead.
   if (std::ranges::any_of(fusion_.kernel_operands(group), is_old_value)) return false;
-  return std::ranges::none_of(programs_[index_of(group)]->inputs, [&](const VirtualProgram::Input& input) {
-    return is_old_value(input.source) && input.access.kind != Access::Kind::contiguous && fusion_.group(group).size > 1;
-  });
+  const VirtualProgram& virtual_program = *programs_[index_of(group)];
+  const instruction::Program& program = virtual_program.program;
+  const bool reads_first =
+      fusion_.group(group).size == std::max<std::int64_t>(program.row, 1) &&
+      (program.row == 0 || std::ranges::all_of(program.outputs, &instruction::Program::Output::per_row));
+  return reads_first || std::ranges::none_of(virtual_program.inputs, [&](const VirtualProgram::Input& input) {
+           return is_old_value(input.source) && input.access.kind != Access::Kind::contiguous;
+         });
 }
 
 int Lowering::new_block(std::size_t bytes, int position) {

@@ -14,6 +14,10 @@ struct CudaOptions {
   /// Whether a plan's step is recorded as a graph; otherwise its kernels are queued one by one, which gives the same
   /// bits.
   bool record = true;
+  /// Up to how much work a product is computed by the program that takes it up, element by element, instead of by a
+  /// kernel of its own; 0: never. A multiplication counts as often as the numbers that neighbouring threads read lie in
+  /// different places.
+  std::int64_t most_work_of_programs = std::int64_t{1} << 22;
 };
 
 /// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host; from the second time on
@@ -67,6 +71,8 @@ class Cuda : public Device {
 
  private:
   const cuda::CompiledProgram& program(const std::string& source);
+  bool by_program(const instruction::Gemm& gemm) const;
+  void run_by_program(const instruction::Gemm& gemm, Addresses addresses);
 
   std::string name_;
   std::shared_ptr<cuda::Runtime> runtime_;  ///< Storages keep it alive.

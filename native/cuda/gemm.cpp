@@ -4,6 +4,7 @@
 
 #include "cuda/launch.hpp"
 #include "cuda/product.hpp"
+#include "cuda/program_source.hpp"
 
 namespace etude {
 
@@ -12,6 +13,8 @@ using cuda::BatchAxes;
 using cuda::MatrixOperand;
 using cuda::MatrixProduct;
 using cuda::ProductShape;
+using instruction::Access;
+using instruction::Elementwise;
 using instruction::Gemm;
 
 namespace {
@@ -92,7 +95,6 @@ bool only_adds(const instruction::Program& program) {
 
 /// What the epilogue adds to each row of c, if that is all it does; null if it is not.
 const Operand* added_to_rows(const Gemm& g) {
-  using instruction::Access;
   if (!g.epilogue || g.batch.size() != 1 || !only_adds(g.epilogue->program)) return nullptr;
   const instruction::Segment& segment = g.epilogue->segments.front();
   const auto is_c = [&](const Access& access) {
@@ -138,13 +140,76 @@ void multiply_here(cuda::Runtime& runtime, const Gemm& g, Addresses addresses) {
   });
 }
 
+/// How a matrix of the product is read by c's elements: which of its rows, or columns, begins where.
+Access access_to(const Gemm& g, const Gemm::Matrix& matrix, std::int64_t by_row, std::int64_t by_column) {
+  Access access{matrix.operand, Access::Kind::strided, g.batch, matrix.strides};
+  access.extents.append(g.m);
+  access.extents.append(g.n);
+  access.strides.append(by_row);
+  access.strides.append(by_column);
+  return access;
+}
+
+/// Stores what it reads.
+Elementwise identity(const Access& from, const Access& to, std::int64_t size) {
+  const instruction::Lane lane = instruction::lane_of(from.operand.dtype);
+  Elementwise program{};
+  program.program.inputs = {{lane}};
+  program.program.outputs = {{0}};
+  program.program.registers = 1;
+  program.segments = {{size, {from}, {to}}};
+  return program;
+}
+
 }  // namespace
 
+bool Cuda::by_program(const Gemm& g) const {
+  constexpr std::int64_t deepest = 512;
+  const std::int64_t multiplications = g.m * g.n * g.k * g.batch.size();
+  if (multiplications == 0 || g.k > deepest) return false;
+  // Threads of a warp compute neighbours in a row of c: of how many rows of a, and columns of b.
+  const std::int64_t from_a = g.a.transposed ? 1 : cuda::blocks_for(cuda::warp, g.n),
+                     from_b = g.b.transposed ? std::min<std::int64_t>(g.n, cuda::warp) : 1;
+  const bool by_fours = g.b.transposed && !g.a.transposed && g.c.operand.dtype == DType::float32;
+  const std::int64_t work = multiplications * std::max(from_a, from_b) / (by_fours ? 4 : 1);
+  return work <= options_.most_work_of_programs * ProductBatch(g).rows();
+}
+
+void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
+  const Access c = access_to(g, g.c, g.c.distance, 1);
+  const Elementwise program = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
+  const instruction::Segment& segment = program.segments.front();
+  const auto is_c = [&](const Access& access) { return access.operand == g.c.operand; };
+  const auto input = std::ranges::find_if(segment.inputs, is_c);
+  cuda::ProductInput product{.input = static_cast<std::size_t>(input - segment.inputs.begin()),
+                             .depth = g.k,
+                             .a = access_to(g, g.a, g.a.transposed ? 1 : g.a.distance, 0),
+                             .b = access_to(g, g.b, 0, g.b.transposed ? g.b.distance : 1),
+                             .along_a = g.a.transposed ? g.a.distance : 1,
+                             .along_b = g.b.transposed ? 1 : g.b.distance,
+                             .is_kept = std::ranges::none_of(segment.outputs, is_c),
+                             .by_fours = false};
+  const auto in_fours = [&](const Access& access) {
+    const auto multiple = [](std::int64_t stride) { return stride % 4 == 0; };
+    return access.operand.dtype == DType::float32 && std::ranges::all_of(access.strides, multiple) &&
+           reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, access.operand)) % 16 == 0;
+  };
+  product.by_fours =
+      g.k % 4 == 0 && product.along_a == 1 && product.along_b == 1 && in_fours(product.a) && in_fours(product.b);
+  cuda::ProgramArguments arguments;
+  arguments.add(program.program, segment, addresses, &product);
+  if (arguments.blocks() > 0)
+    runtime_->launch(this->program(cuda::program_source(program.program, segment, 1, &product)), arguments.blocks(),
+                     cuda::program_threads, arguments.data(), arguments.bytes());
+}
+
 std::size_t Cuda::workspace(const Gemm& g) const {
+  if (by_program(g)) return 0;
   return std::max(shape_of(g).part_bytes(g.c.operand.dtype), runtime_->product_workspace());
 }
 
 void Cuda::run(const Gemm& g, Addresses addresses) {
+  if (by_program(g)) return run_by_program(g, addresses);
   const Operand* bias = added_to_rows(g);
   if (bias && multiply_by_vendor(*runtime_, g, bias, addresses)) return;
   if (!multiply_by_vendor(*runtime_, g, nullptr, addresses)) multiply_here(*runtime_, g, addresses);

@@ -60,3 +60,24 @@ template <class T> inline T max_lanes(T x) {
   for (int mask = LANES / 2; mask > 0; mask /= 2) x = larger(x, across_lanes(x, mask));
   return x;
 }
+
+/// An element of a product: the sum over `depth` numbers of a and b, which lie so many elements apart.
+template <class Lane, int depth, long long along_a, long long along_b, class T>
+inline Lane product(const T* a, const T* b) {
+  Lane sum = 0;
+  for (int i = 0; i < depth; ++i)
+    sum = std::fma(static_cast<Lane>(a[i * along_a]), static_cast<Lane>(b[i * along_b]), sum);
+  return sum;
+}
+/// To the same bits, of numbers that are neighbours.
+template <int depth> inline float product_by_fours(const float* a, const float* b) {
+  struct alignas(16) Four {
+    float x, y, z, w;
+  };
+  float sum = 0;
+  for (int i = 0; i < depth; i += 4) {
+    const Four p = *reinterpret_cast<const Four*>(a + i), q = *reinterpret_cast<const Four*>(b + i);
+    sum = fmaf(p.w, q.w, fmaf(p.z, q.z, fmaf(p.y, q.y, fmaf(p.x, q.x, sum))));
+  }
+  return sum;
+}

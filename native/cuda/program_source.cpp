@@ -65,7 +65,7 @@ std::string literal(double value, Lane lane) {
 
 std::size_t operands(const Program& program) { return program.inputs.size() + program.outputs.size(); }
 
-/// 64 bits each.
+constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);  // of a kernel's arguments
 std::size_t words_of_segment(const Program& program) { return 2 + operands(program); }
 
 /// How many blocks of threads a segment wants.
@@ -78,15 +78,16 @@ std::int32_t blocks_of(const Program& program, const Segment& segment) {
 /// Writes the text of one program.
 class Writer {
  public:
-  Writer(const Program& program, const Segment& segment, std::size_t segments)
-      : program_(program), segment_(segment), segments_(segments) {}
+  Writer(const Program& program, const Segment& segment, std::size_t segments, const ProductInput* product)
+      : program_(program), segment_(segment), segments_(segments), product_(product) {}
 
   std::string write() {
     text_ = prelude_text;
     text_ += half_text;
     text_ += elementwise_text;
     text_ += "using namespace etude;\nstruct Segment { long long count; int first, blocks; void* operands[" +
-             std::to_string(operands(program_)) + "]; };\nconstexpr int segments = " + std::to_string(segments_) +
+             std::to_string(operands(program_) + (product_ ? 2 : 0)) +
+             "]; };\nconstexpr int segments = " + std::to_string(segments_) +
              ";\nstruct Arguments { Segment of[segments]; };\nENTRY void program(PARAMETER) {\nSEGMENT {\n";
     registers_.resize(program_.registers);
     for (std::size_t i = 0; i < program_.immediates.size(); ++i)
@@ -102,7 +103,8 @@ class Writer {
     }
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) load(i);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);
-    for (std::size_t i = 0; i < program_.outputs.size(); ++i) store(i);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i)
+      store(program_.inputs.size() + i, segment_.outputs[i], program_.outputs[i].reg, program_.outputs[i].per_row);
     text_ += "}\n}\n}\n";
     return std::move(text_);
   }
@@ -159,14 +161,33 @@ class Writer {
     return "static_cast<" + std::string(type_of(dtype)) + "*>(a.operands[" + std::to_string(operand) + "])[" + at + ']';
   }
 
+  /// An element of a product.
+  std::string product(Lane lane) const {
+    const auto first = [&](std::size_t operand, const Access& access) {
+      return '&' +
+             memory(operands(program_) + operand, access.operand.dtype, offset(access, index(false), segment_.size));
+    };
+    const std::string depth = std::to_string(product_->depth);
+    const std::string function = product_->by_fours
+                                     ? "product_by_fours<" + depth
+                                     : std::string("product<") + type_of(lane) + ", " + depth + ", " +
+                                           std::to_string(product_->along_a) + ", " + std::to_string(product_->along_b);
+    return function + ">(" + first(0, product_->a) + ", " + first(1, product_->b) + ')';
+  }
+
   void load(std::size_t i) {
     const Access& access = segment_.inputs[i];
     const auto [lane, per_row] = program_.inputs[i];
     const bool one = per_row || (by_rows() && access.kind == Access::Kind::scalar);
-    std::string from = "static_cast<" + std::string(type_of(lane)) + ">(" +
-                       memory(i, access.operand.dtype, offset(access, index(per_row), domain(per_row))) + ')';
+    const bool is_product = product_ && product_->input == i;
+    std::string from = is_product
+                           ? product(lane)
+                           : "static_cast<" + std::string(type_of(lane)) + ">(" +
+                                 memory(i, access.operand.dtype, offset(access, index(per_row), domain(per_row))) + ')';
     if (by_rows() && !one) from = "column < row_size ? " + from + " : 0";
-    define(static_cast<std::uint16_t>(i), "x" + std::to_string(i), type_of(lane), one, from);
+    const auto reg = static_cast<std::uint16_t>(i);
+    define(reg, "x" + std::to_string(i), type_of(lane), one, from);
+    if (is_product && product_->is_kept) store(i, access, reg, false);
   }
 
   void step(std::size_t number) {
@@ -204,12 +225,10 @@ class Writer {
     return conditions[s.code] ? std::string("static_cast<") + to + ">(" + call + ')' : call;
   }
 
-  void store(std::size_t i) {
-    const Access& access = segment_.outputs[i];
-    const auto [reg, per_row] = program_.outputs[i];
+  void store(std::size_t operand, const Access& access, std::uint16_t reg, bool per_row) {
     const std::string at =
         access.kind == Access::Kind::strided ? offset(access, index(per_row), domain(per_row)) : index(per_row);
-    const std::string line = memory(program_.inputs.size() + i, access.operand.dtype, at) + " = static_cast<" +
+    const std::string line = memory(operand, access.operand.dtype, at) + " = static_cast<" +
                              type_of(access.operand.dtype) + ">(" + value(reg) + ");";
     if (!by_rows())
       text_ += line + '\n';
@@ -222,6 +241,7 @@ class Writer {
   const Program& program_;
   const Segment& segment_;
   std::size_t segments_;
+  const ProductInput* product_;
   std::string text_;
   std::vector<Register> registers_;
 };
@@ -229,20 +249,22 @@ class Writer {
 }  // namespace
 
 std::size_t ProgramArguments::most_segments(const Program& program) {
-  constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);  // of a kernel's arguments
-  check(words_of_segment(program) <= most_words, ErrorKind::internal, "Cuda", "a program of ", operands(program),
-        " operands - expected at most ", most_words - 2, " - this is a defect of the library.");
-  return most_words / words_of_segment(program);
+  return std::max<std::size_t>(most_words / words_of_segment(program), 1);
 }
 
-void ProgramArguments::add(const Program& program, const Segment& segment, Addresses addresses) {
+void ProgramArguments::add(const Program& program, const Segment& segment, Addresses addresses,
+                           const ProductInput* product) {
   const std::int32_t blocks = blocks_of(program, segment);
   words_.push_back(static_cast<std::uint64_t>(program.row > 0 ? segment.size / program.row : segment.size));
   words_.push_back(std::bit_cast<std::uint64_t>(std::array{blocks_, blocks}));
-  for (const auto* accesses : {&segment.inputs, &segment.outputs})
-    for (const Access& access : *accesses)
-      words_.push_back(reinterpret_cast<std::uint64_t>(at<std::byte>(addresses, access.operand)));
+  const auto add = [&](const Access& access) {
+    words_.push_back(reinterpret_cast<std::uint64_t>(at<std::byte>(addresses, access.operand)));
+  };
+  for (const auto* accesses : {&segment.inputs, &segment.outputs}) std::ranges::for_each(*accesses, add);
+  if (product) add(product->a), add(product->b);
   blocks_ += blocks;
+  check(words_.size() <= most_words, ErrorKind::internal, "Cuda", "a program of ", operands(program),
+        " operands - expected at most ", most_words - 4, " - this is a defect of the library.");
 }
 
 bool alike(const Segment& a, const Segment& b) {
@@ -253,8 +275,9 @@ bool alike(const Segment& a, const Segment& b) {
   return std::ranges::equal(a.inputs, b.inputs, same) && std::ranges::equal(a.outputs, b.outputs, same);
 }
 
-std::string program_source(const Program& program, const Segment& segment, std::size_t segments) {
-  return Writer(program, segment, segments).write();
+std::string program_source(const Program& program, const Segment& segment, std::size_t segments,
+                           const ProductInput* product) {
+  return Writer(program, segment, segments, product).write();
 }
 
 }  // namespace etude::cuda

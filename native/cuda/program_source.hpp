@@ -11,14 +11,28 @@
 /// element in registers from its loads to its stores.
 namespace etude::cuda {
 
+/// What an input may be instead of numbers in memory: elements of a product. Of each, the sum over `depth` of a's
+/// numbers times b's, the first of which lie where a and b are read, and all others so many elements apart.
+struct ProductInput {
+  std::size_t input;
+  std::int64_t depth;
+  instruction::Access a, b;
+  std::int64_t along_a, along_b;
+  /// Whether it is written to where the input would be.
+  bool is_kept;
+  /// Whether four numbers of a, and of b, can be read at once, everywhere.
+  bool by_fours;
+};
+
 /// What a launch of a program is given, which runs over several segments at the same time: of each how many elements,
 /// or rows where it looks at rows; its first block of threads, and how many it has; where operands lie, first all
 /// inputs and then all outputs.
 class ProgramArguments {
  public:
-  /// How many segments there is room for.
+  /// For how many segments there is room.
   static std::size_t most_segments(const instruction::Program& program);
-  void add(const instruction::Program& program, const instruction::Segment& segment, Addresses addresses);
+  void add(const instruction::Program& program, const instruction::Segment& segment, Addresses addresses,
+           const ProductInput* product = nullptr);
 
   const void* data() const { return words_.data(); }
   std::size_t bytes() const { return words_.size() * sizeof(std::uint64_t); }
@@ -35,7 +49,7 @@ bool alike(const instruction::Segment& a, const instruction::Segment& b);
 /// The text of `program`, an ENTRY of that name, for as many `segments` that are like this one. It stands behind what
 /// the runtime defines (cuda/program_prelude.cuh).
 std::string program_source(const instruction::Program& program, const instruction::Segment& segment,
-                           std::size_t segments);
+                           std::size_t segments, const ProductInput* product = nullptr);
 
 /// Threads of a block, whatever the program.
 inline constexpr unsigned program_threads = 256;

@@ -36,12 +36,12 @@ Cuda& gpu() {
   return device;
 }
 
-void check_parity(const std::vector<OpCase>& cases, std::initializer_list<DType> dtypes) {
+void check_parity(const std::vector<OpCase>& cases, std::initializer_list<DType> dtypes, Cuda& gpu = ::gpu()) {
   for (const OpCase& one : cases)
     for (const DType dtype : dtypes) {
       INFO(one.name << ", " << dtype);
       const std::vector<Tensor> x = one.draw(6, dtype);
-      CHECK(difference(run_on(gpu(), x, one.function), run_on(cpu_device(), x, one.function), between_devices(dtype)) ==
+      CHECK(difference(run_on(gpu, x, one.function), run_on(cpu_device(), x, one.function), between_devices(dtype)) ==
             "");
     }
 }
@@ -54,6 +54,13 @@ TEST_CASE("a GPU computes what the processor does, for every op", "[cuda][parity
 
 TEST_CASE("a GPU computes what the processor does, in half precision", "[cuda][parity]") {
   check_parity(half_cases(), {DType::float16, DType::bfloat16});
+}
+
+TEST_CASE("a GPU computes products by kernels of their own as by programs", "[cuda][parity]") {
+  Cuda kernels("/gpu:0", std::make_unique<CountingRuntime>(), {.most_work_of_programs = 0});
+  for (const OpEntry& entry : op_table())
+    if (entry.name == "MatMul")
+      check_parity(entry.cases, {DType::float32, DType::float64, DType::float16, DType::bfloat16}, kernels);
 }
 
 TEST_CASE("rows are gathered from where a counter says, if there is one", "[cuda][parity]") {

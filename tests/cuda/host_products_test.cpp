@@ -8,6 +8,7 @@
 #include "cuda/cuda.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/ops/shape.hpp"
 #include "host_runtime.hpp"
 #include "op_entries.hpp"
@@ -24,9 +25,10 @@ namespace {
 using cuda::CublasLt;
 using cuda::MatrixProduct;
 
-/// A GPU whose vendor multiplies.
+/// A GPU whose vendor multiplies, whatever there is to multiply.
 struct Gpu {
-  Cuda device{"/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true))};
+  Cuda device{
+      "/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)), {.most_work_of_programs = 0}};
   CountingRuntime::Counts& counts() { return static_cast<CountingRuntime&>(device.runtime()).counts; }
 };
 
@@ -234,6 +236,16 @@ const std::vector<OpCase> products{
     {"two biases",
      {number({3, 7}), number({7, 3}), number({3}), number({3})},
      [](Values x) { return ops::matmul(x[0], x[1]) + x[2] + x[3]; }},
+    {"fours", {number({5, 8}), number({3, 8})}, [](Values x) { return ops::matmul(x[0], x[1], false, true); }},
+    {"a softmax",
+     {number({5, 7}), number({7, 3}), number({3})},
+     [](Values x) { return ops::softmax(ops::matmul(x[0], x[1]) + x[2]); }},
+    {"a product that others read",
+     {number({5, 7}), number({7, 3})},
+     [](Values x) {
+       const Value product = ops::matmul(x[0], x[1]);
+       return ops::matmul(ops::tanh(product), product, true, false);
+     }},
     {"a row", {number({1, 7}), number({7, 3})}, [](Values x) { return ops::matmul(x[0], x[1]); }},
 };
 
@@ -249,6 +261,37 @@ TEST_CASE("products that a GPU's vendor computes are those of the processor", "[
                        tolerance_of(dtype)) == "");
     }
   CHECK(gpu.counts().products > 0);
+}
+
+TEST_CASE("what little there is to multiply, the program does that goes on with it", "[cuda][products]") {
+  Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)));
+  CountingRuntime::Counts& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
+  for (const OpCase& one : products)
+    for (const DType dtype : floats) {
+      INFO(one.name << ", " << dtype);
+      counts = {};
+      const std::vector<Tensor> x = one.draw(6, dtype);
+      CHECK(difference(run_on(gpu, x, one.function), run_on(cpu_device(), x, one.function), tolerance_of(dtype)) == "");
+      CHECK(counts.products + counts.kernels == 0);
+      CHECK(counts.programs == (one.name == "heads" || one.name == "a product that others read" ? 2 : 1));
+    }
+}
+
+TEST_CASE("much that is to be multiplied is left to the vendor", "[cuda][products]") {
+  Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)));
+  CountingRuntime::Counts& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
+  const auto by_vendor = [&](const Shape& a, const Shape& b, bool transpose_b) {
+    counts = {};
+    const std::vector<Tensor> x{Tensor(a), Tensor(b)};
+    run_on(gpu, x, [=](Values v) { return ops::matmul(v[0], v[1], false, transpose_b); });
+    return counts.products == 1;
+  };
+  CHECK_FALSE(by_vendor({64, 64}, {64, 256}, false));
+  CHECK_FALSE(by_vendor({64, 512}, {512, 8}, false));
+  CHECK(by_vendor({64, 513}, {513, 8}, false));   // too deep
+  CHECK(by_vendor({256, 64}, {64, 512}, false));  // too large
+  CHECK(by_vendor({64, 256}, {64, 256}, true));   // neighbours read rows of b that lie apart
+  CHECK_FALSE(by_vendor({64, 64}, {64, 64}, true));
 }
 
 TEST_CASE("convolutions are products of patches that are laid out, where a GPU's vendor multiplies",
@@ -290,7 +333,7 @@ TEST_CASE("what a GPU's vendor has no way of computing, our kernels do", "[cuda]
 
 TEST_CASE("cuBLASLt is asked for the products that are meant", "[cuda][products]") {
   {
-    Cuda device("/gpu:0", std::make_unique<CublasRuntime>());
+    Cuda device("/gpu:0", std::make_unique<CublasRuntime>(), {.most_work_of_programs = 0});
     for (const OpEntry& entry : op_table()) {
       if (entry.name != "MatMul" && !entry.name.starts_with("Convolution")) continue;
       for (const OpCase& one : entry.cases) {
