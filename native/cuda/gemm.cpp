@@ -164,7 +164,7 @@ Elementwise identity(const Access& from, const Access& to, std::int64_t size) {
 }  // namespace
 
 bool Cuda::by_program(const Gemm& g) const {
-  constexpr std::int64_t deepest = 512;
+  constexpr std::int64_t deepest = 128;  // each of a thread's loads takes a while, of which sixteen pass together
   const std::int64_t multiplications = g.m * g.n * g.k * g.batch.size();
   if (multiplications == 0 || g.k > deepest) return false;
   // Threads of a warp compute neighbours in a row of c: of how many rows of a, and columns of b.

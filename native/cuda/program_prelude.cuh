@@ -65,7 +65,7 @@ template <class T> inline T max_lanes(T x) {
 template <class Lane, int depth, long long along_a, long long along_b, class T>
 inline Lane product(const T* a, const T* b) {
   Lane sum = 0;
-  for (int i = 0; i < depth; ++i)
+  _Pragma("unroll 16") for (int i = 0; i < depth; ++i)
     sum = std::fma(static_cast<Lane>(a[i * along_a]), static_cast<Lane>(b[i * along_b]), sum);
   return sum;
 }
@@ -75,7 +75,7 @@ template <int depth> inline float product_by_fours(const float* a, const float* 
     float x, y, z, w;
   };
   float sum = 0;
-  for (int i = 0; i < depth; i += 4) {
+  _Pragma("unroll 4") for (int i = 0; i < depth; i += 4) {
     const Four p = *reinterpret_cast<const Four*>(a + i), q = *reinterpret_cast<const Four*>(b + i);
     sum = fmaf(p.w, q.w, fmaf(p.z, q.z, fmaf(p.y, q.y, fmaf(p.x, q.x, sum))));
   }

@@ -77,7 +77,7 @@ std::string missing(int gpus) {
 }  // namespace
 
 TEST_CASE("replicas on several GPUs train as on one that computes them all, and hold the same bits",
-          "[cuda][mirrored][nccl]") {
+          "[cuda][mirrored][nccl][long]") {
   for (const int replicas : {2, 3}) {
     if (const std::string why = missing(replicas); !why.empty()) SKIP(why);
     for (const Kind& kind : kinds) {

@@ -287,8 +287,8 @@ TEST_CASE("much that is to be multiplied is left to the vendor", "[cuda][product
     return counts.products == 1;
   };
   CHECK_FALSE(by_vendor({64, 64}, {64, 256}, false));
-  CHECK_FALSE(by_vendor({64, 512}, {512, 8}, false));
-  CHECK(by_vendor({64, 513}, {513, 8}, false));   // too deep
+  CHECK_FALSE(by_vendor({64, 128}, {128, 8}, false));
+  CHECK(by_vendor({64, 129}, {129, 8}, false));   // too deep
   CHECK(by_vendor({256, 64}, {64, 512}, false));  // too large
   CHECK(by_vendor({64, 256}, {64, 256}, true));   // neighbours read rows of b that lie apart
   CHECK_FALSE(by_vendor({64, 64}, {64, 64}, true));
