@@ -62,6 +62,23 @@ TEST_CASE("what is known when a step is traced, and sums of one element each, co
         "Elementwise");
   CHECK(instructions_of({30, 1}, [](Values x) { return ops::sum(x[0], {-1}) * 2; }) == "Elementwise");
   CHECK(instructions_of({1, 1}, [](Values x) { return ops::max(x[0], {-1}) * 2; }) == "Elementwise");
+  CHECK(instructions_of({30, 28}, [](Values x) {
+          const Value threes = ops::reshape(ops::broadcast_to(ops::scalar(3, x[0]), {30}), {30, 1});
+          return x[0] - ops::broadcast_to(threes, {30, 28});
+        }) == "Elementwise");
+}
+
+TEST_CASE("what a step adds up of a row goes straight to the variable that it is added to", "[execution][rows]") {
+  const Variable total("total", Tensor::from<float>({}, {10}));
+  Compiled step(std::vector{Tensor({5})}, [&](Graph& graph, Values x) {
+    const Value sum = graph.read(total) + ops::sum(x[0] * graph.read(total));
+    graph.assign(total, sum);
+    return Compiled::Outcome{{sum * 2}, {}};
+  });
+  CHECK(instructions(step) == "Elementwise");
+  step.run({Tensor::from<float>({5}, {1, 2, 3, 4, 5})});
+  CHECK(step.plan().result(0).item() == 320);
+  CHECK(total.value().item() == 160);
 }
 
 TEST_CASE("rows longer than a tile are reduced by themselves", "[execution][rows]") {

@@ -123,6 +123,9 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
       return {*this, it->second};
 
   Meta meta = std::visit([&](const auto& o) { return infer(o, inputs); }, op);
+  if (std::holds_alternative<op::Broadcast>(op) || std::holds_alternative<op::Reshape>(op))
+    if (const auto* number = std::get_if<op::Constant>(&inputs[0].op()))
+      return constant(number->value, meta.dtype, meta.shape);  // which takes no memory, however often it is repeated
   Node node{std::move(op), {}, meta.shape, meta.dtype};
   for (const Value& input : inputs) node.inputs.push_back(input.id());
   const NodeId id = push(std::move(node));

@@ -65,7 +65,8 @@ std::string literal(double value, Lane lane) {
 
 std::size_t operands(const Program& program) { return program.inputs.size() + program.outputs.size(); }
 
-constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);  // of a kernel's arguments
+/// A kernel's arguments, by words of 64 bits: how many there may be, and how many a segment takes.
+constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);
 std::size_t words_of_segment(const Program& program) { return 2 + operands(program); }
 
 /// How many blocks of threads a segment wants.
