@@ -43,6 +43,7 @@ class Cuda : public Device {
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
+  std::string_view method(const Instruction&) const override;
 
   /// NCCL, for GPUs of this machine, each of them once. Throws Error(value) for others, Error(state) where NCCL is not
   /// installed.

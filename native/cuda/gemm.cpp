@@ -175,6 +175,11 @@ bool Cuda::by_program(const Gemm& g) const {
   return work <= options_.most_work_of_programs * ProductBatch(g).rows();
 }
 
+std::string_view Cuda::method(const Instruction& instruction) const {
+  const auto* gemm = std::get_if<Gemm>(&instruction);
+  return gemm && by_program(*gemm) ? "a program" : "";
+}
+
 void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
   const Access c = access_to(g, g.c, g.c.distance, 1);
   const Elementwise program = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());

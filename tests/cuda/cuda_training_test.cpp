@@ -220,6 +220,39 @@ TEST_CASE("the steps before the one whose data failed have run, wherever the mod
                  trained_until_failure(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
 }
 
+TEST_CASE("a training that an error ended in the middle of an epoch is taken up as on the processor",
+          "[cuda][training]") {
+  struct Ending : Callback {
+    void on_train_batch_end(std::int64_t step, Logs&) override {
+      if (step >= 2) throw std::runtime_error("enough");
+    }
+  };
+  const Kind& kind = kinds[0];
+  for (const std::int64_t steps_per_execution : {1, 2}) {
+    INFO(steps_per_execution << " steps");
+    const auto taken_up = [&](const StrategyPtr& strategy) {
+      const auto model = trained(kind, strategy, {}, steps_per_execution);
+      const FitOptions ended{.batch_size = 4, .epochs = 2, .verbose = 0, .callbacks = {std::make_shared<Ending>()}};
+      CHECK_THROWS_WITH(model->fit(kind.x, labels, ended), "enough");
+      model->fit(kind.x, labels, {.batch_size = 8, .epochs = 2, .verbose = 0});
+      return weights_of(*model);
+    };
+    Gpu gpu;
+    CHECK(distance(taken_up(gpu.strategy), taken_up(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
+  }
+}
+
+TEST_CASE("explain says which products of a GPU are computed by programs", "[cuda][explain]") {
+  Gpu gpu;
+  const auto scope = gpu.strategy->scope();
+  Sequential model({layers::dense({.units = 8, .activation = "relu"}), layers::dense({.units = 3})});
+  model.predict(waves({4, 300}), {.verbose = 0});
+  const std::string text = model.explain();
+  INFO(text);
+  CHECK(text.find("Gemm 4×8×300, then Add, Relu  (") != std::string::npos);
+  CHECK(text.find("Gemm 4×3×8, by a program, then Add  (") != std::string::npos);
+}
+
 TEST_CASE("every program of whole trainings compiles for GPUs of compute capability 8.0", "[.][nvrtc]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
