@@ -1,5 +1,6 @@
 #include "cuda/program_compiler.hpp"
 
+#include "cuda/program_texts.hpp"
 #include "cuda/shared_library.hpp"
 
 namespace etude::cuda {
@@ -31,26 +32,6 @@ struct Nvrtc {
     library.find(log, "nvrtcGetProgramLog");
   }
 };
-
-/// What stands before a program's text on a GPU.
-constexpr const char* device_text = R"(
-#define ENTRY extern "C" __global__
-#define PARAMETER const __grid_constant__ Arguments arguments
-#define SEGMENT                                                                                   \
-  int own = 0;                                                                                    \
-  while (own + 1 < segments && static_cast<int>(blockIdx.x) >= arguments.of[own + 1].first) ++own; \
-  const Segment& a = arguments.of[own];
-#define FIRST (static_cast<long long>(static_cast<int>(blockIdx.x) - a.first) * blockDim.x + threadIdx.x)
-#define STEP (static_cast<long long>(a.blocks) * blockDim.x)
-#define EACH_ELEMENT for (long long i = FIRST; i < a.count; i += STEP)
-#define EACH_ROW for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES)
-#define LANES 32
-#define LANE static_cast<int>(threadIdx.x % LANES)
-#define EACH _Pragma("unroll") for (int e = 0, column = LANE; e < each; ++e, column += LANES)
-#define INFINITE __longlong_as_double(0x7ff0000000000000ll)
-#define NOT_A_NUMBER __longlong_as_double(0x7ff8000000000000ll)
-template <class T> T across_lanes(T x, int mask) { return __shfl_xor_sync(~0u, x, mask); }
-)";
 
 const Nvrtc& compiler() {
   static const Nvrtc& nvrtc = *new Nvrtc;  // whatever else goes first at a program's end

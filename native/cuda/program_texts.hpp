@@ -1,8 +1,9 @@
 #pragma once
 
-/// Files that are part of every program's text; CMake writes their definition.
+/// Files that are part of every program's text, device_text on a GPU; CMake writes their definition.
 namespace etude::cuda {
 
+extern const char* const device_text;       ///< cuda/program_device.cuh
 extern const char* const prelude_text;      ///< cuda/program_prelude.cuh
 extern const char* const half_text;         ///< core/base/half.hpp without its includes
 extern const char* const elementwise_text;  ///< core/graph/elementwise.hpp without its includes

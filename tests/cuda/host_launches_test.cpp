@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
 
 #include "bench/workloads.hpp"
 #include "cuda/cuda.hpp"
+#include "cuda/program_source.hpp"
 #include "host_runtime.hpp"
 #include "runtime_under_test.hpp"
 
@@ -40,6 +44,33 @@ int launches_of(const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("the threads of a launch share its segments among them, an element each", "[cuda][launches]") {
+  using namespace instruction;
+  const std::vector<std::int64_t> sizes{300, 0, 1, 700'000, 5, 256, 0};  // of more elements than threads, too
+  std::vector<float> numbers(701'000, 1);
+  Elementwise more{};
+  more.program = {.inputs = {{Lane::float32}},
+                  .immediates = {{1, Lane::float32}},
+                  .steps = {{opcode_of<op::Add>(), Lane::float32, Lane::float32, 2, 0, 1, 1}},
+                  .outputs = {{2}},
+                  .registers = 3};
+  std::vector<float> expected = numbers;
+  std::int64_t first = 0;
+  for (const std::int64_t size : sizes) {
+    more.segments.push_back({size, {{{0, 4 * first}}}, {{{0, 4 * first}}}});
+    for (std::int64_t i = first; i < first + size; ++i) expected[static_cast<std::size_t>(i)] = 2;
+    first += size + 7;
+  }
+  cuda::ProgramArguments arguments;
+  const std::array addresses{reinterpret_cast<std::byte*>(numbers.data())};
+  for (const Segment& segment : more.segments) arguments.add(more.program, segment, addresses);
+  CHECK(arguments.blocks() == 2 + 1 + 2048 + 1 + 1);
+  run_threads(cuda::program_source(more.program, more.segments[0], sizes.size()), arguments.blocks(),
+              cuda::program_threads, arguments.data());
+  const auto other = std::ranges::mismatch(numbers, expected).in1;
+  CHECK(other - numbers.begin() == std::ssize(numbers));
+}
 
 TEST_CASE("a step of the benchmark's small models is no more than so many launches", "[cuda][launches][long]") {
   for (const auto& [name, most] :

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cuda/kernel.hpp"
+#include "cuda/program_texts.hpp"
 #include "runtime_under_test.hpp"
 #include "scratch_folder.hpp"
 
@@ -111,6 +112,30 @@ struct HostRuntime::Recorded : cuda::Graph {
 
 namespace {
 
+/// What compilers for GPUs know by themselves.
+constexpr const char* functions_text = R"(
+extern "C" {
+#define FUNCTION(name) float name##f(float); double name(double);
+FUNCTION(ceil) FUNCTION(cos) FUNCTION(erf) FUNCTION(exp) FUNCTION(expm1) FUNCTION(fabs) FUNCTION(floor) FUNCTION(log)
+FUNCTION(log1p) FUNCTION(sin) FUNCTION(sqrt) FUNCTION(tanh)
+#undef FUNCTION
+float powf(float, float);
+double pow(double, double);
+float fmaf(float, float, float);
+double fma(double, double, double);
+}
+)";
+
+/// A thread of a GPU.
+constexpr const char* thread_text = R"(
+#define __global__
+#define __grid_constant__
+#define __longlong_as_double(bits) __builtin_bit_cast(double, bits)
+#define __shfl_xor_sync(threads, x, mask) (__builtin_trap(), x)
+struct Index { unsigned x; };
+extern "C" { Index blockIdx, blockDim, threadIdx; }
+)";
+
 /// What stands before a program's text on the host: one lane, which does everything, from the last element to the
 /// first: the other way round than processors, so that a result that overwrites what is still read shows on one of
 /// both.
@@ -125,37 +150,26 @@ constexpr const char* host_text = R"(
 #define EACH for (int e = 0, column = 0; e < each; ++e, ++column)
 #define INFINITE __builtin_inf()
 #define NOT_A_NUMBER __builtin_nan("")
-extern "C" {
-#define FUNCTION(name) float name##f(float); double name(double);
-FUNCTION(ceil) FUNCTION(cos) FUNCTION(erf) FUNCTION(exp) FUNCTION(expm1) FUNCTION(fabs) FUNCTION(floor) FUNCTION(log)
-FUNCTION(log1p) FUNCTION(sin) FUNCTION(sqrt) FUNCTION(tanh)
-#undef FUNCTION
-float powf(float, float);
-double pow(double, double);
-float fmaf(float, float, float);
-double fma(double, double, double);
-}
 template <class T> T across_lanes(T x, int) { return x; }
 )";
 
-/// A program as a library of its own.
+/// A text as a library of its own.
 class Library {
  public:
   explicit Library(const std::string& source) {
     const ScratchFolder folder("etude_program", ScratchFolder::memory);
     const std::string text = folder.path() + "/program.cpp", file = folder.path() + "/program.so";
-    std::ofstream(text) << host_text << source;
+    std::ofstream(text) << functions_text << source;
     const std::string command = "c++ -std=c++20 -O0 -w -ffp-contract=off -shared -fPIC " + text + " -o " + file;
     if (std::system(command.c_str()) != 0) throw std::logic_error("this program does not compile:\n" + source);
     handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) throw std::logic_error(dlerror());
-    function = reinterpret_cast<void (*)(const void*)>(dlsym(handle_, "program"));
   }
   ~Library() { dlclose(handle_); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  void (*function)(const void*);
+  template <class T> T find(const char* name) const { return reinterpret_cast<T>(dlsym(handle_, name)); }
 
  private:
   void* handle_;
@@ -163,12 +177,12 @@ class Library {
 
 /// Compiled once, whoever asks: that takes longer than all that is computed.
 struct HostProgram : cuda::CompiledProgram {
-  const Library& compiled;
-  explicit HostProgram(const std::string& source) : compiled(once(source)) {}
+  void (*function)(const void*);
+  explicit HostProgram(const std::string& source) : function(once(source).find<void (*)(const void*)>("program")) {}
 
   static const Library& once(const std::string& source) {
     static std::map<std::string, Library> all;
-    return all.try_emplace(source, source).first->second;
+    return all.try_emplace(source, host_text + source).first->second;
   }
 };
 
@@ -284,7 +298,7 @@ std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& s
 
 void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,
                          std::size_t bytes) {
-  const auto function = static_cast<const HostProgram&>(program).compiled.function;
+  const auto function = static_cast<const HostProgram&>(program).function;
   queue([function, own = copy_of(arguments, bytes)] { function(own.data()); });
 }
 
@@ -306,5 +320,17 @@ void HostRuntime::launch(const cuda::Graph& graph) {
 std::unique_ptr<cuda::Runtime> runtime_under_test(int number) { return std::make_unique<HostRuntime>(false, number); }
 
 int gpus_under_test() { return 4; }
+
+void run_threads(const std::string& source, std::int64_t blocks, unsigned threads, const void* arguments) {
+  constexpr const char* entry = R"(
+extern "C" void run(const void* arguments) { program(*static_cast<const Arguments*>(arguments)); }
+)";
+  const Library library(thread_text + std::string(cuda::device_text) + source + entry);
+  const auto function = library.find<void (*)(const void*)>("run");
+  unsigned *block = library.find<unsigned*>("blockIdx"), *thread = library.find<unsigned*>("threadIdx");
+  *library.find<unsigned*>("blockDim") = threads;
+  for (*block = 0; *block < blocks; ++*block)
+    for (*thread = 0; *thread < threads; ++*thread) function(arguments);
+}
 
 }  // namespace etude::testing

@@ -63,4 +63,7 @@ class HostRuntime : public cuda::Runtime {
   std::unique_ptr<Fibers> fibers_;
 };
 
+/// A program as a GPU has it, all of whose threads run one after the other; none of them may look at others.
+void run_threads(const std::string& source, std::int64_t blocks, unsigned threads, const void* arguments);
+
 }  // namespace etude::testing
