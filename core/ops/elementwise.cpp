@@ -38,11 +38,9 @@ template <class F> Value binary(Value a, Value b) {
   return a.graph().append(F{}, {broadcast_to(a, shape), broadcast_to(b, shape)});
 }
 
-/// What all elements of a Constant are, also of one that is repeated; none of another Value.
+/// What all elements of a Constant are; none of another Value.
 std::optional<double> constant_of(Value x) {
-  const Op* op = &x.op();
-  if (std::holds_alternative<op::Broadcast>(*op)) op = &x.graph().node(x.graph().node(x.id()).inputs[0]).op;
-  const auto* constant = std::get_if<op::Constant>(op);
+  const auto* constant = std::get_if<op::Constant>(&x.op());
   return constant ? std::optional(constant->value) : std::nullopt;
 }
 bool is_constant(Value x, double value) { return constant_of(x) == value; }

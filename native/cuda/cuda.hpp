@@ -72,6 +72,7 @@ class Cuda : public Device {
 
  private:
   const cuda::CompiledProgram& program(const std::string& source);
+  /// Whether a product is little enough for a program.
   bool by_program(const instruction::Gemm& gemm) const;
   void run_by_program(const instruction::Gemm& gemm, Addresses addresses);
 

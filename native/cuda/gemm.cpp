@@ -150,6 +150,17 @@ Access access_to(const Gemm& g, const Gemm::Matrix& matrix, std::int64_t by_row,
   return access;
 }
 
+/// Whether four numbers of a, and of b, are neighbours along k, wherever an element of c begins; they can be read at
+/// once where both matrices are aligned, too.
+bool lies_in_fours(const Gemm& g) {
+  const auto multiple = [](std::int64_t stride) { return stride % 4 == 0; };
+  const auto in_fours = [&](const Gemm::Matrix& matrix) {
+    return matrix.distance % 4 == 0 && std::ranges::all_of(matrix.strides, multiple);
+  };
+  return g.c.operand.dtype == DType::float32 && g.k % 4 == 0 && !g.a.transposed && g.b.transposed && in_fours(g.a) &&
+         in_fours(g.b);
+}
+
 /// Stores what it reads.
 Elementwise identity(const Access& from, const Access& to, std::int64_t size) {
   const instruction::Lane lane = instruction::lane_of(from.operand.dtype);
@@ -170,8 +181,7 @@ bool Cuda::by_program(const Gemm& g) const {
   // Threads of a warp compute neighbours in a row of c: of how many rows of a, and columns of b.
   const std::int64_t from_a = g.a.transposed ? 1 : cuda::blocks_for(cuda::warp, g.n),
                      from_b = g.b.transposed ? std::min<std::int64_t>(g.n, cuda::warp) : 1;
-  const bool by_fours = g.b.transposed && !g.a.transposed && g.c.operand.dtype == DType::float32;
-  const std::int64_t work = multiplications * std::max(from_a, from_b) / (by_fours ? 4 : 1);
+  const std::int64_t work = multiplications * std::max(from_a, from_b) / (lies_in_fours(g) ? 4 : 1);
   return work <= options_.most_work_of_programs * ProductBatch(g).rows();
 }
 
@@ -182,29 +192,25 @@ std::string_view Cuda::method(const Instruction& instruction) const {
 
 void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
   const Access c = access_to(g, g.c, g.c.distance, 1);
-  const Elementwise program = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
-  const instruction::Segment& segment = program.segments.front();
+  const Elementwise then = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
+  const instruction::Segment& segment = then.segments.front();
   const auto is_c = [&](const Access& access) { return access.operand == g.c.operand; };
   const auto input = std::ranges::find_if(segment.inputs, is_c);
-  cuda::ProductInput product{.input = static_cast<std::size_t>(input - segment.inputs.begin()),
-                             .depth = g.k,
-                             .a = access_to(g, g.a, g.a.transposed ? 1 : g.a.distance, 0),
-                             .b = access_to(g, g.b, 0, g.b.transposed ? g.b.distance : 1),
-                             .along_a = g.a.transposed ? g.a.distance : 1,
-                             .along_b = g.b.transposed ? 1 : g.b.distance,
-                             .is_kept = std::ranges::none_of(segment.outputs, is_c),
-                             .by_fours = false};
-  const auto in_fours = [&](const Access& access) {
-    const auto multiple = [](std::int64_t stride) { return stride % 4 == 0; };
-    return access.operand.dtype == DType::float32 && std::ranges::all_of(access.strides, multiple) &&
-           reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, access.operand)) % 16 == 0;
+  const auto is_aligned = [&](const Operand& operand) {
+    return reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, operand)) % 16 == 0;
   };
-  product.by_fours =
-      g.k % 4 == 0 && product.along_a == 1 && product.along_b == 1 && in_fours(product.a) && in_fours(product.b);
+  const cuda::ProductInput product{.input = static_cast<std::size_t>(input - segment.inputs.begin()),
+                                   .depth = g.k,
+                                   .a = access_to(g, g.a, g.a.transposed ? 1 : g.a.distance, 0),
+                                   .b = access_to(g, g.b, 0, g.b.transposed ? g.b.distance : 1),
+                                   .along_a = g.a.transposed ? g.a.distance : 1,
+                                   .along_b = g.b.transposed ? 1 : g.b.distance,
+                                   .is_kept = std::ranges::none_of(segment.outputs, is_c),
+                                   .by_fours = lies_in_fours(g) && is_aligned(g.a.operand) && is_aligned(g.b.operand)};
   cuda::ProgramArguments arguments;
-  arguments.add(program.program, segment, addresses, &product);
+  arguments.add(then.program, segment, addresses, &product);
   if (arguments.blocks() > 0)
-    runtime_->launch(this->program(cuda::program_source(program.program, segment, 1, &product)), arguments.blocks(),
+    runtime_->launch(program(cuda::program_source(then.program, segment, 1, &product)), arguments.blocks(),
                      cuda::program_threads, arguments.data(), arguments.bytes());
 }
 

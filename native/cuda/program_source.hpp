@@ -26,7 +26,7 @@ struct ProductInput {
 
 /// What a launch of a program is given, which runs over several segments at the same time: of each how many elements,
 /// or rows where it looks at rows; its first block of threads, and how many it has; where operands lie, first all
-/// inputs and then all outputs.
+/// inputs, then all outputs, then a and b of a ProductInput.
 class ProgramArguments {
  public:
   /// For how many segments there is room.

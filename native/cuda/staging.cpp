@@ -16,8 +16,8 @@ Staging::~Staging() {
   if (beside_) cudaStreamDestroy(beside_);
 }
 
-bool Staging::has_room_on_gpu(Slot& slot) {
-  if (slot.bytes_on_gpu == slot.bytes) return true;
+bool Staging::make_room_on_gpu(Slot& slot) {
+  if (slot.bytes_on_gpu == slot.bytes || !has_room_) return has_room_;
   if (!beside_) expect(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "making a stream");
   if (!slot.arrived) expect(cudaEventCreateWithFlags(&slot.arrived, cudaEventDisableTiming), "making an event");
   if (slot.on_gpu) expect(cudaFree(slot.on_gpu), "freeing memory");
@@ -26,7 +26,7 @@ bool Staging::has_room_on_gpu(Slot& slot) {
   const cudaError_t error = cudaMalloc(&slot.on_gpu, slot.bytes);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it is not the next call's
-    return false;
+    return has_room_ = false;
   }
   expect(error, "allocating memory");
   slot.bytes_on_gpu = slot.bytes;
@@ -46,7 +46,7 @@ void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStr
     slot.bytes = bytes;
   }
   std::memcpy(slot.on_host, from, bytes);
-  if (bytes >= least_beside && has_room_on_gpu(slot)) {
+  if (bytes >= least_beside && make_room_on_gpu(slot)) {
     expect(cudaMemcpyAsync(slot.on_gpu, slot.on_host, bytes, cudaMemcpyHostToDevice, beside_), "an upload");
     expect(cudaEventRecord(slot.arrived, beside_), "recording an event");
     expect(cudaStreamWaitEvent(queue, slot.arrived, 0), "waiting for an upload");

@@ -33,11 +33,12 @@ class Staging {
     std::size_t bytes = 0, bytes_on_gpu = 0;
     cudaEvent_t arrived = nullptr, done = nullptr;
   };
-  /// The memory beside the host's; false where the GPU has no room for it.
-  bool has_room_on_gpu(Slot& slot);
+  /// The memory beside the host's; false where the GPU has no room for it, and from then on.
+  bool make_room_on_gpu(Slot& slot);
 
   std::array<Slot, 8> slots_;
   std::size_t next_ = 0;
+  bool has_room_ = true;
   cudaStream_t beside_ = nullptr;
 };
 
