@@ -157,8 +157,10 @@ CONFIG
 }
 
 setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
+setup_fuzz() { setup_clang; want /usr/lib/llvm-19/lib/clang/19/lib/linux:libclang-rt-19-dev; }
 setup_format() { want clang-format-19:clang-format-19; }
-setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
+# de_DE: a test makes a locale of it, whose numbers have commas.
+setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist /usr/share/i18n/locales/de_DE:locales; }
 setup_browser() { want chromium:chromium; }
 
 # nvcc, which has to be there: false where it is not; and NVRTC, from PyPI where the system has none.

@@ -18,12 +18,12 @@ class OpenLogs {
   double id() const { return id_; }
   Logs& logs() const { return *logs_; }
 
-  static double read(double id, unsigned index) {
+  static Logs& of(double id) {
     const auto found = open_.find(id);
     check(found != open_.end(), ErrorKind::state, "Logs",
           "read after their hook - expected within it, for they are fetched from the device only when "
           "somebody looks - copy what you need in the hook: {...logs}.");
-    return found->second->value(index);
+    return *found->second;
   }
 
  private:
@@ -33,13 +33,21 @@ class OpenLogs {
   Logs* logs_;
 };
 
-/// Takes what a hook set in its logs back to core.
+/// Takes what a hook set in its logs back to core. A figure may be NaN.
 void take_changes(const val& view, Logs& logs) {
   const val changes = host("changedLogs")(view);
   const auto count = changes["length"].as<unsigned>();
-  for (unsigned i = 0; i < count; ++i)
-    logs.set(changes[i][0].as<std::string>(),
-             from_js<double>(changes[i][1], {"Logs", changes[i][0].as<std::string>()}));
+  for (unsigned i = 0; i < count; ++i) {
+    const val name = changes[i][0], figure = changes[i][1];
+    const auto text = name.as<std::string>();
+    logs.set(text, figure.isNumber() ? figure.as<double>() : from_js<double>(figure, {"Logs", text}));
+  }
+}
+
+/// A Tensor, or a list for a model of several outputs.
+val outputs_of(const Logs& logs) {
+  const std::vector<Tensor> outputs = logs.outputs();
+  return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
 /// An asynchronous hook: its logs stay open until it is done.
@@ -103,7 +111,7 @@ class JavaScriptCallback : public Callback {
   template <class... Index> void run(std::size_t hook, Logs& logs, Index... index) {
     if (hooks_[hook].isUndefined()) return;
     OpenLogs open(logs);
-    const val view = host("makeLogs")(names_of(logs), open.id());
+    const val view = host("makeLogs")(names_of(logs), open.id(), logs.has_outputs());
     const val result = call_host("callHook", object_, hooks_[hook], view, static_cast<double>(index)...);
     if (is_promise(result))
       pending_ = std::make_unique<HookPending>(result, view, std::move(open));
@@ -150,7 +158,9 @@ CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
 EMSCRIPTEN_BINDINGS(callback) {
   emscripten::function(
       "readLog(id, index)",
-      +[](double id, unsigned index) { return guarded([&] { return OpenLogs::read(id, index); }); });
+      +[](double id, unsigned index) { return guarded([&] { return OpenLogs::of(id).value(index); }); });
+  emscripten::function(
+      "readOutputs(id)", +[](double id) { return guarded([&] { return outputs_of(OpenLogs::of(id)); }); });
 }
 
 }  // namespace etude::js

@@ -1,5 +1,7 @@
 #include "crossing.hpp"
 
+#include <algorithm>
+
 namespace etude::js {
 namespace {
 
@@ -33,6 +35,15 @@ void Where::wrong_class(const val& came, const std::string& name) const {
             (name.ends_with('s') ? "es.…" : "s.…"));
 }
 
+std::string Crossing<std::string>::from(const val& value, const Where& where) {
+  if (!value.isString()) where.wrong(value, "a string", "pass one");
+  std::string text = value.as<std::string>();
+  const bool paired = std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0xF0; });
+  if (paired && !val(text).strictlyEquals(value))
+    where.wrong(value, "a string of whole characters", "it holds half of a surrogate pair; see where it is cut");
+  return text;
+}
+
 bool is_of_class(const val& value, const std::string& name) {
   return value.instanceof(val::module_property(name.c_str()));
 }
@@ -61,7 +72,7 @@ std::string camel_case(std::string_view name) {
 
 template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where) {
   // A model is a layer too: web's Model holds the handle.
-  if (value.instanceof(host("Model"))) return value["handle"].as<ModelPtr>();
+  if (value.instanceof(host("Model"))) return from_js<ModelPtr>(value["handle"], where);
   if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
   return value.as<LayerPtr>();
 }

@@ -2,6 +2,8 @@
 
 /// The same registration as in bind.hpp for a program of which only the declarations are wanted: what is bound has the
 /// types that TypeScript is told of, and does nothing.
+#include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "bind.hpp"
@@ -32,16 +34,56 @@ template <class T> std::string default_of(const T& value) {
   return text.str();
 }
 
+/// Options without which nothing can be made: their defaults are refused.
+inline bool is_required(std::string_view options, std::string_view field) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 26> required{{
+      {"ActivationOptions", "activation"},
+      {"BackupAndRestoreOptions", "backup_dir"},
+      {"CSVLoggerOptions", "filename"},
+      {"Conv2DOptions", "filters"},
+      {"Conv2DOptions", "kernel_size"},
+      {"CosineDecayOptions", "decay_steps"},
+      {"CosineDecayOptions", "initial_learning_rate"},
+      {"CosineDecayRestartsOptions", "first_decay_steps"},
+      {"CosineDecayRestartsOptions", "initial_learning_rate"},
+      {"DenseOptions", "units"},
+      {"DropoutOptions", "rate"},
+      {"EmbeddingOptions", "input_dim"},
+      {"EmbeddingOptions", "output_dim"},
+      {"GRUOptions", "units"},
+      {"GaussianNoiseOptions", "stddev"},
+      {"InputOptions", "shape"},
+      {"LSTMOptions", "units"},
+      {"LearningRateSchedulerOptions", "schedule"},
+      {"LossScaleOptimizerOptions", "inner_optimizer"},
+      {"ModelCheckpointOptions", "filepath"},
+      {"MultiHeadAttentionOptions", "key_dim"},
+      {"MultiHeadAttentionOptions", "num_heads"},
+      {"PiecewiseConstantDecayOptions", "boundaries"},
+      {"PiecewiseConstantDecayOptions", "values"},
+      {"RescalingOptions", "scale"},
+      {"SimpleRNNOptions", "units"},
+  }};
+  constexpr std::array<std::string_view, 3> decays{"initial_learning_rate", "decay_steps", "decay_rate"};
+  const bool decay = options == "ExponentialDecayOptions" || options == "InverseTimeDecayOptions";
+  const bool polynomial = options == "PolynomialDecayOptions" && field != "decay_rate";
+  return ((decay || polynomial) && std::ranges::find(decays, field) != decays.end()) ||
+         std::ranges::find(required, std::pair(options, field)) != required.end();
+}
+
 /// Writes a field's line of the TypeScript type.
 struct DeclareField {
   std::string& text;
+  std::string options;
 
   template <class Field> void operator()(const char* name, const Field& field) const {
     const std::string key = camel_case(name);
     const bool loops = has_auto(key, field);
     const std::string value = loops ? "'auto'" : default_of(field);
     if (!value.empty()) text += "  /** Default: " + value + ". */\n";
-    text += "  " + key + "?: " + (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + " | undefined;\n";
+    const std::string type =
+        (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + (has_switch<Field>(key) ? " | boolean" : "");
+    text += "  " + key + (is_required(options, name) ? ": " + type + ";\n" : "?: " + type + " | undefined;\n");
   }
 };
 
@@ -50,7 +92,7 @@ template <HasFields T> std::string declared_options() {
   if (text.empty()) {
     text = "export interface " + class_name<T>() + " {\n";
     T options{};
-    T::fields(options, DeclareField{text});
+    T::fields(options, DeclareField{text, class_name<T>()});
     text += "}\n";
   }
   return class_name<T>();

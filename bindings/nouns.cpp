@@ -7,19 +7,20 @@ namespace {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// A layer of a Value, or a list of them, within a step, or of data outside.
+/// A layer of a Value, or a list of them, within a step, or of data outside; a list of several outputs.
 val call_layer(Layer& layer, val x, bool training) {
+  const Where where{"Layer.call", "x"};
+  bool values = Crossing<Value>::is(x), list = false;
   if (x.isArray()) {
     const auto length = x["length"].as<unsigned>();
-    for (unsigned i = 0; i < length; ++i)
-      if (Crossing<Value>::is(x[i])) {
-        return to_js(layer(from_js<std::vector<Value>>(x, {"Layer.call", "x"}), training));
-      }
-    if (length > 0 && !x[0].isNumber() && !x[0].isArray())
-      return to_js(layer(from_js<std::vector<Tensor>>(x, {"Layer.call", "x"}), training));
+    for (unsigned i = 0; i < length && !values; ++i) values = Crossing<Value>::is(x[i]);
+    list = values || (length > 0 && !x[0].isNumber() && !x[0].isArray());
   }
-  if (Crossing<Value>::is(x)) return to_js(layer(from_js<Value>(x, {"Layer.call", "x"}), training));
-  return to_js(layer(from_js<Tensor>(x, {"Layer.call", "x"}), training));
+  if (values)
+    return to_js(layer(list ? from_js<std::vector<Value>>(x, where) : std::vector{from_js<Value>(x, where)}, training));
+  const std::vector<Tensor> outputs =
+      layer.call_all(list ? from_js<std::vector<Tensor>>(x, where) : std::vector{from_js<Tensor>(x, where)}, training);
+  return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
 /// What layers are applied to in a description: one SymbolicTensor, or a list.

@@ -25,7 +25,7 @@ template <class T> struct Crossing<Choice<T>> {
   static std::string given() {
     const std::string function =
         std::is_same_v<T, Loss> || std::is_same_v<T, Metric> ? " | " + Crossing<Comparison>::given() : "";
-    return "string | " + class_name<T>() + function + " | null";
+    return class_name<T>() + "Name | " + class_name<T>() + function + " | null";
   }
 
  private:
@@ -54,12 +54,28 @@ template <class T> struct Crossing<PerOutput<T>> {
   }
 };
 
-/// Metrics for all outputs; lists of them for each; or lists by the outputs' names.
+/// The metrics of an output: a list, one, or none.
+template <> struct Crossing<MetricList> {
+  static MetricList from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (!value.isArray()) return from_js<Choice<Metric>>(value, where);
+    MetricList result;
+    for (const auto& metric : from_js<std::vector<std::optional<Choice<Metric>>>>(value, where))
+      if (metric) result.push_back(*metric);
+    return result;
+  }
+  static std::string given() {
+    const std::string one = Crossing<Choice<Metric>>::given();
+    return one + " | (" + one + ")[]";
+  }
+};
+
+/// Metrics for all outputs; for each in their order, where a list is among them; or by the outputs' names.
 template <> struct Crossing<MetricChoices> {
   static MetricChoices from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (is_dictionary(value)) return from_js<MetricsByName>(value, where);
-    if (value.isArray() && value["length"].as<unsigned>() > 0 && value[0].isArray())
+    if (value.isArray() && value.call<bool>("some", val::global("Array")["isArray"]))
       return from_js<std::vector<MetricList>>(value, where);
     return from_js<MetricList>(value, where);
   }
@@ -76,7 +92,7 @@ template <> struct Crossing<Activation> {
     if (!value.isString()) where.wrong(value, "a name or a function of a Value", "choose one");
     return value.as<std::string>();
   }
-  static std::string given() { return "string | " + Crossing<Activation::Function>::given() + " | null"; }
+  static std::string given() { return "ActivationName | " + Crossing<Activation::Function>::given() + " | null"; }
 };
 
 template <> struct Crossing<LearningRate> {
@@ -87,6 +103,14 @@ template <> struct Crossing<LearningRate> {
     return from_js<LearningRateSchedulePtr>(value, where);
   }
   static std::string given() { return "number | LearningRateSchedule"; }
+};
+
+template <> struct Crossing<initializers::ConstantValue> {
+  static initializers::ConstantValue from(const val& value, const Where& where) {
+    if (value.isNumber()) return from_js<double>(value, where);
+    return from_js<Tensor>(value, where);
+  }
+  static std::string given() { return Crossing<Tensor>::given(); }
 };
 
 template <> struct Crossing<Pair> {
@@ -178,9 +202,17 @@ struct OptionField {
   void (*read)(void* field, const val& value, const Where& where);
 };
 
+/// verbose may be true or false, too.
+template <class Field> bool has_switch(std::string_view key) { return std::is_same_v<Field, int> && key == "verbose"; }
+
 template <class Field> void read_option(void* to, const val& value, const Where& where) {
   Field& field = *static_cast<Field*>(to);
   if (has_auto(where.what, field) && value.isString() && value.as<std::string>() == "auto") return;
+  if constexpr (std::is_same_v<Field, int>)
+    if (has_switch<Field>(where.what) && (value.isTrue() || value.isFalse())) {
+      field = value.isTrue();
+      return;
+    }
   field = from_js<Field>(value, where);
 }
 

@@ -7,6 +7,7 @@
 #include "etude/base/memory_vfs.hpp"
 #include "etude/base/pattern.hpp"
 #include "etude/base/random.hpp"
+#include "etude/base/spelling.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/base/threads.hpp"
 #include "etude/base/vfs.hpp"

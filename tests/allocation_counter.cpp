@@ -8,17 +8,24 @@
 
 namespace {
 
-std::atomic<std::size_t> count{0}, freed{0};
+std::atomic<std::size_t> count{0}, freed{0}, requested{0};
 /// How many large requests are granted before one is not, and which are large.
 std::atomic<std::ptrdiff_t> until_refusal{0};
-std::atomic<std::size_t> large{std::numeric_limits<std::size_t>::max()};
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+std::atomic<std::size_t> large{none}, limit{none};
 
 bool is_refused(std::size_t bytes) {
+  if (bytes > limit.load(std::memory_order_relaxed)) return true;
   return bytes >= large.load(std::memory_order_relaxed) && until_refusal.fetch_sub(1) == 1;
 }
 
-void* allocate_or_null(std::size_t bytes) {
+void count_request(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
+  requested.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void* allocate_or_null(std::size_t bytes) {
+  count_request(bytes);
   return std::malloc(std::max<std::size_t>(bytes, 1));
 }
 
@@ -30,7 +37,7 @@ void* allocate(std::size_t bytes) {
 
 void* allocate(std::size_t bytes, std::align_val_t alignment) {
   if (is_refused(bytes)) throw std::bad_alloc();
-  count.fetch_add(1, std::memory_order_relaxed);
+  count_request(bytes);
   const auto align = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
   // aligned_alloc wants a multiple of the alignment.
   if (void* memory = std::aligned_alloc(align, (std::max<std::size_t>(bytes, 1) + align - 1) / align * align))
@@ -49,12 +56,18 @@ void release(void* memory) {
 std::size_t etude::allocations() { return count.load(std::memory_order_relaxed); }
 std::size_t etude::live_allocations() { return allocations() - freed.load(std::memory_order_relaxed); }
 
-etude::FailingAllocation::FailingAllocation(std::ptrdiff_t nth, std::size_t at_least) {
+std::size_t etude::allocated_bytes() { return requested.load(std::memory_order_relaxed); }
+
+etude::LimitedAllocations::LimitedAllocations(std::size_t bytes) { limit = bytes; }
+etude::LimitedAllocations::~LimitedAllocations() { limit = none; }
+
+etude::FailingAllocation::FailingAllocation(std::ptrdiff_t nth, std::size_t at_least) : nth_(nth) {
   until_refusal = nth;
   large = at_least;
 }
-etude::FailingAllocation::~FailingAllocation() { large = std::numeric_limits<std::size_t>::max(); }
+etude::FailingAllocation::~FailingAllocation() { large = none; }
 bool etude::FailingAllocation::reached() const { return until_refusal <= 0; }
+std::ptrdiff_t etude::FailingAllocation::requests() const { return nth_ - until_refusal; }
 
 // The standard library's other forms come through these; a sanitizer's own nothrow forms would not.
 void* operator new(std::size_t bytes) { return allocate(bytes); }

@@ -173,6 +173,7 @@ TEST_CASE("MultiHeadAttention says what does not fit", "[layers][attention]") {
   const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .name = "b"});
   CHECK(said([&] { (*layer)(x); }).find("expected a list of query and value") != std::string::npos);
   CHECK(said([&] { (*layer)({x, Tensor({2, 4, 6}), Tensor({2, 3, 6})}); }).find("same steps") != std::string::npos);
+  CHECK((*layer)({x, x}).shape() == x.shape());
   CHECK(said([&] { (*layer)({Tensor({2, 5, 7}), Tensor({2, 5, 7})}); }).find("as it was built for") !=
         std::string::npos);
   const auto axes = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .attention_axes = {1, 2}});

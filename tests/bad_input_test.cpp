@@ -40,8 +40,6 @@ void check_error(const Case& test, const std::string& text) {
     CHECK_THAT(text, ContainsSubstring(test.text));
 }
 
-Tensor with_dtype(const Tensor& tensor, DType dtype) { return tensor.astype(dtype); }
-
 FitOptions quiet(FitOptions options = {}) {
   options.verbose = 0;
   return options;
@@ -53,8 +51,6 @@ const std::vector<Case> data_cases{
      "build "
      "a new one or check the data."},
     {"no features", [](Sequential& m) { m.fit(waves({8}), y, quiet()); }, "expected input of shape"},
-    {"integers", [](Sequential& m) { m.fit(with_dtype(x, DType::int32), y, quiet()); },
-     "[Dense \"first\"] input of dtype int32 - expected float32 - put a Rescaling layer before it, or pass floats."},
     {"y longer than x", [](Sequential& m) { m.fit(x, waves({9, 1}), quiet()); }, "x sizes: 8; y sizes: 9"},
     {"y shorter than x", [](Sequential& m) { m.evaluate(x, y.rows(0, 3), {.verbose = 0}); }, "x sizes: 8; y sizes: 3"},
     {"too few sample weights", [](Sequential& m) { m.fit(x, y, waves({5}), quiet()); }, "sample_weight sizes: 5"},
@@ -112,7 +108,7 @@ const std::vector<Case> option_cases{
      "batches - leave it out."},
     {"validation_split with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.validation_split = 0.5})); },
-     "`validation_split` is only supported for Tensors or NumPy arrays"},
+     "`validation_split` is only supported for arrays"},
 };
 
 const std::vector<Case> name_cases{
@@ -289,10 +285,15 @@ TEST_CASE("bad input: a generator that was used up is told, not an empty epoch",
   CHECK(model.optimizer().iterations() == 2);
 }
 
-TEST_CASE("bad input: class ids outside the classes give NaN, and nothing is read beyond them (R-10)", "[bad_input]") {
+TEST_CASE(
+    "bad input: class ids outside the classes that a step computes give NaN, and nothing is read beyond them (R-10)",
+    "[bad_input]") {
   const float label = GENERATE(3.F, -1.F, 1e9F, -1e9F);
   Sequential model({layers::dense({.units = 3, .activation = "softmax"})});
-  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "sparse_categorical_crossentropy"});
+  const auto loss = [](Value y_true, Value y_pred) {
+    return losses::sparse_categorical_crossentropy()->call(ops::square(ops::sign(y_true)) * y_true, y_pred);
+  };
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = losses::from_function(loss, "computed")});
   Tensor labels({8});
   labels.data<float>()[5] = label;
   CHECK(std::isnan(model.train_on_batch(x, labels)["loss"]));

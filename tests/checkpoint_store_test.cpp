@@ -207,7 +207,7 @@ TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not passed ov
   }
   change_manifest(*files, "c/ckpt-00000001",
                   [](auto& manifest) { manifest = {{"format_version", 2}, {"written_quite", "otherwise"}}; });
-  const std::string text = "\"c/ckpt-00000001\" has format_version 2 - expected at most 1";
+  const std::string text = "\"c/ckpt-00000001\" has format version 2 - expected at most 1";
   CHECK_THAT(error_of([&] { load_newest_checkpoint("c", files); }), ContainsSubstring(text));
   CHECK_THAT(error_of([&] { load_checkpoint("c/ckpt-00000001", files); }), ContainsSubstring(text));
   CHECK_THAT(error_of([&] { CheckpointStore("c", {.files = files}); }), ContainsSubstring(text));

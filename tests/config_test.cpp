@@ -1,45 +1,25 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "config_samples.hpp"
 #include "etude/etude.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "needed_options.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
 using namespace etude;
 using nlohmann::json;
+using samples::needed;
 using testing::error_of;
+using testing::needed_options;
 
 namespace {
-
-/// What a class needs besides its defaults.
-json needed(const std::string& class_name) {
-  const std::map<std::string, json> known{
-      {"Conv2D", {{"filters", 2}, {"kernel_size", 3}}},
-      {"Dense", {{"units", 3}}},
-      {"Dropout", {{"rate", 0.5}}},
-      {"Embedding", {{"input_dim", 7}, {"output_dim", 2}}},
-      {"GRU", {{"units", 3}}},
-      {"LSTM", {{"units", 3}}},
-      {"MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 4}}},
-      {"Rescaling", {{"scale", 0.5}}},
-      {"SimpleRNN", {{"units", 3}}},
-      {"LossScaleOptimizer", {{"inner_optimizer", "adam"}, {"initial_scale", 8.0}}},
-      {"CosineDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}}},
-      {"CosineDecayRestarts", {{"initial_learning_rate", 0.1}, {"first_decay_steps", 10}}},
-      {"ExponentialDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}, {"decay_rate", 0.5}}},
-      {"InverseTimeDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}, {"decay_rate", 0.5}}},
-      {"PiecewiseConstantDecay", {{"boundaries", {5}}, {"values", {0.1, 0.01}}}},
-      {"PolynomialDecay", {{"initial_learning_rate", 0.1}, {"decay_steps", 10}}},
-  };
-  const auto found = known.find(class_name);
-  return found == known.end() ? json::object() : found->second;
-}
 
 template <class T> void check_each_class() {
   for (const std::string& class_name : class_names<T>()) {
     CAPTURE(class_name);
-    const json given = needed(class_name);
+    const json given = needed_options(class_name);
     const std::string text = to_json(*from_json<T>(json{{"class_name", class_name}, {"config", given}}.dump()));
     const json config = json::parse(text)["config"];
     CHECK(json::parse(text)["class_name"] == class_name);

@@ -1,5 +1,6 @@
 #include "conformance.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "etude/etude.hpp"
@@ -9,12 +10,12 @@ namespace etude::conformance {
 namespace {
 
 Shape shape_of(const json& value) {
-  Shape shape;
+  std::vector<std::size_t> extents;
   for (const json* level = &value; level->is_array(); level = &level->front()) {
-    shape.append(static_cast<std::int64_t>(level->size()));
+    extents.push_back(level->size());
     if (level->empty()) break;
   }
-  return shape;
+  return shape_in(extents);
 }
 
 void flatten_into(const json& value, std::vector<double>& numbers) {
@@ -31,36 +32,75 @@ Tensor element(const Tensor& tensor, std::int64_t index) {
 
 Tensor element_at(Tensor tensor, const json& path) {
   if (path.is_number()) return element(tensor, path);
+  if (!path.is_array()) throw Missing("index " + path.dump());
   for (const json& step : path) tensor = element_at(tensor, step);
   return tensor;
 }
 
 }  // namespace
 
+const json& list_in(const json& object, const char* name) {
+  const json& list = object.at(name);
+  if (!list.is_array()) throw Missing(std::string(name) + " that is no array: " + list.dump());
+  return list;
+}
+
+void check_names(const json& object, std::initializer_list<std::string_view> needed,
+                 std::initializer_list<std::string_view> optional) {
+  if (!object.is_object()) throw Missing("an object: " + object.dump());
+  for (const std::string_view name : needed)
+    if (!object.contains(name)) throw Missing(std::string(name) + " in " + object.dump());
+  for (const auto& [name, value] : object.items())
+    if (std::ranges::find(needed, name) == needed.end() && std::ranges::find(optional, name) == optional.end())
+      throw Missing("what reads \"" + name + '"');
+}
+
+Shape shape_in(const json& extents) {
+  if (!extents.is_array() || extents.size() > Shape::max_rank) throw Missing("shape " + extents.dump());
+  Shape shape;
+  double size = 1;
+  for (const json& extent : extents) {
+    if (!extent.is_number_integer() || extent < 0) throw Missing("shape " + extents.dump());
+    size *= extent.get<double>();
+    if (size > 16.0 * most_rows) throw Missing("room for shape " + extents.dump());
+    shape.append(extent);
+  }
+  return shape;
+}
+
+const json& known(const std::map<std::string, json>& got, const std::string& name) {
+  const auto found = got.find(name);
+  if (found == got.end()) throw Missing("expectation \"" + name + '"');
+  return found->second;
+}
+
 double number_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (!value.is_string()) return value;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  return value == "inf" ? infinity : value == "-inf" ? -infinity : std::numeric_limits<double>::quiet_NaN();
+  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (value != "inf" && value != "-inf") throw Missing("number " + value.dump());
+  return value == "inf" ? infinity : -infinity;
 }
 
 Tensor tensor_of(const json& value) {
   if (!value.is_object()) {
     std::vector<double> numbers;
+    const Shape shape = shape_of(value);
     flatten_into(value, numbers);
-    return testing::tensor_of(shape_of(value), first_leaf(value).is_boolean() ? DType::boolean : floatx(), numbers);
+    if (std::ssize(numbers) != shape.size()) throw Missing("lists of different lengths");
+    return testing::tensor_of(shape, first_leaf(value).is_boolean() ? DType::boolean : floatx(), numbers);
   }
-  const std::vector<std::int64_t> dims = value["shape"];
-  Tensor tensor(Shape(dims), DType::float64);
+  Tensor tensor(shape_in(value.at("shape")), DType::float64);
   double i = 0;
   for (double& element : tensor.data<double>())
-    element = value.contains("fill") ? number_of(value["fill"]) : value.value("scale", 1.0) * i++;
+    element = value.contains("fill") ? number_of(value.at("fill")) : value.value("scale", 1.0) * i++;
   return tensor.astype(floatx());
 }
 
 std::string difference_from(const json& expect, Tensor got) {
-  if (expect.contains("index")) got = element_at(got, expect["index"]);
-  Tensor want = tensor_of(expect["value"]);
+  if (expect.contains("index")) got = element_at(got, expect.at("index"));
+  Tensor want = tensor_of(expect.at("value"));
   if (want.shape().rank() == 0) {  // every element
     Tensor all(got.shape(), DType::float64);
     for (double& element : all.data<double>()) element = want.item();
@@ -92,7 +132,14 @@ json in_library_form(const json& value) {
 }  // namespace
 
 template <class T> std::shared_ptr<T> make(const json& class_name, const json& config) {
-  return from_json<T>(json{{"class_name", class_name}, {"config", in_library_form(config)}}.dump());
+  if (!class_name.is_string() || !config.is_object()) throw Missing("class " + class_name.dump());
+  const std::string text = json{{"class_name", class_name}, {"config", in_library_form(config)}}.dump();
+  try {
+    return from_json<T>(text);
+  } catch (const Error& error) {  // a class or option that there is not, or an option that takes no such value
+    const std::string_view what = error.what();
+    throw Missing(std::string(what.substr(0, what.find(" - "))));
+  }
 }
 
 template LayerPtr make(const json&, const json&);

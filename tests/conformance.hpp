@@ -1,8 +1,11 @@
 #pragma once
 
+#include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "etude/base/tensor.hpp"
 #include "etude/callbacks/early_stopping.hpp"
@@ -12,12 +15,25 @@
 /// Cases of tests/golden/conformance/*.json, read as tests/golden/README.md says.
 namespace etude::conformance {
 
-/// What a case needs that Étude does not have: a class, an option of one, a function.
+/// What a case needs that Étude, or what reads cases, does not have: a class, an option of one, a form of data.
 struct Missing : std::runtime_error {
   explicit Missing(const std::string& what) : std::runtime_error(what) {}
 };
 
 using nlohmann::json;
+
+/// What a case may have at most, so that no unknown one takes all memory.
+constexpr std::int64_t most_rows = 1'000'000;
+
+/// The array of that name; throws Missing where it is none.
+const json& list_in(const json& object, const char* name);
+/// Throws Missing unless the object has all names of `needed`, and no others but those of `optional`.
+void check_names(const json& object, std::initializer_list<std::string_view> needed,
+                 std::initializer_list<std::string_view> optional);
+/// Extents; throws Missing for what is none, or too large.
+Shape shape_in(const json& extents);
+/// What `got` has under the name of an expectation; throws Missing where it has none.
+const json& known(const std::map<std::string, json>& got, const std::string& name);
 
 /// A value of a case: nested lists, a number, or a recipe (fill, arange), as floatx unless they are booleans.
 Tensor tensor_of(const json& value);

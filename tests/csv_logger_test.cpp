@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <limits>
@@ -7,6 +8,8 @@
 
 #include "etude/base/vfs.hpp"
 #include "etude/callbacks/output.hpp"
+#include "interrupted_runs.hpp"
+#include "scratch_folder.hpp"
 #include "training_samples.hpp"
 
 // CSVLogger, and the numbers and files that callbacks write: rule C-9.
@@ -170,6 +173,106 @@ TEST_CASE("numbers are written in the fewest digits that read back as the same, 
   for (const auto& [number, text] : numbers) CHECK(shortest(number) == text);
   CHECK(json_object({{"a\"\\\n", 2}, {"b", 0.25}, {"c", infinity}}) == R"({"a\"\\\u000a": 2, "b": 0.25, "c": null})");
   CHECK(json_object({}) == "{}");
+}
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+void write(const std::string& path, std::string_view text, bool append = false) {
+  host_vfs()->open(path, append)->append(text);
+}
+
+/// A training that appends to a log, and can be interrupted and started again.
+struct Logged {
+  testing::ScratchFolder scratch{"etude_csv_logger_test"};
+  std::string log = scratch.path() + "/log.csv";
+  Backup backup = {};
+  bool append = true;
+  SaveFrequency save_freq = "epoch";
+  std::int64_t units = 4;
+
+  /// How many hooks there were.
+  int run(std::optional<int> interrupt_at = {}) {
+    const RandomSeed of_this_run(5);
+    Sequential model(two_dense(units));
+    model.compile(mse());
+    // Its hooks come after the logger's, and before those that save.
+    const auto interrupter = std::make_shared<Interrupter>(interrupt_at);
+    model.fit(x, y,
+              {.batch_size = 4,
+               .epochs = 3,
+               .verbose = 0,
+               .callbacks = {callbacks::csv_logger({.filename = log, .append = append}), interrupter,
+                             callbacks::backup_and_restore(backup.options(save_freq))}});
+    return interrupter->hooks();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("csv: a fit that goes on after an interruption has each epoch once in a log that it appends to",
+          "[callbacks]") {
+  const std::string before = GENERATE(as<std::string>{}, "", "epoch,loss,val_loss\r\n0,2.0,NA\r\n1,1.0,NA\r\n");
+  const SaveFrequency save_freq = GENERATE(SaveFrequency("epoch"), SaveFrequency(1), SaveFrequency(5));
+  const std::string torn = GENERATE(as<std::string>{}, "", "1", "2,0.12");
+  Logged whole{.save_freq = save_freq};
+  write(whole.log, before);
+  const int hooks = whole.run();
+  for (int hook = 0; hook < hooks; ++hook) {
+    INFO("hook " << hook << " of " << hooks);
+    Logged run{.save_freq = save_freq};
+    write(run.log, before);
+    CHECK_THROWS_AS(run.run(hook), Interruption);
+    const auto rows = std::ranges::count(text_of(run.log), '\n') - std::ranges::count(before, '\n') - before.empty();
+    // The process was killed while it wrote the next line.
+    if (!torn.empty() && torn[0] - '0' == rows) write(run.log, torn, true);
+    run.run();
+    CHECK(text_of(run.log) == text_of(whole.log));
+  }
+}
+
+TEST_CASE("csv: what others wrote into a log since the interruption stays", "[callbacks]") {
+  const std::string others =
+      GENERATE(as<std::string>{}, "0,7.0,NA\r\n", "# another training\r\n", "epoch,loss,val_loss\r\n");
+  Logged run;
+  CHECK_THROWS_AS(run.run(8), Interruption);
+  const std::string before = text_of(run.log) + others;
+  write(run.log, others, true);
+  run.run();
+  CHECK_THAT(text_of(run.log), Catch::Matchers::StartsWith(before));
+}
+
+TEST_CASE("csv: a log that was removed meanwhile begins with its header again", "[callbacks]") {
+  Logged run;
+  CHECK_THROWS_AS(run.run(8), Interruption);
+  std::filesystem::remove(run.log);
+  run.run();
+  CHECK_THAT(text_of(run.log), Catch::Matchers::StartsWith("epoch,loss,val_loss\r\n1,"));
+}
+
+TEST_CASE("csv: a fit that is refused leaves the log as it is", "[callbacks]") {
+  Logged run{.append = GENERATE(true, false)};
+  SECTION("another training works in the backup's folder") {
+    write(run.log, "the first training's\r\n");
+    const CheckpointStore first("backup", {.files = run.backup.files});
+    CHECK_THAT(error_of([&] { run.run(); }), ContainsSubstring("is locked"));
+    CHECK(text_of(run.log) == "the first training's\r\n");
+  }
+  SECTION("the backup is another model's") {
+    CHECK_THROWS_AS(run.run(8), Interruption);
+    const std::string before = text_of(run.log);
+    run.units = 5;
+    CHECK_THAT(error_of([&] { run.run(); }), ContainsSubstring("training state"));
+    CHECK(text_of(run.log) == before);
+  }
+  SECTION("there was no log, and there is none") {
+    const CheckpointStore first("backup", {.files = run.backup.files});
+    CHECK_THAT(error_of([&] { run.run(); }), ContainsSubstring("is locked"));
+    CHECK_FALSE(std::filesystem::exists(run.log));
+  }
 }
 
 }  // namespace etude

@@ -328,7 +328,7 @@ TEST_CASE("validation_split: only shares between 0 and 1, only of arrays that ag
 TEST_CASE("validation_split: data in batches cannot be split (L-8)", "[data]") {
   CHECK_NOTHROW(check_no_validation_split(0));
   CHECK_THROWS_WITH(check_no_validation_split(0.1),
-                    ContainsSubstring("`validation_split` is only supported for Tensors or NumPy arrays"));
+                    ContainsSubstring("`validation_split` is only supported for arrays"));
 }
 
 }  // namespace etude

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "data_samples.hpp"
+#include "etude/etude.hpp"
 
 namespace etude {
 namespace {
@@ -310,6 +311,19 @@ TEST_CASE("datasets: what a function throws comes out of next, behind prefetch t
 TEST_CASE("datasets: a repeated dataset without elements ends", "[data]") {
   CHECK(numbers_of(Dataset::range(5).filter([](const Batch&) { return false; }).repeat()).empty());
   CHECK(numbers_of(Dataset::range(0).repeat()).empty());
+}
+
+TEST_CASE("datasets: one that nothing batches is told so where a model takes it", "[data]") {
+  const Dataset samples_of_four = Dataset::from_tensor_slices({{counting(6, 4)}, {counting(6, 1)}, {}});
+  Sequential model({layers::dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  CHECK_THROWS_WITH(model.fit(samples_of_four, {.verbose = 0}),
+                    ContainsSubstring("[Dataset] an element of shapes [4], [1] - expected batches") &&
+                        ContainsSubstring("call .batch(n) on the dataset"));
+  CHECK_THROWS_WITH(model.fit(Dataset::range(3), {.verbose = 0}), ContainsSubstring("call .batch(n) on the dataset"));
+  const Dataset one_feature = Dataset::from_tensor_slices({{counting(6, 1)}, {counting(6, 1)}, {}});
+  CHECK_THROWS_WITH(model.fit(one_feature, {.verbose = 0}), ContainsSubstring("give a Dataset batches by .batch(n)"));
+  model.fit(samples_of_four.batch(3), {.verbose = 0});
 }
 
 TEST_CASE("datasets: wrong arguments are refused where they are given", "[data]") {

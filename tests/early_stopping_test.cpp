@@ -186,4 +186,68 @@ TEST_CASE("monitor: a mode that does not exist is warned of and taken for auto (
   CHECK(run.warned == Texts{"EarlyStopping mode 'most' is unknown, fallback to auto mode."});
 }
 
+TEST_CASE("monitor: in mode auto the names of Keras's metrics tell which way is better (C-1)", "[callbacks]") {
+  // The names and _direction of all metric classes of Keras 3.15.1 that have one, with the numbers of second objects.
+  const Texts up{"auc_1", "accuracy", "binary_accuracy", "binary_io_u_1", "categorical_accuracy",
+                 "concordance_correlation", "cosine_similarity", "f1_score", "fbeta_score", "io_u_1", "mean_io_u_1",
+                 "one_hot_io_u_1", "one_hot_mean_io_u_1", "pearson_correlation", "precision_1", "precision_at_recall_1",
+                 "r2_score", "recall_1", "recall_at_precision_1", "sensitivity_at_specificity_1",
+                 "sparse_categorical_accuracy", "sparse_top_k_categorical_accuracy", "specificity_at_sensitivity_1",
+                 "top_k_categorical_accuracy",
+                 // Keras 2.12: what ends with "acc" or "auc", what begins with "fmeasure".
+                 "acc", "myacc", "prc_auc", "fmeasure_macro",
+                 // With an output's name, and as JavaScript spells functions.
+                 "val_left_f1_score", "f1Score", "meanIoU"};
+  const Texts down{"binary_crossentropy",
+                   "categorical_crossentropy",
+                   "categorical_hinge",
+                   "hinge",
+                   "kl_divergence",
+                   "logcosh",
+                   "mean_absolute_error",
+                   "mean_absolute_percentage_error",
+                   "mean_squared_error",
+                   "mean_squared_logarithmic_error",
+                   "poisson",
+                   "root_mean_squared_error",
+                   "sparse_categorical_crossentropy",
+                   "squared_hinge",
+                   "left_loss",
+                   "val_left_mse",
+                   "accuracy_loss"};
+  for (const std::string& name : up) {
+    INFO(name);
+    CHECK(Scripted().fit({.monitor = name}, {3, 2, 1}) == up_to(1));
+  }
+  for (const std::string& name : down) {
+    INFO(name);
+    CHECK(Scripted().fit({.monitor = name}, {3, 2, 1}) == up_to(2));
+  }
+}
+
+TEST_CASE("monitor: a metric function and add_metric are monitored by their names; a direction that is given counts",
+          "[callbacks]") {
+  const auto epochs = [](const MetricPtr& metric, const std::string& monitor) {
+    Sequential model(two_dense());
+    model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse", .metrics = {metric}});
+    const auto stopping = callbacks::early_stopping({.monitor = monitor, .baseline = 0});
+    model.fit(x, y, {.epochs = 1, .verbose = 0, .callbacks = {stopping}});
+    return stopping->best().value();
+  };
+  const auto one = [](Value t, Value) { return t * 0 + 1; };
+  CHECK(epochs(metrics::from_function(one, "f1_score"), "f1_score") == 1);
+  CHECK(epochs(metrics::from_function(one, "nobody_knows", Direction::up), "nobody_knows") == 1);
+  CHECK_THAT(error_of([&] { epochs(metrics::from_function(one, "nobody_knows"), "nobody_knows"); }),
+             ContainsSubstring("[EarlyStopping] monitor = \"nobody_knows\"") &&
+                 ContainsSubstring("expected one of: loss, nobody_knows"));
+}
+
+TEST_CASE("monitor: a name that nothing has is an error, however well known (C-1)", "[callbacks]") {
+  Sequential model(two_dense());
+  model.compile(mse());
+  const auto stopping = callbacks::early_stopping({.monitor = "val_f1_score"});
+  CHECK_THAT(error_of([&] { model.fit(x, y, {.verbose = 0, .callbacks = {stopping}}); }),
+             ContainsSubstring("monitor = \"val_f1_score\"") && ContainsSubstring("expected one of: loss"));
+}
+
 }  // namespace etude

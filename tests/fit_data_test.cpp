@@ -136,7 +136,7 @@ TEST_CASE("fit: endless data without steps, and what cannot be split, are refuse
   CHECK_THAT(error_of(dataset().repeat(), {.verbose = 0}), ContainsSubstring("please specify a `steps_per_epoch`"));
   for (const Data& data : {Data(dataset()), Data(std::make_shared<Slices>()), Data(Column(x).rows())})
     CHECK_THAT(error_of(data, {.verbose = 0, .validation_split = 0.5}),
-               ContainsSubstring("`validation_split` is only supported for Tensors or NumPy arrays"));
+               ContainsSubstring("`validation_split` is only supported for arrays"));
   CHECK_THAT(error_of(dataset(), {.batch_size = 4, .verbose = 0}), ContainsSubstring("batch_size = 4 with a Dataset"));
 }
 

@@ -214,11 +214,12 @@ TEST_CASE("fit: logs come as loss, metrics, weighted metrics, then val_* (L-24)"
   how.metrics = {"accuracy", "mse"};
   how.weighted_metrics = {"mse"};
   const Run run({.validation_split = 0.2}, how);
-  CHECK(run.recorder->events.back() == "train_end: loss,accuracy,mse,mse_1,val_loss,val_accuracy,val_mse,val_mse_1");
-  CHECK(run.model.metrics_names() == Texts{"loss", "accuracy", "mse", "mse_1"});
+  CHECK(run.recorder->events.back() ==
+        "train_end: loss,accuracy,mse,weighted_mse,val_loss,val_accuracy,val_mse,val_weighted_mse");
+  CHECK(run.model.metrics_names() == Texts{"loss", "accuracy", "mse", "weighted_mse"});
   std::string names;
   for (const auto& [name, values] : run.history->history()) names += name + ' ';
-  CHECK(names == "loss accuracy mse mse_1 val_loss val_accuracy val_mse val_mse_1 ");
+  CHECK(names == "loss accuracy mse weighted_mse val_loss val_accuracy val_mse val_weighted_mse ");
 }
 
 TEST_CASE("fit: each epoch's shuffle depends on (seed, epoch), and there is one each epoch (L-31)", "[fit]") {

@@ -216,7 +216,7 @@ TEST_CASE("add_loss, activity regularizers and add_metric are heard", "[function
   model.compile(sgd());
   // Without a loss of its own: outputs are 2, four of them.
   const Logs logs = model.evaluate(ones, zeros, {.verbose = 0});
-  CHECK(logs["loss"] == 0.5 * 8 + 10 * 2);
+  CHECK(logs["loss"] == 0.5 * 8 / 4 + 10 * 2);
   CHECK(logs["mean_output"] == 2);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("class_weight weighs the loss and weighted metrics, on top of sample_w
   auto history = model.fit(ones, labels, {.verbose = 0, .class_weight = {{1, 10}}});
   CHECK((*history)["loss"][0] == 24.0 / 4);
   CHECK((*history)["mse"][0] == 6.0 / 4);
-  CHECK_THAT((*history)["mse_1"][0], WithinAbs(24.0 / 22, 1e-6));
+  CHECK_THAT((*history)["weighted_mse"][0], WithinAbs(24.0 / 22, 1e-6));
   const Tensor halves = filled({4}, 0.5);
   history = model.fit(ones, labels, halves, {.verbose = 0, .class_weight = {{1, 10}}});
   CHECK((*history)["loss"][0] == 12.0 / 4);
@@ -247,4 +247,63 @@ TEST_CASE("class_weight weighs the loss and weighted metrics, on top of sample_w
   two.compile(how);
   CHECK_THAT(error_of([&] { two.fit(Batch{{ones}, {zeros, zeros}, {}}, {.verbose = 0, .class_weight = {{0, 1}}}); }),
              ContainsSubstring("single output"));
+}
+
+TEST_CASE("functional: summary prints inputs as Keras does, and where layers get theirs from if they branch",
+          "[functional]") {
+  // The rows of Keras 3.15.1, whose columns are as wide as its terminal.
+  const auto summary_of = [](const Model& model) {
+    std::string text;
+    model.summary({.print_fn = [&](std::string_view part) { text += part; }});
+    return text;
+  };
+  const SymbolicTensor in = layers::input({.shape = {4}, .name = "in"});
+  const Functional chain({in}, {layers::dense({.units = 3, .name = "a"})->apply(in)}, {.name = "chain"});
+  CHECK(summary_of(chain) ==
+        "Model: \"chain\"\n"
+        "┏━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━┳━━━━━━━━━┓\n"
+        "┃ Layer (type)    ┃ Output Shape ┃ Param # ┃\n"
+        "┡━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━╇━━━━━━━━━┩\n"
+        "│ in (InputLayer) │ (None, 4)    │       0 │\n"
+        "├─────────────────┼──────────────┼─────────┤\n"
+        "│ a (Dense)       │ (None, 3)    │      15 │\n"
+        "└─────────────────┴──────────────┴─────────┘\n"
+        " Total params: 15 (60.00 B)\n"
+        " Trainable params: 15 (60.00 B)\n"
+        " Non-trainable params: 0 (0.00 B)\n");
+
+  const LayerPtr shared = layers::dense({.units = 3, .name = "shared"});
+  const SymbolicTensor first = shared->apply(in);
+  const SymbolicTensor second = shared->apply(layers::dense({.units = 4, .name = "k"})->apply(first));
+  const SymbolicTensor both = layers::concatenate({.name = "both"})->apply({first, second});
+  CHECK(summary_of(Functional({in}, {both, second}, {.name = "branches"})) ==
+        "Model: \"branches\"\n"
+        "┏━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━┳━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓\n"
+        "┃ Layer (type)       ┃ Output Shape ┃ Param # ┃ Connected to               ┃\n"
+        "┡━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩\n"
+        "│ in (InputLayer)    │ (None, 4)    │       0 │ -                          │\n"
+        "├────────────────────┼──────────────┼─────────┼────────────────────────────┤\n"
+        "│ shared (Dense)     │ (None, 3)    │      15 │ in[0][0], k[0][0]          │\n"
+        "├────────────────────┼──────────────┼─────────┼────────────────────────────┤\n"
+        "│ k (Dense)          │ (None, 4)    │      16 │ shared[0][0]               │\n"
+        "├────────────────────┼──────────────┼─────────┼────────────────────────────┤\n"
+        "│ both (Concatenate) │ (None, 6)    │       0 │ shared[0][0], shared[1][0] │\n"
+        "└────────────────────┴──────────────┴─────────┴────────────────────────────┘\n"
+        " Total params: 31 (124.00 B)\n"
+        " Trainable params: 31 (124.00 B)\n"
+        " Non-trainable params: 0 (0.00 B)\n");
+}
+
+TEST_CASE("functional: a model of several outputs is called on data, which gives a list", "[functional]") {
+  Functional model = one_and_two();
+  const Tensor x = waves({4, 3});
+  const std::vector<Tensor> called = model.call_all({x}), predicted = model.predict_outputs(x, {.verbose = 0});
+  REQUIRE(called.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(called[i].shape() == predicted[i].shape());
+    CHECK(numbers(called[i]) == numbers(predicted[i]));
+  }
+  CHECK_THAT(error_of([&] { model(x); }),
+             ContainsSubstring("2 outputs where one is used") && ContainsSubstring("call_all()"));
+  CHECK(layers::dense({.units = 2})->call_all({x}).size() == 1);
 }

@@ -31,7 +31,7 @@ struct Guardrail {
 /// On a compiled model of 3 inputs and 1 output.
 const std::vector<Guardrail> guardrails{
     {"validation_split of a dataset", [](Sequential& m) { m.fit(Data(batches()), quiet({.validation_split = 0.5})); },
-     "`validation_split` is only supported for Tensors"},
+     "`validation_split` is only supported for arrays"},
     {"a validation_split that leaves no sample to train on",
      [](Sequential& m) { m.fit(x.rows(0, 1), y.rows(0, 1), quiet({.validation_split = 0.5})); },
      "Training data contains 1 samples, which is not sufficient to split it"},

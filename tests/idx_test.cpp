@@ -171,6 +171,19 @@ TEST_CASE("gunzip: other data, data behind, and data beyond the limit are errors
   CHECK(gunzip(hello_gz, "bomb", 20).size() == 20);
 }
 
+TEST_CASE("gunzip: what expands to more than 100 times its size is refused, unless a larger limit is given", "[idx]") {
+  // 2 MiB of zeros in 2067 bytes, which zlib 1.2 makes by level 9.
+  const Bytes bomb =
+      bytes({31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 109, 12, 31, 160}) +
+      Bytes(2032) + bytes({190, 6, 126, 135, 137, 141, 0, 0, 32, 0});
+  REQUIRE(bomb.size() == 2067);
+  CHECK_THROWS_WITH(gunzip(bomb, "bomb"), ContainsSubstring("[bomb] expands to more than 1048576 bytes, of 2067"));
+  CHECK(gunzip(bomb, "bomb", std::uint64_t{2} << 20).size() == std::size_t{2} << 20);
+  const TemporaryFile file(bomb);
+  CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("pass a larger limit if it is"));
+  CHECK_THROWS_WITH(read_idx(file.path, std::uint64_t{2} << 20), !ContainsSubstring("expands"));  // zeros are no IDX
+}
+
 TEST_CASE("IDX: a gzipped file is recognised by its first bytes, not by its name", "[idx]") {
   const TemporaryFile file(small_gz);
   CHECK(read_idx(file.path).at(5) == 255);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint_samples.hpp"
+#include "etude/base/crc32c.hpp"
 #include "training_samples.hpp"
 
 /// A training script that is interrupted and started again.
@@ -32,7 +33,7 @@ class RandomSeed {
 /// What ends a run in the middle.
 struct Interruption {};
 
-/// Counts the hooks, and throws at number `at`.
+/// Counts the hooks, and interrupts at number `at`: throws.
 class Interrupter : public Callback {
  public:
   explicit Interrupter(std::optional<int> at) : at_(at) {}
@@ -46,9 +47,12 @@ class Interrupter : public Callback {
   void on_test_batch_end(std::int64_t, Logs&) override { count(); }
   void on_train_end(Logs&) override { count(); }
 
+ protected:
+  virtual void interrupt() { throw Interruption{}; }
+
  private:
   void count() {
-    if (hooks_++ == at_) throw Interruption{};
+    if (hooks_++ == at_) interrupt();
   }
   std::optional<int> at_;
   int hooks_ = 0;
@@ -75,6 +79,15 @@ struct Outcome {
   std::vector<std::pair<std::string, std::vector<double>>> history;
   std::string csv;
   int hooks = 0;
+
+  /// A number for which all of it has to be equal.
+  std::int64_t fingerprint() const {
+    std::string bytes = csv;
+    const auto add = [&](const void* begin, std::size_t size) { bytes.append(static_cast<const char*>(begin), size); };
+    for (const Tensor& variable : variables) add(variable.raw(), variable.bytes());
+    for (const auto& [name, values] : history) add(values.data(), values.size() * sizeof(double));
+    return crc32c(bytes);
+  }
 
   friend bool operator==(const Outcome& a, const Outcome& b) {
     bool same = a.epochs == b.epochs && a.csv == b.csv && a.variables.size() == b.variables.size() &&

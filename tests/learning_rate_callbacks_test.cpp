@@ -148,4 +148,25 @@ TEST_CASE("terminate on nan: with raise_error it throws; a finite loss it lets p
   CHECK(Trained(0.1).fit({callbacks::terminate_on_nan()}, 3)->epoch().size() == 3);
 }
 
+TEST_CASE("learning rate callbacks: an optimizer with a schedule cannot be set, which is an error (O-17)",
+          "[callbacks]") {
+  // Keras 3.15.1 raises the same, at the first epoch's begin and at the first reduction. Keras 2.12 ignores them.
+  const auto fit = [](const CallbackPtr& callback) {
+    Sequential model(two_dense());
+    model.compile(
+        {.optimizer = optimizers::sgd({.learning_rate = schedules::exponential_decay(
+                                           {.initial_learning_rate = 0.1, .decay_steps = 1, .decay_rate = 0.9})}),
+         .loss = "mse"});
+    const auto recorder = std::make_shared<Recorder>();
+    const std::string error =
+        error_of([&] { model.fit(x, y, {.epochs = 4, .verbose = 0, .callbacks = {recorder, callback}}); });
+    CHECK_THAT(error,
+               ContainsSubstring("created with a `LearningRateSchedule`, hence its learning rate is not settable"));
+    return recorder->events.back();
+  };
+  CHECK(fit(callbacks::learning_rate_scheduler({.schedule = [](int, double) { return 0.1; }})) == "epoch_begin 0");
+  CHECK(fit(callbacks::reduce_lr_on_plateau({.monitor = "loss", .patience = 1, .min_delta = 10})) ==
+        "epoch_end 1: loss");
+}
+
 }  // namespace etude

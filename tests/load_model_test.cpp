@@ -1,6 +1,9 @@
 #include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
 
+#include "allocation_counter.hpp"
 #include "etude/etude.hpp"
+#include "etude/saving/checkpoint_store.hpp"
 #include "files_in_memory.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
@@ -9,6 +12,7 @@ using namespace etude;
 using samples::waves;
 using testing::error_of;
 using testing::FilesInMemory;
+using testing::kind_of;
 
 namespace {
 
@@ -145,4 +149,146 @@ TEST_CASE("what cannot be saved or loaded is an Error that says why", "[saving]"
   } own;
   own.predict(x, {.verbose = 0});
   CHECK(error_of([&] { own.save("model"); }).find("save its weights instead") != std::string::npos);
+}
+
+namespace {
+
+/// Saves the model of a folder to another, with another number in its config.
+void change_config(const std::string& from, const std::string& to, const std::string& place, std::int64_t number) {
+  Checkpoint checkpoint = *load_newest_checkpoint(from);
+  nlohmann::json config = nlohmann::json::parse(checkpoint.document("config"));
+  config.at(nlohmann::json::json_pointer("/model/config" + place)) = number;
+  checkpoint.documents = {{"config", config.dump()}};
+  CheckpointStore(to).save(checkpoint);
+}
+
+}  // namespace
+
+TEST_CASE("a config that asks for more than the weights that are there is refused before memory is taken", "[saving]") {
+  const FilesInMemory scope;
+  constexpr std::size_t large = 1 << 20;
+  Sequential dense({layers::dense({.units = 1})});
+  dense.build({-1, 3});
+  dense.save("dense");
+  const SymbolicTensor in = layers::input({.shape = {5, 3}});
+  Functional recurrent({in}, {layers::gru({.units = 2})->apply(in)});
+  recurrent.save("recurrent");
+  change_config("dense", "units", "/layers/0/config/units", 250'000'000);
+  change_config("dense", "inputs", "/build_input_shape/1", 250'000'000);
+  change_config("recurrent", "steps", "/layers/0/config/batch_shape/1", 250'000'000);
+  change_config("recurrent", "orthogonal", "/layers/1/config/units", 100'000);
+  for (const auto& [folder, words] :
+       {std::pair("units", "[3, 250000000]"), {"inputs", "[250000000, 1]"}, {"orthogonal", "[3, 300000]"}}) {
+    const FailingAllocation refused(1, large);
+    CHECK(error_of([&] { load_model(folder); }).find(words) != std::string::npos);
+    CHECK_FALSE(refused.reached());
+  }
+  const FailingAllocation refused(1, large);
+  CHECK(load_model("steps")->count_params() == recurrent.count_params());  // steps are no weights
+  CHECK_FALSE(refused.reached());
+}
+
+TEST_CASE("sizes that memory has no room for are an Error that names the layer and the weight", "[saving]") {
+  const auto text_of = [](const std::string& units) {
+    return R"({"class_name": "Sequential", "config": {"build_input_shape": [null, 3], "layers": [)"
+           R"({"class_name": "Dense", "config": {"name": "d", "units": )" +
+           units + "}}]}}";
+  };
+  for (const char* units : {"1000000000000000", "4611686018427387904"}) {
+    const auto action = [&] { model_from_json(text_of(units)); };
+    CHECK(kind_of(action) == ErrorKind::state);
+    CHECK(error_of(action).starts_with("[Dense \"d\"] no memory for \"kernel\" of shape [3, "));
+  }
+}
+
+TEST_CASE("loading a model passes over as many random streams as making one draws from", "[saving]") {
+  const FilesInMemory scope;
+  const auto make = [] {
+    return std::make_shared<Sequential>(std::vector<LayerPtr>{
+        layers::dense({.units = 4}), layers::dropout(0.5),
+        layers::dense({.units = 5, .kernel_initializer = "he_normal", .bias_initializer = "random_normal"}),
+        layers::dense({.units = 1, .kernel_initializer = initializers::glorot_uniform({.seed = 3})})});
+  };
+  const auto next_kernel = [] {
+    Sequential next({layers::dense({.units = 7})});
+    next.build({-1, 6});
+    return next.get_weights()[0];
+  };
+  const auto model = make();
+  model->build({-1, 6});
+  model->save("dense");
+  const SymbolicTensor in = layers::input({.shape = {5, 3}});
+  Functional recurrent({in}, {layers::lstm({.units = 2})->apply(in)});
+  recurrent.save("recurrent");
+  for (const char* folder : {"dense", "recurrent"}) {
+    const std::string text = to_json<Layer>(*load_model(folder));
+    set_random_seed(5);
+    model_from_json(text);
+    const Tensor made = next_kernel();
+    set_random_seed(5);
+    load_model(folder);
+    CHECK(testing::same_bits(next_kernel(), made));
+  }
+}
+
+TEST_CASE("names of other formats and of other places are an Error, and no folder is made", "[saving]") {
+  const FilesInMemory scope;
+  Sequential model(samples::two_dense());
+  model.build({-1, 6});
+  for (const char* name : {"model.keras", "a/b.H5", "model.hdf5", "m.safetensors", "model.json", "localstorage://model",
+                           "indexeddb://m", "https://example.org/m", "file://model"}) {
+    CAPTURE(name);
+    CHECK(kind_of([&] { model.save(name); }) == ErrorKind::value);
+    CHECK(kind_of([&] { load_model(name); }) == ErrorKind::value);
+    CHECK(kind_of([&] { callbacks::model_checkpoint({.filepath = name}); }) == ErrorKind::value);
+  }
+  CHECK(error_of([&] { model.save("model.keras"); }) ==
+        "[Model.save] \"model.keras\" - expected the name of a folder: models are saved to folders, and to no other "
+        "format yet - leave out .keras, or save the weights alone to a .safetensors file.");
+  for (const char* name : {"localstorage://weights.safetensors", "weights.h5", "weights.keras"}) {
+    CHECK(kind_of([&] { model.save_weights(name); }) == ErrorKind::value);
+    CHECK(kind_of([&] { model.load_weights(name); }) == ErrorKind::value);
+  }
+  CHECK(scope.files->list("").empty());
+  model.save("model.v2");
+  CHECK(load_model("model.v2")->count_params() == model.count_params());
+}
+
+TEST_CASE("a folder of such a name that is there already is loaded", "[saving]") {
+  const FilesInMemory scope;
+  Sequential model(samples::two_dense());
+  model.build({-1, 6});
+  model.save("model");
+  scope.files->rename("model", "model.keras");
+  CHECK(same(load_model("model.keras")->get_weights(), model.get_weights()));
+}
+
+TEST_CASE("attention and other layers that name their weights in parts are saved and loaded", "[saving]") {
+  const FilesInMemory scope;
+  const SymbolicTensor in = layers::input({.shape = {5, 3}});
+  Functional model({in}, {layers::multi_head_attention({.num_heads = 2, .key_dim = 4})->apply({in, in})});
+  model.save("model");
+  CHECK(same(load_model("model")->get_weights(), model.get_weights()));
+}
+
+TEST_CASE("a stateful model is loaded for the batches that it was built for, with its state", "[saving]") {
+  const FilesInMemory scope;
+  Sequential model({layers::dropout(0.25), layers::lstm({.units = 3, .stateful = true}), layers::dense({.units = 1})});
+  const Tensor batch = waves({4, 5, 2});
+  model.predict(batch, {.batch_size = 4, .verbose = 0});
+  model.save("m");
+  const ModelPtr loaded = load_model("m");
+  const auto next = [&](Model& each) { return each.predict(batch, {.batch_size = 4, .verbose = 0}); };
+  CHECK(testing::same_bits(next(*loaded), next(model)));
+}
+
+TEST_CASE("a model is saved for the shape that it was built for, whatever shapes it was called on since", "[saving]") {
+  const FilesInMemory scope;
+  Sequential model({layers::layer_normalization()});
+  const Tensor wide = waves({4, 3});
+  model.predict(wide, {.verbose = 0});
+  model.predict(Tensor({3}), {.verbose = 0});
+  model.save("m");
+  const ModelPtr loaded = load_model("m");
+  CHECK(testing::same_bits(loaded->predict(wide, {.verbose = 0}), model.predict(wide, {.verbose = 0})));
 }

@@ -213,7 +213,7 @@ TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics
   const Logs logs = model.test_on_batch(
       Batch{{Tensor::from<float>({2, 1}, {1, 3})}, {Tensor({2, 1})}, {Tensor::from<float>({2}, {3, 1})}});
   CHECK(logs["mse"] == 5);
-  CHECK(logs["mse_1"] == 3);
+  CHECK(logs["weighted_mse"] == 3);
   CHECK(logs["loss"] == 6);
 }
 

@@ -97,6 +97,31 @@ TEST_CASE("npy: objects, other orders and other types are refused", "[data]") {
   CHECK_THROWS_WITH(parsed(fortran), ContainsSubstring("Fortran's order - expected C's"));
 }
 
+TEST_CASE("npy: a bool is 0 or 1", "[data]") {
+  CHECK(numbers(parsed(npy<std::uint8_t>("|b1", "(3,)", {1, 0, 1}))) == std::vector<double>{1, 0, 1});
+  CHECK_THROWS_WITH(parsed(npy<std::uint8_t>("|b1", "(3,)", {0, 1, 62})), ContainsSubstring("a bool of 62 - expected"));
+}
+
+#ifdef __linux__
+TEST_CASE("npy: a file that another process makes shorter is an Error, and the next file is read", "[data]") {
+  const TemporaryFile file(npy<float>("<f4", "(100000, 3)", std::vector<float>(300000, 1))),
+      other(npy<std::int16_t>("<i2", "(100000, 3)", std::vector<std::int16_t>(300000, 1)));
+  const NpyFile rows(file.path), narrow(other.path);
+  std::filesystem::resize_file(file.path, 4096);
+  std::filesystem::resize_file(other.path, 4096);
+  Tensor out({100000, 3}), numbers({100000, 3}, DType::int32);
+  for (int time = 0; time < 2; ++time) {
+    CHECK_THROWS_WITH(rows.read(0, 100000, out.raw()),
+                      ContainsSubstring("the file became shorter while it was in use"));
+    CHECK_THROWS_WITH(narrow.read(0, 100000, numbers.raw()), ContainsSubstring("became shorter"));
+  }
+  rows.read(0, 10, out.raw());
+  CHECK(out.at(29) == 1);
+  const TemporaryFile good(npy<float>("<f4", "(2,)", {1, 2}));
+  CHECK(read_npy(good.path).at(1) == 2);
+}
+#endif
+
 TEST_CASE("npy: damaged files are refused, wherever they are cut", "[data]") {
   const std::string good = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   REQUIRE(parsed(good).shape() == Shape{2, 3});
@@ -154,6 +179,42 @@ TEST_CASE("csv: lines become elements, in pieces of any size", "[data]") {
   CHECK(csv("a,b\n").empty());
   CHECK(csv("").empty());
   CHECK(csv("\"a\"\"b\",c\n1,2\n", {.columns = {"a\"b"}}) == std::vector<double>{1});
+}
+
+TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no part of a name", "[data]") {
+  const std::vector<double> want{1, 2, 3, 4};
+  for (const char* end : {"\n", "\r\n", "\r", "\r\r", "\n\n"})
+    for (const char* mark : {"", "\xEF\xBB\xBF"})
+      for (const bool ends : {false, true}) {
+        const std::string text = std::string(mark) + "a,b" + end + "1,2" + end + "\"3\",4" + (ends ? end : "");
+        for (std::size_t size = 1; size <= text.size(); ++size)
+          CHECK(csv(text, {.columns = {"a"}, .label = "b"}, size) == want);
+      }
+  CHECK(csv("\xEF\xBB\xBF\"a\"\n7\n", {.columns = {"a"}}) == std::vector<double>{7});
+  CHECK_THROWS_WITH(csv("a\r1\rx\r"), ContainsSubstring("line 3, column \"a\": \"x\""));
+}
+
+TEST_CASE("csv: a quote that is never closed is looked at once, however long the file is", "[data]") {
+  // Pieces of one byte: beginning anew with each would take 10^11 steps.
+  const std::string text = "a,b\n1,\"2\n" + std::string(500000, '1');
+  CHECK_THROWS_WITH(csv(text, {}, 64), ContainsSubstring("line 2 has a quote without an end"));
+}
+
+TEST_CASE("csv: labels that are texts become the number of their class name", "[data]") {
+  const std::string text = "width,species\n1.5,setosa\n2,virginica\n3,setosa\n";
+  CHECK(csv(text, {.label = "species", .class_names = {"setosa", "virginica"}}) ==
+        std::vector<double>{1.5, 0, 2, 1, 3, 0});
+  CHECK_THROWS_WITH(csv(text, {.label = "species", .class_names = {"setosa", "versicolor"}}),
+                    ContainsSubstring("line 3, column \"species\": \"virginica\" - expected one of the class names: "
+                                      "\"setosa\" \"versicolor\" - add it to `class_names`"));
+  CHECK_THROWS_WITH(
+      csv(text, {.label = "species"}),
+      ContainsSubstring("line 2, column \"species\": \"setosa\" - expected a number - list the texts that "
+                        "the labels are in `class_names`"));
+  CHECK_THROWS_WITH(csv(text), ContainsSubstring("leave the column out by `columns`, or, if it is what a model shall "
+                                                 "predict, name it as `label` and list its texts in `class_names`"));
+  CHECK_THROWS_WITH(csv("a,b\nx,1\n", {.label = "b"}), ContainsSubstring("leave the column out by `columns`."));
+  CHECK_THROWS_WITH(csv(text, {.class_names = {"setosa"}}), ContainsSubstring("class_names without a label"));
 }
 
 TEST_CASE("csv: what is wrong is told with its line and column", "[data]") {

@@ -1,5 +1,6 @@
 #include "op_cases.hpp"
 
+#include <set>
 #include <utility>
 
 #include "etude/ops/convolution.hpp"
@@ -136,6 +137,32 @@ template <class Wanted> std::vector<OpCase> cases_of(Wanted wanted) {
 
 std::vector<OpCase> all_cases() {
   return cases_of([](const OpEntry&) { return true; });
+}
+
+std::vector<OpCase> cases_without_elements() {
+  std::vector<OpCase> result;
+  const auto add = [&](const OpCase& one, auto is_empty) {
+    OpCase changed = one;
+    for (std::size_t i = 0; i < changed.arguments.size(); ++i) {
+      Shape& shape = changed.arguments[i].shape;
+      for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(shape.rank()); ++axis)
+        if (is_empty(i, axis, shape[axis])) shape[axis] = 0;
+      changed.name += ' ' + shape.to_string();
+    }
+    result.push_back(std::move(changed));
+  };
+  for (const OpCase& one : all_cases()) {
+    std::set<std::int64_t> extents;
+    for (std::size_t i = 0; i < one.arguments.size(); ++i) {
+      const Shape& shape = one.arguments[i].shape;
+      extents.insert(shape.begin(), shape.end());
+      for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(shape.rank()); ++axis)
+        add(one, [=](std::size_t argument, std::ptrdiff_t at, std::int64_t) { return argument == i && at == axis; });
+    }
+    for (const std::int64_t extent : extents)
+      add(one, [=](std::size_t, std::ptrdiff_t, std::int64_t here) { return here == extent; });
+  }
+  return result;
 }
 
 std::vector<OpCase> differentiable_cases() {

@@ -63,6 +63,10 @@ const std::vector<OpCase>& composites();
 /// Every use of every op, and the composites.
 std::vector<OpCase> all_cases();
 
+/// The same with extents of 0: in turn along each axis of each argument, and along all axes of the same extent. Many of
+/// them are refused.
+std::vector<OpCase> cases_without_elements();
+
 /// Every use of every op that gradients pass, and of the composites.
 std::vector<OpCase> differentiable_cases();
 

@@ -115,6 +115,31 @@ TEST_CASE("a sequence has these bits", "[random]") {
   CHECK(bits(RandomStream::step) == Words{0x00b4315a, 0x16af6e31, 0x2b3bcee0, 0x17472dee, 0x707197e2, 0x6df0aebb});
 }
 
+TEST_CASE("many blocks of Philox at a time are the blocks one by one", "[random]") {
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xfffffff0}, ~std::uint64_t{0} - 20})
+    for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 63u, 64u, 65u, 200u}) {
+      INFO(first << ' ' << count);
+      Words got(4 * count), want;
+      philox_blocks(seed, first, 7, 5, got);
+      for (std::size_t i = 0; i < count; ++i)
+        for (const std::uint32_t word :
+             philox(seed, {static_cast<std::uint32_t>(first + i), static_cast<std::uint32_t>((first + i) >> 32), 7, 5}))
+          want.push_back(word);
+      CHECK(got == want);
+    }
+}
+
+TEST_CASE("a sequence goes on the same, whether it is drawn one by one or many at a time", "[random]") {
+  Random single(seed, RandomStream::step), many(seed, RandomStream::step);
+  for (const std::size_t count : {1u, 2u, 0u, 300u, 3u, 512u, 5u, 4u, 1u}) {
+    Words got(count), want(count);
+    many.bits(got);
+    for (std::uint32_t& word : want) word = single.bits();
+    CHECK(got == want);
+    CHECK(many.bits() == single.bits());
+  }
+}
+
 TEST_CASE("normal draws have these bits as float32", "[random]") {
   const Words expected{0x3d9cb0b8, 0x3eb66922, 0xbf38ecd5, 0x3f81c122, 0xbf539e6d, 0x3f20367a, 0x3fc3fa9a, 0x3f102af2};
   CHECK(drawn(8, &Random::normal, Random(seed, RandomStream::initializer)) == expected);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -9,7 +10,11 @@
 #include <thread>
 
 #include "data_samples.hpp"
+#include "etude/base/threads.hpp"
+#include "etude/base/worker_thread.hpp"
+#include "etude/data/dataset.hpp"
 #include "etude/data/ordered_queue.hpp"
+#include "etude/data/prefetch.hpp"
 #include "etude/data/sequence_adapter.hpp"
 
 namespace etude {
@@ -52,6 +57,34 @@ Indices pass(DataAdapter& adapter, int epoch) {
 }
 
 }  // namespace
+
+#ifdef ETUDE_PREFETCH
+TEST_CASE("sequences, prefetching and kernels go on with the threads that start, were it none", "[data][threads]") {
+  const int starting = GENERATE(0, 1, 3);
+  struct Refused {
+    explicit Refused(int starting) {
+      thread_fault() = [left = std::make_shared<std::atomic<int>>(starting)] { return left->fetch_sub(1) <= 0; };
+    }
+    ~Refused() { thread_fault() = {}; }
+  } const refused(starting);
+  const auto numbers = std::make_shared<Numbers>(50);
+  SequenceAdapter adapter(numbers, {.workers = 200, .max_queue_size = 100});
+  CHECK(pass(adapter, 0) == iota(50));
+  CHECK(numbers->threads.size() <= static_cast<std::size_t>(std::max(starting, 1)));
+  int made = 0;
+  Prefetcher prefetcher([&](std::size_t) { return ++made <= 3; }, true);
+  while (prefetcher.take()) continue;
+  CHECK(made == 4);
+  Indices seen;
+  for (const Batch& element : Dataset::range(5).prefetch(3))
+    seen.push_back(static_cast<std::int64_t>(element.x[0].at(0)));
+  CHECK(seen == iota(5));
+  std::array<std::atomic<int>, 20> done{};
+  ThreadPool pool(8);
+  pool.run(20, [](void* context, int part) { ++static_cast<std::atomic<int>*>(context)[part]; }, done.data());
+  CHECK(std::ranges::all_of(done, [](const std::atomic<int>& count) { return count == 1; }));
+}
+#endif
 
 TEST_CASE("sequences: batches come in their order, for any number of workers", "[data]") {
   const int workers = GENERATE(0, 1, 2, 4);

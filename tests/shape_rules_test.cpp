@@ -115,10 +115,10 @@ TEST_CASE("what does not fit is refused with a text that says what came, what wa
        {{{3, 2}}, {{4}, int32}},
        [](Values x) { return ops::scatter_add(x[0], x[1], 5); },
        {"ScatterAdd", "[4]", "[3, 2]"}},
-      {"scatter_add to no rows",
+      {"scatter_add to less than no rows",
        {{{3, 2}}, {{3}, int32}},
-       [](Values x) { return ops::scatter_add(x[0], x[1], 0); },
-       {"ScatterAdd", "0 rows"}},
+       [](Values x) { return ops::scatter_add(x[0], x[1], -1); },
+       {"ScatterAdd", "-1 rows"}},
       {"one_hot of no depth", {{{3}, int32}}, [](Values x) { return ops::one_hot(x[0], -1); }, {"OneHot", "-1"}},
 
       {"a convolution of rows", {{{5, 5}}, {{3, 3, 1, 2}}}, append(op::Convolution{three}), {"Convolution", "[5, 5]"}},

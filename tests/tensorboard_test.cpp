@@ -250,4 +250,44 @@ TEST_CASE("tensorboard: what it does not offer is an error at once", "[callbacks
   CHECK_THAT(error_of([] { UpdateFrequency(0); }), ContainsSubstring("update_freq = 0"));
 }
 
+TEST_CASE("tensorboard: a fit that an error ended has closed its files", "[callbacks]") {
+  Trained run;
+  int open_now = 0;
+  struct Counted : FileSink {
+    int& count;
+    explicit Counted(int& now) : count(now) { ++count; }
+    ~Counted() override { --count; }
+    bool empty() const override { return true; }
+    void append(std::string_view) override {}
+    void flush() override {}
+  };
+  const auto board = callbacks::tensorboard(
+      {.update_freq = "batch", .open = [&](const std::string&, bool) { return std::make_unique<Counted>(open_now); }});
+  const auto failing = callbacks::lambda({.on_epoch_end = [&](int, Logs&) {
+    CHECK(open_now == 1);
+    throw std::runtime_error("mine");
+  }});
+  CHECK_THROWS_WITH(run.model.fit(x, y, {.verbose = 0, .callbacks = {board, failing}}), "mine");
+  CHECK(open_now == 0);
+}
+
+#ifndef __EMSCRIPTEN__  // its clock counts milliseconds
+
+TEST_CASE("tensorboard: two files that are begun within a second are told apart without a number of this process",
+          "[callbacks]") {
+  Memory memory;
+  TensorBoardOptions options;
+  options.open = memory.open();
+  for (int i = 0; i < 2; ++i) {
+    Trained run;
+    run.model.fit(x, y, {.verbose = 0, .callbacks = {callbacks::tensorboard(options)}});
+  }
+  std::vector<std::string> names;
+  for (const auto& [path, bytes] : memory.files) names.push_back(path.substr(0, path.size() - 10));  // .000000.v2
+  REQUIRE(names.size() == 2);
+  CHECK(names[0] != names[1]);
+}
+
+#endif
+
 }  // namespace etude

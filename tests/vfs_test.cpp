@@ -232,4 +232,23 @@ TEST_CASE("CRC-32C is that of RFC 3720, in pieces too, by the processor and by t
     }
 }
 
+TEST_CASE("vfs: a path with a NUL byte is an Error, and the file named by what stands before it is left alone",
+          "[vfs]") {
+  const ScratchFolder scratch("etude_nul_test");
+  const std::shared_ptr<Vfs> files = system_vfs();
+  const std::string victim = scratch.path() + "/victim", path = victim + std::string("\0.safetensors", 13);
+  files->replace(victim, {"all is well"});
+  for (const auto& action : std::vector<std::function<void()>>{
+           [&] { files->read(path); }, [&] { files->size(path); }, [&] { files->open(path, false); },
+           [&] { files->open(path, true); }, [&] { files->sync_folder(path); }, [&] { files->rename(path, victim); },
+           [&] { files->rename(victim, path); }, [&] { files->remove(path); }, [&] { files->list(path); },
+           [&] { files->make_folder(path); }, [&] { files->kind(path); }, [&] { files->lock(path); },
+           [&] { files->replace(path, {"x"}); }, [&] { files->make_folders(path + "/a"); }}) {
+    CHECK(kind_of(action) == ErrorKind::io);
+    CHECK_THAT(error_of(action), ContainsSubstring("a NUL byte follows"));
+  }
+  CHECK(files->list(scratch.path()) == Names{"victim"});
+  CHECK(files->size(victim) == 11);
+}
+
 }  // namespace etude

@@ -1,10 +1,11 @@
 // Builds the package: the builds of the WebAssembly module, from folders named as $ETUDE_MODULES says, the declarations
-// generated beside the first, and the TypeScript compiled to dist/. A package that is published has all four builds; the
-// demo of Node.js is content with the first.
+// generated beside the first, and the TypeScript compiled to dist/, for import and for require. A package that is
+// published has all four builds; the demo of Node.js is content with the first.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 
 const folders = process.env.ETUDE_MODULES?.split(':');
 if (!folders) throw new Error("ETUDE_MODULES is not set - expected the folders of the module's builds - build the package by ./dev test npm.");
@@ -21,28 +22,61 @@ for (const [variant, build] of Object.entries(builds)) {
   const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
   if (!from) continue;
   for (const type of ['mjs', 'wasm']) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
-  if (build.endsWith('threads')) withPlainWorkers(`wasm/${build}.mjs`);
-  present.push(variant);
+  edit(`wasm/${build}.mjs`, build);
+  present.push([variant, build]);
 }
 if (present.length < folders.length) throw new Error(`found ${present} in ${folders} - expected a build in each - build the package by ./dev test npm.`);
-writeFileSync('wasm/variants.mjs', `export const present = ${JSON.stringify(present)};\n`);
-writeFileSync('wasm/variants.d.mts', "import type { Variant } from './variant.js';\nexport const present: readonly Variant[];\n");
 
-/**
- * How the module starts its threads, written out: bundlers look for that, and Node.js would hand on the program's options,
- * of which some, such as --input-type, keep threads from starting.
- */
-function withPlainWorkers(path) {
-  const text = readFileSync(path, 'utf8');
-  const changed = text.replace(/(new Worker\(new URL\([^)]*\), ?)workerOptions\)/, "$1{type:'module',workerData:'em-pthread',execArgv:[],name:'em-pthread'})");
-  if (changed === text) throw new Error(`${path} starts workers otherwise than expected - look for workerOptions in it.`);
-  writeFileSync(path, changed);
+// Spelled out, so that bundlers see what there is, and nothing that there is not.
+const lines = (line) => present.map(([variant, build]) => line(variant, build)).join('');
+writeFileSync('wasm/builds.mjs', `export const builds = {
+${lines((variant, build) => `  '${variant}': { script: () => import('./${build}.mjs'), wasm: () => new URL('./${build}.wasm', import.meta.url) },\n`)}};
+`);
+writeFileSync('wasm/builds.d.mts', `import type { Factory } from './load.js';
+import type { Variant } from './variant.js';
+export interface Build { script(): Promise<{ default: Factory }>; wasm(): URL }
+export const builds: Partial<Record<Variant, Build>>;
+`);
+const identifier = (build) => build.replaceAll('-', '_');
+writeFileSync('wasm/scripts.mjs', `${lines((_, build) => `import ${identifier(build)} from './${build}.mjs';\n`)}
+export const scripts = { ${lines((variant, build) => `'${variant}': ${identifier(build)}, `)}};
+`);
+writeFileSync('wasm/scripts.d.mts', `import type { NodeParts } from './node.js';
+export const scripts: NodeParts['scripts'];
+`);
+
+/** Changes what Emscripten wrote where bundlers, or Node.js, need it otherwise. */
+function edit(path, build) {
+  let text = readFileSync(path, 'utf8');
+  const replace = (pattern, by) => {
+    const changed = text.replace(pattern, by);
+    if (changed === text) throw new Error(`${path} has nothing like ${pattern} - expected what Emscripten 3.1.69 writes - look at what it has instead.`);
+    text = changed;
+  };
+  // web/src/load.ts finds the module.
+  replace(new RegExp(`new URL\\("${build}\\.wasm", ?import\\.meta\\.url\\)\\.href`), `"${build}.wasm"`);
+  if (build.endsWith('threads')) {
+    // Nothing waits when a script starts: in Node.js the module is there at once.
+    replace(/const ?\{ ?createRequire(?:: ?createRequire)? ?\} ?= ?await import\("module"\)/, 'const createRequire=Module["createRequire"]||process.getBuiltinModule("module").createRequire');
+    replace('async function(moduleArg', 'function(moduleArg');
+    // A script that a bundler made of modules may not know its address.
+    replace('let dirname=import.meta.url;', 'let dirname=import.meta.url||"data:";');
+    replace('if(!import.meta.url.startsWith("data:"))', 'if(import.meta.url?.startsWith("file:"))');
+    replace("(await import('worker_threads')).workerData", "process.getBuiltinModule?.('worker_threads').workerData");
+    // How threads start, written out: bundlers look for that, and Node.js would hand on the program's options, of which
+    // some, such as --input-type, keep threads from starting.
+    replace(/new Worker\(new URL\([^)]*\), ?workerOptions\)/, (worker) => {
+      const options = "{type:'module',workerData:'em-pthread',execArgv:[],name:'em-pthread'}";
+      return `Module["threadScript"]?new Worker(Module["threadScript"],${options}):${worker.replace('workerOptions', options)}`;
+    });
+  }
+  writeFileSync(path, text);
 }
 
 // Both declare types by names that are explained in web/src/types.ts.
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
-const optionNames = [...options.matchAll(/export interface (\w+)/g)].map((match) => match[1]);
+const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
 const classes = ['Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
 writeFileSync(
   'wasm/options.d.mts',
@@ -62,5 +96,16 @@ writeFileSync(
         ['Value, Value', 'readonly Value[], Value', 'TensorLike, Tensor', 'readonly TensorLike[], Tensor'].map((pair) => pair.split(', ').reduce((text, type) => text.replace('unknown', type), call)).join('\n  ')),
 );
 
-execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc')], { stdio: 'inherit' });
+// ./dev demo has no declarations: then the TypeScript is compiled, and not checked.
+const unchecked = process.env.ETUDE_DECLARATIONS === 'OFF' ? ['--noCheck', '--declaration', 'false'] : [];
+execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc'), ...unchecked], { stdio: 'inherit' });
 for (const file of readdirSync('wasm')) copyFileSync(join('wasm', file), join('dist', file));
+
+// One file for require, with the same files beside it.
+buildSync({
+  entryPoints: ['dist/index.node.js'], outfile: 'dist/index.cjs', bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error',
+  define: { 'import.meta.url': 'scriptUrl' }, banner: { js: "const scriptUrl = require('node:url').pathToFileURL(__filename).href;" },
+});
+writeFileSync('dist/index.d.cts', `declare const et: typeof import('./index.js', { with: { 'resolution-mode': 'import' } });
+export = et;
+`);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -39,8 +38,10 @@ template <class Maker> class Catalogue {
   static std::string canonical(std::string_view name) {
     std::string result;
     for (const char c : name)
-      if (std::isalnum(static_cast<unsigned char>(c)))
-        result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'))
+        result += c;
+      else if (c >= 'A' && c <= 'Z')  // whatever the locale takes for its small letter
+        result += static_cast<char>(c - 'A' + 'a');
     return result;
   }
 

@@ -1,6 +1,8 @@
 #include "etude/base/error.hpp"
 
-#include <cstdio>
+#include "etude/base/number.hpp"
+
+#include "etude/base/spelling.hpp"
 
 namespace etude {
 
@@ -8,13 +10,24 @@ void append_text(std::string& text, char part) { text += part; }
 void append_text(std::string& text, std::string_view part) { text += part; }
 void append_text(std::string& text, std::int64_t part) { text += std::to_string(part); }
 void append_text(std::string& text, std::uint64_t part) { text += std::to_string(part); }
-void append_text(std::string& text, double part) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%g", part);
-  text += digits;
+void append_text(std::string& text, double part) { text += formatted("%g", part); }
+
+void TextPart::append_literal(std::string& text, const void* part) {
+  const char* literal = static_cast<const char*>(part);
+  host_spelling() ? host_spelling()(text, literal) : void(text += literal);
 }
 
-void TextPart::append_literal(std::string& text, const void* part) { text += static_cast<const char*>(part); }
+Spelling& host_spelling() {
+  static Spelling spelling = nullptr;
+  return spelling;
+}
+
+std::string spelled(std::string_view literal) {
+  if (!host_spelling()) return std::string(literal);
+  std::string text;
+  host_spelling()(text, literal);
+  return text;
+}
 
 void throw_error(ErrorKind kind, std::string_view where, std::initializer_list<TextPart> parts) {
   std::string text = "[";

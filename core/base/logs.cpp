@@ -24,7 +24,7 @@ double Logs::operator[](std::string_view name) const {
 
 double Logs::read(Entry& entry) const {
   if (!entry.known) {
-    check(source_ && source_->generation() == generation_, ErrorKind::state, "Logs", '"', entry.name,
+    check(current(), ErrorKind::state, "Logs", '"', entry.name,
           "\" read after its step - logs are valid during their hook, and keep only what was read there - "
           "read the value inside the callback.");
     entry.value = source_->read(entry.index);
@@ -53,6 +53,19 @@ void Logs::attach(std::shared_ptr<LogSource> source, const std::vector<std::stri
   entries_.clear();
   for (std::size_t i = 0; i < names.size(); ++i) entries_.push_back({names[i], 0, false, i});
   generation_ = source_->generation();
+}
+
+void Logs::attach_outputs(std::shared_ptr<LogSource> source) {
+  attach(std::move(source), {});
+  has_outputs_ = true;
+}
+
+std::vector<Tensor> Logs::outputs() const {
+  check(has_outputs_, ErrorKind::value, "Logs",
+        "outputs of a hook that has none - expected on_predict_batch_end - read them there.");
+  check(current(), ErrorKind::state, "Logs",
+        "outputs read after their hook - logs are valid during their hook - read them inside the callback.");
+  return source_->outputs();
 }
 
 void Logs::renew() {

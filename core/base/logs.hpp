@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/tensor.hpp"
+
 namespace etude {
 
 /// Where the values behind Logs are fetched from, once each, while their step is the last one that ran.
@@ -16,6 +18,8 @@ class LogSource {
   /// Goes up whenever the values change, so that an older Logs can tell that its own are gone.
   virtual std::uint64_t generation() const = 0;
   virtual double read(std::size_t index) = 0;
+  /// What predict computed, a Tensor for each output; empty for a source that has none.
+  virtual std::vector<Tensor> outputs() const { return {}; }
 };
 
 /// What a step or an epoch reports, in insertion order: loss, metrics, val_* (L-24). A value crosses from the device
@@ -45,19 +49,29 @@ class Logs {
   /// All values, fetched now: what History keeps.
   std::vector<std::pair<std::string, double>> values() const;
 
+  /// Whether these are the logs of on_predict_batch_end.
+  bool has_outputs() const { return has_outputs_; }
+  /// What predict computed in this execution, a Tensor for each output: copies, made when this is called. Throws
+  /// Error(value) for the logs of another hook, Error(state) after the hook.
+  std::vector<Tensor> outputs() const;
+
   /// Entries whose values `source` will give. Used by the train function.
   void attach(std::shared_ptr<LogSource> source, const std::vector<std::string>& names);
+  /// The outputs that `source` will give, until its generation changes.
+  void attach_outputs(std::shared_ptr<LogSource> source);
   /// Marks every attached value as not yet fetched: a new step has run. Allocates nothing.
   void renew();
 
  private:
   Entry* find(std::string_view name) const;
   double read(Entry& entry) const;
+  bool current() const { return source_ && source_->generation() == generation_; }
 
   /// Reading fetches: a value is kept where it was asked for.
   mutable std::vector<Entry> entries_;
   std::shared_ptr<LogSource> source_;
   std::uint64_t generation_ = 0;
+  bool has_outputs_ = false;
 };
 
 }  // namespace etude

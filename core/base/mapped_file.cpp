@@ -3,10 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/error.hpp"
 #include "etude/base/vfs.hpp"
 
 #ifdef __linux__
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +46,37 @@ std::shared_ptr<Mapping> mapping_of(const std::string& path) {
 }
 #endif
 
+#ifdef __linux__
+/// Where the thread goes on when a byte that it reads is not there; null while it reads no mapping.
+thread_local sigjmp_buf* way_out = nullptr;
+struct sigaction before{};
+
+/// The signal for a read behind the end of a mapped file. Others are handled as they were before.
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  if (way_out) siglongjmp(*way_out, 1);
+  if (before.sa_flags & SA_SIGINFO) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  sigaction(SIGBUS, &before, nullptr);  // what failed is tried again, and ends the process
+}
+
+/// SA_NODEFER: the handler is left by a jump, and the signal must not stay blocked.
+void handle_bus_errors() {
+  static const bool handled = [] {
+    struct sigaction action{};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    return sigaction(SIGBUS, &action, &before) == 0;
+  }();
+  static_cast<void>(handled);
+}
+
+/// Restores the way out of what this read is part of.
+struct Reading {
+  sigjmp_buf* outer = way_out;
+  ~Reading() { way_out = outer; }
+};
+#endif
+
 /// Bytes that were read.
 struct Read {
   std::vector<std::byte> all;
@@ -54,10 +88,34 @@ struct Read {
 
 std::shared_ptr<const std::span<const std::byte>> map_file(const std::string& path) {
 #ifdef __linux__
-  if (const auto mapping = mapping_of(path)) return {mapping, &mapping->bytes};
+  if (const auto mapping = mapping_of(path)) {
+    handle_bus_errors();
+    return {mapping, &mapping->bytes};
+  }
 #endif
   const auto read = std::make_shared<Read>(read_file(path));  // knows what to say of a file that is not there
   return {read, &read->bytes};
 }
 
+namespace detail {
+
+bool read_whole(void (*read)(void*), void* context) {
+#ifdef __linux__
+  const Reading reading;
+  sigjmp_buf here;
+  if (sigsetjmp(here, 0) != 0) return false;
+  way_out = &here;
+#endif
+  read(context);
+  return true;
+}
+
+void fail_at_shorter_file(std::string_view where) {
+  fail(
+      ErrorKind::io, where,
+      "the file became shorter while it was in use - expected one that stays as it is - get it again, and let no other "
+      "process write to it.");
+}
+
+}  // namespace detail
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace etude {
@@ -19,6 +20,11 @@ constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std:
   }
   return counter;
 }
+
+/// Four numbers for each of the counters {first, first + 1, …; substream, stream}, of which the first is 64 bits wide:
+/// out.size() / 4 blocks, the bits of philox(), many blocks at a time.
+void philox_blocks(std::uint64_t key, std::uint64_t first, std::uint32_t substream, std::uint32_t stream,
+                   std::span<std::uint32_t> out);
 
 /// The upper 24 bits as a float in [0, 1).
 constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
@@ -40,6 +46,8 @@ class Random {
       : seed_(seed), stream_(static_cast<std::uint32_t>(stream)), substream_(substream) {}
 
   std::uint32_t bits();
+  /// The next out.size() results of bits(), many at a time.
+  void bits(std::span<std::uint32_t> out);
   /// In [0, 1), 24 bits.
   float uniform() { return uniform_from_bits(bits()); }
   /// Standard normal (Box-Muller).

@@ -24,9 +24,15 @@ std::int64_t& Shape::operator[](std::ptrdiff_t axis) {
 }
 
 std::int64_t Shape::size() const {
+  // An extent of 0 does not hide the others, as in NumPy: products of some axes must not overflow either.
   std::int64_t product = 1;
-  for (std::int64_t extent : *this) product *= extent;
-  return product;
+  bool empty = false, fits = true;
+  for (const std::int64_t extent : *this) {
+    empty |= extent == 0;
+    if (extent != 0) fits &= !__builtin_mul_overflow(product, extent, &product);
+  }
+  check(fits, ErrorKind::shape, "Shape", *this, " - expected less than 2^63 elements - choose smaller extents.");
+  return empty ? 0 : product;
 }
 
 void Shape::append(std::int64_t extent) {

@@ -24,7 +24,7 @@ class Shape {
   /// Extent of `axis`; a negative axis counts from the end.
   std::int64_t operator[](std::ptrdiff_t axis) const;
   std::int64_t& operator[](std::ptrdiff_t axis);
-  /// Number of elements.
+  /// Number of elements; throws Error(shape) where the product of the extents other than 0 is 2^63 or more.
   std::int64_t size() const;
 
   const std::int64_t* begin() const { return dims_.data(); }

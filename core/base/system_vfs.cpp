@@ -44,7 +44,8 @@ class SystemCalls {
 class Descriptor {
  public:
   Descriptor(const SystemCalls& system, const std::string& path, int flags, std::string_view what) {
-    number_ = system.call("open", [&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+    const char* name = system_path(path, what);
+    number_ = system.call("open", [&] { return ::open(name, flags | O_CLOEXEC, 0666); });
     if (number_ < 0) fail_at_path(path, what, std::strerror(errno));
   }
   ~Descriptor() { ::close(number_); }
@@ -162,7 +163,8 @@ class SystemVfs : public Vfs {
 
   std::uint64_t size(const std::string& path) override {
     struct stat status{};
-    if (system_.call("stat", [&] { return ::stat(path.c_str(), &status); }) < 0) refuse(path, "read");
+    const char* name = system_path(path, "read");
+    if (system_.call("stat", [&] { return ::stat(name, &status); }) < 0) refuse(path, "read");
     return static_cast<std::uint64_t>(status.st_size);
   }
 
@@ -177,7 +179,8 @@ class SystemVfs : public Vfs {
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    if (system_.call("rename", [&] { return ::rename(from.c_str(), to.c_str()); }) < 0) refuse(to, "renamed to");
+    const char *before = system_path(from, "renamed"), *after = system_path(to, "renamed to");
+    if (system_.call("rename", [&] { return ::rename(before, after); }) < 0) refuse(to, "renamed to");
   }
 
   void remove(const std::string& path) override {
@@ -188,8 +191,8 @@ class SystemVfs : public Vfs {
 
   std::vector<std::string> list(const std::string& folder) override {
     DIR* stream = nullptr;
-    if (system_.call("opendir", [&] { return (stream = ::opendir(folder.c_str())) ? 0 : -1; }) < 0)
-      refuse(folder, "read");
+    const char* name = system_path(folder, "read");
+    if (system_.call("opendir", [&] { return (stream = ::opendir(name)) ? 0 : -1; }) < 0) refuse(folder, "read");
     const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
     std::vector<std::string> names;
     for (const dirent* entry = nullptr;;) {
@@ -198,23 +201,25 @@ class SystemVfs : public Vfs {
       const auto next = [&] { return (entry = ::readdir(stream)) || errno == 0 ? 0 : -1; };
       if (system_.call("readdir", next) < 0) refuse(folder, "read");
       if (!entry) break;
-      if (const std::string name = entry->d_name; name != "." && name != "..") names.push_back(name);
+      if (const std::string each = entry->d_name; each != "." && each != "..") names.push_back(each);
     }
     std::ranges::sort(names);
     return names;
   }
 
   void make_folder(const std::string& path) override {
-    if (system_.call("mkdir", [&] { return ::mkdir(path.c_str(), 0777); }) == 0) return;
+    const char* name = system_path(path, "made");
+    if (system_.call("mkdir", [&] { return ::mkdir(name, 0777); }) == 0) return;
     const int code = errno;
     struct stat status{};
-    if (code == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return;
+    if (code == EEXIST && ::stat(name, &status) == 0 && S_ISDIR(status.st_mode)) return;
     fail_at_path(path, "made", std::strerror(code));
   }
 
   PathKind kind(const std::string& path) override {
     struct stat status{};
-    if (system_.call("lstat", [&] { return ::lstat(path.c_str(), &status); }) == 0)
+    const char* name = system_path(path, "read");
+    if (system_.call("lstat", [&] { return ::lstat(name, &status); }) == 0)
       return S_ISDIR(status.st_mode) ? PathKind::folder : PathKind::file;
     if (errno == ENOENT || errno == ENOTDIR) return PathKind::none;
     refuse(path, "read");

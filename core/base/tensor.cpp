@@ -114,12 +114,16 @@ Tensor Tensor::astype(DType dtype) const {
       const auto* in = reinterpret_cast<const From*>(data_.get()) + first;
       std::transform(in, in + count, numbers, [](From x) { return static_cast<double>(x); });
     });
-    visit_dtype(dtype, [&]<class To>(To) {
-      std::transform(numbers, numbers + count, reinterpret_cast<To*>(result.raw()) + first,
-                     [](double x) { return static_cast<To>(x); });
-    });
+    write_numbers({numbers, static_cast<std::size_t>(count)}, dtype,
+                  result.raw() + static_cast<std::size_t>(first) * size_of(dtype));
   }
   return result;
+}
+
+void write_numbers(std::span<const double> numbers, DType dtype, std::byte* out) {
+  visit_dtype(dtype, [&]<class T>(T) {
+    std::ranges::transform(numbers, reinterpret_cast<T*>(out), [](double x) { return static_cast<T>(x); });
+  });
 }
 
 }  // namespace etude

@@ -76,4 +76,7 @@ class Tensor {
   std::shared_ptr<std::byte> data_;
 };
 
+/// Writes `numbers` to `out`, each as an element of `dtype`, as static_cast makes it.
+void write_numbers(std::span<const double> numbers, DType dtype, std::byte* out);
+
 }  // namespace etude

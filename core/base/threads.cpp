@@ -10,8 +10,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <system_error>
-#include <thread>
+
+#include "etude/base/worker_thread.hpp"
 #endif
 
 namespace etude {
@@ -85,10 +85,10 @@ struct ThreadPool::Shared {
 
 void ThreadPool::Shared::start(int threads, const std::shared_ptr<Shared>& self) {
   started = true;
-  try {
-    for (int i = 0; i < threads; ++i) std::thread([self] { self->serve(); }).detach();
-  } catch (const std::system_error&) {
-    // The system has no more: those that there are do all parts.
+  for (int i = 0; i < threads; ++i) {
+    auto thread = started_thread([self] { self->serve(); }, "kernels");
+    if (!thread) return;  // those that there are do all parts
+    thread->detach();
   }
 }
 

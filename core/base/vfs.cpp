@@ -76,6 +76,12 @@ std::vector<std::byte> read_file(const std::string& path) {
   return host_vfs()->read(path);
 }
 
+const char* system_path(const std::string& path, std::string_view what) {
+  const std::size_t end = path.find('\0');
+  if (end != path.npos) fail_at_path(path.substr(0, end), what, "a NUL byte follows, and no name may hold one");
+  return path.c_str();
+}
+
 void fail_at_path(const std::string& path, std::string_view what, std::string_view reason) {
   const char* expected =
       what == "read" ? "a file that exists and may be read" : "a place that exists and may be written to";

@@ -82,6 +82,9 @@ std::shared_ptr<Vfs>& host_vfs();
 /// `chosen`, or host_vfs() if that is null; throws Error(io) where both are.
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
 
+/// The path for the system, which ends paths at a NUL byte: throws as fail_at_path does for one that holds one.
+const char* system_path(const std::string& path, std::string_view what);
+
 /// All bytes of the file at `path` of host_vfs(); throws Error(io) with the system's reason.
 std::vector<std::byte> read_file(const std::string& path);
 

@@ -32,43 +32,89 @@ BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
     : options_(std::move(options)), saves_(options_.save_freq) {
   check(!options_.backup_dir.empty(), ErrorKind::value, "BackupAndRestore",
         "Empty `backup_dir` argument passed - expected a folder for this training alone - set backup_dir.");
+  if (!options_.termination) options_.termination = host_termination();
+  check(!options_.save_before_preemption || options_.termination, ErrorKind::value, "BackupAndRestore",
+        "save_before_preemption = true where there are no signals, as in WebAssembly - expected false - leave it out; "
+        "save_freq says how often to save.");
 }
 
-void BackupAndRestore::on_train_begin(Logs&) {
-  saves_.restart();
+void BackupAndRestore::acquire() {
   store_.reset();  // before another one locks the folder
   store_ = std::make_unique<CheckpointStore>(
       options_.backup_dir,
       CheckpointStoreOptions{
           .keep_newest = options_.double_checkpoint ? 2 : 1, .files = options_.files, .warn = options_.warn});
   loaded_ = store_->load_newest();
-  if (loaded_) pending_ = started(resume_training(*model().training(), *loaded_));
+  if (options_.save_before_preemption) termination_ = options_.termination();
+}
+
+void BackupAndRestore::on_train_begin(Logs&) {
+  saves_.restart();
+  stopped_ = stepped_ = false;
+  if (loaded_)
+    pending_ = started(resume_training(*model().training(), *loaded_));
+  else if (const auto state = start_state(*model().training()))
+    store_->save(*state);
 }
 
 void BackupAndRestore::on_epoch_begin(int, Logs&) {
-  stopped_ = false;
+  stopped_ = stepped_ = false;
+  unsaved_.reset();
   // The epoch had begun before it was interrupted: what its begin changes now, it has changed already.
   if (loaded_ && model().training()->resumed.within_epoch) restore_values(*model().training(), *loaded_);
   loaded_.reset();
 }
 
 void BackupAndRestore::on_train_batch_end(std::int64_t batch, Logs& logs) {
+  stepped_ = true;
   stopped_ = model().stop_training;
-  if (saves_.due(batch) || stopped_) save(TrainingMoment::execution_end, logs);
+  const bool ends = asked_to_end();
+  if (saves_.due(batch) || stopped_ || ends) save(TrainingMoment::execution_end, logs);
+  if (ends) end_process();
+}
+
+void BackupAndRestore::on_test_begin(Logs&) {
+  Training* const training = model().training();
+  // Where no step has run in this epoch, there is nothing newer than what fit goes on from.
+  if (termination_ && training && stepped_)
+    unsaved_ = training_state(*training, TrainingMoment::execution_end, training->step().logs());
+}
+
+void BackupAndRestore::on_test_batch_end(std::int64_t, Logs&) {
+  if (!model().training() || !asked_to_end()) return;
+  end_process();
 }
 
 void BackupAndRestore::on_epoch_end(int, Logs& logs) {
+  const bool ends = asked_to_end();
   // Of an epoch that was left, its steps so far are what there is to go on from.
-  if (saves_.each_epoch() && !stopped_) save(TrainingMoment::epoch_end, logs);
+  if (!stopped_ && (saves_.each_epoch() || ends))
+    save(TrainingMoment::epoch_end, logs);
+  else if (!stopped_ && termination_)
+    unsaved_ = training_state(*model().training(), TrainingMoment::epoch_end, logs);
+  if (ends) end_process();
 }
 
 void BackupAndRestore::save(TrainingMoment moment, const Logs& logs) {
-  const Checkpoint state = training_state(*model().training(), moment, logs);
+  unsaved_.reset();
+  save(training_state(*model().training(), moment, logs));
+}
+
+void BackupAndRestore::save(const Checkpoint& state) {
   // Nobody wants to go on from what is not; from the state before it comes to the same.
   if (is_finite(state)) store_->save_later(state);
 }
 
+void BackupAndRestore::end_process() {
+  if (unsaved_) save(*unsaved_);
+  store_->wait();
+  for (const CallbackPtr& callback : model().training()->callbacks())
+    if (callback.get() != this) callback->release();
+  termination_->exit();
+}
+
 void BackupAndRestore::on_train_end(Logs&) {
+  if (asked_to_end()) end_process();  // started again, fit has nothing left to do
   if (options_.delete_checkpoint)
     store_->clear();
   else
@@ -84,6 +130,8 @@ CallbackState BackupAndRestore::state() const {
 void BackupAndRestore::release() noexcept {
   store_.reset();
   loaded_.reset();
+  unsaved_.reset();
+  termination_.reset();  // last: a request that came too late may end the process here
 }
 
 }  // namespace etude

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "etude/base/messages.hpp"
+#include "etude/base/termination.hpp"
 #include "etude/callbacks/save_frequency.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/training_state.hpp"
@@ -20,10 +21,14 @@ struct BackupAndRestoreOptions {
   bool double_checkpoint = false;
   /// Whether the backup goes when fit has come to its end.
   bool delete_checkpoint = true;
+  /// Whether SIGTERM saves: see BackupAndRestore. Not in WebAssembly, which has no signals.
+  bool save_before_preemption = false;
   /// Where the folder is; in host_vfs() if null.
   std::shared_ptr<Vfs> files = {};
   /// Where warnings go; stderr if empty.
   TextSink warn = {};
+  /// How a request to end is noticed with save_before_preemption; host_termination() if empty.
+  WatchTermination termination = {};
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("backup_dir", self.backup_dir);
@@ -45,21 +50,29 @@ struct BackupAndRestoreOptions {
 /// to be made anew, and to give the same ones. What a Sequence changes in on_epoch_end it has to put right by itself,
 /// and so has a callback of your own what it remembers, by state() and restore().
 ///
-/// Saving goes on beside training; a save that failed is reported by the next, or at the end. Source:
-/// keras/src/callbacks/backup_and_restore.py, which saves weights, optimizer and epoch.
+/// Saving goes on beside training; a save that failed is reported by the next, or at the end.
+///
+/// With save_before_preemption a SIGTERM lets the running execution, or batch of validation, end; its state is saved,
+/// other callbacks close their files, and the process exits with status 143, from within fit. Started again it loses
+/// nothing. A second SIGTERM exits at once: the checkpoint before stays. Where saving fails, fit throws instead.
+/// Source: keras/src/callbacks/backup_and_restore.py, which saves weights, optimizer and epoch; save_before_preemption
+/// in keras/callbacks.py (2.12).
 class BackupAndRestore : public Callback {
  public:
-  /// Throws Error(value) without a folder.
+  /// Throws Error(value) without a folder, and for save_before_preemption where there are no signals.
   explicit BackupAndRestore(BackupAndRestoreOptions options);
 
-  /// Throws Error(state) if another training works in the folder; Error(data) if what is there cannot be used: of
-  /// another model, or no state of a training, or damaged throughout. A state that is damaged is passed over for the
-  /// one before, with a warning.
+  /// Throws Error(state) if another training works in the folder; Error(data) if all that is there is damaged. A state
+  /// that is damaged is passed over for the one before, with a warning.
+  void acquire() override;
+  /// Throws Error(data) if what is there cannot be used: of another model, or no state of a training.
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(Logs&) override;
+  void on_test_begin(Logs&) override;
+  void on_test_batch_end(std::int64_t batch, Logs&) override;
   PendingPtr take_pending() override { return std::move(pending_); }
   CallbackState state() const override;
   void restore(const CallbackState& state) override { saves_.restore(state); }
@@ -68,6 +81,9 @@ class BackupAndRestore : public Callback {
 
  private:
   void save(TrainingMoment moment, const Logs& logs);
+  void save(const Checkpoint& state);
+  bool asked_to_end() const { return termination_ && termination_->requested(); }
+  void end_process();
 
   BackupAndRestoreOptions options_;
   SaveCounter saves_;
@@ -75,8 +91,12 @@ class BackupAndRestore : public Callback {
   /// What this fit goes on from, until its first epoch has begun.
   std::optional<Checkpoint> loaded_;
   PendingPtr pending_;
-  /// Whether the epoch was left before its last step.
-  bool stopped_ = false;
+  /// Whether the epoch was left before its last step, and whether a step of it has run.
+  bool stopped_ = false, stepped_ = false;
+  std::unique_ptr<Termination> termination_;
+  /// With save_before_preemption: the state before a validation, which changes metrics and where its data stands, and
+  /// at the end of an epoch, for on_train_end.
+  std::optional<Checkpoint> unsaved_;
 };
 
 namespace callbacks {

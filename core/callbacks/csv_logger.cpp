@@ -20,35 +20,91 @@ std::vector<std::string> columns_of(const Logs& logs) {
   return names;
 }
 
+constexpr const char* where = "CSVLogger";
+
+/// Whether these are lines of the epochs from `epoch` on, below a header if that may be there, and perhaps the
+/// beginning of another line.
+bool are_rows(std::string_view text, bool with_header, int epoch, const std::string& separator) {
+  const auto take_line = [&](const std::string& first) {
+    const std::size_t end = text.find('\n');
+    const std::string begin = first + separator;
+    const bool fits = end == text.npos ? begin.starts_with(text.substr(0, begin.size())) : text.starts_with(begin);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    return fits;
+  };
+  if (with_header && !take_line("epoch")) return false;
+  while (!text.empty())
+    if (!take_line(std::to_string(epoch++))) return false;
+  return true;
+}
+
 std::string key_name(std::size_t number) { return "keys/" + std::to_string(number); }
 
 }  // namespace
 
 CSVLogger::CSVLogger(CSVLoggerOptions options) : options_(std::move(options)) {
-  check(!options_.filename.empty(), ErrorKind::value, "CSVLogger",
+  check(!options_.filename.empty(), ErrorKind::value, where,
         "no filename - expected the path of the file to write - set filename.");
-  check(!options_.separator.empty(), ErrorKind::value, "CSVLogger",
+  check(!options_.separator.empty(), ErrorKind::value, where,
         "an empty separator - expected what stands between two columns - choose one, such as \",\".");
 }
 
 void CSVLogger::on_train_begin(Logs&) {
-  file_.reset();  // what a fit left open that ended in an error
-  file_ = open_file(options_.open, options_.filename, options_.append, "CSVLogger");
+  file_.reset();
   keys_.reset();
   written_.clear();
+  size_ = 0;
+  may_have_more_ = false;
+  if (!options_.append || options_.open || !host_vfs()) return;
+  if (host_vfs()->kind(options_.filename) == PathKind::file) size_ = host_vfs()->size(options_.filename);
+}
+
+void CSVLogger::on_epoch_begin(int epoch, Logs&) {
+  if (!file_) open(epoch);
+}
+
+void CSVLogger::open(int epoch) {
+  if (may_have_more_ && !options_.open && host_vfs()) cut(epoch);
+  file_ = open_file(options_.open, options_.filename, options_.append, where);
+  if (!written_.empty()) {
+    file_->append(written_);
+    file_->flush();
+  } else if (keys_ && !options_.open && file_->empty()) {
+    write_header();  // the file was removed
+  }
+}
+
+void CSVLogger::cut(int epoch) {
+  Vfs& files = *host_vfs();
+  const std::string& path = options_.filename;
+  if (!files.exists(path) || files.size(path) <= size_) return;
+  const std::vector<std::byte> bytes = files.read(path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view own = text.substr(0, static_cast<std::size_t>(size_));
+  if (are_rows(text.substr(own.size()), own.empty(), epoch, options_.separator)) files.replace(path, {own});
 }
 
 void CSVLogger::on_epoch_end(int epoch, Logs& logs) {
+  if (!file_) open(epoch);
   if (!keys_) {
     keys_ = columns_of(logs);
-    std::vector<std::string> header = *keys_;
-    header.insert(header.begin(), "epoch");
-    if (file_->empty()) write(header);
+    if (file_->empty()) write_header();
   }
   std::vector<std::string> row{std::to_string(epoch)};
   for (const std::string& key : *keys_) row.push_back(logs.contains(key) ? shortest(logs[key]) : "NA");
   write(row);
   file_->flush();
+}
+
+void CSVLogger::on_train_end(Logs&) {
+  if (!file_ && !written_.empty()) open(0);  // no epoch was left to train
+  file_.reset();
+}
+
+void CSVLogger::write_header() {
+  std::vector<std::string> header = *keys_;
+  header.insert(header.begin(), "epoch");
+  write(header);
 }
 
 void CSVLogger::write(const std::vector<std::string>& row) {
@@ -65,11 +121,13 @@ void CSVLogger::write(const std::vector<std::string>& row) {
   }
   line += "\r\n";
   file_->append(line);
+  size_ += line.size();
   if (!options_.append) written_ += line;
 }
 
 CallbackState CSVLogger::state() const {
-  CallbackState state("CSVLogger");
+  CallbackState state(where);
+  if (options_.append) state.set("size", static_cast<double>(size_));
   if (!keys_) return state;
   for (std::size_t i = 0; i < keys_->size(); ++i) state.set_text(key_name(i), (*keys_)[i]);
   if (!options_.append) state.set_text("written", written_);
@@ -77,12 +135,14 @@ CallbackState CSVLogger::state() const {
 }
 
 void CSVLogger::restore(const CallbackState& state) {
-  keys_.emplace();
-  while (state.contains(key_name(keys_->size()))) keys_->push_back(state.text(key_name(keys_->size())));
-  if (options_.append || !written_.empty()) return;  // the file has them
-  written_ = state.text("written");
-  file_->append(written_);
-  file_->flush();
+  if (file_) return;  // it has all of it
+  may_have_more_ = options_.append;
+  if (state.contains(key_name(0))) keys_.emplace();
+  while (keys_ && state.contains(key_name(keys_->size()))) keys_->push_back(state.text(key_name(keys_->size())));
+  if (options_.append)
+    size_ = static_cast<std::uint64_t>(state.number("size"));
+  else if (keys_)
+    written_ = state.text("written");
 }
 
 }  // namespace etude

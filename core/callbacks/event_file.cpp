@@ -76,12 +76,15 @@ std::string summary_event(std::string_view tag, std::int64_t step, const Message
       .bytes;
 }
 
-/// Its name sorts files by age, and tells apart those of one second.
+/// Its name sorts files by age, and tells apart those of one second, of several processes too: a file that is there
+/// would be lost.
 std::string file_name() {
   static std::atomic<int> count = 0;
-  char name[64];
-  std::snprintf(name, sizeof name, "/events.out.tfevents.%010lld.etude.%06d.v2", static_cast<long long>(wall_time()),
-                count++);
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  const long long second = 1'000'000'000;
+  char name[96];
+  std::snprintf(name, sizeof name, "/events.out.tfevents.%010lld.etude.%09lld.%06d.v2", now.count() / second,
+                now.count() % second, count++);
   return name;
 }
 

@@ -1,11 +1,13 @@
 #include "etude/callbacks/model_checkpoint.hpp"
 
 #include <cctype>
-#include <cstdio>
+#include <cmath>
 #include <functional>
 
 #include "etude/base/error.hpp"
+#include "etude/base/number.hpp"
 #include "etude/base/vfs.hpp"
+#include "etude/saving/load_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -14,7 +16,7 @@ namespace {
 constexpr const char* where = "ModelCheckpoint";
 
 /// A number as Python's format() writes it: [0][width][.precision][d, e, f, g]. None: what Python writes unasked.
-std::string formatted(double value, const std::string& spec) {
+std::string filled_in(double value, const std::string& spec) {
   std::size_t at = 0;
   const auto digits = [&] {
     while (at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at]))) ++at;
@@ -25,17 +27,11 @@ std::string formatted(double value, const std::string& spec) {
   const char type = at < spec.size() ? spec[at] : '\0';
   const bool known =
       at >= spec.size() || (at + 1 == spec.size() && std::string_view("defg").find(type) != std::string_view::npos);
-  check(known && at < 8, ErrorKind::value, where, "format \"", spec,
+  check(known && at < 8 && !(has_point && type == 'd'), ErrorKind::value, where, "format \"", spec,
         "\" in the filepath - expected one such as 02d, .2f or .3e - check the filepath.");
-  const bool whole =
-      type == 'd' || (type == '\0' && !has_point && value == static_cast<double>(static_cast<long long>(value)));
-  const std::string format = '%' + spec.substr(0, at) + (whole ? "lld" : std::string(1, type ? type : 'g'));
-  char text[512];
-  if (whole)
-    std::snprintf(text, sizeof text, format.c_str(), static_cast<long long>(value));
-  else
-    std::snprintf(text, sizeof text, format.c_str(), value);
-  return text;
+  const bool whole = type == 'd' || (type == '\0' && !has_point && value == std::floor(value));
+  const std::string format = '%' + spec.substr(0, at) + (whole ? ".0f" : std::string(1, type ? type : 'g'));
+  return formatted(format.c_str(), whole ? std::trunc(value) : value);
 }
 
 /// The path, {name} and {name:format} replaced by what `value_of` says of the name.
@@ -49,17 +45,13 @@ std::string filled_in(const std::string& path, const std::function<double(const 
           "\" has a { without its } - expected {name} or {name:format} - check the filepath.");
     const std::string inside = path.substr(open + 1, close - open - 1);
     const std::size_t colon = inside.find(':');
-    result += formatted(value_of(inside.substr(0, colon)), colon == inside.npos ? "" : inside.substr(colon + 1));
+    result += filled_in(value_of(inside.substr(0, colon)), colon == inside.npos ? "" : inside.substr(colon + 1));
     at = close + 1;
   }
   return result;
 }
 
-std::string five_places(double value) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%.5f", value);
-  return text;
-}
+std::string five_places(double value) { return formatted("%.5f", value); }
 
 }  // namespace
 
@@ -70,6 +62,7 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
   check(!options_.filepath.empty(), ErrorKind::value, where, "no filepath - expected where to save - set filepath.");
   check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
         options_.filepath, "\" for weights - expected a name that ends with .safetensors - choose one.");
+  if (!options_.save_weights_only) check_saves_to(options_.filepath, where);
   if (options_.initial_value_threshold) set_best(*options_.initial_value_threshold);
 }
 

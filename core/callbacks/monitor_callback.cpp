@@ -1,5 +1,6 @@
 #include "etude/callbacks/monitor_callback.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "etude/base/error.hpp"
@@ -10,6 +11,38 @@ namespace {
 
 Direction direction_of(std::string_view mode) {
   return mode == "min" ? Direction::down : mode == "max" ? Direction::up : Direction::unknown;
+}
+
+/// Whether a name, or what follows one of its underscores, is among `words`, each of which stands between two spaces.
+bool ends_with_one_of(std::string_view words, const std::string& name) {
+  for (std::size_t at = 0;; ++at) {
+    if (words.find(' ' + name.substr(at) + ' ') != words.npos) return true;
+    at = name.find('_', at);
+    if (at == name.npos) return false;
+  }
+}
+
+/// What a name says where no metric object does: of a function, of add_metric, of a step's own logs. The names are
+/// those of Keras's metric classes with their _direction (3.15), besides Keras 2.12's "acc" and "fmeasure"; behind them
+/// may stand a number, before them an output.
+Direction direction_of_name(std::string name) {
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::size_t last = name.find_last_not_of("0123456789");
+  if (last != name.npos && name[last] == '_') name.resize(last);
+  if (ends_with_one_of(" loss error crossentropy hinge divergence poisson mse rmse mae mape msle bce kld logcosh"
+                       " log_cosh ",
+                       name))
+    return Direction::down;
+  const bool up = ends_with_one_of(
+      " accuracy precision recall precision_at_recall recall_at_precision sensitivity_at_specificity"
+      " specificity_at_sensitivity f1 f1_score f1score fbeta_score fbetascore r2 r2_score r2score iou meaniou io_u"
+      " cosine_similarity correlation ",
+      name);
+  return up || name.ends_with("acc") || name.ends_with("accuracy") || name.ends_with("auc") ||
+                 name.starts_with("fmeasure")
+             ? Direction::up
+             : Direction::unknown;
 }
 
 std::string names_in(const Logs& logs, const char* between) {
@@ -45,6 +78,9 @@ Direction MonitorCallback::direction(const Logs& logs) {
   const std::vector<MetricPtr> metrics = model().metrics();
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name && metrics[i]->direction != Direction::unknown) direction_ = metrics[i]->direction;
+  // A name alone, which nothing has, is a mistake rather than a monitor.
+  const bool there = logs.contains(monitor_) || logs.contains(name) || std::ranges::find(names, name) != names.end();
+  if (direction_ == Direction::unknown && there) direction_ = direction_of_name(std::string(name));
   check(direction_ != Direction::unknown, ErrorKind::value, class_name_, "monitor = \"", monitor_,
         "\", of which it is not known whether more or less is better - expected one of: ", names_in(logs, ", "),
         " - name one whose direction is known, or set mode to \"max\" or \"min\".");

@@ -28,8 +28,9 @@ class MonitorCallback : public Callback {
   void set_best(double value) { best_ = value; }
   void set_best(const std::optional<double>& value) { best_ = value; }
 
-  /// Which way is better. In mode "auto" that is what the model's metric of that name says, and down for a loss. Throws
-  /// Error(value), naming what is in the logs, where neither tells (C-1).
+  /// Which way is better. In mode "auto" that is what the model's metric of that name says, else the name itself if it
+  /// is that of a loss or of one of Keras's metrics: "f1_score", "a_loss". Throws Error(value), naming what is in the
+  /// logs, where neither tells (C-1).
   Direction direction(const Logs& logs);
   /// The monitored value; none, and a warning that begins with `purpose`, if it is not in the logs.
   std::optional<double> monitored(const Logs& logs, const std::string& purpose) const;

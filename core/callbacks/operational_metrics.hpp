@@ -23,7 +23,8 @@ struct OperationalMetricsOptions {
 /// every other callback that comes after this one, and as JSON.
 ///
 ///     step_latency_median_ms, step_latency_p95_ms, step_latency_p99_ms
-///                               a step with its data, and with the hooks of callbacks between this one's
+///                               a step with its data, and with the hooks of callbacks between this one's; of data
+///                               whose end is not known, without the wait for the first batch of an execution
 ///     samples_per_second        rows trained, by the time that their steps took
 ///     prediction_memory_bytes   the most that a predict needed: weights, intermediate results, its outputs
 ///                               (those too that a predict_stream has handed on)

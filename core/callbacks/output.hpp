@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "etude/base/messages.hpp"
+#include "etude/base/number.hpp"
 
 namespace etude {
 
-/// A number in the fewest digits that read back as the same, in Python's spelling: 0.1, 2.0, 1e-05, nan, inf.
-std::string shortest(double number);
 /// {"epoch": 0, "loss": 0.5}. What is not finite, JSON only knows as null.
 std::string json_object(const std::vector<std::pair<std::string, double>>& values);
 /// A text as JSON quotes it.

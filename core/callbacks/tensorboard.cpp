@@ -46,8 +46,7 @@ TensorBoard::TensorBoard(TensorBoardOptions options) : options_(std::move(option
 // A loop of its own has files of its own.
 void TensorBoard::set_model(Model* model) {
   Callback::set_model(model);
-  train_.reset();
-  validation_.reset();
+  release();
 }
 
 EventFile& TensorBoard::train() {
@@ -113,7 +112,9 @@ void TensorBoard::on_test_end(Logs& logs) {
   validation().flush();
 }
 
-void TensorBoard::on_train_end(Logs&) {
+void TensorBoard::on_train_end(Logs&) { release(); }
+
+void TensorBoard::release() noexcept {
   train_.reset();
   validation_.reset();
 }

@@ -67,6 +67,7 @@ class TensorBoard : public Callback {
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(Logs&) override;
   void on_test_end(Logs& logs) override;
+  void release() noexcept override;
   /// So that batches are counted on where an interrupted fit goes on.
   CallbackState state() const override;
   void restore(const CallbackState& state) override;

@@ -3,19 +3,20 @@
 #include <string>
 
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 
 namespace etude {
 namespace {
 
 /// "y sizes: 5, 6", as Keras lists them.
 std::string sizes(std::string_view name, const std::vector<Tensor>& tensors) {
-  std::string text(name);
+  std::string text = spelled(name);
   text += " sizes: ";
   for (std::size_t i = 0; i < tensors.size(); ++i) text += (i ? ", " : "") + std::to_string(tensors[i].shape()[0]);
   return text;
 }
 
-void check_rows(std::string_view name, const std::vector<Tensor>& tensors, std::string_view where) {
+void check_rows(const char* name, const std::vector<Tensor>& tensors, std::string_view where) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     check(static_cast<bool>(tensors[i]), ErrorKind::data, where, name, '[', i,
           "] holds no data - expected a tensor of shape [samples, ...] - pass one.");

@@ -20,13 +20,24 @@ struct Selection {
   std::int64_t first = 0, pass = 0;
 };
 
+/// Where the rows of a batch stand in the data, for errors: row i is number order[i] there, or without an order number
+/// first + i. Not known where `first` is negative.
+struct RowNumbers {
+  std::int64_t first = -1;
+  const std::int64_t* order = nullptr;
+
+  std::int64_t at(std::int64_t row) const { return order ? order[row] : first + row; }
+};
+
 /// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one
-/// per output in `y` (none when predicting), and in `sample_weight` none or one per output. All are [rows, …]. `mask`
-/// has nothing, or for each input which of its entries count: bool [rows, steps], or no Tensor if all do.
+/// per output in `y` (none when predicting; no_target() where targets by name leave an output out), and in
+/// `sample_weight` none or one per output. All are [rows, …]. `mask` has nothing, or for each input which of its
+/// entries count: bool [rows, steps], or no Tensor if all do.
 struct Batch {
   std::vector<Tensor> x, y, sample_weight, mask = {};
   /// If it has arrays, the batch is those rows of them, and its own Tensors only tell their shapes and dtypes.
   Selection selection = {};
+  RowNumbers numbers = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
@@ -39,6 +50,10 @@ template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
   for (const Tensor& mask : batch.mask)
     if (mask) visit(mask);
 }
+
+/// The place of an output that has no target: [rows, 0].
+inline Tensor no_target(std::int64_t rows) { return Tensor({rows, 0}, floatx()); }
+inline bool is_no_target(const Shape& shape) { return shape.rank() == 2 && shape[1] == 0; }
 
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
 void check_cardinality(const Batch& batch, std::string_view where);

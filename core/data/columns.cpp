@@ -6,6 +6,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/data/batch.hpp"
 
 namespace etude {
 namespace {
@@ -39,7 +40,7 @@ std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std
   return result;
 }
 
-void check_has_names(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
+void check_has_names(const ColumnGroup& group, const char* what, std::span<const std::string> names) {
   check(!names.empty(), ErrorKind::data, "data", "`", what, "` by name (", joined(group.names()),
         ") for a model that has no names for it - expected arrays in order - pass a list, or describe the model from "
         "its inputs to its outputs.");
@@ -66,31 +67,40 @@ ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> n
   return one_for_each(x, names, "data for input");
 }
 
-void check_all_known(const ColumnGroup& group, std::string_view what, std::span<const std::string> names) {
+void check_all_known(const ColumnGroup& group, const char* what, std::span<const std::string> names) {
   check_has_names(group, what, names);
   const auto unknown = strangers(group, names);
   check(unknown.empty(), ErrorKind::data, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
         "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
 }
 
+/// One for each of `names`, `other` for those that the group does not name.
+ColumnGroup filled_up(const ColumnGroup& group, std::span<const std::string> names, const Tensor& other) {
+  const Column one = group.front().form() == Column::Form::list ? Column(List(other)) : Column(other);
+  std::vector<Column> columns;
+  for (const std::string& name : names) {
+    const Column* column = group.find(name);
+    columns.push_back(column ? *column : one);
+  }
+  return columns;
+}
+
+std::int64_t rows_in(const ColumnGroup& group) {
+  const Shape& shape = group.front().rows()->shape();
+  return shape.rank() ? shape[0] : 0;
+}
+
 ColumnGroup targets_in_order(const ColumnGroup& y, std::span<const std::string> names) {
   if (!y.named()) return y;
   check_all_known(y, "y", names);
-  return one_for_each(y, names, "target for output");
+  return filled_up(y, names, no_target(rows_in(y)));
 }
 
 ColumnGroup weights_in_order(const ColumnGroup& weights, std::span<const std::string> names) {
   if (!weights.named()) return weights;
   check_all_known(weights, "sample_weight", names);
-  const std::int64_t rows = weights.front().rows()->shape()[0];
-  const Tensor ones = Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1));
-  const Column one = weights.front().form() == Column::Form::list ? Column(List(ones)) : Column(ones);
-  std::vector<Column> columns;
-  for (const std::string& name : names) {
-    const Column* column = weights.find(name);
-    columns.push_back(column ? *column : one);
-  }
-  return columns;
+  const std::int64_t rows = rows_in(weights);
+  return filled_up(weights, names, Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1)));
 }
 
 }  // namespace

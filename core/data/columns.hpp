@@ -81,9 +81,10 @@ struct Columns {
 };
 
 /// The same without names: x in the order of the model's inputs, y and sample_weight in that of its outputs. Inputs
-/// that no one wants are left out, with a warning; outputs without a weight weigh 1. Throws Error(data) for an input or
-/// a target that is missing, for targets or weights of outputs that there are not, and for names where the model has
-/// none. Source: Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
+/// that no one wants are left out, with a warning; outputs without a weight weigh 1, and those without a target have
+/// no_target(). Throws Error(data) for an input that is missing, for targets or weights of outputs that there are not,
+/// and for names where the model has none. Source: Functional._flatten_to_reference_inputs in
+/// keras/engine/functional.py (2.9).
 Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs);
 
 }  // namespace etude

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/number.hpp"
+#include "etude/base/spelling.hpp"
 #include "etude/data/dataset_stages.hpp"
 
 namespace etude {
@@ -77,6 +78,8 @@ class CsvSource : public BatchSource {
 CsvReader::CsvReader(CsvOptions options, std::string where) : options_(std::move(options)), where_(std::move(where)) {
   check(options_.delimiter.size() == 1, ErrorKind::value, where_, "delimiter = \"", options_.delimiter,
         "\" - expected one character - such as \",\" or \";\".");
+  check(options_.class_names.empty() || !options_.label.empty(), ErrorKind::value, where_,
+        "class_names without a label - expected the column that has them - name it as `label`.");
 }
 
 void CsvReader::add(std::span<const std::byte> bytes) {
@@ -85,40 +88,68 @@ void CsvReader::add(std::span<const std::byte> bytes) {
 }
 
 bool CsvReader::read_line() {
-  fields_.assign(1, {});
-  bool quoted = false;
-  for (std::size_t i = at_; i < text_.size(); ++i) {
-    const char c = text_[i];
-    std::string& field = fields_.back();
-    if (quoted) {
-      if (c != '"')
-        field += c;
-      else if (i + 1 == text_.size() && !finished_)
-        return false;  // whether another quote follows is not known yet
-      else if (i + 1 < text_.size() && text_[i + 1] == '"')
-        field += text_[++i];
-      else
-        quoted = false;
-    } else if (c == '"' && trimmed(field).empty()) {
-      field.clear();
-      quoted = true;
-    } else if (c == options_.delimiter.front()) {
-      fields_.emplace_back();
-    } else if (c == '\n') {
-      if (!field.empty() && field.back() == '\r') field.pop_back();
-      at_ = i + 1;
-      ++line_;
+  if (lines_ == 0 && !in_line_) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    if (!finished_ && text_.size() < mark.size()) return false;
+    if (at_ == 0 && text_.starts_with(mark)) at_ = mark.size();
+  }
+  while (at_ < text_.size()) {
+    if (std::exchange(behind_cr_, false) && text_[at_] == '\n') {
+      ++at_;
+      continue;
+    }
+    if (!std::exchange(in_line_, true)) {
+      fields_.assign(1, {});
+      line_ = lines_ + 1;
+    }
+    if (quoted_) {
+      if (!read_quoted_character()) return false;
+    } else if (read_character()) {
+      in_line_ = false;
       return true;
-    } else {
-      field += c;
     }
   }
-  if (!finished_ || at_ == text_.size()) return false;
-  check(!quoted, ErrorKind::data, where_, "line ", line_ + 1,
+  if (!finished_ || !in_line_) return false;
+  check(!quoted_, ErrorKind::data, where_, "line ", line_,
         " has a quote without an end - expected a whole file - get it again.");
-  if (!fields_.back().empty() && fields_.back().back() == '\r') fields_.back().pop_back();
-  at_ = text_.size();
-  ++line_;
+  in_line_ = false;
+  return true;
+}
+
+bool CsvReader::read_character() {
+  std::string& field = fields_.back();
+  const char c = text_[at_++];
+  if (c == '\n' || c == '\r') {
+    behind_cr_ = c == '\r';
+    ++lines_;
+    return true;
+  }
+  if (c == '"' && trimmed(field).empty()) {
+    field.clear();
+    quoted_ = true;
+  } else if (c == options_.delimiter.front()) {
+    fields_.emplace_back();
+  } else {
+    field += c;
+  }
+  return false;
+}
+
+/// False: whether another quote follows is not known yet.
+bool CsvReader::read_quoted_character() {
+  std::string& field = fields_.back();
+  const char c = text_[at_];
+  const bool last = at_ + 1 == text_.size();
+  if (c == '"' && last && !finished_) return false;
+  ++at_;
+  if (c == '\n') ++lines_;
+  if (c != '"') {
+    field += c;
+  } else if (!last && text_[at_] == '"') {
+    field += text_[at_++];
+  } else {
+    quoted_ = false;
+  }
   return true;
 }
 
@@ -136,7 +167,7 @@ std::optional<Batch> CsvReader::next() {
   Batch element{{Tensor(Shape{std::ssize(inputs_)})}, {}, {}};
   const std::span<float> x = element.x[0].data<float>();
   for (std::size_t i = 0; i < inputs_.size(); ++i) x[i] = number(inputs_[i]);
-  if (label_) element.y.push_back(Tensor::from<float>(Shape{1}, {number(*label_)}));
+  if (label_) element.y.push_back(Tensor::from<float>(Shape{1}, {label_of_line()}));
   return element;
 }
 
@@ -165,15 +196,39 @@ std::size_t CsvReader::column_called(const std::string& name) const {
 float CsvReader::number(std::size_t column) const {
   const std::string_view text = trimmed(fields_[column]);
   if (text.empty() && options_.missing) return static_cast<float>(*options_.missing);
-  // from_chars for floats is not in every library; strtof would take hexadecimal numbers and names too.
-  const std::string copy(text.substr(0, 64));
-  char* end = nullptr;
-  const float value = std::strtof(copy.c_str(), &end);
-  const bool decimal = !text.empty() && text.find_first_not_of("0123456789+-.eE") == text.npos;
-  check(decimal && end == copy.data() + text.size(), ErrorKind::data, where_, "line ", line_, ", column \"",
-        names_[column], "\": \"", text.substr(0, 40),
-        "\" - expected a number - leave the column out by `columns`, or say what empty fields stand for by `missing`.");
-  return value;
+  const std::optional<float> value = parse_float(text);
+  if (!value) fail_at(column, text);
+  return *value;
+}
+
+float CsvReader::label_of_line() const {
+  if (options_.class_names.empty()) return number(*label_);
+  const std::string_view text = trimmed(fields_[*label_]);
+  const auto found = std::ranges::find(options_.class_names, text);
+  if (found == options_.class_names.end()) fail_at(*label_, text);
+  return static_cast<float>(found - options_.class_names.begin());
+}
+
+/// What to do depends on what the column is for.
+void CsvReader::fail_at(std::size_t column, std::string_view text) const {
+  const bool is_label = label_ == column;
+  std::string expected = "a number", hint;
+  if (text.empty()) {
+    hint = "say what empty fields stand for by `missing`, or leave the column out by `columns`";
+  } else if (is_label && !options_.class_names.empty()) {
+    expected = "one of the class names:";
+    for (const std::string& name : options_.class_names) expected += " \"" + name + '"';
+    hint = spelled("add it to `class_names`, or mend the line");
+  } else if (is_label) {
+    hint = spelled("list the texts that the labels are in `class_names`, and they become 0, 1, …");
+  } else {
+    hint = "leave the column out by `columns`";
+    if (!label_)
+      hint +=
+          spelled(", or, if it is what a model shall predict, name it as `label` and list its texts in `class_names`");
+  }
+  fail(ErrorKind::data, where_, "line ", line_, ", column \"", names_[column], "\": \"", text.substr(0, 40),
+       "\" - expected ", expected, " - ", hint, '.');
 }
 
 Dataset csv_dataset(std::function<std::unique_ptr<ByteSource>()> open, const CsvOptions& options, bool asynchronous,

@@ -22,6 +22,8 @@ struct CsvOptions {
   std::vector<std::string> columns = {};
   /// The column that is y; none if empty.
   std::string label = {};
+  /// The texts of the label column, of which y is then the number, from 0 on; without them labels are numbers.
+  std::vector<std::string> class_names = {};
   /// What an empty field stands for; without it, it is an error.
   std::optional<double> missing = {};
 
@@ -30,15 +32,16 @@ struct CsvOptions {
     visit("header", self.header);
     visit("columns", self.columns);
     visit("label", self.label);
+    visit("class_names", self.class_names);
     visit("missing", self.missing);
   }
 };
 
 /// Makes elements of the lines of a CSV text that comes in pieces: x [columns] and y [1], as float32. Fields may be
-/// quoted as RFC 4180 says, lines end in \n or \r\n; empty ones do not count.
+/// quoted as RFC 4180 says, lines end in \n, \r\n or \r; empty ones do not count, nor does a byte-order mark of UTF-8.
 class CsvReader {
  public:
-  /// Throws Error(value) for a delimiter that is not one character.
+  /// Throws Error(value) for a delimiter that is not one character, and for class_names without a label.
   explicit CsvReader(CsvOptions options, std::string where = "csv");
 
   /// Takes in more of the text.
@@ -50,17 +53,22 @@ class CsvReader {
   std::optional<Batch> next();
 
  private:
-  /// The fields of the next line; false: it is not whole yet.
+  /// The fields of the next line; false: it is not whole yet, and what there is of it is in fields_.
   bool read_line();
+  /// Takes in text_[at_]; true: it ends the line.
+  bool read_character();
+  bool read_quoted_character();
   void read_header();
   float number(std::size_t column) const;
+  float label_of_line() const;
+  [[noreturn]] void fail_at(std::size_t column, std::string_view text) const;
   std::size_t column_called(const std::string& name) const;
 
   CsvOptions options_;
   std::string where_, text_;
   std::size_t at_ = 0;
-  std::int64_t line_ = 0;
-  bool finished_ = false, begun_ = false;
+  std::int64_t line_ = 0, lines_ = 0;  // where the fields begin; what has ended
+  bool finished_ = false, begun_ = false, in_line_ = false, quoted_ = false, behind_cr_ = false;
   std::vector<std::string> fields_, names_;
   std::vector<std::size_t> inputs_;
   std::optional<std::size_t> label_;

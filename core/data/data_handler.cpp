@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {
@@ -14,7 +15,7 @@ void warn_on_stderr(std::string_view text) {
   std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
-void check_positive(std::string_view name, std::int64_t value) {
+void check_positive(const char* name, std::int64_t value) {
   check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - choose a positive one.");
 }
 
@@ -46,6 +47,7 @@ DataHandler::Epochs DataHandler::enumerate_epochs() {
     return Epochs(*this);
   }
   epoch_ = pass_ = options_.initial_epoch;
+  began_ = began_ || taken_ > 0;
   taken_ = 0;
   insufficient_ = false;
   if (more_epochs()) {
@@ -75,6 +77,7 @@ void DataHandler::begin_pass() {
 
 DataHandler::Steps DataHandler::steps() {
   step_ = std::exchange(restored_, false) ? taken_in_epoch_ : 0;
+  certain_ = inferred_steps_ && inferred_steps_ == adapter_->size() && adapter_->passes() != Passes::one;
   enter_step();
   return Steps(*this);
 }
@@ -103,7 +106,7 @@ const Batch* DataHandler::take() {
 }
 
 void DataHandler::stop_iteration() {
-  check(taken_ > 0, ErrorKind::data, "data",
+  check(taken_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
         "no batch at all - expected at least one - check the data; a generator that was "
         "used up must be made anew.");
   stopped_ = true;
@@ -113,7 +116,8 @@ void DataHandler::stop_iteration() {
     return;
   }
   insufficient_ = true;
-  const std::int64_t wanted = (options_.epochs - options_.initial_epoch) * *inferred_steps_;
+  if (std::exchange(warned_, true)) return;
+  const std::int64_t wanted = checked::multiply_or_most(options_.epochs - options_.initial_epoch, *inferred_steps_);
   options_.warn(
       "Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at "
       "least "
@@ -121,10 +125,18 @@ void DataHandler::stop_iteration() {
       std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
 }
 
+void DataHandler::go_on_from(const DataState& state) {
+  adapter_->restore(state);
+  began_ = true;
+}
+
 DataState DataHandler::state(bool epoch_over) const {
-  DataState state{
-      epoch_over ? epoch_ + 1 : epoch_,          epoch_over ? 0 : taken_in_epoch_, pass_, left_in_pass_, taken_,
-      inferred_steps_ ? *inferred_steps_ + 1 : 0};
+  DataState state{epoch_over ? epoch_ + 1 : epoch_,
+                  epoch_over ? 0 : taken_in_epoch_,
+                  pass_,
+                  left_in_pass_,
+                  taken_,
+                  inferred_steps_ ? checked::add_or_most(*inferred_steps_, 1) : 0};
   const DataState adapter = adapter_->state();
   state.insert(state.end(), adapter.begin(), adapter.end());
   return state;

@@ -18,6 +18,9 @@ struct DataHandlerOptions {
   /// Default: all batches of a pass. -1: an epoch ends only where the data does; arrays then never do (L-17).
   std::optional<std::int64_t> steps_per_epoch{};
   std::int64_t steps_per_execution = 1;
+  /// Whether data that comes once may be at its end when enumerate_epochs() is called again: that epoch has no batch.
+  /// Of validation data.
+  bool may_be_exhausted = false;
   /// Where warnings go; stderr if empty.
   std::function<void(std::string_view)> warn{};
 };
@@ -51,6 +54,9 @@ class DataHandler {
   /// The first step of each execution of this epoch: 0, N, 2N, … for steps_per_execution N (L-12, L-13).
   Steps steps();
 
+  /// Whether all steps of this epoch are sure to get a batch: they are as many as one pass of the data has, which can
+  /// be gone through again. Otherwise only the next `take` tells.
+  bool steps_are_certain() const { return certain_; }
   /// Steps in this execution, less one: N - 1, or fewer in the last. After `stop_iteration` it counts what came, so
   /// that step + step_increment() is the last step that ran, and -1 means that none did.
   std::int64_t step_increment() const { return step_increment_; }
@@ -63,7 +69,8 @@ class DataHandler {
   const Batch* take();
 
   /// To be called when `take` gave nothing; this epoch is over. Data of unknown size thereby gets its size (L-16);
-  /// otherwise warns, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all.
+  /// otherwise warns once, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all,
+  /// unless the data may_be_exhausted and had some before.
   void stop_iteration();
   /// Whether this epoch's data ended before its steps did.
   bool stopped() const { return stopped_; }
@@ -83,6 +90,8 @@ class DataHandler {
   /// first, with the steps that are left; there are none if all its steps had run, but not yet its end. Throws
   /// Error(value) for what is no such state.
   void restore(const DataState& state);
+  /// The same of the adapter alone, for data that begins no epochs of its own: validation data that comes once.
+  void go_on_from(const DataState& state);
 
  private:
   void enter_epoch();
@@ -102,6 +111,7 @@ class DataHandler {
   std::int64_t left_in_pass_ = 0;
   std::int64_t taken_in_epoch_ = 0, taken_ = 0;
   bool stopped_ = false, insufficient_ = false, epoch_over_ = false, restored_ = false;
+  bool warned_ = false, began_ = false, certain_ = false;
 };
 
 /// A range of epoch indices, each of which has begun when it is read.

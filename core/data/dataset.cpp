@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-void check_at_least(std::int64_t least, std::string_view function, std::string_view name, std::int64_t value) {
+void check_at_least(std::int64_t least, std::string_view function, const char* name, std::int64_t value) {
   check(value >= least, ErrorKind::value, function, name, " = ", value, " - expected ", least,
         " or more - choose one.");
 }
@@ -17,6 +17,12 @@ void check_at_least(std::int64_t least, std::string_view function, std::string_v
 template <class R, class F> auto awaitable(F function, std::string_view where) {
   check(static_cast<bool>(function), ErrorKind::value, where, "no function - expected one of an element - pass it.");
   return [function = std::move(function)](Batch element) -> Task<R> { co_return function(std::move(element)); };
+}
+
+/// Throws Error(value) where there are more elements than can be counted.
+Dataset counted(DatasetNodePtr node) {
+  static_cast<void>(node->cardinality());
+  return Dataset(std::move(node));
 }
 
 /// C++ generators as sources.
@@ -99,7 +105,7 @@ Dataset Dataset::shuffle(std::int64_t buffer_size, const DatasetShuffleOptions& 
 
 Dataset Dataset::repeat(std::int64_t count) const {
   check_at_least(-1, "Dataset.repeat", "count", count);
-  return Dataset(stages::repeat(node_, count));
+  return counted(stages::repeat(node_, count));
 }
 
 Dataset Dataset::take(std::int64_t count) const {
@@ -119,7 +125,7 @@ Dataset Dataset::prefetch(std::int64_t count) const {
   return Dataset(stages::prefetch(node_, count));
 }
 
-Dataset Dataset::concatenate(Dataset other) const { return Dataset(stages::concatenate(node_, other.node_)); }
+Dataset Dataset::concatenate(Dataset other) const { return counted(stages::concatenate(node_, other.node_)); }
 
 Dataset Dataset::interleave(Expand function, std::int64_t cycle_length, std::int64_t block_length) const {
   check_at_least(1, "Dataset.interleave", "cycle_length", cycle_length);

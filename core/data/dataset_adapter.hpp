@@ -22,7 +22,7 @@ class DatasetAdapter : public AwaitedAdapter {
   void restore(const DataState& state) override;
 
  protected:
-  Task<std::optional<Batch>> next() override { return elements_.next(); }
+  Task<std::optional<Batch>> next() override;
 
  private:
   Dataset dataset_;

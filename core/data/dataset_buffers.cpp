@@ -46,9 +46,9 @@ class CacheIterator : public ElementIterator {
   }
   Task<std::int64_t> skip(std::int64_t count) override {
     if (!kept_) co_return co_await ElementIterator::skip(count);
-    const auto skipped = std::min<std::size_t>(static_cast<std::size_t>(count), kept_->size() - at_);
-    at_ += skipped;
-    co_return static_cast<std::int64_t>(skipped);
+    const std::int64_t skipped = std::min(count, std::ssize(*kept_) - static_cast<std::int64_t>(at_));
+    at_ += static_cast<std::size_t>(skipped);
+    co_return skipped;
   }
 
  private:
@@ -101,8 +101,7 @@ class ThreadedPrefetch : public ElementIterator {
 /// them come meanwhile.
 class AwaitedPrefetch : public ElementIterator {
  public:
-  AwaitedPrefetch(ElementIteratorPtr input, std::int64_t count)
-      : input_(std::move(input)), count_(static_cast<std::size_t>(count)) {}
+  AwaitedPrefetch(ElementIteratorPtr input, std::int64_t count) : input_(std::move(input)), count_(count) {}
 
   Task<std::optional<Batch>> next() override {
     if (made_.empty()) {
@@ -127,7 +126,7 @@ class AwaitedPrefetch : public ElementIterator {
  private:
   Task<> fill() {
     begun_ = true;
-    while (!ended_ && made_.size() < (wanted_ ? std::size_t{1} : count_)) {
+    while (!ended_ && std::ssize(made_) < (wanted_ ? 1 : count_)) {
       try {
         std::optional<Batch> element = co_await input_->next();
         ended_ = !element;
@@ -140,7 +139,7 @@ class AwaitedPrefetch : public ElementIterator {
   }
 
   ElementIteratorPtr input_;
-  std::size_t count_;
+  std::int64_t count_;
   std::deque<Batch> made_;
   std::exception_ptr error_;
   bool begun_ = false, wanted_ = false, ended_ = false;

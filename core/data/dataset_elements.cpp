@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/data/dataset_stages.hpp"
 #include "etude/data/element.hpp"
@@ -86,7 +87,7 @@ class BatchIterator : public ElementIterator {
     co_return stacked(elements_);
   }
   Task<std::int64_t> skip(std::int64_t count) override {
-    const std::int64_t skipped = co_await input_->skip(count * size_);
+    const std::int64_t skipped = co_await input_->skip(checked::multiply_or_most(count, size_));
     co_return skipped / size_ + (skipped % size_ && !drop_remainder_ ? 1 : 0);
   }
 
@@ -105,7 +106,7 @@ struct Batches : DatasetNode {
   Batches(DatasetNodePtr i, std::int64_t s, bool d) : input(std::move(i)), size(s), drop_remainder(d) {}
   std::int64_t cardinality() const override {
     const std::int64_t elements = input->cardinality();
-    return elements < 0 ? elements : (drop_remainder ? elements : elements + size - 1) / size;
+    return elements < 0 ? elements : elements / size + (elements % size && !drop_remainder ? 1 : 0);
   }
   bool asynchronous() const override { return input->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/base/checked.hpp"
 #include "etude/data/dataset_stages.hpp"
 #include "etude/data/element.hpp"
 
@@ -93,7 +94,8 @@ struct Concatenated : DatasetNode {
   std::int64_t cardinality() const override {
     const std::int64_t a = first->cardinality(), b = second->cardinality();
     if (a == Dataset::infinite || b == Dataset::infinite) return Dataset::infinite;
-    return a == Dataset::unknown || b == Dataset::unknown ? Dataset::unknown : a + b;
+    return a == Dataset::unknown || b == Dataset::unknown ? Dataset::unknown
+                                                          : checked::add(a, b, "Dataset.concatenate");
   }
   bool asynchronous() const override { return first->asynchronous() || second->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override {
@@ -118,14 +120,12 @@ struct Interleave : DatasetNode {
 class InterleaveIterator : public ElementIterator {
  public:
   InterleaveIterator(const Interleave& node, std::uint64_t iteration)
-      : node_(node),
-        iteration_(iteration),
-        input_(node.input->iterate(iteration)),
-        open_(static_cast<std::size_t>(node.cycle_length)) {}
+      : node_(node), iteration_(iteration), input_(node.input->iterate(iteration)) {}
 
   Task<std::optional<Batch>> next() override {
     while (!ended_ || open_count_ > 0) {
-      Open& open = open_[place_];
+      if (place_ == std::ssize(open_)) open_.emplace_back();
+      Open& open = open_[static_cast<std::size_t>(place_)];
       if (!open.elements) {
         co_await open_next(open);
         continue;
@@ -162,17 +162,18 @@ class InterleaveIterator : public ElementIterator {
     open.dataset = std::move(dataset);
     ++open_count_;
   }
+  /// Places that none was opened at are empty for ever once the input ended.
   void turn() {
     in_block_ = 0;
-    place_ = (place_ + 1) % open_.size();
+    ++place_;
+    if (place_ == (ended_ ? std::ssize(open_) : node_.cycle_length)) place_ = 0;
   }
 
   const Interleave& node_;
   std::uint64_t iteration_;
   ElementIteratorPtr input_;
-  std::vector<Open> open_;
-  std::size_t place_ = 0;
-  std::int64_t in_block_ = 0, open_count_ = 0;
+  std::vector<Open> open_;  // up to cycle_length of them
+  std::int64_t place_ = 0, in_block_ = 0, open_count_ = 0;
   bool ended_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/base/checked.hpp"
 #include "etude/data/dataset_stages.hpp"
 
 namespace etude::stages {
@@ -15,7 +16,7 @@ struct Repeat : DatasetNode {
     const std::int64_t elements = input->cardinality();
     if (elements == 0 || count == 0) return 0;
     if (count < 0) return Dataset::infinite;
-    return elements < 0 ? elements : count * elements;
+    return elements < 0 ? elements : checked::multiply(count, elements, "Dataset.repeat");
   }
   bool asynchronous() const override { return input->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override;
@@ -43,9 +44,11 @@ class RepeatIterator : public ElementIterator {
     std::int64_t skipped = 0;
     while (skipped < count && more_passes()) {
       if (in_pass_ == 0 && each_ > 0 && count - skipped >= each_) {
-        ++pass_;  // all of it
+        const std::int64_t passes = (count - skipped) / each_;  // all of them
+        const std::int64_t left = repeat_.count < 0 ? passes : std::min(passes, repeat_.count - pass_);
+        pass_ += left;
         input_ = nullptr;
-        skipped += each_;
+        skipped += left * each_;
         continue;
       }
       enter_pass();
@@ -134,7 +137,8 @@ class StrideIterator : public ElementIterator {
   Task<std::int64_t> skip(std::int64_t count) override {
     if (count == 0) co_return 0;
     const std::int64_t gap = std::exchange(gap_, stride_ - 1);
-    const std::int64_t skipped = co_await input_->skip(gap + (count - 1) * stride_ + 1);
+    const std::int64_t between = checked::multiply_or_most(count - 1, stride_);
+    const std::int64_t skipped = co_await input_->skip(checked::add_or_most(between, checked::add_or_most(gap, 1)));
     co_return skipped <= gap ? 0 : (skipped - gap - 1) / stride_ + 1;
   }
 
@@ -150,7 +154,7 @@ struct Stride : DatasetNode {
   Stride(DatasetNodePtr i, std::int64_t f, std::int64_t s) : input(std::move(i)), first(f), stride(s) {}
   std::int64_t cardinality() const override {
     const std::int64_t elements = input->cardinality();
-    return elements < 0 ? elements : std::max<std::int64_t>(0, (elements - first + stride - 1) / stride);
+    return elements < 0 ? elements : elements <= first ? 0 : (elements - first - 1) / stride + 1;
   }
   bool asynchronous() const override { return input->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override {

@@ -82,11 +82,18 @@ class ArrayLikes : public DatasetNode {
 
 class Range : public DatasetNode {
  public:
-  Range(std::int64_t begin, std::int64_t end, std::int64_t step) : begin_(begin), end_(end), step_(step) {}
-  std::int64_t cardinality() const override {
-    const std::int64_t length = step_ > 0 ? end_ - begin_ : begin_ - end_, stride = step_ > 0 ? step_ : -step_;
-    return std::max<std::int64_t>(0, (length + stride - 1) / stride);
+  Range(std::int64_t begin, std::int64_t end, std::int64_t step) : begin_(begin), step_(step) {
+    if (step > 0 ? begin >= end : begin <= end) return;
+    // Modulo 2^64, where differences of int64 do not overflow.
+    const auto first = static_cast<std::uint64_t>(begin), last = static_cast<std::uint64_t>(end);
+    const auto stride = static_cast<std::uint64_t>(step);
+    const std::uint64_t steps = step > 0 ? (last - first - 1) / stride : (first - last - 1) / (0 - stride);
+    const auto final = static_cast<std::int64_t>(first + steps * stride);
+    check(is_int32(begin) && is_int32(final), ErrorKind::value, "Dataset.range", "numbers from ", begin, " to ", final,
+          " - expected numbers that int32 holds - begin at 0, and add what is missing by map().");
+    count_ = static_cast<std::int64_t>(steps) + 1;
   }
+  std::int64_t cardinality() const override { return count_; }
   bool asynchronous() const override { return false; }
   ElementIteratorPtr iterate(std::uint64_t) const override { return std::make_unique<NumberedIterator<Range>>(*this); }
   Task<Batch> element(std::int64_t number) const {
@@ -95,7 +102,9 @@ class Range : public DatasetNode {
   }
 
  private:
-  std::int64_t begin_, end_, step_;
+  static bool is_int32(std::int64_t number) { return number == static_cast<std::int32_t>(number); }
+
+  std::int64_t begin_, step_, count_ = 0;
 };
 
 class SourceIterator : public ElementIterator {

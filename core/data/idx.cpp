@@ -114,9 +114,9 @@ Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where) {
   return tensor;
 }
 
-Tensor read_idx(const std::string& path) {
+Tensor read_idx(const std::string& path, std::optional<std::uint64_t> limit) {
   const std::vector<std::byte> bytes = read_file(path);
-  return is_gzip(bytes) ? parse_idx(gunzip(bytes, path), path) : parse_idx(bytes, path);
+  return is_gzip(bytes) ? parse_idx(gunzip(bytes, path, limit), path) : parse_idx(bytes, path);
 }
 
 bool is_gzip(std::span<const std::byte> bytes) {
@@ -158,9 +158,17 @@ class Inflater {
   z_stream stream_{};
 };
 
+void check_limit(std::uint64_t filled, std::uint64_t limit, std::size_t size, std::string_view where) {
+  check(filled <= limit, ErrorKind::data, where, "expands to more than ", limit, " bytes, of ", size,
+        " - expected less - check that this is the right file, and pass a larger limit if it is.");
+}
+
 }  // namespace
 
-std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where, std::uint64_t limit) {
+std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where,
+                              std::optional<std::uint64_t> chosen) {
+  constexpr std::uint64_t least = std::uint64_t{1} << 20, most = std::uint64_t{1} << 62;
+  const std::uint64_t limit = std::min(chosen.value_or(std::max<std::uint64_t>(100 * bytes.size(), least)), most);
   check(is_gzip(bytes), ErrorKind::data, where, "the data does not begin with 1f 8b - expected gzip - check the file.");
   Inflater inflater;
   std::vector<std::byte> result;
@@ -169,8 +177,7 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view
     if (filled == result.size()) {
       // One byte beyond the limit is enough to know that it is broken; doubling keeps damaged sizes from costing
       // memory.
-      check(filled <= limit, ErrorKind::data, where, "expands to more than ", limit,
-            " bytes - expected less - check that this is the right file.");
+      check_limit(filled, limit, bytes.size(), where);
       result.resize(static_cast<std::size_t>(
           std::min<std::uint64_t>(std::max<std::uint64_t>(4 * bytes.size(), 2 * filled), limit + 1)));
     }
@@ -189,13 +196,12 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view
     check(!in.empty() || out.empty(), ErrorKind::data, where, "the gzip data ends after ", bytes.size(),
           " bytes, in its middle - expected an intact file - it is cut short; get it again.");
   }
-  check(filled <= limit, ErrorKind::data, where, "expands to more than ", limit,
-        " bytes - expected less - check that this is the right file.");
+  check_limit(filled, limit, bytes.size(), where);
   result.resize(filled);
   return result;
 }
 #else
-std::vector<std::byte> gunzip(std::span<const std::byte>, std::string_view where, std::uint64_t) {
+std::vector<std::byte> gunzip(std::span<const std::byte>, std::string_view where, std::optional<std::uint64_t>) {
   fail(ErrorKind::state, where, "gzip data in a build without zlib - expected plain data - expand it first.");
 }
 #endif

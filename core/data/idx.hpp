@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,17 +13,19 @@
 namespace etude {
 
 /// The tensor in an IDX file, the format of MNIST and Fashion-MNIST; gzipped files are recognised by their first bytes.
-/// Throws Error(io) when the file cannot be read, Error(data) when it is not whole.
-Tensor read_idx(const std::string& path);
+/// `limit` is how many bytes they may expand to, as for gunzip. Throws Error(io) when the file cannot be read,
+/// Error(data) when it is not whole.
+Tensor read_idx(const std::string& path, std::optional<std::uint64_t> limit = {});
 
 /// The same from memory: uint8, int32, float32, float64 as they are, int8 and int16 as int32. `where` names the source
 /// in errors. Source: yann.lecun.com/exdb/mnist.
 Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where = "IDX");
 
 /// What `bytes`, in gzip format, expand to; throws Error(data) for damaged input and beyond `limit` bytes, and
-/// Error(state) in builds without zlib (ETUDE_ZLIB).
+/// Error(state) in builds without zlib (ETUDE_ZLIB). The default limit is 100 times their size, or 1 MiB if that is
+/// more: a small file of zeros expands to a thousand times its size.
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where = "gzip",
-                              std::uint64_t limit = std::uint64_t{1} << 32);
+                              std::optional<std::uint64_t> limit = {});
 bool is_gzip(std::span<const std::byte> bytes);
 
 }  // namespace etude

@@ -1,8 +1,10 @@
 #include "etude/data/npy.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,7 @@ class HeaderReader {
         text_.remove_prefix(word.size());
         return value;
       }
-    require(false, "fortran_order that is neither True nor False");
+    require(false, "\"fortran_order\" that is neither True nor False");
     return false;
   }
   std::vector<std::int64_t> tuple() {
@@ -79,6 +81,13 @@ class HeaderReader {
   std::string_view text_, where_;
 };
 
+void copy_booleans(const std::byte* in, std::byte* out, std::int64_t count, std::string_view where) {
+  std::copy_n(in, count, out);
+  const std::byte* wrong = std::find_if(out, out + count, [](std::byte value) { return value > std::byte{1}; });
+  check(wrong == out + count, ErrorKind::data, where, "a bool of ", wrong == out + count ? 0 : static_cast<int>(*wrong),
+        " - expected 0 or 1 - save the array again.");
+}
+
 template <class From> void widen(const std::byte* in, std::byte* out, std::int64_t count, std::string_view where) {
   for (std::int64_t i = 0; i < count; ++i, in += sizeof(From), out += sizeof(std::int32_t)) {
     From value;
@@ -100,7 +109,13 @@ NpyFile::NpyFile(std::shared_ptr<const std::span<const std::byte>> bytes, std::s
 }
 
 void NpyFile::parse_header() {
-  const std::string_view text(reinterpret_cast<const char*>(bytes_->data()), bytes_->size());
+  // A copy of what is read to understand it.
+  std::string text(std::min<std::size_t>(bytes_->size(), 12), '\0');
+  const auto copy = [&](std::size_t size) {
+    text.resize(size);
+    read_mapped(where_, [&] { std::memcpy(text.data(), bytes_->data(), size); });
+  };
+  copy(text.size());
   const HeaderReader file({}, where_);
   file.require(text.starts_with(magic) && text.size() >= 10, "bytes that do not begin with NumPy's mark");
   const int version = text[6];
@@ -109,9 +124,10 @@ void NpyFile::parse_header() {
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(text[8 + i]);
   begin_ = 8 + length_bytes + length;
-  file.require(length <= text.size() && begin_ <= text.size(), "a header longer than the file");
+  file.require(length <= bytes_->size() && begin_ <= bytes_->size(), "a header longer than the file");
+  copy(begin_);
 
-  HeaderReader header(text.substr(8 + length_bytes, length), where_);
+  HeaderReader header(std::string_view(text).substr(8 + length_bytes), where_);
   std::optional<std::string_view> descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<std::int64_t>> shape;
@@ -133,15 +149,16 @@ void NpyFile::parse_header() {
     }
   }
   header.end();
-  header.require(descr && fortran_order && shape, "a header without descr, fortran_order or shape");
+  header.require(descr && fortran_order && shape, "a header without \"descr\", \"fortran_order\" or \"shape\"");
   check(!*fortran_order, ErrorKind::data, where_,
         "an array in Fortran's order - expected C's - save numpy.ascontiguousarray(it).");
   parse_element(*descr);
   shape_ = Shape(*shape);
   auto wanted = static_cast<double>(element_size_);  // cannot wrap around
   for (const std::int64_t extent : *shape) wanted *= static_cast<double>(extent);
-  check(wanted == static_cast<double>(text.size() - begin_), ErrorKind::data, where_, text.size() - begin_,
-        " bytes of data for shape ", shape_, " - expected ", wanted, " - the file is not whole; get it again.");
+  const std::size_t there = bytes_->size() - begin_;
+  check(wanted == static_cast<double>(there), ErrorKind::data, where_, there, " bytes of data for shape ", shape_,
+        " - expected ", wanted, " - the file is not whole; get it again.");
 }
 
 void NpyFile::parse_element(std::string_view descr) {
@@ -151,10 +168,10 @@ void NpyFile::parse_element(std::string_view descr) {
     Element element;
     std::size_t size;
   };
-  constexpr Known known[]{{"f4", DType::float32, Element::same, 4}, {"f8", DType::float64, Element::same, 8},
-                          {"i4", DType::int32, Element::same, 4},   {"u1", DType::uint8, Element::same, 1},
-                          {"b1", DType::boolean, Element::same, 1}, {"i1", DType::int32, Element::int8, 1},
-                          {"i2", DType::int32, Element::int16, 2},  {"i8", DType::int32, Element::int64, 8},
+  constexpr Known known[]{{"f4", DType::float32, Element::same, 4},    {"f8", DType::float64, Element::same, 8},
+                          {"i4", DType::int32, Element::same, 4},      {"u1", DType::uint8, Element::same, 1},
+                          {"b1", DType::boolean, Element::boolean, 1}, {"i1", DType::int32, Element::int8, 1},
+                          {"i2", DType::int32, Element::int16, 2},     {"i8", DType::int32, Element::int64, 8},
                           {"u2", DType::int32, Element::uint16, 2}};
   const bool order = !descr.empty() && (descr.front() == '<' || (descr.front() == '|' && descr.ends_with('1')));
   for (const Known& type : known)
@@ -174,10 +191,15 @@ void NpyFile::read(std::int64_t first, std::int64_t last, std::byte* out) const 
         " to ", last, " of shape ", shape_, " - expected rows that exist - check the range.");
   const std::int64_t each = shape_.slice(1, shape_.rank()).size(), count = (last - first) * each;
   const std::byte* in = bytes_->data() + begin_ + static_cast<std::size_t>(first * each) * element_size_;
+  read_mapped(where_, [&] { convert(in, count, out); });
+}
+
+void NpyFile::convert(const std::byte* in, std::int64_t count, std::byte* out) const {
   switch (element_) {
     case Element::same:
       if (count) std::memcpy(out, in, static_cast<std::size_t>(count) * element_size_);
       return;
+    case Element::boolean: return copy_booleans(in, out, count, where_);
     case Element::int8: return widen<std::int8_t>(in, out, count, where_);
     case Element::int16: return widen<std::int16_t>(in, out, count, where_);
     case Element::int64: return widen<std::int64_t>(in, out, count, where_);

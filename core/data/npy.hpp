@@ -24,14 +24,16 @@ class NpyFile : public ArrayLike {
 
   const Shape& shape() const override { return shape_; }
   DType dtype() const override { return dtype_; }
-  /// Throws Error(data) for an int64 that no int32 holds.
+  /// Throws Error(data) for an int64 that no int32 holds and for a bool that is neither 0 nor 1, Error(io) where the
+  /// file became shorter meanwhile.
   void read(std::int64_t first, std::int64_t last, std::byte* out) const override;
 
  private:
-  enum class Element : std::uint8_t { same, int8, int16, int64, uint16 };
+  enum class Element : std::uint8_t { same, boolean, int8, int16, int64, uint16 };
 
   void parse_header();
   void parse_element(std::string_view descr);
+  void convert(const std::byte* in, std::int64_t count, std::byte* out) const;
 
   std::shared_ptr<const std::span<const std::byte>> bytes_;
   std::string where_;

@@ -2,20 +2,28 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "etude/base/worker_thread.hpp"
+
 namespace etude {
 
-/// Threads that fill a ring of slots: item n goes to slot n modulo their number.
+/// Threads that fill slots: those of the items that were begun and not taken yet, in their order.
 class OrderedQueue::Workers {
  public:
-  Workers(const Make& make, int count, std::int64_t ahead) : make_(make), slots_(static_cast<std::size_t>(ahead)) {
-    for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+  Workers(const Make& make, std::int64_t count, std::int64_t ahead) : make_(make), ahead_(ahead) {
+    for (std::int64_t i = 0; i < std::min(count, ahead); ++i) {
+      auto thread = started_thread([this] { work(); }, "making data ahead");
+      if (!thread) return;  // those that there are make all items
+      threads_.push_back(std::move(*thread));
+    }
   }
+
+  bool started() const { return !threads_.empty(); }
 
   ~Workers() {
     {
@@ -37,9 +45,9 @@ class OrderedQueue::Workers {
 
   std::optional<Batch> take() {
     std::unique_lock lock(mutex_);
-    Slot& slot = slot_of(taken_);
-    changed_.wait(lock, [&] { return slot.done; });
-    const Slot made = std::exchange(slot, {});
+    changed_.wait(lock, [&] { return !slots_.empty() && slots_.front().done; });
+    const Slot made = std::move(slots_.front());
+    slots_.pop_front();
     ++taken_;
     lock.unlock();
     changed_.notify_all();
@@ -51,7 +59,7 @@ class OrderedQueue::Workers {
     std::unique_lock lock(mutex_);
     running_ = false;
     changed_.wait(lock, [this] { return busy_ == 0; });
-    std::ranges::fill(slots_, Slot{});
+    slots_.clear();
   }
 
  private:
@@ -61,8 +69,7 @@ class OrderedQueue::Workers {
     std::exception_ptr error;
   };
 
-  Slot& slot_of(std::int64_t number) { return slots_[static_cast<std::size_t>(number) % slots_.size()]; }
-  bool has_work() const { return running_ && begun_ < taken_ + static_cast<std::int64_t>(slots_.size()); }
+  bool has_work() const { return running_ && begun_ - taken_ < ahead_; }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -70,13 +77,14 @@ class OrderedQueue::Workers {
       changed_.wait(lock, [this] { return quit_ || has_work(); });
       if (quit_) return;
       const std::int64_t number = begun_++;
+      slots_.emplace_back();
       ++busy_;
       lock.unlock();
       Slot made = make(number);
       lock.lock();
       --busy_;
       if (!made.item) running_ = false;  // nobody needs what lies behind the end
-      slot_of(number) = std::move(made);
+      slots_[static_cast<std::size_t>(number - taken_)] = std::move(made);
       changed_.notify_all();
     }
   }
@@ -94,7 +102,8 @@ class OrderedQueue::Workers {
   const Make& make_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;
+  std::int64_t ahead_;
   std::int64_t begun_ = 0, taken_ = 0;
   int busy_ = 0;
   bool running_ = false, quit_ = false;
@@ -105,6 +114,7 @@ OrderedQueue::OrderedQueue(Make make, [[maybe_unused]] int workers, [[maybe_unus
     : make_(std::move(make)) {
 #ifdef ETUDE_PREFETCH
   if (workers > 0) workers_ = std::make_unique<Workers>(make_, workers, std::max<std::int64_t>(ahead, 1));
+  if (workers_ && !workers_->started()) workers_ = nullptr;
 #endif
 }
 

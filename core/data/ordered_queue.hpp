@@ -10,8 +10,9 @@
 namespace etude {
 
 /// Makes items 0, 1, 2, … on several threads, up to `ahead` of them before they are wanted, and gives them in their
-/// order. Without workers, or where the build does not prefetch (see Prefetcher), `take` makes them itself. Source:
-/// OrderedEnqueuer in keras/utils/data_utils.py (2.9).
+/// order. Without workers, or where the build does not prefetch (see Prefetcher), `take` makes them itself; likewise
+/// where the system starts none, and where it starts some of them, those make all. Source: OrderedEnqueuer in
+/// keras/utils/data_utils.py (2.9).
 class OrderedQueue {
  public:
   /// Item `number`; nothing if there are no more. Called by several threads at a time if there are several workers.

@@ -3,23 +3,27 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
+
+#include "etude/base/worker_thread.hpp"
 
 namespace etude {
 
 /// A thread that fills one slot at a time, when told to.
 class Prefetcher::Worker {
  public:
-  explicit Worker(const Fill& fill) : fill_(fill), thread_([this] { work(); }) {}
+  explicit Worker(const Fill& fill) : fill_(fill), thread_(started_thread([this] { work(); }, "making data ahead")) {}
+
+  bool started() const { return thread_.has_value(); }
 
   ~Worker() {
+    if (!thread_) return;
     {
       const std::lock_guard lock(mutex_);
       state_ = State::quit;
     }
     changed_.notify_all();
-    thread_.join();
+    thread_->join();
   }
 
   void start(std::size_t slot) {
@@ -72,12 +76,13 @@ class Prefetcher::Worker {
   std::size_t slot_ = 0;
   bool more_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // last: it uses all of the above
+  std::optional<std::thread> thread_;  // last: it uses all of the above
 };
 
 Prefetcher::Prefetcher(Fill fill, [[maybe_unused]] bool threaded) : fill_(std::move(fill)) {
 #ifdef ETUDE_PREFETCH
   if (threaded) worker_ = std::make_unique<Worker>(fill_);
+  if (worker_ && !worker_->started()) worker_ = nullptr;  // the caller's thread makes all
 #endif
 }
 

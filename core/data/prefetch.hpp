@@ -10,7 +10,7 @@ namespace etude {
 /// Works one slot ahead: while the caller uses what was made in one slot, a thread makes the next in the other one.
 /// Without `threaded`, or where the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only
 /// after its maker returned to the page, so nobody may wait for it), the caller's thread does the work in `take` and
-/// only slot 0 is used. Allocates nothing per step.
+/// only slot 0 is used; likewise where the system has no thread left. Allocates nothing per step.
 class Prefetcher {
  public:
   static constexpr std::size_t slots = 2;

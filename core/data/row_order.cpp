@@ -30,8 +30,9 @@ RowOrder::RowOrder(std::int64_t samples, const TensorLikeOptions& options)
       shuffle_(options.shuffle),
       seed_(options.seed) {
   if (shuffles()) {
-    check(samples_ <= std::numeric_limits<std::uint32_t>::max(), ErrorKind::value, where, samples_,
-          " samples to shuffle - expected fewer than 2^32 - pass shuffle = false.");
+    const auto room = std::min<std::uint64_t>(order_.max_size(), std::numeric_limits<std::uint32_t>::max());
+    check(static_cast<std::uint64_t>(samples_) <= room, ErrorKind::value, where, samples_,
+          " samples to shuffle - expected ", room, " at most - pass shuffle = false.");
     order_.resize(static_cast<std::size_t>(samples_));
   }
   if (shuffle_ == Shuffle::batch) batch_order_.resize(static_cast<std::size_t>(batches()));

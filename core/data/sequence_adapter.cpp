@@ -1,7 +1,7 @@
 #include "etude/data/sequence_adapter.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -48,12 +48,15 @@ void SequenceAdapter::begin(int epoch, std::int64_t batch) {
   epoch_ = epoch;
   const std::int64_t size = sequence_->size();
   check(size >= 0, ErrorKind::value, where, "size() gave ", size, " - expected 0 or more - count the batches.");
-  order_.resize(static_cast<std::size_t>(size));
-  if (options_.shuffle)
+  size_ = size;
+  if (options_.shuffle) {
+    const auto room = std::min<std::uint64_t>(order_.max_size(), std::numeric_limits<std::uint32_t>::max());
+    check(static_cast<std::uint64_t>(size) <= room, ErrorKind::value, where, size, " batches to shuffle - expected ",
+          room, " at most - pass shuffle = false.");
+    order_.resize(static_cast<std::size_t>(size));
     shuffled_order(order_, options_.seed, static_cast<std::uint32_t>(epoch));
-  else
-    std::iota(order_.begin(), order_.end(), std::int64_t{0});
-  next_ = static_cast<std::size_t>(batch);
+  }
+  next_ = batch;
   if (!sequence_->asynchronous()) queue_.start(batch);
   rewind(batch);
 }
@@ -65,8 +68,12 @@ void SequenceAdapter::on_epoch_end() {
 }
 
 std::optional<Batch> SequenceAdapter::make(std::int64_t number) {
-  if (number >= std::ssize(order_)) return {};
-  return sequence_->batch(order_[static_cast<std::size_t>(number)]);
+  if (number >= size_) return {};
+  return sequence_->batch(index_of(number));
+}
+
+std::int64_t SequenceAdapter::index_of(std::int64_t number) const {
+  return options_.shuffle ? order_[static_cast<std::size_t>(number)] : number;
 }
 
 Task<std::optional<Batch>> SequenceAdapter::next() {
@@ -81,9 +88,9 @@ Task<std::optional<Batch>> SequenceAdapter::next() {
 
 void SequenceAdapter::ask() {
   const auto ahead = static_cast<std::size_t>(std::clamp<std::int64_t>(options_.workers, 1, options_.max_queue_size));
-  while (asked_.size() < ahead && next_ < order_.size()) {
+  while (asked_.size() < ahead && next_ < size_) {
     Asked& asked = *asked_.emplace_back(std::make_unique<Asked>());
-    asked.pending = started(bring(asked, order_[next_++]));
+    asked.pending = started(bring(asked, index_of(next_++)));
   }
 }
 

@@ -28,7 +28,7 @@ class SequenceAdapter : public AwaitedAdapter {
   /// Throws Error(value) without a sequence, and for less than 0 workers or 1 in the queue.
   explicit SequenceAdapter(SequencePtr sequence, const SequenceOptions& options = {});
 
-  std::optional<std::int64_t> size() const override { return std::ssize(order_); }
+  std::optional<std::int64_t> size() const override { return size_; }
   Passes passes() const override { return Passes::each_epoch; }
   void begin_epoch(int epoch) override;
   void on_epoch_end() override;
@@ -51,12 +51,14 @@ class SequenceAdapter : public AwaitedAdapter {
   void ask();
   Task<> bring(Asked& asked, std::int64_t index);
   std::optional<Batch> make(std::int64_t number);
+  /// Which batch of the sequence comes as number `number`.
+  std::int64_t index_of(std::int64_t number) const;
 
   SequencePtr sequence_;
   SequenceOptions options_;
   int epoch_ = 0;
-  std::vector<std::int64_t> order_;
-  std::size_t next_ = 0;
+  std::vector<std::int64_t> order_;  // if they are shuffled
+  std::int64_t size_ = 0, next_ = 0;
   std::deque<std::unique_ptr<Asked>> asked_;
   OrderedQueue queue_;  // last: its threads use all of the above
 };

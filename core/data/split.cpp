@@ -33,7 +33,7 @@ Split train_validation_split(const Batch& arrays, double validation_split) {
 
 void check_no_validation_split(double validation_split) {
   check(validation_split == 0, ErrorKind::value, "fit", "validation_split ", validation_split,
-        " for data that comes in batches - `validation_split` is only supported for Tensors or NumPy arrays - pass "
+        " for data that comes in batches - `validation_split` is only supported for arrays - pass "
         "validation_data instead.");
 }
 

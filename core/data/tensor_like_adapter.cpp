@@ -88,6 +88,7 @@ bool TensorLikeAdapter::fill(Slot& slot) {
     for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
       for (std::size_t i = 0; i < ((*arrays_).*member).size(); ++i)
         fill((slot.batch.*member)[i], ((*arrays_).*member)[i], (slot.buffers.*member)[i], rows);
+    slot.batch.numbers = {order_.first(), order_.shuffles() ? order_.indices() : nullptr};
   }
   order_.advance();
   return true;

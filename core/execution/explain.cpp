@@ -1,8 +1,9 @@
 #include "etude/execution/explain.hpp"
 
 #include <array>
-#include <cstdio>
 #include <utility>
+
+#include "etude/base/number.hpp"
 
 namespace etude {
 
@@ -211,9 +212,7 @@ std::string short_number(double number) {
   const char* units[] = {"", " k", " M", " G", " T"};
   std::size_t unit = 0;
   for (; number >= 1000 && unit + 1 < std::size(units); ++unit) number /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g%s", number, units[unit]);
-  return text;
+  return formatted("%.3g", number) + units[unit];
 }
 
 std::string costs(const Cost& cost) {

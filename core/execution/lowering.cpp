@@ -218,7 +218,7 @@ void Lowering::place_in_blocks() {
       if (programs_[index_of(part)])
         for (NodeId output : programs_[index_of(part)]->outputs)
           if (!places_.contains(output)) places_[output] = {new_block(bytes_of(output), position), {}};
-      if (anchor < 0 || is_join(part)) return;
+      if (anchor < 0 || is_join(part) || is_empty(part)) return;
       // A kernel's workspace depends on its shape only.
       Instruction instruction = emit_anchor(graph_.node(anchor), part);
       const std::size_t bytes = std::visit(

@@ -67,6 +67,8 @@ class Lowering {
   void take_over_inputs();
   void sum_in_place();
   bool is_join(int group) const;
+  /// Whether what a group computes has no elements.
+  bool is_empty(int group) const { return fusion_.group(group).size == 0; }
   void lay_out_blocks();
   void emit_all();
   Instruction emit(int group);

@@ -43,9 +43,10 @@ void Lowering::emit_all() {
   for (NodeId node : wanted_.logs) lowered_.logs.push_back({kept_operand(node), graph_.node(node).shape});
 }
 
-/// A Concatenate whose parts are all in place is no work.
+/// What has no elements is not computed, and a Concatenate whose parts are all in place is no work.
 void Lowering::append(std::vector<Instruction>& list, int group) {
   if (scans_.contains(group)) return emit_scan(list, group);
+  if (fusion_.group(group).anchor >= 0 && !is_join(group) && is_empty(group)) return;
   Instruction instruction = emit(group);
   const auto* program = std::get_if<Elementwise>(&instruction);
   if (!program || !program->segments.empty()) list.push_back(std::move(instruction));
@@ -113,9 +114,10 @@ Instruction Lowering::emit_anchor(const Node& node, int group) {
   if (const auto* o = std::get_if<op::OneHot>(&node.op)) return OneHot{shape(0).size(), o->depth, in(0), out};
   if (std::holds_alternative<op::Gather>(node.op))
     return instruction::Gather{
-        shape(1).size(), shape(0).size() / std::max<std::int64_t>(shape(0)[0], 1), shape(0)[0], in(0), in(1), out};
+        shape(1).size(), shape(0).slice(1, shape(0).rank()).size(), shape(0)[0], in(0), in(1), out};
   if (const auto* o = std::get_if<op::ScatterAdd>(&node.op))
-    return instruction::ScatterAdd{shape(1).size(), node.shape.size() / o->rows, o->rows, in(0), in(1), out};
+    return instruction::ScatterAdd{
+        shape(1).size(), node.shape.slice(1, node.shape.rank()).size(), o->rows, in(0), in(1), out};
   if (std::holds_alternative<op::Softmax>(node.op)) return instruction::Softmax{rows(0), shape(0)[-1], in(0), out};
   if (std::holds_alternative<op::SoftmaxCrossentropy>(node.op))
     return Crossentropy{rows(0), shape(0)[-1], false, in(0), in(1), out};
@@ -151,7 +153,7 @@ Elementwise Lowering::emit_concatenate(const Node& node, const Operand& out) {
     Operand& target = segment.outputs[0].operand;
     target = out;
     target.offset += offset * static_cast<std::int64_t>(size_of(node.dtype));
-    if (segment.inputs[0].operand != target) result.segments.push_back(std::move(segment));
+    if (segment.size > 0 && segment.inputs[0].operand != target) result.segments.push_back(std::move(segment));
     offset += part.shape[axis] * strides(node.shape)[axis];
   }
   return result;
@@ -166,6 +168,7 @@ Access Lowering::access_to(NodeId output) const {
 Elementwise Lowering::emit_program(int group) {
   Elementwise result{programs_[index_of(group)]->program, {}};
   for_each_part(group, [&](int part) {
+    if (is_empty(part)) return;
     Segment segment;
     segment.size = fusion_.group(part).size;
     for (const VirtualProgram::Input& input : programs_[index_of(part)]->inputs) {

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <limits>
+#include <new>
 
+#include "etude/base/checked.hpp"
 #include "etude/execution/independent_rows.hpp"
 #include "etude/execution/lowering.hpp"
 
@@ -18,7 +21,12 @@ const op::Scan& scan_of(const Graph& graph, NodeId id) { return std::get<op::Sca
 
 std::int64_t entry_bytes(const Loop& loop, NodeId node) {
   const Node& of = loop.body.node(node);
-  return of.shape.size() * static_cast<std::int64_t>(size_of(of.dtype));
+  return checked::multiply(of.shape.size(), static_cast<std::int64_t>(size_of(of.dtype)), "scan");
+}
+
+/// Bytes of so many entries in a row.
+std::int64_t row_bytes(const Loop& loop, NodeId node, std::int64_t entries) {
+  return checked::multiply(entry_bytes(loop, node), entries, "scan");
 }
 
 /// The entry of a carried Value's row that a step reads, and the one that it writes, beyond the step's own number.
@@ -47,14 +55,17 @@ void Lowering::place_scan(int group, int position) {
   wanted.outputs.insert(wanted.outputs.end(), scanning.stacked.begin(), scanning.stacked.end());
   scanning.body = Lowering(loop.body, wanted, device_, replica_).lower();
 
-  const auto block = [&](std::int64_t bytes) { return new_block(static_cast<std::size_t>(bytes), position); };
+  const auto block = [&](std::int64_t bytes) {
+    if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) throw std::bad_alloc();
+    return new_block(static_cast<std::size_t>(bytes), position);
+  };
   for (std::size_t i = 0; i < loop.next.size(); ++i)
-    scanning.carries.push_back(block(entry_bytes(loop, loop.next[i]) * (scanning.keeps[i] ? loop.steps + 1 : 2)));
-  for (NodeId node : scanning.stacked) scanning.outputs.push_back(block(entry_bytes(loop, node) * loop.steps));
+    scanning.carries.push_back(block(row_bytes(loop, loop.next[i], scanning.keeps[i] ? loop.steps + 1 : 2)));
+  for (NodeId node : scanning.stacked) scanning.outputs.push_back(block(row_bytes(loop, node, loop.steps)));
   scanning.rows = independent_rows(loop, scanning.stacked, scanning.body.instructions);
   scanning.arenas = scanning.rows > 0 ? device_.loop_arenas() : 1;
   scanning.arena_bytes = (static_cast<std::int64_t>(scanning.body.arena_bytes) + 63) / 64 * 64;
-  scanning.arena = block(scanning.arenas * scanning.arena_bytes);
+  scanning.arena = block(checked::multiply(scanning.arenas, scanning.arena_bytes, "scan"));
   for (NodeId id : results) place_scan_result(scanning, id);
   scans_.emplace(group, std::move(scanning));
 }

@@ -1,10 +1,14 @@
 #include "etude/execution/memory.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <numeric>
 
 namespace etude {
+
+/// Offsets are signed.
+constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
 
 Layout lay_out(const std::vector<Lifetime>& blocks) {
   std::vector<std::size_t> order(blocks.size());
@@ -18,6 +22,7 @@ Layout lay_out(const std::vector<Lifetime>& blocks) {
   for (const std::size_t block : order) {
     const Lifetime& life = blocks[block];
     const std::size_t bytes = (life.bytes + 63) / 64 * 64;
+    if (bytes > most) throw std::bad_alloc();
     std::size_t offset = 0;
     for (const std::size_t other : placed) {
       const bool together = blocks[other].first <= life.last && life.first <= blocks[other].last;
@@ -26,7 +31,7 @@ Layout lay_out(const std::vector<Lifetime>& blocks) {
       offset = std::max(offset, layout.offsets[other] + (blocks[other].bytes + 63) / 64 * 64);
     }
     layout.offsets[block] = offset;
-    if (offset + bytes < bytes) throw std::bad_alloc();  // more than can be addressed
+    if (offset > most - bytes) throw std::bad_alloc();
     layout.bytes = std::max(layout.bytes, offset + bytes);
     placed.insert(std::ranges::upper_bound(placed, offset, {}, [&](std::size_t p) { return layout.offsets[p]; }),
                   block);

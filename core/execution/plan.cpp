@@ -139,6 +139,7 @@ void Plan::select_rows() {
   std::byte* const order = addresses_.back();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto& [shape, dtype, offset] = places_[i];
+    if (shape.size() == 0) continue;  // an output without a target
     const std::array addresses{order, addresses_[addresses_.size() - places_.size() - 1 + i], addresses_[1 + i]};
     device().run(Gather{.count = shape[0],
                         .width = shape.size() / shape[0],

@@ -89,16 +89,10 @@ Graph& Graph::current() {
 
 bool Graph::tracing() { return current_graph != nullptr; }
 
-void Graph::add_loss(Value loss) {
+void Graph::add_loss(Value loss, const void* layer) {
   check(loss && &loss.graph() == this, ErrorKind::state, "add_loss",
         "a Value of another trace, or an empty one - expected one of the step being traced - add it in call().");
-  losses_.push_back(loss.id());
-}
-
-std::vector<Value> Graph::losses() {
-  std::vector<Value> result;
-  for (const NodeId id : losses_) result.emplace_back(*this, id);
-  return result;
+  added_losses_.push_back({loss, layer, entry_});
 }
 
 // Here, that Op's destructor and copies are compiled once and not wherever the header goes.
@@ -123,6 +117,7 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
       return {*this, it->second};
 
   Meta meta = std::visit([&](const auto& o) { return infer(o, inputs); }, op);
+  static_cast<void>(meta.shape.size());  // throws where there are more elements than can be counted
   if (std::holds_alternative<op::Broadcast>(op) || std::holds_alternative<op::Reshape>(op))
     if (const auto* number = std::get_if<op::Constant>(&inputs[0].op()))
       return constant(number->value, meta.dtype, meta.shape);  // which takes no memory, however often it is repeated
@@ -180,9 +175,16 @@ Value Graph::constant(double value, DType dtype, const Shape& shape) {
 }
 
 Value Graph::read(const Variable& variable) {
+  if (!variable.managed()) free_reads_.push_back(variable);
   for (const Assignment& assignment : assignments_)
     if (assignment.variable == variable) return {*this, assignment.current};
   return append(op::Read{variable}, {});
+}
+
+std::vector<Variable> Graph::take_free_reads(std::size_t first) {
+  std::vector<Variable> taken(free_reads_.begin() + static_cast<std::ptrdiff_t>(first), free_reads_.end());
+  free_reads_.resize(first);
+  return taken;
 }
 
 void Graph::assign(const Variable& variable, Value value) {
@@ -222,7 +224,7 @@ Value Graph::joined(const Variable& variable, Value value) {
 Tensor Graph::inspect(NodeId id) const {
   check(static_cast<bool>(on_inspect_), ErrorKind::state, "Value",
         "its data was asked for during a trace - a traced Value has none until the plan runs - "
-        "compile with run_eagerly = true to look at Values.");
+        "call compile({.run_eagerly = true}) to look at Values.");
   return on_inspect_(id);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -70,6 +71,17 @@ struct Node {
   DType dtype;
 };
 
+/// What a step expects of labels or indices: whole numbers 0 … count - 1. Those that the host gives are checked there,
+/// before the step runs; of those that the step computes, others give NaN.
+struct ExpectedRange {
+  NodeId numbers;
+  std::int64_t count;
+  std::string where;                         ///< how errors name the layer or loss
+  const char *what, *of, *advice;            ///< "label", "classes", what to do
+  std::optional<std::int64_t> ignored = {};  ///< a number that may stand there as well
+  NodeId mask = -1;                          ///< where it is false, any number may stand
+};
+
 /// What a trace appends to. Nodes stand in an order in which they can be computed; a node that is there already is not
 /// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
 class Graph {
@@ -99,11 +111,28 @@ class Graph {
   /// Of half precision, the nearest number there is.
   Value constant(double value, DType dtype, const Shape& shape = {});
 
-  /// What a trainer adds to the loss of this trace besides that of its outputs.
-  void add_loss(Value loss);
-  std::vector<Value> losses();
+  /// A scalar that a trainer adds to the loss of this trace. `layer` added it, while the call of `entry` was traced;
+  /// null where there is none.
+  struct AddedLoss {
+    Value value;
+    const void* layer;
+    const void* entry;
+  };
+  /// Throws Error(state) for a Value of another trace.
+  void add_loss(Value loss, const void* layer = nullptr);
+  std::vector<AddedLoss>& added_losses() { return added_losses_; }
+  /// The layer whose call is being traced, of nested calls the outermost one; null outside of calls.
+  const void* entry() const { return entry_; }
+  void set_entry(const void* layer) { entry_ = layer; }
+
+  /// To be checked wherever the host gives the numbers. What was expected of a Value first counts.
+  void expect(ExpectedRange range) { expected_.push_back(std::move(range)); }
+  const std::vector<ExpectedRange>& expected() const { return expected_; }
 
   Value read(const Variable& variable);
+  /// The user's own variables that were read since there were `first` of them; they are forgotten.
+  std::size_t free_reads() const { return free_reads_.size(); }
+  std::vector<Variable> take_free_reads(std::size_t first);
   /// What differs between replicas is joined as the variable's Aggregation says; throws Error(state) where it says that
   /// nothing may.
   void assign(const Variable& variable, Value value);
@@ -139,7 +168,10 @@ class Graph {
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;
   std::unordered_map<NodeId, NodeId> masks_;
-  std::vector<NodeId> losses_;
+  std::vector<AddedLoss> added_losses_;
+  const void* entry_ = nullptr;
+  std::vector<ExpectedRange> expected_;
+  std::vector<Variable> free_reads_;
   std::function<void(NodeId)> on_append_;
   std::function<Tensor(NodeId)> on_inspect_;
   int input_count_ = 0;

@@ -1,5 +1,6 @@
 #include "etude/graph/variable.hpp"
 
+#include <atomic>
 #include <utility>
 
 namespace etude {
@@ -8,20 +9,25 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 thread_local std::shared_ptr<const void> current_owner;
+std::atomic<std::uint64_t> made = 0;
 
 std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 }  // namespace
 
 Variable::Variable(std::string name, const Tensor& value, bool trainable, Aggregation aggregation)
-    : state_(std::make_shared<State>(State{std::move(name),
-                                           value.shape(),
-                                           value.dtype(),
-                                           trainable,
-                                           aggregation,
-                                           current_owner,
-                                           {std::make_shared<Storage>(padded(value.bytes()))}})) {
+    : Variable(unset(std::move(name), value.shape(), value.dtype(), trainable, aggregation)) {
   assign(value);
+}
+
+std::uint64_t Variable::count() { return made; }
+
+Variable Variable::unset(std::string name, const Shape& shape, DType dtype, bool trainable, Aggregation aggregation) {
+  Variable variable;
+  variable.state_ =
+      std::make_shared<State>(State{std::move(name), shape, dtype, trainable, aggregation, current_owner, {}});
+  variable.state_->serial = made++;
+  return variable;
 }
 
 Tensor Variable::value(int replica) const {
@@ -33,6 +39,7 @@ Tensor Variable::value(int replica) const {
 void Variable::assign(const Tensor& value) {
   check(value.shape() == shape(), ErrorKind::shape, "Variable \"" + name() + '"', "assigned a value of shape ",
         value.shape(), " - expected ", shape(), " - reshape the value.");
+  if (state_->storages.empty()) state_->storages.push_back(std::make_shared<Storage>(padded(bytes())));
   storage()->write(state_->offset, value.astype(dtype()).raw(), bytes());
   broadcast();
 }

@@ -28,6 +28,10 @@ class Variable {
   /// A variable holding `value`, in storage of its own until `flatten` moves it.
   Variable(std::string name, const Tensor& value, bool trainable = true, Aggregation aggregation = Aggregation::none);
 
+  /// One without a value, that takes no memory: assign() gives it both. Before that it can be traced, not run.
+  static Variable unset(std::string name, const Shape& shape, DType dtype, bool trainable,
+                        Aggregation aggregation = Aggregation::none);
+
   const std::string& name() const { return state_->name; }
   const Shape& shape() const { return state_->shape; }
   DType dtype() const { return state_->dtype; }
@@ -57,6 +61,13 @@ class Variable {
   bool flat() const { return state_->flat; }
   /// The owner of the VariableScope in which it was made; null outside all.
   const std::shared_ptr<const void>& owner() const { return state_->owner; }
+  /// Whether a layer, metric or optimizer made it for itself. Others are the user's: a layer whose call() reads one
+  /// tracks it.
+  bool managed() const { return state_->managed; }
+  void set_managed() { state_->managed = true; }
+  /// How many variables had been made before it.
+  std::uint64_t serial() const { return state_->serial; }
+  static std::uint64_t count();
   /// Who it is: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
   explicit operator bool() const { return state_ != nullptr; }
@@ -74,7 +85,8 @@ class Variable {
     std::shared_ptr<const void> owner;
     std::vector<std::shared_ptr<Storage>> storages;
     std::size_t offset = 0;
-    bool flat = false;
+    bool flat = false, managed = false;
+    std::uint64_t serial = 0;
   };
   std::shared_ptr<State> state_;
 };

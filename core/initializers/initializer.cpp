@@ -1,58 +1,99 @@
-#include "etude/initializers/initializer.hpp"
-
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <functional>
-#include <numeric>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "etude/base/catalogue.hpp"
 #include "etude/base/error.hpp"
+#include "etude/initializers/seeded.hpp"
 
 namespace etude::initializers {
 namespace {
 
-/// Fills a tensor with draws, one after the other.
-class Drawn : public Initializer {
+/// Fills a tensor with draws, in the order of its elements.
+class Drawn : public Seeded {
  public:
-  /// What each draw depends on: the stream, and the shape for its fans.
-  using Draw = std::function<double(Random&, double scale)>;
+  /// Fills `numbers` with the next draws; `scale` is made of the shape, for its fans.
+  using Draw = std::function<void(Random&, double scale, std::span<double> numbers)>;
   using Scale = std::function<double(const Shape&)>;
 
   Drawn(std::optional<std::int64_t> seed, Scale scale, Draw draw)
-      : seed_(seed), scale_(std::move(scale)), draw_(std::move(draw)) {}
+      : Seeded(seed), scale_(std::move(scale)), draw_(std::move(draw)) {}
 
   Tensor operator()(const Shape& shape, DType dtype) override {
-    // A seed of its own gives the same values at each call, as in Keras; the global one a new stream.
-    Random random(seed_ ? static_cast<std::uint64_t>(*seed_) : random_seed(), RandomStream::initializer,
-                  seed_ ? 0 : next_random_stream());
+    Random random = begin();
     const double scale = scale_(shape);
     Tensor tensor(shape, dtype);
-    visit_dtype(dtype, [&]<class T>(T) {
-      for (T& element : tensor.data<T>()) element = static_cast<T>(draw_(random, scale));
-    });
+    std::array<double, chunk> numbers;
+    for (std::int64_t first = 0; first < tensor.size(); first += chunk) {
+      const std::span<double> next(numbers.data(), std::min<std::size_t>(chunk, at(tensor.size() - first)));
+      draw_(random, scale, next);
+      write_numbers(next, dtype, tensor.raw() + at(first) * size_of(dtype));
+    }
     return tensor;
   }
 
+  /// How many numbers are drawn at a time.
+  static constexpr std::int64_t chunk = 512;
+
  private:
-  std::optional<std::int64_t> seed_;
+  static constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
   Scale scale_;
   Draw draw_;
 };
 
+/// offset + factor (k + shift) for uniform draws k of 0 … 2^24 - 1.
+struct Line {
+  std::int32_t shift;
+  double factor, offset;
+
+  void operator()(Random& random, std::span<double> numbers) const {
+    std::array<std::uint32_t, Drawn::chunk> words;
+    random.bits(std::span(words).first(numbers.size()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = offset + factor * static_cast<double>(static_cast<std::int32_t>(words[i] >> 8) + shift);
+  }
+};
+
 class Constant : public Initializer {
  public:
-  explicit Constant(double value) : value_(value) {}
+  explicit Constant(ConstantValue value) : value_(std::move(value)) {}
   Tensor operator()(const Shape& shape, DType dtype) override {
     Tensor tensor(shape, dtype);
-    visit_dtype(dtype, [&]<class T>(T) {
-      for (T& element : tensor.data<T>()) element = static_cast<T>(value_);
-    });
+    if (value_.array())
+      spread(value_.array().astype(dtype), tensor);
+    else
+      visit_dtype(dtype, [&]<class T>(T) { std::ranges::fill(tensor.data<T>(), static_cast<T>(value_.number())); });
     return tensor;
   }
 
  private:
-  double value_;
+  static void spread(const Tensor& array, Tensor& to) {
+    check(array.shape().rank() <= to.shape().rank() &&
+              broadcast_shapes(array.shape(), to.shape(), "Constant") == to.shape(),
+          ErrorKind::shape, "Constant", "an array of shape ", array.shape(), " for a weight of shape ", to.shape(),
+          " - expected one that broadcasts to it - reshape the array.");
+    const std::size_t bytes = size_of(to.dtype());
+    for (std::int64_t i = 0; i < to.size(); ++i)
+      std::memcpy(to.raw() + static_cast<std::size_t>(i) * bytes,
+                  array.raw() + source(array.shape(), to.shape(), i) * bytes, bytes);
+  }
+  /// The element of `from` that broadcasting to `to` puts in place `index`.
+  static std::size_t source(const Shape& from, const Shape& to, std::int64_t index) {
+    std::int64_t result = 0, stride = 1;
+    for (std::ptrdiff_t axis = 1; axis <= static_cast<std::ptrdiff_t>(from.rank()); ++axis) {
+      if (from[-axis] > 1) result += index % to[-axis] * stride;
+      index /= to[-axis];
+      stride *= from[-axis];
+    }
+    return static_cast<std::size_t>(result);
+  }
+
+  ConstantValue value_;
 };
 
 struct Fans {
@@ -70,8 +111,12 @@ Fans fans_of(const Shape& shape) {
 double fan_mean(const Shape& shape) { return (fans_of(shape).in + fans_of(shape).out) / 2; }
 double fan_in(const Shape& shape) { return fans_of(shape).in; }
 
-double uniform_draw(Random& random, double limit) { return (2 * static_cast<double>(random.uniform()) - 1) * limit; }
-double normal_draw(Random& random, double stddev) { return random.truncated_normal() * stddev; }
+void uniform_draw(Random& random, double limit, std::span<double> numbers) {
+  Line{-(1 << 23), limit * 0x1p-23, 0}(random, numbers);  // within ±limit
+}
+void normal_draw(Random& random, double stddev, std::span<double> numbers) {
+  for (double& x : numbers) x = random.truncated_normal() * stddev;
+}
 
 InitializerPtr scaled_uniform(SeedOptions options, double scale, double (*fan)(const Shape&)) {
   return std::make_shared<Drawn>(
@@ -86,77 +131,36 @@ InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(co
       normal_draw);
 }
 
-/// Gram and Schmidt's way from rows of normal draws to rows of length 1 at right angles. Done twice, for once leaves
-/// what rounding made of it.
-void make_orthonormal(std::vector<std::vector<double>>& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    for (int pass = 0; pass < 2; ++pass) {
-      for (std::size_t j = 0; j < i; ++j) {
-        const double along = std::inner_product(rows[i].begin(), rows[i].end(), rows[j].begin(), 0.0);
-        for (std::size_t k = 0; k < rows[i].size(); ++k) rows[i][k] -= along * rows[j][k];
-      }
-      const double length = std::sqrt(std::inner_product(rows[i].begin(), rows[i].end(), rows[i].begin(), 0.0));
-      for (double& x : rows[i]) x /= length;
-    }
-}
-
-class Orthogonal : public Initializer {
- public:
-  explicit Orthogonal(OrthogonalOptions options) : options_(options) {}
-
-  Tensor operator()(const Shape& shape, DType dtype) override {
-    check(shape.rank() >= 2, ErrorKind::shape, "orthogonal", "shape ", shape,
-          " - expected a matrix, or more axes - choose another initializer.");
-    const auto columns = static_cast<std::size_t>(shape[-1]), count = static_cast<std::size_t>(shape.size()) / columns;
-    Random random(options_.seed ? static_cast<std::uint64_t>(*options_.seed) : random_seed(), RandomStream::initializer,
-                  options_.seed ? 0 : next_random_stream());
-    std::vector<std::vector<double>> lines(std::min(count, columns));
-    for (auto& line : lines)
-      for (std::size_t i = 0; i < std::max(count, columns); ++i) line.push_back(random.normal());
-    make_orthonormal(lines);
-    Tensor tensor(shape, dtype);
-    visit_dtype(dtype, [&]<class T>(T) {
-      for (std::size_t i = 0; i < count * columns; ++i) {
-        const std::size_t row = i / columns, column = i % columns;
-        const double x = count < columns ? lines[row][column] : lines[column][row];
-        tensor.data<T>()[i] = static_cast<T>(options_.gain * x);
-      }
-    });
-    return tensor;
-  }
-
- private:
-  OrthogonalOptions options_;
-};
-
 }  // namespace
 
-InitializerPtr orthogonal(OrthogonalOptions options) {
-  return described("Orthogonal", options, std::make_shared<Orthogonal>(options));
-}
 InitializerPtr zeros() { return described("Zeros", NoOptions{}, constant({0})); }
 InitializerPtr ones() { return described("Ones", NoOptions{}, constant({1})); }
 InitializerPtr constant(ConstantOptions options) {
   return described("Constant", options, std::make_shared<Constant>(options.value));
 }
 InitializerPtr random_normal(RandomOptions o) {
-  return described(
-      "RandomNormal", o,
-      std::make_shared<Drawn>(
-          o.seed, [](const Shape&) { return 1.0; }, [=](Random& r, double) { return o.mean + o.stddev * r.normal(); }));
+  return described("RandomNormal", o,
+                   std::make_shared<Drawn>(
+                       o.seed, [](const Shape&) { return 1.0; },
+                       [=](Random& r, double, std::span<double> numbers) {
+                         for (double& x : numbers) x = o.mean + o.stddev * r.normal();
+                       }));
 }
 InitializerPtr truncated_normal(RandomOptions o) {
   return described("TruncatedNormal", o,
                    std::make_shared<Drawn>(
                        o.seed, [](const Shape&) { return 1.0; },
-                       [=](Random& r, double) { return o.mean + o.stddev * r.truncated_normal(); }));
+                       [=](Random& r, double, std::span<double> numbers) {
+                         for (double& x : numbers) x = o.mean + o.stddev * r.truncated_normal();
+                       }));
 }
 InitializerPtr random_uniform(UniformOptions o) {
-  return described(
-      "RandomUniform", o,
-      std::make_shared<Drawn>(
-          o.seed, [](const Shape&) { return 1.0; },
-          [=](Random& r, double) { return o.minval + (o.maxval - o.minval) * static_cast<double>(r.uniform()); }));
+  return described("RandomUniform", o,
+                   std::make_shared<Drawn>(
+                       o.seed, [](const Shape&) { return 1.0; },
+                       [=](Random& r, double, std::span<double> numbers) {
+                         Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval}(r, numbers);
+                       }));
 }
 InitializerPtr glorot_uniform(SeedOptions options) {
   return described("GlorotUniform", options, scaled_uniform(options, 1, fan_mean));

@@ -67,6 +67,7 @@ void MultiHeadAttention::build_for(const std::vector<Shape>& shapes) {
               &key = shapes.size() > 2 ? shapes[2] : value;
   check(query.rank() >= 3, ErrorKind::shape, where(), "a query of shape ", query,
         " - expected [batch, steps, features] - reshape the data.");
+  axes_.clear();
   for (const std::int64_t axis : options_.attention_axes.all())
     axes_.push_back(query.axis(static_cast<std::ptrdiff_t>(axis), where()));
   for (std::size_t axis = 1; options_.attention_axes.empty() && axis + 1 < query.rank(); ++axis) axes_.push_back(axis);
@@ -92,7 +93,7 @@ Value MultiHeadAttention::projected(Value x, const Projection& projection, std::
   check(x.shape().slice(shape.rank(), x.shape().rank()) == in, ErrorKind::shape, where(), "input of shape ", x.shape(),
         " for \"", projection.kernel.name(), "\" of shape ", kernel,
         " - expected features as it was built for - build a new one or check the data.");
-  const Value rows = ops::reshape(x, {shape.size(), in.size()});
+  const Value rows = ops::reshape(ops::cast(x, compute_dtype()), {shape.size(), in.size()});
   Value y = ops::matmul(rows, ops::reshape(value_of(projection.kernel), {in.size(), out.size()}));
   if (projection.bias) y = y + ops::reshape(value_of(projection.bias), {out.size()});
   for (const std::int64_t extent : out) shape.append(extent);

@@ -23,6 +23,7 @@ Conv2D::Conv2D(Conv2DOptions options)
         " with dilation_rate = ", o.dilation_rate, " - expected one of them to be 1 - choose which.");
   if (!o.activation.name().empty()) activations::get(o.activation.name());
   set_activity_regularizer(o.activity_regularizer);
+  cast_integers();
 }
 
 void Conv2D::build(const Shape& input_shape) {
@@ -47,8 +48,6 @@ Value Conv2D::call(Value x, bool) {
   check(x.shape()[channels_first_ ? 1 : -1] == channels, ErrorKind::shape, where(), "expected input of ", channels,
         " channels, received shape ", x.shape(), ". The layer was built for ", channels,
         " channels; build a new one or check the data.");
-  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ",
-        compute_dtype(), " - put a Rescaling layer before it, or pass floats.");
   x = windowed::channels_last(x, channels_first_);
   const Window window = windowed::window({.extent = options_.kernel_size.numbers(),
                                           .strides = options_.strides.numbers(),

@@ -11,11 +11,13 @@ Dense::Dense(DenseOptions options) : Layer("Dense", options), options_(std::move
         " - expected a positive number - set units.");
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());
   set_activity_regularizer(options_.activity_regularizer);
+  cast_integers();
 }
 
 void Dense::build(const Shape& input_shape) {
   check(input_shape.rank() >= 2, ErrorKind::shape, where(), "input of shape ", input_shape,
-        " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature.");
+        " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature; give a Dataset "
+        "batches by .batch(n).");
   kernel_ = add_weight(
       {"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer, true, options_.kernel_regularizer});
   if (options_.use_bias)
@@ -27,8 +29,6 @@ Value Dense::call(Value x, bool) {
   check(x.shape().rank() >= 2 && x.shape()[-1] == features, ErrorKind::shape, where(),
         "expected input of shape [batch, .., ", features, "], received ", x.shape(), ". The layer was built for ",
         features, " inputs; build a new one or check the data.");
-  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ",
-        compute_dtype(), " - put a Rescaling layer before it, or pass floats.");
   Value y = ops::matmul(x, value_of(kernel_));
   if (bias_) y = y + value_of(bias_);
   return options_.activation(y);

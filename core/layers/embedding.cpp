@@ -23,6 +23,8 @@ void Embedding::build(const Shape&) {
 
 /// Rows are rounded, and not the table.
 Value Embedding::call(Value x, bool) {
+  x.graph().expect(
+      {x.id(), options_.input_dim, where(), "index", "rows in its table", "check the data, or set a larger input_dim"});
   return ops::cast(ops::take(Graph::current().read(embeddings_), x), compute_dtype());
 }
 

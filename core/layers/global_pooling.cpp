@@ -11,7 +11,9 @@ namespace etude {
 GlobalAveragePooling1D::GlobalAveragePooling1D(GlobalAveragePooling1DOptions options)
     : Layer("GlobalAveragePooling1D", options),
       channels_first_(is_channels_first(options.data_format, where())),
-      keepdims_(options.keepdims) {}
+      keepdims_(options.keepdims) {
+  cast_integers();
+}
 
 Value GlobalAveragePooling1D::call(Value x, bool) {
   check(x.shape().rank() == 3, ErrorKind::shape, where(), "input of shape ", x.shape(),

@@ -1,12 +1,17 @@
 #include "etude/layers/layer.hpp"
 
-#include <cctype>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
+#include "etude/base/utf8.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -20,18 +25,81 @@ bool masks(const Value& mask, const Value& y) {
   return mask && rank < y.shape().rank() && y.shape().slice(0, rank) == mask.shape();
 }
 
+/// The layer and all layers inside it.
+std::set<const void*> tree_of(const Layer& layer) {
+  std::set<const void*> tree;
+  const std::function<void(const Layer&)> visit = [&](const Layer& each) {
+    if (!tree.insert(&each).second) return;
+    for (const LayerPtr& inner : each.layers()) visit(*inner);
+  };
+  visit(layer);
+  return tree;
+}
+
+/// What was added to the loss by `layer`, by one inside it, or during its call. What no layer added belongs to all.
+class LossesOf {
+ public:
+  explicit LossesOf(const Layer& layer) : layer_(&layer), tree_(tree_of(layer)) {}
+  bool operator()(const Graph::AddedLoss& loss) const { return loss.entry == layer_ || tree_.contains(loss.layer); }
+
+ private:
+  const void* layer_;
+  std::set<const void*> tree_;
+};
+
+/// A call of a layer, while it lives. The outermost one begins by dropping the losses of earlier calls. Source:
+/// Layer._get_call_context in keras/src/layers/layer.py.
+class TracedCall {
+ public:
+  explicit TracedCall(const Layer& layer) : graph_(Graph::current()), outermost_(!graph_.entry()) {
+    if (!outermost_) return;
+    if (!graph_.added_losses().empty()) std::erase_if(graph_.added_losses(), LossesOf(layer));
+    graph_.set_entry(&layer);
+  }
+  ~TracedCall() {
+    if (outermost_) graph_.set_entry(nullptr);
+  }
+  TracedCall(const TracedCall&) = delete;
+  TracedCall& operator=(const TracedCall&) = delete;
+
+ private:
+  Graph& graph_;
+  bool outermost_;
+};
+
 std::mutex names_mutex;
 std::map<std::string, int, std::less<>> names_given;
+
+constexpr int nesting_limit = 100;
+thread_local bool unset_variables = false;
+
+/// A layer at work; those that it calls are at work within it.
+class Call {
+ public:
+  explicit Call(std::string_view where) {
+    check(depth <= nesting_limit, ErrorKind::value, where, "called within ", depth, " other layers - expected at most ",
+          nesting_limit, " - nest models less deep, and none in itself.");
+    ++depth;
+  }
+  ~Call() { --depth; }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  static thread_local int depth;
+};
+thread_local int Call::depth = 0;
 
 }  // namespace
 
 std::string snake_case(std::string_view name) {
   std::string result;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
+    const auto between = [](char low, char c, char high) { return low <= c && c <= high; };
+    const bool capital = between('A', name[i], 'Z');
     // A capital begins a word unless it follows another one: MyLayer2D is my_layer2d.
-    if (std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(name[i - 1]))) result += '_';
-    result += static_cast<char>(std::tolower(c));
+    if (capital && i > 0 && between('a', name[i - 1], 'z')) result += '_';
+    result += static_cast<char>(capital ? name[i] - 'A' + 'a' : name[i]);
   }
   return result;
 }
@@ -52,7 +120,16 @@ Layer::Layer(std::string_view class_name, const LayerOptions& options)
     : class_name_(class_name),
       name_(options.name.empty() ? unique_name(class_name) : options.name),
       policy_(options.dtype.empty() ? etude::dtype_policy() : DTypePolicy::from_name(options.dtype, where())),
-      trainable_(options.trainable) {}
+      trainable_(options.trainable) {
+  check(is_utf8(name_), ErrorKind::value, class_name_,
+        "a name that is not UTF-8 - expected whole characters - choose another name.");
+}
+
+Layer::~Layer() {
+  if (Building::noted)
+    for (Building::Before& before : *Building::noted)
+      if (before.layer == this) before.layer = nullptr;
+}
 
 std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
 
@@ -64,12 +141,37 @@ std::vector<Value> Layer::accept(const std::vector<Value>& given) {
   for (Value& x : inputs) {
     if (!x) continue;
     const DType dtype = keeps_input_dtype_ ? variable_dtype() : compute_dtype();
-    if (is_floating(x.dtype())) x = ops::cast(x, dtype).with_mask(x.mask());
+    if (is_floating(x.dtype()) || casts_integers_) x = ops::cast(x, dtype).with_mask(x.mask());
     shapes.push_back(x.shape());
   }
-  if (!built_) build_for(shapes);
+  if (built_) return inputs;
+  Building building;
+  Building::noted->push_back({this, weights_.size(), states_.size(), regularized_.size()});
+  build_for(shapes);
   built_ = true;
+  building.keep();
   return inputs;
+}
+
+thread_local std::vector<Layer::Building::Before>* Layer::Building::noted = nullptr;
+
+Layer::Building::Building() : outermost_(!noted) {
+  if (outermost_) noted = &all_;
+  first_ = noted->size();
+}
+
+Layer::Building::~Building() {
+  for (; !kept_ && noted->size() > first_; noted->pop_back()) {
+    const Before& before = noted->back();
+    if (!before.layer) continue;
+    Layer& layer = *before.layer;
+    layer.weights_.resize(before.weights);
+    layer.states_.resize(before.states);
+    layer.regularized_.resize(before.regularized);
+    layer.input_shape_ = layer.output_shape_ = std::nullopt;
+    layer.built_ = false;
+  }
+  if (outermost_) noted = nullptr;
 }
 
 Value Layer::operator()(Value x, bool training) {
@@ -80,16 +182,50 @@ Value Layer::operator()(Value x, bool training) {
 }
 
 Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
+  const Call call(name_);
+  Building building;
   const std::vector<Value> inputs = accept(given);
+  const TracedCall traced(*this);
+  Graph& graph = Graph::current();
+  const std::size_t reads = graph.free_reads();
+  const std::uint64_t made = Variable::count();
   Outputs outputs = call_with(inputs, training);
+  if (graph.free_reads() > reads) track(graph.take_free_reads(reads), made);
   check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return one from call().");
-  input_shape_ = inputs.front().shape();
+  if (!input_shape_) input_shape_ = inputs.front().shape();
   output_shape_ = outputs.front().shape();
   for (Value& y : outputs) {
     if (!y.mask()) y = y.with_mask(mask_of(inputs, y));
-    if (activity_regularizer_) Graph::current().add_loss((*activity_regularizer_)(ops::widened(y)));
+    if (activity_regularizer_) regularize_activity(y);
   }
+  building.keep();
   return outputs;
+}
+
+/// Divided by the rows of the whole batch, so that its strength does not depend on their number.
+void Layer::regularize_activity(Value y) const {
+  Graph& graph = Graph::current();
+  const Value loss = (*activity_regularizer_)(ops::widened(y));
+  const Shape& shape = y.shape();
+  const std::int64_t rows = shape.rank() ? graph.share().whole_size(shape.slice(0, 1)) : 1;
+  graph.add_loss(loss / static_cast<double>(std::max<std::int64_t>(rows, 1)), this);
+}
+
+/// The user's variables that call() read become weights. One that is made anew in each trace cannot: what one trace
+/// trains, the next does not read. Where it is not trainable, it is a constant.
+void Layer::track(const std::vector<Variable>& read, std::uint64_t made_before) {
+  for (Variable variable : read) {
+    const std::vector<Variable> known = variables();
+    if (std::ranges::find(known, variable) != known.end()) continue;
+    if (variable.serial() < made_before) {
+      if (!is_floating(variable.dtype())) variable.set_trainable(false);
+      weights_.push_back(variable);
+    } else if (variable.trainable() && !std::exchange(warned_, true)) {
+      print_warning({}, '[' + where() + "] the variable \"" + variable.name() +
+                            "\" is made within call - it is neither trained nor saved, for each trace makes another "
+                            "one - make it before, and read it in call.");
+    }
+  }
 }
 
 Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
@@ -103,51 +239,67 @@ Outputs Layer::call_with(const std::vector<Value>& inputs, bool training) {
   return call(inputs.front(), training);
 }
 
-void Layer::set_trainable(bool trainable) {
-  trainable_ = trainable;
-  for (const LayerPtr& layer : layers()) layer->set_trainable(trainable);
-}
-
-template <class Keep> std::vector<Variable> Layer::collect(Keep keep) const {
-  std::vector<Variable> result;
-  const auto add = [&](const Variable& variable) {
-    // A layer that is used twice has its variables once.
-    for (const Variable& known : result)
-      if (known == variable) return;
-    result.push_back(variable);
+std::vector<LayerPtr> Layer::inside(bool trained, int depth) const {
+  std::vector<LayerPtr> result;
+  std::unordered_set<const Layer*> seen{this};
+  std::vector<std::pair<LayerPtr, int>> waiting;  // the next one is the last
+  const auto enter = [&](const Layer& layer, int at) {
+    if (trained && !layer.trainable_) return;
+    const std::vector<LayerPtr> inner = layer.layers();
+    check(inner.empty() || at <= nesting_limit, ErrorKind::value, where(), "layers nested more than ", nesting_limit,
+          " deep - expected at most that - nest models less deep.");
+    for (auto each = inner.rbegin(); each != inner.rend(); ++each) waiting.emplace_back(*each, at + 1);
   };
-  keep(*this, add);
-  for (const LayerPtr& layer : layers())
-    for (const Variable& variable : layer->collect(keep)) add(variable);
+  enter(*this, depth);
+  while (!waiting.empty()) {
+    const auto [layer, at] = std::move(waiting.back());
+    waiting.pop_back();
+    if ((trained && !layer->trainable_) || !seen.insert(layer.get()).second) continue;
+    result.push_back(layer);
+    enter(*layer, at);
+  }
   return result;
 }
 
-std::vector<Variable> Layer::weights() const {
-  return collect([](const Layer& layer, auto add) {
-    for (const Variable& weight : layer.weights_) add(weight);
-  });
+void Layer::check_can_hold(const Layer& inner) const {
+  bool holds_this = &inner == this;
+  for (const LayerPtr& layer : inner.inside(false, 2)) holds_this |= layer.get() == this;
+  check(!holds_this, ErrorKind::value, where(), "a layer, \"", inner.name(),
+        "\", that is or holds this one - expected models that are not nested in themselves - make another one.");
 }
 
-std::vector<Variable> Layer::variables() const {
-  return collect([](const Layer& layer, auto add) {
+void Layer::set_trainable(bool trainable) {
+  set_own_trainable(trainable);
+  for (const LayerPtr& layer : layers_inside()) layer->set_own_trainable(trainable);
+}
+
+std::vector<Variable> Layer::collect(Which which) const {
+  const bool trained = which == Which::trained;
+  std::vector<Variable> result;
+  std::unordered_set<const void*> seen;  // a layer that is used twice has its variables once
+  const auto add = [&](const Variable& variable) {
+    if ((!trained || variable.trainable()) && seen.insert(variable.id()).second) result.push_back(variable);
+  };
+  const auto add_all = [&](const Layer& layer) {
     for (const Variable& weight : layer.weights_) add(weight);
+    if (which != Which::all) return;
     for (const Variable& state : layer.states_) add(state);
-  });
+  };
+  if (!trained || trainable_) add_all(*this);
+  for (const LayerPtr& layer : inside(trained, 1)) add_all(*layer);
+  return result;
 }
 
-std::vector<Variable> Layer::trainable_variables() const {
-  return collect([](const Layer& layer, auto add) {
-    for (const Variable& weight : layer.weights_)
-      if (layer.trainable_ && weight.trainable()) add(weight);
-  });
-}
+std::vector<Variable> Layer::weights() const { return collect(Which::weights); }
+std::vector<Variable> Layer::variables() const { return collect(Which::all); }
+std::vector<Variable> Layer::trainable_variables() const { return collect(Which::trained); }
 
 std::vector<Variable> Layer::non_trainable_variables() const {
-  return collect([](const Layer& layer, auto add) {
-    for (const Variable& weight : layer.weights_)
-      if (!layer.trainable_ || !weight.trainable()) add(weight);
-    for (const Variable& state : layer.states_) add(state);
-  });
+  std::unordered_set<const void*> trained;
+  for (const Variable& variable : trainable_variables()) trained.insert(variable.id());
+  std::vector<Variable> result = variables();
+  std::erase_if(result, [&](const Variable& variable) { return trained.contains(variable.id()); });
+  return result;
 }
 
 std::int64_t Layer::count_params() const {
@@ -174,11 +326,24 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 }
 
 Variable Layer::add_weight(const Weight& weight) {
-  const Tensor value = (*initializers::get(weight.initializer))(weight.shape, variable_dtype());
-  const Variable variable =
-      weights_.emplace_back(name_ + '/' + weight.name, value, weight.trainable, weight.aggregation);
-  if (const RegularizerPtr regularizer = regularizers::get(weight.regularizer))
-    regularized_.emplace_back(variable, regularizer);
+  const InitializerPtr initializer = initializers::get(weight.initializer);
+  const RegularizerPtr regularizer = regularizers::get(weight.regularizer);
+  const std::string name = name_ + '/' + weight.name;
+  Variable variable;
+  try {
+    if (unset_variables) {
+      initializer->skip();
+      variable = Variable::unset(name, weight.shape, variable_dtype(), weight.trainable, weight.aggregation);
+    } else {
+      variable = Variable(name, (*initializer)(weight.shape, variable_dtype()), weight.trainable, weight.aggregation);
+    }
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::state, where(), "no memory for \"", weight.name, "\" of shape ", weight.shape,
+         " - expected a size that fits into it - choose smaller sizes.");
+  }
+  variable.set_managed();
+  weights_.push_back(variable);
+  if (regularizer) regularized_.emplace_back(variable, regularizer);
   return variable;
 }
 
@@ -186,24 +351,38 @@ void Layer::set_activity_regularizer(const Choice<Regularizer>& regularizer) {
   activity_regularizer_ = regularizers::get(regularizer);
 }
 
-void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(ops::widened(loss)))); }
+void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(ops::widened(loss))), this); }
 
-std::vector<Value> Layer::regularization_losses() const {
+std::vector<Value> Layer::added_losses() const {
   std::vector<Value> losses;
-  std::set<const Layer*> seen;  // one that is used twice pays once
-  const std::function<void(const Layer&)> visit = [&](const Layer& layer) {
-    if (!seen.insert(&layer).second) return;
-    for (const auto& [variable, regularizer] : layer.regularized_)
-      if (layer.trainable_ && variable.trainable()) losses.push_back((*regularizer)(Graph::current().read(variable)));
-    for (const LayerPtr& inner : layer.layers()) visit(*inner);
-  };
-  visit(*this);
+  if (Graph::current().added_losses().empty()) return losses;
+  const LossesOf own(*this);
+  for (const Graph::AddedLoss& loss : Graph::current().added_losses())
+    if (!loss.layer || own(loss)) losses.push_back(loss.value);
   return losses;
 }
 
-Variable Layer::add_state(std::string name, const Tensor& value) {
-  return states_.emplace_back(name_ + '/' + std::move(name), value, false);
+std::vector<Value> Layer::regularization_losses() const {
+  std::vector<Value> losses;
+  const auto add = [&](const Layer& layer) {
+    for (const auto& [variable, regularizer] : layer.regularized_)
+      if (variable.trainable()) losses.push_back((*regularizer)(Graph::current().read(variable)));
+  };
+  if (trainable_) add(*this);
+  for (const LayerPtr& layer : inside(true, 1)) add(*layer);
+  return losses;
 }
+
+Variable Layer::add_state(const std::string& name, const Shape& shape, DType dtype) {
+  const std::string full = name_ + '/' + name;
+  Variable& state = states_.emplace_back(unset_variables ? Variable::unset(full, shape, dtype, false)
+                                                         : Variable(full, Tensor(shape, dtype), false));
+  state.set_managed();
+  return state;
+}
+
+UnsetVariables::UnsetVariables() : outer_(std::exchange(unset_variables, true)) {}
+UnsetVariables::~UnsetVariables() { unset_variables = outer_; }
 
 Value Layer::value_of(const Variable& variable) const {
   return ops::cast(Graph::current().read(variable), compute_dtype());

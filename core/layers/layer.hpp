@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "etude/base/choice.hpp"
@@ -41,7 +43,9 @@ template <OptionsOfLayer Options> LayerOptions layer_options(const Options& opti
 }
 
 /// A piece of a model: variables, and what it makes of a Value. Subclasses override `call`, and `build` if they have
-/// variables. Source: keras/src/layers/layer.py.
+/// variables. A Variable of their own that call() reads becomes a weight of the layer at its first call, as Keras
+/// tracks attributes: it is trained, counted, saved and loaded. It must be there before call(): one that is trainable
+/// and is made within call() would be another one in each trace; that is warned of. Source: keras/src/layers/layer.py.
 class Layer : public std::enable_shared_from_this<Layer>, public Described {
  public:
   explicit Layer(std::string_view class_name, const LayerOptions& options = {});
@@ -50,7 +54,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
       : Layer(class_name, layer_options(options)) {
     describe({class_name, options});
   }
-  virtual ~Layer() = default;
+  virtual ~Layer();
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -69,6 +73,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// Outside a trace: traces itself, runs once on the default device, and throws the trace away.
   Tensor operator()(const Tensor& x, bool training = false);
   Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
+  /// The same of a layer of several outputs: a Tensor for each.
+  std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, bool training = false);
   /// Outside a trace: describes a model, which Functional makes of such descriptions. Builds the layer. It must be held
   /// by a std::shared_ptr, as the functions in layers:: give it.
   SymbolicTensor apply(const SymbolicTensor& x);
@@ -90,15 +96,22 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   virtual void set_random_key(const RandomKey&) {}
   /// Layers inside this one, in order.
   virtual std::vector<LayerPtr> layers() const { return {}; }
+  /// All layers inside this one, at any depth, each once: a layer comes before those inside it. Throws Error(value) if
+  /// they are nested more than 100 deep.
+  std::vector<LayerPtr> layers_inside() const { return inside(false, 1); }
 
   bool built() const { return built_; }
   /// The shapes of the last input and output, batch axis included; empty before the first call.
   const std::optional<Shape>& input_shape() const { return input_shape_; }
   const std::optional<Shape>& output_shape() const { return output_shape_; }
 
-  /// Whether its variables are trained. What compile() saw is what counts (L-28).
+  /// Whether its variables are trained. Nothing inside a layer that is not trainable is trained. What compile() saw is
+  /// what counts (L-28).
   bool trainable() const { return trainable_; }
-  virtual void set_trainable(bool trainable);
+  /// Sets it for this layer and all layers inside.
+  void set_trainable(bool trainable);
+  /// Sets it for this layer alone.
+  void set_own_trainable(bool trainable) { trainable_ = trainable; }
 
   /// All variables, its own and those of the layers inside, in build order.
   std::vector<Variable> variables() const;
@@ -107,8 +120,11 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// Within a trace: what the sizes of trained weights add to the loss.
   std::vector<Value> regularization_losses() const;
   /// Within a trace: adds a scalar to the loss of the step, such as what this layer's outputs cost. Of several replicas
-  /// the mean of their scalars counts.
+  /// the mean of their scalars counts. A call of the layer, or of a model that it is part of, drops what was added
+  /// before; within the outermost call all calls of a shared layer count.
   void add_loss(Value loss);
+  /// Within a trace: what this layer and those inside it added to the loss, activity regularizers included.
+  std::vector<Value> added_losses() const;
   /// Parameters: elements of all variables.
   std::int64_t count_params() const;
   /// Its own alone, without those of the layers inside: weights; and state, such as that of random draws.
@@ -130,8 +146,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     Aggregation aggregation = Aggregation::none;
   };
   Variable add_weight(const Weight& weight);
-  /// State that is not a weight, such as the counter of a layer that draws.
-  Variable add_state(std::string name, const Tensor& value);
+  /// State that is not a weight, such as the counter of a layer that draws. It begins as zeros.
+  Variable add_state(const std::string& name, const Shape& shape, DType dtype);
   /// A variable's value within the trace, in the compute dtype.
   Value value_of(const Variable& variable) const;
   /// The inputs, floats cast to the compute dtype; builds the layer for their shapes if it is not built yet.
@@ -141,23 +157,70 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
   /// For a layer whose inputs are no quantities, or none of its own: they are not rounded to half precision.
   void keep_input_dtype() { keeps_input_dtype_ = true; }
-  /// For a layer whose variables are there before it is called.
-  void set_built() { built_ = true; }
+  /// For a layer whose variables are there before it is called, and perhaps the shape of its output.
+  void set_built(std::optional<Shape> output_shape = {}) {
+    built_ = true;
+    output_shape_ = std::move(output_shape);
+  }
+  /// For a layer that computes with floats alone: integers and booleans are cast to the compute dtype, too.
+  void cast_integers() { casts_integers_ = true; }
   /// What the size of its outputs adds to the loss.
   void set_activity_regularizer(const Choice<Regularizer>& regularizer);
   /// How errors name it: Dense "dense_1".
   std::string where() const;
+  /// Throws Error(value) if `inner` is this layer or holds it, or if its layers would be nested more than 100 deep.
+  void check_can_hold(const Layer& inner) const;
+
+  /// Notes the layers that are built on this thread while it lives. Unless it is told to keep them, they are as they
+  /// were before, without variables, when it ends: a build is whole or did not happen.
+  class Building {
+   public:
+    Building();
+    ~Building();
+    Building(const Building&) = delete;
+    Building& operator=(const Building&) = delete;
+    void keep() { kept_ = true; }
+
+   private:
+    friend class Layer;
+    struct Before {
+      Layer* layer;
+      std::size_t weights, states, regularized;
+    };
+    std::vector<Before> all_;  // of the outermost one
+    std::size_t first_ = 0;
+    bool outermost_, kept_ = false;
+    static thread_local std::vector<Before>* noted;
+  };
 
  private:
-  template <class Keep> std::vector<Variable> collect(Keep keep) const;
+  enum class Which : std::uint8_t { all, weights, trained };
+  std::vector<Variable> collect(Which which) const;
+  std::vector<LayerPtr> inside(bool trained, int depth) const;
+  void regularize_activity(Value y) const;
+  void track(const std::vector<Variable>& read, std::uint64_t made_before);
 
   std::string class_name_, name_;
   DTypePolicy policy_;
-  bool trainable_, built_ = false, keeps_input_dtype_ = false;
+  bool trainable_, built_ = false, keeps_input_dtype_ = false, casts_integers_ = false, warned_ = false;
   std::vector<Variable> weights_, states_;
   std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
   RegularizerPtr activity_regularizer_;
   std::optional<Shape> input_shape_, output_shape_;
+};
+
+/// While it lives, the layers of this thread make variables that have no values and take no memory: for a model whose
+/// values are loaded, and whose shapes are compared with them before. Of random streams as many are passed over as
+/// values would have been drawn from.
+class UnsetVariables {
+ public:
+  UnsetVariables();
+  ~UnsetVariables();
+  UnsetVariables(const UnsetVariables&) = delete;
+  UnsetVariables& operator=(const UnsetVariables&) = delete;
+
+ private:
+  bool outer_;
 };
 
 /// "layer_normalization" for LayerNormalization.

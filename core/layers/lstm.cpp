@@ -19,6 +19,7 @@ class ForgetBias : public Initializer {
     });
     return bias;
   }
+  void skip() override { initializers::get(rest_)->skip(); }
 
  private:
   Choice<Initializer> rest_;

@@ -8,6 +8,21 @@
 
 namespace etude {
 
+namespace {
+
+/// As Keras promotes what is merged: integers beside floats become such floats; with `adds`, bytes become int32.
+std::vector<Value> promoted(std::vector<Value> inputs, bool adds) {
+  if (std::ranges::any_of(inputs, [](const Value& x) { return !x; })) return inputs;
+  const auto other = std::ranges::find_if(inputs, [](const Value& x) { return is_floating(x.dtype()); });
+  const DType dtype = other == inputs.end() ? DType::int32 : other->dtype();
+  const bool alike = std::ranges::all_of(inputs, [&](const Value& x) { return x.dtype() == inputs.front().dtype(); });
+  if (!alike || (adds && size_of(inputs.front().dtype()) == 1))
+    for (Value& x : inputs) x = ops::cast(x, dtype);
+  return inputs;
+}
+
+}  // namespace
+
 Value MergeLayer::call(Value x, bool) {
   fail(ErrorKind::value, where(), "called on one input of shape ", x.shape(),
        " - expected a list of inputs - pass {a, b}.");
@@ -23,7 +38,7 @@ Outputs MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
     rank = std::max(rank, x.shape().rank());
   }
   Value result;
-  for (Value x : inputs) {
+  for (Value x : promoted(inputs, true)) {
     while (x.shape().rank() < rank) x = ops::expand_dims(x, 1);
     result = result ? merge(result, x) : x;
   }
@@ -50,7 +65,7 @@ Value Concatenate::call(Value x, bool) {
 
 Outputs Concatenate::call_with(const std::vector<Value>& inputs, bool training) {
   if (inputs.size() == 1) return call(inputs.front(), training);
-  return ops::concatenate(inputs, options_.axis);
+  return ops::concatenate(promoted(inputs, false), options_.axis);
 }
 
 /// Of every step, or sample, whether it counts; where features are joined, in all of them.

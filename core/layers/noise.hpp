@@ -16,7 +16,9 @@ class RandomLayer : public Layer {
 
  protected:
   template <OptionsOfLayer Options> RandomLayer(std::string_view class_name, const Options& options)
-      : Layer(class_name, options), key_(key_for(options.seed)), calls_(add_state("calls", Tensor({}, DType::int32))) {}
+      : Layer(class_name, options), key_(key_for(options.seed)), calls_(add_state("calls", {}, DType::int32)) {
+    cast_integers();
+  }
 
   const RandomKey& key() const { return key_; }
   /// Within a trace: the number of this call, an int32 scalar.

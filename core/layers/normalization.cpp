@@ -13,6 +13,7 @@ namespace etude {
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Layer("LayerNormalization", options), options_(std::move(options)) {
   check(!options_.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
+  cast_integers();
 }
 
 std::vector<std::ptrdiff_t> LayerNormalization::axes_of(const Shape& input_shape) const {
@@ -56,6 +57,7 @@ BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
     : Layer("BatchNormalization", options), options_(std::move(options)) {
   check(options_.momentum >= 0 && options_.momentum <= 1, ErrorKind::value, where(), "momentum = ", options_.momentum,
         " - expected a number from 0 to 1 - set momentum.");
+  cast_integers();
 }
 
 void BatchNormalization::build(const Shape& input_shape) {

@@ -7,6 +7,7 @@ namespace etude {
 ActivationLayer::ActivationLayer(ActivationOptions options)
     : Layer("Activation", options), activation_(std::move(options.activation)) {
   if (!activation_.name().empty()) activations::get(activation_.name());
+  cast_integers();
 }
 
 Value ActivationLayer::call(Value x, bool) { return activation_(x); }

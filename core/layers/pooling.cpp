@@ -14,12 +14,11 @@ MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
   windowed::check_positive("pool_size", options_.pool_size, where());
   if (options_.strides) windowed::check_positive("strides", *options_.strides, where());
   windowed::check_padding(options_.padding, where());
+  cast_integers();
 }
 
 Value MaxPooling2D::call(Value x, bool) {
   windowed::check_rank(x.shape(), channels_first_, where());
-  check(x.dtype() == compute_dtype(), ErrorKind::dtype, where(), "input of dtype ", x.dtype(), " - expected ",
-        compute_dtype(), " - put a Rescaling layer before it, or pass floats.");
   x = windowed::channels_last(x, channels_first_);
   const Window window = windowed::window(
       {.extent = options_.pool_size.numbers(), .strides = options_.strides.value_or(options_.pool_size).numbers()},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
@@ -32,6 +33,7 @@ Recurrent::Recurrent(std::string_view class_name, RecurrentOptions options, std:
   dropout_ = dropout_layer(options_.dropout, options_.seed, options_.layer.dtype);
   recurrent_dropout_ = dropout_layer(options_.recurrent_dropout, next_seed, options_.layer.dtype);
   set_activity_regularizer(options_.activity_regularizer);
+  cast_integers();
 }
 
 std::vector<LayerPtr> Recurrent::layers() const {
@@ -44,7 +46,7 @@ std::vector<LayerPtr> Recurrent::layers() const {
 void Recurrent::build(const Shape& input_shape) {
   check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, steps, features] - reshape the data.");
-  const std::int64_t width = parts_ * units();
+  const std::int64_t width = checked::multiply(parts_, units(), where());
   kernel_ =
       add_weight({"kernel", {input_shape[2], width}, options_.kernel_initializer, true, options_.kernel_regularizer});
   recurrent_kernel_ = add_weight(
@@ -54,8 +56,8 @@ void Recurrent::build(const Shape& input_shape) {
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
         " - expected a fixed batch size - build it with one, or set stateful = false.");
-  for (const std::string& name : state_)
-    kept_.push_back(add_state(name, Tensor({input_shape[0], units()}, variable_dtype())));
+  kept_.clear();
+  for (const std::string& name : state_) kept_.push_back(add_state(name, {input_shape[0], units()}, variable_dtype()));
 }
 
 void Recurrent::reset_state() {

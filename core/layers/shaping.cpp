@@ -15,7 +15,7 @@ Value Flatten::call(Value x, bool) {
     order.push_back(1);
     x = ops::transpose(x, order);
   }
-  return ops::reshape(x, {x.shape()[0], x.shape()[0] ? x.shape().size() / x.shape()[0] : 1});
+  return ops::reshape(x, {x.shape()[0], x.shape().rank() ? x.shape().slice(1, x.shape().rank()).size() : 1});
 }
 
 }  // namespace etude

@@ -1,6 +1,9 @@
 #include "etude/layers/symbolic.hpp"
 
+#include <unordered_set>
+
 #include "etude/base/error.hpp"
+#include "etude/base/release.hpp"
 
 namespace etude {
 
@@ -8,14 +11,42 @@ const Shape& SymbolicTensor::shape() const { return call_->outputs[output_].shap
 DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
 const std::string& SymbolicTensor::name() const { return call_->layer->name(); }
 
+LayerCall::~LayerCall() {
+  for (SymbolicTensor& input : inputs) release(std::move(input.call_));
+  release(std::move(layer));
+}
+
+std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<SymbolicTensor>& tensors) {
+  std::vector<std::shared_ptr<const LayerCall>> result;
+  std::unordered_set<const LayerCall*> seen;
+  std::vector<std::pair<std::shared_ptr<const LayerCall>, std::size_t>> path;  // a call, and which input is next
+  const auto enter = [&](const SymbolicTensor& tensor) {
+    if (seen.insert(tensor.call().get()).second) path.emplace_back(tensor.call(), 0);
+  };
+  for (const SymbolicTensor& tensor : tensors) {
+    enter(tensor);
+    while (!path.empty()) {
+      const std::shared_ptr<const LayerCall> call = path.back().first;
+      if (path.back().second < call->inputs.size()) {
+        enter(call->inputs[path.back().second++]);
+      } else {
+        result.push_back(call);
+        path.pop_back();
+      }
+    }
+  }
+  return result;
+}
+
 SymbolicTensor layers::input(const InputOptions& options) {
   for (const std::int64_t extent : options.shape)
     check(extent > 0, ErrorKind::shape, "input", "shape ", options.shape,
           " - expected positive extents, without the batch axis - write those of one sample.");
   const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
-  auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name);
+  const Shape shape = options.shape.with(0, -1);
+  auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name, shape);
   layer->describe({"InputLayer", options});
-  return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{options.shape.with(0, -1), dtype}}}), 0};
+  return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{shape, dtype}}}), 0};
 }
 
 /// The layer is called once on a batch of one, in a trace that is thrown away: that builds it, and tells the outputs.

@@ -23,6 +23,7 @@ class SymbolicTensor {
   friend bool operator==(const SymbolicTensor&, const SymbolicTensor&) = default;
 
  private:
+  friend struct LayerCall;
   std::shared_ptr<const LayerCall> call_;
   std::size_t output_;
 };
@@ -36,7 +37,12 @@ struct LayerCall {
   LayerPtr layer;
   std::vector<SymbolicTensor> inputs;  // none: an InputLayer
   std::vector<Output> outputs;
+
+  ~LayerCall();
 };
+
+/// The calls that tensors depend on, each once: a call comes after those that it depends on itself.
+std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<SymbolicTensor>& tensors);
 
 struct InputOptions {
   /// Of one sample: without the batch axis.
@@ -53,7 +59,8 @@ struct InputOptions {
 /// Where a model's data comes in: passes it on. Made by layers::input.
 class InputLayer : public Layer {
  public:
-  explicit InputLayer(const std::string& name) : Layer("InputLayer", {.name = name}) {}
+  /// `shape` is that of its data, the batch axis included.
+  InputLayer(const std::string& name, const Shape& shape) : Layer("InputLayer", {.name = name}) { set_built(shape); }
   Value call(Value x, bool) override { return x; }
 };
 

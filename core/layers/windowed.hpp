@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,10 @@
 /// What layers with a window over two axes have in common. `where` names the layer in errors.
 namespace etude::windowed {
 
-inline void check_positive(std::string_view name, const Pair& pair, std::string_view where) {
-  check(pair.height() > 0 && pair.width() > 0, ErrorKind::value, where, name, " = ", pair,
-        " - expected a positive number, or two - set ", name, '.');
+inline void check_positive(const char* name, const Pair& pair, std::string_view where) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  check(pair.height() > 0 && pair.width() > 0 && pair.height() <= most && pair.width() <= most, ErrorKind::value, where,
+        name, " = ", pair, " - expected a positive number of less than 2^31, or two - set ", name, '.');
 }
 
 inline void check_padding(std::string_view padding, std::string_view where) {

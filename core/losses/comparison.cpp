@@ -31,13 +31,16 @@ void check_smoothing(const std::string& name, double smoothing) {
         " - expected a number from 0 to 1 - set label_smoothing.");
 }
 
-Value labels_of(const char* where, Value y_true, Value y_pred) {
+Value labels_of(const char* where, Value y_true, Value y_pred, std::optional<std::int64_t> ignored) {
   const Shape expected = y_pred.shape().without(-1);
   Value t = y_true;
   if (t.shape() != expected && t.shape().rank() == expected.rank() + 1 && t.shape()[-1] == 1) t = ops::squeeze(t, -1);
   check(t.shape() == expected, ErrorKind::shape, where, "y_true of shape ", y_true.shape(), " and y_pred of shape ",
         y_pred.shape(), " - expected integer targets of shape ", expected,
-        " - use categorical_crossentropy for one-hot targets.");
+        " - use \"categorical_crossentropy\" for one-hot targets.");
+  const Value mask = y_pred.mask();
+  t.graph().expect({t.id(), y_pred.shape()[-1], where, "label", "classes",
+                    "check the labels, or give the last layer more units", ignored, mask ? mask.id() : -1});
   return ops::cast(t, DType::int32);
 }
 

@@ -2,6 +2,7 @@
 
 /// Private to core/losses: what losses have in common that are a function of a target and a prediction.
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "etude/losses/loss.hpp"
@@ -20,8 +21,8 @@ Value beside(Value y_true, Value y_pred, const char* where, Targets targets = Ta
 /// Throws Error(value) unless it is a number from 0 to 1.
 void check_smoothing(const std::string& name, double smoothing);
 /// Integer targets [batch, ..] or [batch, .., 1] as int32 [batch, ..], for predictions [batch, .., classes]. Throws
-/// Error(shape) for others.
-Value labels_of(const char* where, Value y_true, Value y_pred);
+/// Error(shape) for others. What the host gives must be a class, or `ignored`, wherever y_pred is not masked.
+Value labels_of(const char* where, Value y_true, Value y_pred, std::optional<std::int64_t> ignored = {});
 /// x with `axis` behind all others.
 Value with_last(Value x, std::ptrdiff_t axis);
 

@@ -68,7 +68,7 @@ class SparseCategoricalCrossentropy : public Loss {
       : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
 
   Value call(Value y_true, Value given) override {
-    const Value y_pred = with_last(given, options_.axis), labels = this->labels(y_true, y_pred);
+    const Value y_pred = with_last(given, options_.axis), labels = this->labels(y_true, y_pred.with_mask(given.mask()));
     if (options_.from_logits) return ops::sparse_softmax_crossentropy(y_pred, labels);
     if (fuse_logits)
       if (const Value logits = logits_of<op::Softmax>(y_pred)) return ops::sparse_softmax_crossentropy(logits, labels);
@@ -84,7 +84,7 @@ class SparseCategoricalCrossentropy : public Loss {
 
  private:
   Value labels(Value y_true, Value y_pred) const {
-    const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred);
+    const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred, options_.ignore_class);
     if (!options_.ignore_class) return t;
     // An ignored id may be no class at all; any valid one will do, for its loss is masked.
     return ops::where(own_mask(t), t, ops::scalar(0, t));

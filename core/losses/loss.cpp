@@ -1,5 +1,7 @@
 #include "etude/losses/loss.hpp"
 
+#include <algorithm>
+
 #include "etude/base/catalogue.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
@@ -40,12 +42,21 @@ Value fit_weight(Value weight, Value values, const char* what) {
   return ops::cast(ops::broadcast_to(ops::reshape(w, shape), target), values.dtype());
 }
 
-/// How many losses the whole batch has. Those of no rows, that are the same on all replicas, each has a part of.
+/// The loss of a batch as a whole, where entries have weights or a mask: each entry has that loss.
+Value of_each(Value loss, Value mask, Value weight) {
+  const auto rank = [](Value x) { return x ? x.shape().rank() : 0; };
+  const Value like = rank(weight) > rank(mask) ? weight : mask;
+  return rank(like) ? ops::broadcast_to(loss, like.shape()) : loss;
+}
+
+/// How many losses the whole batch has. Those of no rows, that are the same on all replicas, each has a part of. The
+/// loss of an empty batch is 0, as in Keras 2.
 double count_of(Value losses) {
   const Graph& graph = losses.graph();
   const Shape& shape = losses.shape();
-  return static_cast<double>(graph.varies(losses.id()) ? graph.share().whole_size(shape)
-                                                       : shape.size() * graph.share().replicas);
+  const std::int64_t count =
+      graph.varies(losses.id()) ? graph.share().whole_size(shape) : shape.size() * graph.share().replicas;
+  return static_cast<double>(std::max<std::int64_t>(count, 1));
 }
 
 }  // namespace
@@ -54,6 +65,7 @@ Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
   y_pred = ops::widened(y_pred);
   y_true = match_rank(y_true, y_pred);
   Value losses = call(y_true, y_pred);
+  if (losses.shape().rank() == 0) losses = of_each(losses, y_pred.mask(), sample_weight);
   Value mask;
   if (y_pred.mask()) mask = fit_weight(y_pred.mask(), losses, "mask");
   if (const Value own = own_mask(y_true)) {

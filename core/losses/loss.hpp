@@ -29,7 +29,8 @@ class Loss : public Described {
   const std::string& name() const { return name_; }
   Reduction reduction() const { return reduction_; }
 
-  /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis.
+  /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis. Or one of the whole batch, a scalar,
+  /// which sample weights and their reduction multiply.
   virtual Value call(Value y_true, Value y_pred) = 0;
   /// The reduced loss. `sample_weight` [batch] or [batch, ..] weighs samples; where y_pred carries a mask, entries that
   /// it leaves out count neither in the sum nor in the divisor. Of a replica it is its part of the whole batch's.

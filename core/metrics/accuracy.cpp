@@ -30,7 +30,7 @@ Value binary_values(Value y_true, Value y_pred, double threshold) {
 Value categorical_values(Value y_true, Value y_pred) {
   check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "CategoricalAccuracy", "y_true of shape ", y_true.shape(),
         " and y_pred of shape ", y_pred.shape(),
-        " - expected one-hot targets of equal shape - use sparse_categorical_accuracy for integer targets.");
+        " - expected one-hot targets of equal shape - use \"sparse_categorical_accuracy\" for integer targets.");
   return matches(ops::argmax(ops::cast(y_true, y_pred.dtype())), ops::argmax(y_pred));
 }
 
@@ -41,7 +41,7 @@ Value labels_of(const char* where, Value y_true, Value y_pred) {
     y_true = ops::squeeze(y_true, -1);
   check(y_true.shape() == expected, ErrorKind::shape, where, "y_true of shape ", y_true.shape(),
         " and y_pred of shape ", y_pred.shape(), " - expected integer targets of shape ", expected,
-        " - use categorical_accuracy for one-hot targets.");
+        " - use \"categorical_accuracy\" for one-hot targets.");
   return ops::cast(y_true, DType::int32);
 }
 
@@ -92,9 +92,10 @@ MetricPtr sparse_categorical_accuracy(MetricOptions o) {
 MetricPtr top_k_categorical_accuracy(TopKCategoricalAccuracyOptions options) {
   check_k(options.name, options.k);
   const auto values = [k = options.k](Value y_true, Value y_pred) {
-    check(y_true.shape() == y_pred.shape(), ErrorKind::shape, "TopKCategoricalAccuracy", "y_true of shape ",
-          y_true.shape(), " and y_pred of shape ", y_pred.shape(),
-          " - expected one-hot targets of equal shape - use sparse_top_k_categorical_accuracy for integer targets.");
+    check(
+        y_true.shape() == y_pred.shape(), ErrorKind::shape, "TopKCategoricalAccuracy", "y_true of shape ",
+        y_true.shape(), " and y_pred of shape ", y_pred.shape(),
+        " - expected one-hot targets of equal shape - use \"sparse_top_k_categorical_accuracy\" for integer targets.");
     return in_top_k(ops::argmax(ops::cast(y_true, y_pred.dtype())), y_pred, k);
   };
   return described("TopKCategoricalAccuracy", options, from_function(values, options.name, Direction::up));

@@ -15,7 +15,9 @@ void Metric::reset_state() {
 }
 
 Variable Metric::add_variable(const std::string& name) {
-  return variables_.emplace_back(name_ + '/' + name, Tensor({}, floatx()), false, Aggregation::sum);
+  Variable& variable = variables_.emplace_back(name_ + '/' + name, Tensor({}, floatx()), false, Aggregation::sum);
+  variable.set_managed();
+  return variable;
 }
 
 Sum::Sum(std::string name) : Metric(std::move(name)), total_(add_variable("total")) {}
@@ -30,6 +32,8 @@ void Sum::update(Value values, Value weight) {
   }
   graph.assign(total_, graph.read(total_) + ops::sum(values));
 }
+
+MetricPtr Sum::copy() const { return std::make_shared<Sum>(name()); }
 
 Value Sum::result() const { return Graph::current().read(total_); }
 
@@ -46,6 +50,9 @@ void Mean::update(Value values, Value weight) {
   };
   values = ops::cast(values, total_.dtype());
   Value count;
+  // The figure of a whole batch, as Keras 2 takes it: each row has it.
+  if (weight && weight.shape().rank() > 0 && values.shape().rank() == 0)
+    values = ops::broadcast_to(values, weight.shape());
   if (weight) {
     values = mean_from(values, weight.shape().rank());
     weight = ops::broadcast_to(ops::cast(weight, values.dtype()), values.shape());
@@ -58,6 +65,8 @@ void Mean::update(Value values, Value weight) {
   graph.assign(total_, graph.read(total_) + ops::sum(values));
   graph.assign(count_, graph.read(count_) + count);
 }
+
+MetricPtr Mean::copy() const { return std::make_shared<Mean>(name()); }
 
 Value Mean::result() const {
   Graph& graph = Graph::current();
@@ -79,13 +88,16 @@ Value times_leading(Value a, Value b) {
 
 }  // namespace
 
+MetricPtr MeanOf::copy() const { return std::make_shared<MeanOf>(function_, name()); }
+
 void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
   y_pred = ops::widened(y_pred);
   const Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);
-  Value mask = y_pred.mask();
-  if (mask && mask.shape().rank() <= values.shape().rank()) {
+  // The function's own mask takes away weights alone, as in Keras 3.
+  for (Value mask : {y_pred.mask(), sample_weight ? values.mask() : Value{}}) {
+    if (!mask || mask.shape().rank() > values.shape().rank()) continue;
     mask = ops::cast(mask, values.dtype());
     sample_weight = sample_weight ? times_leading(ops::cast(sample_weight, mask.dtype()), mask) : mask;
   }

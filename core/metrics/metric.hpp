@@ -30,6 +30,9 @@ class Metric : public Described {
   /// Sets the variables to what they were at first: each epoch begins so.
   virtual void reset_state();
   const std::vector<Variable>& variables() const { return variables_; }
+  /// The same metric with variables of its own: of several outputs each gets one. Null for a class that does not
+  /// override it.
+  virtual std::shared_ptr<Metric> copy() const { return nullptr; }
 
   /// What callbacks ask that monitor it in mode "auto" (C-1).
   Direction direction = Direction::unknown;
@@ -51,12 +54,14 @@ class Sum : public Metric {
   void update(Value values, Value weight = {});
   void update_state(Value, Value values, Value sample_weight = {}) override { update(values, sample_weight); }
   Value result() const override;
+  MetricPtr copy() const override;
 
  private:
   Variable total_;
 };
 
-/// Weighted mean of all values: sum(value · weight) / sum(weight), 0 when there are none (R-4, M-9).
+/// Weighted mean of all values: sum(value · weight) / sum(weight), 0 when there are none (R-4, M-9). A scalar with a
+/// weight for each row is the value of each.
 class Mean : public Metric {
  public:
   explicit Mean(std::string name = "mean");
@@ -64,12 +69,13 @@ class Mean : public Metric {
   void update(Value values, Value weight = {});
   void update_state(Value, Value values, Value sample_weight = {}) override { update(values, sample_weight); }
   Value result() const override;
+  MetricPtr copy() const override;
 
  private:
   Variable total_, count_;
 };
 
-/// The mean of a function of targets and predictions, which gives one value a sample.
+/// The mean of a function of targets and predictions, which gives one value a sample, or one for the batch.
 class MeanOf : public Mean {
  public:
   using Function = std::function<Value(Value y_true, Value y_pred)>;
@@ -78,6 +84,7 @@ class MeanOf : public Mean {
     direction = better;
   }
   void update_state(Value y_true, Value y_pred, Value sample_weight = {}) override;
+  MetricPtr copy() const override;
 
  private:
   Function function_;
@@ -97,7 +104,8 @@ std::shared_ptr<Sum> sum(MetricOptions options = {});
 /// A function of (y_true, y_pred) as a metric, and which of its values are the better ones.
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction = Direction::unknown);
 
-/// By name or object. "accuracy" and "acc" are resolved by the shapes of what they compare (M-1), and keep their names.
+/// By name or object. "accuracy", "acc", "crossentropy" and "ce", in any case, are resolved by the shapes of what they
+/// compare (M-1), and keep their names.
 /// Throws Error(value) listing the names there are.
 MetricPtr get(const Choice<Metric>& choice, const Shape& y_true, const Shape& y_pred);
 /// Throws as `get` does, if the name is not known: before any shape is.

@@ -50,8 +50,28 @@ const Catalogue<Make>& catalogue() {
                     {"bce", called(binary_crossentropy)},
                     {"categorical_crossentropy", called(categorical_crossentropy)},
                     {"sparse_categorical_crossentropy", called(sparse_categorical_crossentropy)},
+                    {"crossentropy", called(categorical_crossentropy)},
+                    {"ce", called(categorical_crossentropy)},
                 });
   return instance;
+}
+
+/// What a name means that is resolved by the shapes of what is compared.
+struct ByShape {
+  std::string_view name, short_name;
+  const char *binary, *sparse, *categorical;
+};
+
+/// In any case, as Keras 2 takes them; null for other names.
+const ByShape* by_shape(std::string name) {
+  static constexpr ByShape all[] = {
+      {"accuracy", "acc", "binary_accuracy", "sparse_categorical_accuracy", "categorical_accuracy"},
+      {"crossentropy", "ce", "binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"}};
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const ByShape& each : all)
+    if (name == each.name || name == each.short_name) return &each;
+  return nullptr;
 }
 
 }  // namespace
@@ -63,10 +83,11 @@ void check_name(const Choice<Metric>& choice) {
 MetricPtr get(const Choice<Metric>& choice, const Shape& y_true, const Shape& y_pred) {
   if (choice.object()) return choice.object();
   const std::string& name = choice.name();
-  if (name != "accuracy" && name != "acc") return catalogue().find(name)(name);
-  if (y_pred.rank() == 0 || y_pred[-1] == 1) return binary_accuracy({.name = name});
-  if (y_true.rank() < y_pred.rank() || y_true[-1] == 1) return sparse_categorical_accuracy({.name = name});
-  return categorical_accuracy({.name = name});
+  const auto* made = by_shape(name);
+  if (!made) return catalogue().find(name)(name);
+  const bool binary = y_pred.rank() == 0 || y_pred[-1] == 1;
+  const bool sparse = y_true.rank() < y_pred.rank() || y_true[-1] == 1;
+  return catalogue().find(binary ? made->binary : sparse ? made->sparse : made->categorical)(name);
 }
 
 }  // namespace etude::metrics

@@ -7,11 +7,11 @@
 namespace etude::metrics {
 namespace {
 
-/// What a loss gives each sample, and 0 for what it wants left out.
+/// What a loss gives each sample, and 0 for what it wants left out; the mask says what that is.
 Value values_of(Loss& loss, Value y_true, Value y_pred) {
   const Value values = loss.call(y_true, y_pred);
   const Value mask = loss.own_mask(y_true);
-  return mask ? ops::where(mask, values, ops::scalar(0, values)) : values;
+  return mask ? ops::where(mask, values, ops::scalar(0, values)).with_mask(mask) : values;
 }
 
 template <class Options> MetricPtr of_loss(const char* class_name, const Options& options, const LossPtr& loss) {
@@ -23,6 +23,7 @@ class RootMeanSquaredError : public MeanOf {
  public:
   explicit RootMeanSquaredError(std::string name) : MeanOf(squared, std::move(name), Direction::down) {}
   Value result() const override { return ops::sqrt(MeanOf::result()); }
+  MetricPtr copy() const override { return std::make_shared<RootMeanSquaredError>(name()); }
 
  private:
   static Value squared(Value y_true, Value y_pred) { return ops::square(ops::cast(y_true, y_pred.dtype()) - y_pred); }

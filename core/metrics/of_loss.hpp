@@ -66,7 +66,8 @@ MetricPtr kl_divergence(MetricOptions options = {});
 MetricPtr poisson(MetricOptions options = {});
 MetricPtr binary_crossentropy(BinaryCrossentropyMetricOptions options = {});
 MetricPtr categorical_crossentropy(CategoricalCrossentropyMetricOptions options = {});
-/// Entries of ignore_class are 0, and count in the mean: Keras's loss leaves them out of it, its metric does not.
+/// Entries of ignore_class are 0. They count in the mean where there are no sample weights; where there are, their
+/// weight is 0, as in Keras 3.
 MetricPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyMetricOptions options = {});
 
 }  // namespace etude::metrics

@@ -1,6 +1,7 @@
 #include "etude/ops/convolution.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
@@ -8,10 +9,14 @@
 namespace etude {
 namespace {
 
+/// Sums and products of two such numbers fit.
+constexpr std::int64_t window_most = std::numeric_limits<std::int32_t>::max();
+
 /// The result's shape of a convolution of shape x by a kernel; throws unless they fit. `where` names the op.
 Shape convolved(const Shape& x, const Shape& kernel, const Window& window, std::string_view where) {
   check(x.rank() == 4 && kernel.rank() == 4, ErrorKind::shape, where, "shapes ", x, " and ", kernel,
         " - expected [batch, height, width, channels] and [height, width, channels / groups, filters] - reshape them.");
+  ops::check_window(window, where);
   check(kernel[0] == window.extent[0] && kernel[1] == window.extent[1], ErrorKind::shape, where, "a kernel of shape ",
         kernel, " for a window of ", window.extent[0], " x ", window.extent[1],
         " - expected the window's extents first - build the window from the kernel.");
@@ -19,8 +24,8 @@ Shape convolved(const Shape& x, const Shape& kernel, const Window& window, std::
   check(groups && kernel[3] > 0, ErrorKind::shape, where, "shapes ", x, " and ", kernel,
         " - expected channels and filters that are multiples of the number of groups - check the kernel.");
   const Shape y{x[0], window.outputs(0, x[1]), window.outputs(1, x[2]), kernel[3]};
-  check(y[1] > 0 && y[2] > 0, ErrorKind::shape, where, "a window of ", window.span(0), " x ", window.span(1),
-        " for an input of shape ", x, " - expected one that fits - take a smaller window, or padding.");
+  check(y[1] > 0 && y[2] > 0 && x[1] > 0 && x[2] > 0, ErrorKind::shape, where, "a window of ", window.span(0), " x ",
+        window.span(1), " for an input of shape ", x, " - expected one that fits - take a smaller window, or padding.");
   return y;
 }
 
@@ -68,7 +73,18 @@ OperandGradients gradient(const op::ConvolutionFilter& op, const Differential& d
 
 namespace ops {
 
+void check_window(const Window& window, std::string_view where) {
+  const auto between = [](std::int64_t least, std::int64_t number) { return number >= least && number <= window_most; };
+  for (std::size_t axis = 0; axis < 2; ++axis)
+    check(between(1, window.extent[axis]) && between(1, window.strides[axis]) && between(1, window.dilation[axis]) &&
+              between(0, window.before[axis]) && between(0, window.after[axis]),
+          ErrorKind::value, where, "a window of extent ", window.extent[axis], ", stride ", window.strides[axis],
+          ", dilation ", window.dilation[axis], ", padding ", window.before[axis], " and ", window.after[axis],
+          " - expected extent, stride and dilation from 1 to ", window_most, ", padding of 0 or more - check them.");
+}
+
 Window padded(Window window, std::string_view padding, std::array<std::int64_t, 2> input) {
+  check_window(window, "padded");
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t stride = window.strides[axis], outputs = (input[axis] + stride - 1) / stride;
     const std::int64_t lacking = (outputs - 1) * stride + window.span(axis) - input[axis];

@@ -6,6 +6,9 @@
 
 namespace etude::ops {
 
+/// Throws Error(value) for extents, strides or dilations of less than 1, for padding of less than 0, and for numbers of
+/// 2^31 or more. `where` names the op.
+void check_window(const Window& window, std::string_view where);
 /// The window with the padding that Keras calls "same", or "valid" (none), over an input of [height, width].
 Window padded(Window window, std::string_view padding, std::array<std::int64_t, 2> input);
 

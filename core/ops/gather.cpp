@@ -24,7 +24,7 @@ Meta infer(const op::Gather&, std::span<const Value> x) {
 
 Meta infer(const op::ScatterAdd& op, std::span<const Value> x) {
   check_indices("ScatterAdd", x[1]);
-  check(op.rows > 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 1 or more - say how many there are.");
+  check(op.rows >= 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 0 or more - say how many there are.");
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "ScatterAdd", "numbers of dtype ", x[0].dtype(),
         " - expected floats - cast them.");
   const std::size_t rank = x[1].shape().rank();
@@ -37,11 +37,17 @@ Meta infer(const op::ScatterAdd& op, std::span<const Value> x) {
 OperandGradients gradient(const op::Gather&, const Differential& d) {
   return {ops::scatter_add(d.dy, d.x[1], d.x[0].shape()[0])};
 }
-OperandGradients gradient(const op::ScatterAdd&, const Differential& d) { return {ops::take(d.dy, d.x[1])}; }
+OperandGradients gradient(const op::ScatterAdd&, const Differential& d) {
+  return {d.dy.graph().append(op::Gather{}, {d.dy, d.x[1]})};
+}
 
 namespace ops {
 
-Value take(Value x, Value indices) { return x.graph().append(op::Gather{}, {x, cast(indices, DType::int32)}); }
+Value take(Value x, Value indices) {
+  const Value rows = x.graph().append(op::Gather{}, {x, cast(indices, DType::int32)});
+  x.graph().expect({indices.id(), x.shape()[0], "take", "index", "rows", "check the indices"});
+  return rows;
+}
 Value scatter_add(Value x, Value indices, std::int64_t rows) {
   return x.graph().append(op::ScatterAdd{rows}, {x, cast(indices, DType::int32)});
 }

@@ -20,7 +20,8 @@ void check_logits(const Value& logits, const char* where) {
 }  // namespace
 
 Meta infer(const op::Softmax&, std::span<const Value> x) {
-  check_logits(x[0], "Softmax");
+  check(x[0].shape().rank() > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "Softmax", "shape ", x[0].shape(), ", ",
+        x[0].dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
   return {x[0].shape(), x[0].dtype()};
 }
 
@@ -87,7 +88,10 @@ Value softmax_crossentropy(Value logits, Value targets) {
 }
 
 Value sparse_softmax_crossentropy(Value logits, Value labels) {
-  return logits.graph().append(op::SparseSoftmaxCrossentropy{}, {logits, cast(labels, DType::int32)});
+  const Value losses = logits.graph().append(op::SparseSoftmaxCrossentropy{}, {logits, cast(labels, DType::int32)});
+  logits.graph().expect({labels.id(), logits.shape()[-1], "sparse_softmax_crossentropy", "label", "classes",
+                         "check the labels, or replace those that do not count before"});
+  return losses;
 }
 
 Value sigmoid_crossentropy(Value logits, Value targets) {

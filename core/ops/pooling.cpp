@@ -2,6 +2,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
+#include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -13,6 +14,7 @@ DType index_dtype(const Window& window) { return window.cells() <= 256 ? DType::
 Shape pooled(const Shape& x, const Window& window, std::string_view where) {
   check(x.rank() == 4, ErrorKind::shape, where, "shape ", x,
         " - expected [batch, height, width, channels] - reshape it.");
+  ops::check_window(window, where);
   for (std::size_t axis = 0; axis < 2; ++axis)
     check(window.dilation[axis] == 1 && window.before[axis] < window.extent[axis] &&
               window.after[axis] < window.extent[axis],

@@ -224,7 +224,7 @@ class Adjoint {
     if (std::holds_alternative<op::Add>(node.op)) return summed(node.inputs[0]) + summed(node.inputs[1]);
     const auto rows = [&](NodeId operand) {
       const Value all = at_every_step(operand);
-      return ops::reshape(all, {-1, all.shape()[-1]});
+      return ops::reshape(all, {all.shape().without(-1).size(), all.shape()[-1]});
     };
     if (std::holds_alternative<op::MatMul>(node.op))
       return ops::matmul(rows(node.inputs[0]), rows(node.inputs[1]), true, false);

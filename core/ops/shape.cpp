@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
 #include "etude/ops/reduction.hpp"
@@ -29,7 +30,8 @@ Meta infer(const op::Transpose& op, std::span<const Value> x) {
 
 Meta infer(const op::Slice& op, std::span<const Value> x) {
   Shape shape = x[0].shape();
-  check(op.axis < shape.rank() && op.first >= 0 && op.count >= 0 && op.first + op.count <= shape[op.axis],
+  check(op.axis < shape.rank() && op.first >= 0 && op.count >= 0 && op.first <= shape[op.axis] &&
+            op.count <= shape[op.axis] - op.first,
         ErrorKind::shape, "Slice", op.count, " entries from ", op.first, " on of axis ", int{op.axis}, " of shape ",
         shape, " - expected entries that are there - check the range.");
   shape[op.axis] = op.count;
@@ -48,7 +50,7 @@ Meta infer(const op::Concatenate& op, std::span<const Value> x) {
           ErrorKind::shape, "Concatenate", "shapes ", x[0].shape(), ", ", x[0].dtype(), ", and ", other.shape(), ", ",
           other.dtype(), " along axis ", int{op.axis}, " - expected one dtype, and shapes that differ along that axis ",
           "only - reshape or cast them.");
-    shape[op.axis] += other.shape()[op.axis];
+    shape[op.axis] = checked::add(shape[op.axis], other.shape()[op.axis], "Concatenate");
   }
   return {shape, x[0].dtype()};
 }
@@ -109,7 +111,7 @@ Value reshape(Value x, const Shape& target) {
     if (extent == -1 && !unknown)
       unknown = &extent;
     else
-      known *= extent;
+      known = checked::multiply(known, extent, "Reshape");
   }
   if (unknown) {
     check(known > 0 && x.shape().size() % known == 0, ErrorKind::shape, "Reshape", "shape ", x.shape(), " to ", target,

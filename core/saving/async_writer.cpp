@@ -1,7 +1,8 @@
 #include "etude/saving/async_writer.hpp"
 
-#include <system_error>
 #include <utility>
+
+#include "etude/base/worker_thread.hpp"
 
 namespace etude {
 
@@ -17,11 +18,9 @@ void AsyncWriter::start(std::function<void()> work) {
     }
   };
 #ifdef ETUDE_PREFETCH
-  try {
-    thread_ = std::thread(guarded);
+  if (auto thread = started_thread(guarded, "writing checkpoints")) {
+    thread_ = std::move(*thread);
     return;
-  } catch (const std::system_error&) {
-    // The system has no more threads.
   }
 #endif
   guarded();

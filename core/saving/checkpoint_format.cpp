@@ -103,7 +103,7 @@ class Fields {
   }
   void require(bool ok, const std::string& name) const {
     check(ok, ErrorKind::data, "checkpoint", '"', path_, "\" lacks ", name,
-          ", or has another in its place - expected a ", "manifest of format_version ", checkpoint_format_version,
+          ", or has another in its place - expected a ", "manifest of format version ", checkpoint_format_version,
           " - it was not written by Étude.");
   }
 
@@ -183,7 +183,7 @@ std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::
   };
   for (const TensorGroup& group : checkpoint.tensors) {
     Json sums = Json::object();
-    for (const auto& [name, tensor] : group.tensors) sums.push_back({name, hex(crc32c(bytes_of(tensor)))});
+    for (const auto& [name, tensor] : group.tensors) add_member(sums, name, hex(crc32c(bytes_of(tensor))));
     add(compose(group))["tensors"] = std::move(sums);
   }
   for (const Document& document : checkpoint.documents) add(compose(document));

@@ -29,7 +29,7 @@ Manifest manifest_of(Vfs& files, const std::string& folder) {
 
 void refuse_newer(const Manifest& manifest, const std::string& folder) {
   check(manifest.format_version <= checkpoint_format_version, ErrorKind::data, "checkpoint", '"', folder,
-        "\" has format_version ", manifest.format_version, " - expected at most ", checkpoint_format_version,
+        "\" has format version ", manifest.format_version, " - expected at most ", checkpoint_format_version,
         ", which this version of Étude reads - use a newer one, or another folder.");
 }
 

@@ -16,6 +16,7 @@
 #include "etude/base/integers.hpp"
 #include "etude/base/pair.hpp"
 #include "etude/base/shape.hpp"
+#include "etude/initializers/initializer.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/json.hpp"
 #include "etude/training/per_output.hpp"
@@ -100,6 +101,11 @@ inline void read_field(const Json& json, Shape& field, const FieldPlace& place) 
     field.append(number);
   }
 }
+/// A number, lists of numbers in lists, or what Keras 3 makes of an array: {"class_name": "__numpy__", "config":
+/// {"value":
+/// [...], "dtype": ...}}.
+void read_field(const Json& json, initializers::ConstantValue& field, const FieldPlace& place);
+Json field_json(const initializers::ConstantValue& field, const FieldPlace& place);
 inline void read_field(const Json& json, Activation& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
   if (!json.is_string()) place.wrong(json, "an activation's name");

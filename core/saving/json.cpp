@@ -1,6 +1,7 @@
 #include "etude/saving/json.hpp"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "etude/base/error.hpp"
@@ -13,30 +14,87 @@ std::string reason_of(const std::exception& error) {
   return text.starts_with("[json.") && end != text.npos ? text.substr(end + 2) : text;
 }
 
+namespace {
+
+/// Takes the pieces of a text as the parser finds them, and makes it whole. The functions that the parser calls are
+/// named by it. Its own way to do this looks through an object for each member that it adds.
+class Builder {
+ public:
+  explicit Builder(const std::string& path) : path_(path) {}
+
+  Json result;
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t number) { return add(number); }
+  bool number_unsigned(std::uint64_t number) { return add(number); }
+  bool number_float(double number, const std::string&) { return add(number); }
+  bool string(std::string& text) { return add(std::move(text)); }
+  bool binary(Json::binary_t&) { return false; }
+  bool start_object(std::size_t) {
+    open_.push_back(&place(Json::object()));
+    names_.emplace_back();
+    return true;
+  }
+  bool key(std::string& name) {
+    check(names_.back().insert(name).second, ErrorKind::data, "json", '"', path_, "\" has the key \"", name,
+          "\" twice - expected each once - check where it comes from.");
+    name_ = std::move(name);
+    return true;
+  }
+  bool end_object() {
+    names_.pop_back();
+    return end_array();
+  }
+  bool start_array(std::size_t) {
+    open_.push_back(&place(Json::array()));
+    return true;
+  }
+  bool end_array() {
+    open_.pop_back();
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
+    fail(ErrorKind::data, "json", '"', path_, "\" is no JSON: ", reason_of(error),
+         " - expected a whole text - check where it comes from.");
+  }
+
+ private:
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  Json& place(Json value) {
+    check(open_.size() <= json_depth_limit, ErrorKind::data, "json", '"', path_, "\" is nested deeper than ",
+          json_depth_limit, " - expected at most that - check where it comes from.");
+    if (open_.empty()) return result = std::move(value);
+    Json& parent = *open_.back();
+    if (parent.is_object()) {
+      add_member(parent, std::move(name_), std::move(value));
+      return parent.get_ref<Json::object_t&>().back().second;
+    }
+    parent.push_back(std::move(value));
+    return parent.back();
+  }
+
+  const std::string& path_;
+  std::vector<Json*> open_;
+  std::vector<std::set<std::string>> names_;  // of the open objects
+  std::string name_;
+};
+
+}  // namespace
+
 Json parse_json(std::string_view text, const std::string& path) {
   check(text.size() <= json_bytes_limit, ErrorKind::data, "json", '"', path, "\" has ", text.size(),
         " bytes - expected at most ", json_bytes_limit, " - check where it comes from.");
-  std::vector<std::set<std::string>> keys;
-  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    check(depth <= static_cast<int>(json_depth_limit), ErrorKind::data, "json", '"', path, "\" is nested deeper than ",
-          json_depth_limit, " - expected at most that - check where it comes from.");
-    if (event == Json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == Json::parse_event_t::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      check(keys.back().insert(name).second, ErrorKind::data, "json", '"', path, "\" has the key \"", name,
-            "\" twice - expected each once - check where it comes from.");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), look);
-  } catch (const Json::exception& error) {
-    fail(ErrorKind::data, "json", '"', path, "\" is no JSON: ", reason_of(error),
-         " - expected a whole text - check where it comes from.");
-  }
+  Builder builder(path);
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  return std::move(builder.result);
+}
+
+void add_member(Json& object, std::string name, Json value) {
+  object.get_ref<Json::object_t&>().emplace_back(std::move(name), std::move(value));
 }
 
 std::string json_text(const Json& json, int indent) {

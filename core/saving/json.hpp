@@ -18,6 +18,10 @@ constexpr std::size_t json_bytes_limit = 100'000'000, json_depth_limit = 64;
 /// key twice in one object, deeper than 64, longer than 100 MB.
 Json parse_json(std::string_view text, const std::string& path);
 
+/// Adds a member of a name that the object does not have yet. Does not look for it: in an object of many members that
+/// would take long.
+void add_member(Json& object, std::string name, Json value);
+
 /// As text, on one line unless `indent` is positive. Throws Error(data) for text that is not UTF-8.
 std::string json_text(const Json& json, int indent = -1);
 

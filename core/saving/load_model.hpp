@@ -14,13 +14,19 @@ struct LoadModelOptions {
   }
 };
 
-/// The model that Model::save put into a folder: its layers, made anew and built, their weights, and the state of their
-/// random draws. Nothing is executed that the folder says: it can name only Étude's classes. Throws Error(io) where
-/// there is no such folder, Error(data) for one that is damaged or holds no model.
+/// The model that Model::save put into a folder: its layers, made anew and built, their weights, which of them are
+/// trainable, and the state of their random draws. Nothing is executed that the folder says: it can name only Étude's
+/// classes. No memory is taken for weights before their shapes were compared with those that the folder has. Throws
+/// Error(io) where there is no such folder, Error(value) for names of other formats and places, such as "model.keras",
+/// Error(data) for a folder that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
 
 /// The model of a text that to_json<Layer>() wrote, with new weights. Throws as from_json<Layer>() does, and
-/// Error(value) for a layer that is no model.
+/// Error(value) for a layer that is no model, and Error(state) for weights that memory has no room for.
 ModelPtr model_from_json(std::string_view text);
+
+/// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
+/// "localstorage://model"; `where` is what errors call the caller.
+void check_saves_to(const std::string& folder, std::string_view where);
 
 }  // namespace etude

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_map>
 
+#include "etude/layers/recurrent.hpp"
 #include "etude/saving/model_state.hpp"
 #include "etude/saving/registry.hpp"
 #include "etude/training/functional.hpp"
@@ -11,10 +14,16 @@
 namespace etude {
 namespace {
 
-/// A shape with any batch size.
-Shape any_batch(const Shape& shape) {
-  Shape result = shape;
-  if (result.rank() > 0) result[0] = -1;
+/// Whether a layer inside keeps a row for each sample from one batch to the next: it is built for one batch size.
+bool keeps_rows(const Layer& layer) {
+  if (dynamic_cast<const Recurrent*>(&layer) && !layer.own_states().empty()) return true;
+  return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
+}
+
+/// The shape that a model is built for: with any batch size, unless its layers depend on one.
+Shape build_shape(const Model& model) {
+  Shape result = *model.input_shape();
+  if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
   return result;
 }
 
@@ -25,29 +34,34 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
   return *found;
 }
 
-std::string string_in(const Json& config, const char* name) {
+/// A field of a model's config: what `otherwise` says if it is not there.
+template <class T> T field_in(const Json& config, const char* name, const std::string& class_name, T otherwise) {
   const auto found = config.find(name);
-  return found != config.end() && found->is_string() ? found->get<std::string>() : "";
+  if (found != config.end() && !found->is_null()) read_field(*found, otherwise, {class_name, name});
+  return otherwise;
+}
+
+/// What all models are made with.
+LayerOptions options_in(const Json& config, const std::string& class_name) {
+  return {.name = field_in<std::string>(config, "name", class_name, ""),
+          .dtype = {},
+          .trainable = field_in(config, "trainable", class_name, true)};
 }
 
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
   if (model.built() && model.input_shape())
-    config["build_input_shape"] = field_json(any_batch(*model.input_shape()), {"Sequential", "build_input_shape"});
+    config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
 }
 
 ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   for (const Json& layer : array_in(config, "layers", "Sequential")) layers.push_back(object_from_json<Layer>(layer));
-  auto model = std::make_shared<Sequential>(std::move(layers), LayerOptions{.name = string_in(config, "name")});
-  model->set_trainable(config.value("trainable", true));
-  if (config.contains("build_input_shape") && !config["build_input_shape"].is_null()) {
-    Shape shape;
-    read_field(config["build_input_shape"], shape, {"Sequential", "build_input_shape"});
-    model->build(shape);
-  }
+  auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
+  const auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
+  if (shape) model->build(*shape);
   return model;
 }
 
@@ -58,15 +72,19 @@ ModelPtr sequential_from(const Json& config) {
 class Calls {
  public:
   explicit Calls(const Functional& model) {
-    for (const SymbolicTensor& input : model.inputs()) visit(input);
-    for (const SymbolicTensor& output : model.outputs()) visit(output);
+    std::vector<SymbolicTensor> tensors = model.inputs();
+    tensors.insert(tensors.end(), model.outputs().begin(), model.outputs().end());
+    for (const std::shared_ptr<const LayerCall>& call : calls_behind(tensors)) {
+      auto& calls = calls_[call->layer];
+      numbers_.emplace(call.get(), calls.size());
+      calls.push_back(call);
+    }
   }
 
   const std::vector<std::shared_ptr<const LayerCall>>& of(const LayerPtr& layer) const { return calls_.at(layer); }
 
   Json history(const SymbolicTensor& tensor) const {
-    const auto& calls = of(tensor.call()->layer);
-    return {tensor.name(), std::ranges::find(calls, tensor.call()) - calls.begin(), tensor.output()};
+    return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
   }
   Json tensor(const SymbolicTensor& tensor) const {
     return {{"class_name", "__keras_tensor__"},
@@ -77,14 +95,8 @@ class Calls {
   }
 
  private:
-  void visit(const SymbolicTensor& tensor) {
-    auto& calls = calls_[tensor.call()->layer];
-    if (std::ranges::find(calls, tensor.call()) != calls.end()) return;
-    for (const SymbolicTensor& input : tensor.call()->inputs) visit(input);
-    calls_[tensor.call()->layer].push_back(tensor.call());
-  }
-
   std::map<LayerPtr, std::vector<std::shared_ptr<const LayerCall>>> calls_;
+  std::unordered_map<const LayerCall*, std::size_t> numbers_;
 };
 
 Json input_layer_json(const SymbolicTensor& input) {
@@ -126,16 +138,16 @@ Json functional_config(const Functional& model) {
 class GraphReader {
  public:
   explicit GraphReader(const Json& config) {
-    const Json& layers = array_in(config, "layers", "Functional");
-    for (const Json& json : layers) add(json);
-    // A layer that is called several times may wait for others between its calls.
-    for (std::size_t before = 1; before > 0;) {
-      before = waiting_.size();
-      std::erase_if(waiting_, [this](const Node& node) { return call(node); });
-      if (waiting_.size() == before) break;
+    for (const Json& json : array_in(config, "layers", "Functional")) add(json);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
+    while (!ready_.empty()) {
+      const auto [round, next] = *ready_.begin();
+      ready_.erase(ready_.begin());
+      call(next, round);
     }
-    check(waiting_.empty(), ErrorKind::data, "Functional", "layer \"", waiting_.empty() ? "" : waiting_.front().name,
-          "\" is called on what no layer gives - expected a graph without loops - check the text.");
+    for (const Node& node : nodes_)
+      check(node.missing == 0, ErrorKind::data, "Functional", "layer \"", node.place.layer,
+            "\" is called on what no layer gives - expected a graph without loops - check the text.");
   }
 
   std::vector<SymbolicTensor> tensors(const Json& histories) const {
@@ -147,47 +159,62 @@ class GraphReader {
   }
 
  private:
-  struct Node {
-    std::string name;
-    LayerPtr layer;
-    std::size_t index;
-    std::vector<Json> inputs;
+  /// A call of a layer, and one of its outputs.
+  struct Place {
+    std::string layer;
+    std::size_t call = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
   };
-  using Outputs = std::vector<SymbolicTensor>;
+  struct Node {
+    Place place;
+    LayerPtr layer;
+    std::vector<const Json*> inputs;
+    std::size_t missing = 0;  // how many of the calls that it waits for were not made yet
+  };
 
   void add(const Json& json) {
-    const std::string name = string_in(json, "name");
-    if (class_name_in(json) == "InputLayer") {
-      const Json& config = config_in(json);
-      Shape shape;
-      read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
-      check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty batch_shape - expected [null, …] - check it.");
-      outputs_[name].push_back(
-          {layers::input({.shape = shape.without(0), .dtype = string_in(config, "dtype"), .name = name})});
-      return;
-    }
+    const std::string name = field_in<std::string>(json, "name", "Functional", "");
+    if (class_name_in(json) == "InputLayer") return add_input(name, config_in(json));
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      Node node{name, layer, i, {}};
+      Node node{{name, i}, layer, {}};
       for (const Json& argument : array_in(nodes[i], "args", name)) {
-        const bool several = argument.is_array();
-        for (const Json& tensor : several ? argument : Json::array({argument}))
-          node.inputs.push_back(array_in(config_in(tensor), "keras_history", name));
+        if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
+        for (const Json& tensor : argument.is_array() ? argument : none_)
+          node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
       }
-      waiting_.push_back(std::move(node));
+      check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", name,
+            "\" - expected unique names - check the text.");
+      nodes_.push_back(std::move(node));
     }
   }
 
+  void add_input(const std::string& name, const Json& config) {
+    Shape shape;
+    read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+    check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
+    check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
+          "\" - expected unique names - check the text.");
+    outputs_[{name, 0}] = {layers::input(
+        {.shape = shape.without(0), .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""), .name = name})};
+  }
+
+  /// Which call gives it, and as which of its outputs.
+  static std::pair<Place, std::size_t> source_of(const Json& history) {
+    check(history.is_array() && history.size() >= 3 && history[0].is_string(), ErrorKind::data, "Functional",
+          "a history ", json_text(history), " - expected [layer, call, output] - check the text.");
+    std::pair<Place, std::size_t> source{{history[0].get<std::string>(), 0}, 0};
+    read_field(history[1], source.first.call, {"Functional", "keras_history"});
+    read_field(history[2], source.second, {"Functional", "keras_history"});
+    return source;
+  }
+
+  /// Null if no call that was made gives it.
   const SymbolicTensor* find(const Json& history) const {
-    const bool sound = history.is_array() && history.size() >= 3 && history[0].is_string() &&
-                       history[1].is_number_unsigned() && history[2].is_number_unsigned();
-    check(sound, ErrorKind::data, "Functional", "a history ", json_text(history),
-          " - expected [layer, call, output] - check the text.");
-    const auto layer = outputs_.find(history[0].get<std::string>());
-    const auto call = history[1].get<std::size_t>(), output = history[2].get<std::size_t>();
-    if (layer == outputs_.end() || call >= layer->second.size() || output >= layer->second[call].size()) return nullptr;
-    return &layer->second[call][output];
+    const auto [place, output] = source_of(history);
+    const auto call = outputs_.find(place);
+    return call == outputs_.end() || output >= call->second.size() ? nullptr : &call->second[output];
   }
 
   SymbolicTensor tensor(const Json& history) const {
@@ -197,31 +224,46 @@ class GraphReader {
     return *found;
   }
 
-  /// Calls a layer if all that it is called on is there, and its calls before were made.
-  bool call(const Node& node) {
-    std::vector<SymbolicTensor> inputs;
-    for (const Json& history : node.inputs) {
-      const SymbolicTensor* input = find(history);
-      if (!input) return false;
-      inputs.push_back(*input);
-    }
-    auto& calls = outputs_[node.name];
-    if (calls.size() != node.index) return false;
-    calls.push_back(node.layer->apply_all(inputs));
-    return true;
+  /// Finds the calls that a node waits for: those that give its inputs, and the one of its layer before.
+  void wait(std::size_t index) {
+    Node& node = nodes_[index];
+    const auto need = [&](const Place& place) {
+      if (outputs_.contains(place)) return;
+      waiting_[place].push_back(index);
+      ++node.missing;
+    };
+    for (const Json* history : node.inputs) need(source_of(*history).first);
+    if (node.place.call > 0) need({node.place.layer, node.place.call - 1});
+    if (node.missing == 0) ready_.emplace(0, index);
   }
 
-  std::map<std::string, std::vector<Outputs>> outputs_;  // by layer and call
-  std::vector<Node> waiting_;
+  /// What waits for this call and stands behind it can be called in the same round through the layers.
+  void call(std::size_t index, std::size_t round) {
+    Node& node = nodes_[index];
+    std::vector<SymbolicTensor> inputs;
+    for (const Json* history : node.inputs) {
+      const SymbolicTensor* input = find(*history);
+      if (!input) return void(++node.missing);  // an output that the call does not have
+      inputs.push_back(*input);
+    }
+    outputs_[node.place] = node.layer->apply_all(inputs);
+    for (const std::size_t next : waiting_[node.place])
+      if (--nodes_[next].missing == 0) ready_.emplace(next > index ? round : round + 1, next);
+  }
+
+  const Json none_ = Json::array();
+  std::set<Place> known_;
+  std::vector<Node> nodes_;
+  std::map<Place, std::vector<SymbolicTensor>> outputs_;
+  std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that wait for a call
+  std::set<std::pair<std::size_t, std::size_t>> ready_;  // round and node
 };
 
 ModelPtr functional_from(const Json& config) {
   const GraphReader description(config);
   const auto tensors = [&](const char* name) { return description.tensors(array_in(config, name, "Functional")); };
-  auto model = std::make_shared<Functional>(tensors("input_layers"), tensors("output_layers"),
-                                            LayerOptions{.name = string_in(config, "name")});
-  model->set_trainable(config.value("trainable", true));
-  return model;
+  return std::make_shared<Functional>(tensors("input_layers"), tensors("output_layers"),
+                                      options_in(config, "Functional"));
 }
 
 }  // namespace
@@ -229,6 +271,7 @@ ModelPtr functional_from(const Json& config) {
 bool is_model_class(const std::string& class_name) { return class_name == "Sequential" || class_name == "Functional"; }
 
 Json model_to_json(const Model& model) {
+  static_cast<void>(model.layers_inside());  // throws if they are nested too deep
   if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
     return {{"class_name", "Sequential"}, {"config", sequential_config(*sequential)}};
   const auto* functional = dynamic_cast<const Functional*>(&model);
@@ -250,6 +293,8 @@ Json compile_to_json(const Model& model) {
 }
 
 void compile_from_json(Model& model, const Json& json) {
+  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
+        " - expected an object of compile's options - check the text.");
   model.compile(options_from_json<CompileOptions>("compile", json));
 }
 
@@ -257,22 +302,25 @@ Json draws_of(const Model& model) {
   Json json = Json::object();
   for (const auto& [name, layer] : drawing_layers(model)) {
     const RandomKey key = *layer->random_key();
-    json[name] = {{"seed", key.seed}, {"stream", key.stream}};
+    add_member(json, name, {{"seed", key.seed}, {"stream", key.stream}});
   }
   return json;
 }
 
 bool restore_draws(const Model& model, const Json& json, std::string_view where) {
+  std::map<std::string, RandomKey, std::less<>> keys;
+  if (json.is_object())
+    for (const auto& [name, key] : json.items())
+      if (key.is_object() && key.contains("seed") && key["seed"].is_number_unsigned() && key.contains("stream") &&
+          key["stream"].is_number_unsigned())
+        keys[name] = {key["seed"].get<std::uint64_t>(), key["stream"].get<std::uint32_t>()};
   bool changed = false;
   for (const auto& [name, layer] : drawing_layers(model)) {
-    const bool sound = json.is_object() && json.contains(name) && json[name].is_object() &&
-                       json[name].contains("seed") && json[name]["seed"].is_number_unsigned() &&
-                       json[name].contains("stream") && json[name]["stream"].is_number_unsigned();
-    check(sound, ErrorKind::data, where, "no seed and stream of layer \"", name,
+    const auto found = keys.find(name);
+    check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
           "\" - expected those of its random draws - load it into the model it is of.");
-    const RandomKey key{json[name]["seed"].get<std::uint64_t>(), json[name]["stream"].get<std::uint32_t>()};
-    if (*layer->random_key() == key) continue;
-    layer->set_random_key(key);
+    if (*layer->random_key() == found->second) continue;
+    layer->set_random_key(found->second);
     changed = true;
   }
   return changed;

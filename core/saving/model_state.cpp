@@ -13,7 +13,10 @@ using Own = const std::vector<Variable>& (Layer::*)() const;
 /// The layers inside a layer, each once, by where they stand: a layer's own come before it.
 class Walk {
  public:
-  explicit Walk(const Layer& layer) { visit_inside(layer, ""); }
+  explicit Walk(const Layer& layer) {
+    static_cast<void>(layer.layers_inside());  // throws if they are nested too deep
+    visit_inside(layer, "");
+  }
 
   std::vector<NamedLayer> layers;
 
@@ -36,9 +39,13 @@ class Walk {
 std::vector<NamedVariable> gather(const Layer& layer, Own own) {
   std::vector<NamedVariable> result;
   const auto add = [&](const Layer& of, const std::string& path) {
+    std::map<std::string, int> counts;  // those that a user made may be called alike
     for (const Variable& variable : (of.*own)()) {
-      const std::string& name = variable.name();
-      result.push_back({path + name.substr(name.rfind('/') + 1), variable});
+      const std::string& own_name = variable.name();
+      const bool prefixed = own_name.starts_with(of.name() + '/');
+      const std::string name = path + own_name.substr(prefixed ? of.name().size() + 1 : own_name.rfind('/') + 1);
+      const int number = counts[name]++;
+      result.push_back({name + (number ? '_' + std::to_string(number) : ""), variable});
     }
   };
   for (const auto& [name, inner] : Walk(layer).layers) add(*inner, name + '/');

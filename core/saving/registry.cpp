@@ -201,7 +201,8 @@ namespace {
 template <class T> void update_config(const T&, Json&) {}
 void update_config(const Layer& layer, Json& config) {
   config["name"] = layer.name();
-  if (config.contains("trainable")) config["trainable"] = layer.trainable();
+  // Of layers without variables it is not an option, but a flag like that of others.
+  if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
   if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
 }
 void update_config(const Optimizer& optimizer, Json& config) {
@@ -230,11 +231,30 @@ template <class T> Json object_to_json(const T& object) {
   return json;
 }
 
+namespace {
+
+/// Any layer may be frozen, one that has no option for it too.
+LayerPtr layer_with_flag(const RegistryEntry<Layer>& entry, const std::string& class_name, const Json& config) {
+  Json options = config;
+  options.erase("trainable");
+  bool trainable = true;
+  read_field(config["trainable"], trainable, {class_name, "trainable"});
+  const LayerPtr layer = entry.make(class_name, options);
+  layer->set_own_trainable(trainable);
+  return layer;
+}
+
+}  // namespace
+
 template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   const std::string& class_name = class_name_in(json);
   if constexpr (std::is_same_v<T, Layer>)
     if (is_model_class(class_name)) return model_from_json(json);
-  return registry<T>().find(class_name).make(class_name, config_in(json));
+  const RegistryEntry<T>& entry = registry<T>().find(class_name);
+  const Json& config = config_in(json);
+  if constexpr (std::is_same_v<T, Layer>)
+    if (config.contains("trainable")) return layer_with_flag(entry, class_name, config);
+  return entry.make(class_name, config);
 }
 
 template <class T> std::string to_json(const T& object, int indent) {

@@ -46,11 +46,21 @@ template <class Visitor> void for_each_named(const std::vector<CallbackPtr>& cal
   }
 }
 
-TensorGroup callbacks_of(const Training& training) {
-  TensorGroup group{"callbacks", {}};
-  for_each_named(training.callbacks(), [&](const Callback&, const CallbackState& state, const std::string& prefix) {
-    for (const auto& [name, tensor] : state.entries()) group.tensors.push_back({prefix + name, tensor});
-  });
+/// The group of a state before the first step.
+constexpr const char* start = "start";
+
+bool is_start(const Checkpoint& state) {
+  return std::ranges::find(state.tensors, start, &TensorGroup::name) != state.tensors.end();
+}
+
+/// Of those that remember the start, or of all.
+TensorGroup callbacks_of(const Training& training, bool of_start = false) {
+  TensorGroup group{of_start ? start : "callbacks", {}};
+  for_each_named(training.callbacks(),
+                 [&](const Callback& callback, const CallbackState& state, const std::string& prefix) {
+                   if (of_start && !callback.remembers_start()) return;
+                   for (const auto& [name, tensor] : state.entries()) group.tensors.push_back({prefix + name, tensor});
+                 });
   return group;
 }
 
@@ -99,7 +109,17 @@ Checkpoint training_state(const Training& training, TrainingMoment moment, const
   return state;
 }
 
+std::optional<Checkpoint> start_state(const Training& training) {
+  TensorGroup group = callbacks_of(training, true);
+  if (group.tensors.empty()) return {};
+  return Checkpoint{.step = 0, .tensors = {std::move(group)}};
+}
+
 Task<> resume_training(Training& training, const Checkpoint& state) {
+  if (is_start(state)) {
+    restore_callbacks(training, state.group(start));
+    co_return;
+  }
   CallbackState place(where);
   for (const auto& [name, tensor] : state.group("place")) place.set(name, tensor);
   const Json draws = parse_json(state.document("draws"), "draws.json");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "etude/base/logs.hpp"
 #include "etude/base/task.hpp"
 #include "etude/saving/checkpoint.hpp"
@@ -25,9 +27,12 @@ enum class TrainingMoment {
 /// Error(state) for data that cannot be gone back to.
 Checkpoint training_state(const Training& training, TrainingMoment moment, const Logs& logs);
 
+/// What callbacks with remembers_start() remember before the first step; nothing if there are none.
+std::optional<Checkpoint> start_state(const Training& training);
+
 /// The fit goes on from there, to the same bits: to be called, and awaited, when all callbacks' on_train_begin are
-/// done. The first epoch may then be one of which some steps have run, or all: `within_epoch`. Throws Error(data) for
-/// the state of another model, or what is no such state.
+/// done. The first epoch may then be one of which some steps have run, or all: `within_epoch`. From a start_state it
+/// begins anew. Throws Error(data) for the state of another model, or what is no such state.
 Task<> resume_training(Training& training, const Checkpoint& state);
 /// Sets variables and callbacks once more: after hooks of a begin that has been before.
 void restore_values(Training& training, const Checkpoint& state);

@@ -28,12 +28,16 @@ class Callback {
  public:
   virtual ~Callback() = default;
 
+  /// fit is about to begin: takes what no other training may use meanwhile, such as a lock. Called for all callbacks
+  /// before the first on_train_begin, so that a fit that is refused has touched no file. model() and params() are set.
+  virtual void acquire() {}
+
   virtual void on_train_begin(Logs&) {}
   virtual void on_train_end(Logs&) {}
   virtual void on_epoch_begin(int, Logs&) {}
   /// Logs include val_* where there was a validation.
   virtual void on_epoch_end(int, Logs&) {}
-  /// The index of the first step of an execution.
+  /// The index of the first step of an execution. Of data whose end is not known, its first batch is there already.
   virtual void on_train_batch_begin(std::int64_t, Logs&) {}
   /// The index of its last step (L-12).
   virtual void on_train_batch_end(std::int64_t, Logs&) {}
@@ -44,6 +48,7 @@ class Callback {
   virtual void on_predict_begin(Logs&) {}
   virtual void on_predict_end(Logs&) {}
   virtual void on_predict_batch_begin(std::int64_t, Logs&) {}
+  /// Logs::outputs() gives what was computed.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
 
   /// What the hook that just ran still waits for; the loop awaits it before it goes on. Null: nothing.
@@ -55,10 +60,13 @@ class Callback {
   /// What state() gave in the fit that this one goes on with. Called after on_train_begin, and if that was within an
   /// epoch, after on_epoch_begin of that epoch once more. One that had stopped training stops it again.
   virtual void restore(const CallbackState&) {}
+  /// Whether it needs its state() of the beginning of fit, too: restore() is then called as well when fit was
+  /// interrupted before its first checkpoint. Of a callback that appends to a file.
+  virtual bool remembers_start() const { return false; }
   /// Whether its hooks come after those of all others, History's and the progress bar's too: of a callback that saves
   /// what they made of a moment.
   virtual bool runs_last() const { return false; }
-  /// fit is over, in good order or by what was thrown: it lets go of what others may want, such as a lock.
+  /// fit is over, in good order or by what was thrown: gives back what acquire() took, and closes files.
   virtual void release() noexcept {}
 
   virtual void set_model(Model* model) { model_ = model; }

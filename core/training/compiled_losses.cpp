@@ -47,22 +47,28 @@ Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, st
   resolve(names);
   Value total;
   auto mean = means_.begin();
+  const LossPtr* missing = nullptr;
   for (std::size_t i = 0; i < y_pred.size(); ++i) {
     const LossPtr& loss = loss_of_[i];
     if (!loss) continue;
-    check(!data.y.empty(), ErrorKind::data, "fit",
-          "Target data is missing - Your model was compiled with loss=", loss->name(),
-          ", and therefore expects target data to be provided in `fit()` - pass y.");
+    const std::shared_ptr<Mean> tracked = means_.empty() ? nullptr : *mean++;
+    if (data.y.empty() || (i < data.y.size() && !data.y[i])) {
+      missing = &loss;
+      continue;
+    }
     check(data.y.size() == y_pred.size(), ErrorKind::data, "fit", data.y.size(), " targets for ", y_pred.size(),
           " outputs - expected one for each - pass a list of y in the order of the outputs.");
     check(data.sample_weight.size() < 2 || data.sample_weight.size() == y_pred.size(), ErrorKind::data, "fit",
           data.sample_weight.size(), " sample weights for ", y_pred.size(),
           " outputs - expected one for all or one for each - pass as many.");
     const Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
-    if (!means_.empty()) track_loss(**mean++, value, data);
+    if (tracked) track_loss(*tracked, value, data);
     const Value weighted = weight_of_[i] == 1 ? value : value * weight_of_[i];
     total = total ? total + weighted : weighted;
   }
+  check(total || !missing, ErrorKind::data, "fit",
+        "Target data is missing - Your model was compiled with loss=", missing ? (*missing)->name() : "",
+        ", and therefore expects target data to be provided in `fit()` - pass y.");
   return total;
 }
 

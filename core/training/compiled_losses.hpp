@@ -22,7 +22,8 @@ class CompiledLosses {
   bool empty() const { return losses_.empty(); }
 
   /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). Where there are several outputs it
-  /// keeps the means of their losses too. Throws Error(data) without a target for each output.
+  /// keeps the means of their losses too. Outputs without a target are left out; throws Error(data) where none has one
+  ///
   Value operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
   /// The means of single outputs' losses, unweighted: "<output>_loss".
   const std::vector<std::shared_ptr<Mean>>& means() const { return means_; }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "etude/base/error.hpp"
 #include "etude/ops/shape.hpp"
@@ -11,29 +14,18 @@ namespace {
 
 using CallPtr = std::shared_ptr<const LayerCall>;
 
-/// The calls that outputs depend on, each behind those that it depends on itself.
-class CallOrder {
- public:
-  explicit CallOrder(const std::vector<SymbolicTensor>& outputs) {
-    for (const SymbolicTensor& output : outputs) visit(output.call());
-    // How many calls are behind it at most: the outputs' have none.
-    for (auto call = calls_.rbegin(); call != calls_.rend(); ++call)
-      for (const SymbolicTensor& input : (*call)->inputs)
-        depth_[input.call()] = std::max(depth_[input.call()], depth_[*call] + 1);
-    std::ranges::stable_sort(calls_, std::greater{}, [&](const CallPtr& call) { return depth_[call]; });
-  }
-  const std::vector<CallPtr>& calls() const { return calls_; }
-
- private:
-  void visit(const CallPtr& call) {
-    if (!depth_.emplace(call, 0).second) return;
-    for (const SymbolicTensor& input : call->inputs) visit(input.call());
-    calls_.push_back(call);
-  }
-
-  std::map<CallPtr, int> depth_;
-  std::vector<CallPtr> calls_;
-};
+/// The calls that outputs depend on, those with the most calls behind them first.
+std::vector<CallPtr> ordered_calls(const std::vector<SymbolicTensor>& outputs) {
+  std::vector<CallPtr> calls = calls_behind(outputs);
+  std::unordered_map<const LayerCall*, int> depth;  // how many calls are behind it at most: the outputs' have none
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call)
+    for (const SymbolicTensor& input : (*call)->inputs) {
+      const int reached = depth[call->get()] + 1;
+      depth[input.call().get()] = std::max(depth[input.call().get()], reached);
+    }
+  std::ranges::stable_sort(calls, std::greater{}, [&](const CallPtr& call) { return depth[call.get()]; });
+  return calls;
+}
 
 std::vector<std::string> layer_names(const std::vector<SymbolicTensor>& tensors) {
   std::vector<std::string> names;
@@ -54,16 +46,19 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   check(!inputs_.empty() && !outputs_.empty(), ErrorKind::value, where(), inputs_.size(), " inputs and ",
         outputs_.size(), " outputs - expected at least one of each - pass what layers::input() and apply() gave.");
   std::map<CallPtr, std::size_t> places;
+  std::unordered_set<const Layer*> known;
+  const auto add_layer = [&](const LayerPtr& layer) {
+    if (known.insert(layer.get()).second) layers_.push_back(layer);
+  };
   for (const SymbolicTensor& input : inputs_) {
     check(input.call()->inputs.empty(), ErrorKind::value, where(), "an input that layer \"", input.name(),
           "\" computes - expected what layers::input() gave - describe the model from its inputs on.");
     check(places.emplace(input.call(), places_).second, ErrorKind::value, where(), "input \"", input.name(),
           "\" twice - expected different ones - pass each once.");
     input_places_.push_back(places_++);
-    layers_.push_back(input.call()->layer);
+    add_layer(input.call()->layer);
   }
-  const CallOrder order(outputs_);
-  for (const CallPtr& call : order.calls()) {
+  for (const CallPtr& call : ordered_calls(outputs_)) {
     if (call->inputs.empty()) {
       check(places.contains(call), ErrorKind::value, where(), "the outputs depend on input \"", call->layer->name(),
             "\" - expected it among the inputs - pass it.");
@@ -74,18 +69,44 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
     steps_.push_back(std::move(step));
     places.emplace(call, places_);
     places_ += call->outputs.size();
-    if (std::ranges::find(layers_, call->layer) == layers_.end()) layers_.push_back(call->layer);
+    add_layer(call->layer);
   }
   for (const SymbolicTensor& output : outputs_) output_places_.push_back(places.at(output.call()) + output.output());
   set_built();
-  for (std::size_t i = 0; i < layers_.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      check(layers_[i]->name() != layers_[j]->name(), ErrorKind::value, where(), "two layers named \"",
-            layers_[i]->name(), "\" - expected unique names - give one of them another name.");
+  std::set<std::string_view> names;
+  for (const LayerPtr& layer : layers_)
+    check(names.insert(layer->name()).second, ErrorKind::value, where(), "two layers named \"", layer->name(),
+          "\" - expected unique names - give one of them another name.");
+  static_cast<void>(layers_inside());  // throws if they are nested too deep
 }
 
 std::vector<std::string> Functional::output_names() const { return layer_names(outputs_); }
 std::vector<std::string> Functional::input_names() const { return layer_names(inputs_); }
+
+std::vector<std::string> Functional::connections() const {
+  const auto tensor = [](const LayerPtr& layer, std::size_t call, std::size_t output) {
+    return layer->name() + '[' + std::to_string(call) + "][" + std::to_string(output) + ']';
+  };
+  std::vector<std::string> names(places_);
+  std::map<LayerPtr, std::size_t> calls;
+  std::map<LayerPtr, std::string> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) names[input_places_[i]] = tensor(inputs_[i].call()->layer, 0, 0);
+  bool chain = inputs_.size() == 1;
+  std::size_t before = 0;  // where the step before has its outputs
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const auto& [layer, given, first_output] = steps_[i];
+    const std::size_t call = calls[layer]++, end = i + 1 < steps_.size() ? steps_[i + 1].first_output : places_;
+    chain = chain && call == 0 && given.size() == 1 && given.front() >= before;
+    before = first_output;
+    for (std::size_t place = first_output; place < end; ++place)
+      names[place] = tensor(layer, call, place - first_output);
+    for (const std::size_t place : given) inputs[layer] += (inputs[layer].empty() ? "" : ", ") + names[place];
+  }
+  std::vector<std::string> result;
+  if (chain) return result;
+  for (const LayerPtr& layer : layers_) result.push_back(inputs[layer].empty() ? "-" : inputs[layer]);
+  return result;
+}
 
 /// What was given for an input, in the shape that was described; an axis of extent 1 at the end may be missing or too
 /// much.

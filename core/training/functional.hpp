@@ -23,6 +23,9 @@ class Functional : public Model {
   const std::vector<SymbolicTensor>& inputs() const { return inputs_; }
   const std::vector<SymbolicTensor>& outputs() const { return outputs_; }
 
+ protected:
+  std::vector<std::string> connections() const override;
+
  private:
   /// A layer at work on Values by their places in a table.
   struct Step {

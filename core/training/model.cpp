@@ -3,25 +3,26 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/execution/explain.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/training/index_ranges.hpp"
 #include "etude/training/trainer.hpp"
 
 namespace etude {
 namespace {
 
-/// Sets layers' trainable flags to what compile() saw, while it lives (L-28). Outer layers come before inner ones,
-/// whose flags they set as well.
+/// Sets layers' trainable flags to what compile() saw, while it lives (L-28).
 class CompiledTrainable {
  public:
   explicit CompiledTrainable(const std::vector<std::pair<LayerPtr, bool>>& compiled) {
     for (const auto& [layer, trainable] : compiled) now_.emplace_back(layer, layer->trainable());
-    for (const auto& [layer, trainable] : compiled) layer->set_trainable(trainable);
+    for (const auto& [layer, trainable] : compiled) layer->set_own_trainable(trainable);
   }
   ~CompiledTrainable() {
-    for (const auto& [layer, trainable] : now_) layer->set_trainable(trainable);
+    for (const auto& [layer, trainable] : now_) layer->set_own_trainable(trainable);
   }
 
  private:
@@ -35,6 +36,27 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 }
 
 }  // namespace
+
+class Model::OnThread {
+ public:
+  OnThread(Model& model, const char* method) : model_(model) {
+    static thread_local const char thread = 0;
+    const void* running = nullptr;
+    begun_ = model.thread_.compare_exchange_strong(running, &thread);
+    check(begun_ || running == &thread, ErrorKind::state, method,
+          "another thread runs a loop of this model - expected one thread at a time, for all steps of a model share "
+          "their memory - wait for it, or give this thread a model of its own with the same weights.");
+  }
+  ~OnThread() {
+    if (begun_) model_.thread_ = nullptr;
+  }
+  OnThread(const OnThread&) = delete;
+  OnThread& operator=(const OnThread&) = delete;
+
+ private:
+  Model& model_;
+  bool begun_;
+};
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
     : Layer(class_name, options), replicas_(get_strategy()) {
@@ -59,14 +81,17 @@ Tensor Model::predict(const Data& x, const PredictOptions& options) {
 }
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
+  const OnThread thread(*this, "fit");
   Trainer trainer(*this, "fit", Trainer::Claim::weights);
   co_return co_await trainer.fit(std::move(data), std::move(options));
 }
 Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
+  const OnThread thread(*this, "evaluate");
   Trainer trainer(*this, "evaluate", Trainer::Claim::metrics);
   co_return co_await trainer.evaluate(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
+  const OnThread thread(*this, "predict");
   JoinedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
   co_await predict_into(std::move(x), std::move(options), outputs);
   co_return outputs.joined();
@@ -99,12 +124,14 @@ Logs Model::run_on_batch(StepFunction& step, const Data& data, const BatchOption
 }
 
 Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
+  const OnThread thread(*this, "train_on_batch");
   const Trainer trainer(*this, "train_on_batch", Trainer::Claim::weights);
   check_compiled("train_on_batch");
   return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 
 Logs Model::test_on_batch(const Data& batch, const BatchOptions& options) {
+  const OnThread thread(*this, "test_on_batch");
   const Trainer trainer(*this, "test_on_batch", Trainer::Claim::metrics);
   check_compiled("test_on_batch");
   return run_on_batch(*make_test_function(), batch, options, "test_on_batch");
@@ -115,6 +142,7 @@ Tensor Model::predict_on_batch(const Data& x) {
 }
 
 std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
+  const OnThread thread(*this, "predict_on_batch");
   const Trainer trainer(*this, "predict_on_batch", Trainer::Claim::nothing);
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
@@ -157,7 +185,7 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
-  for (const Value& loss : Graph::current().losses()) add(ops::widened(loss));
+  for (const Value& loss : added_losses()) add(ops::widened(loss));
   check(static_cast<bool>(total), ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
   return total;
@@ -221,6 +249,7 @@ std::string Model::explain() const {
 
 void Model::reset_metrics() {
   for (const MetricPtr& metric : metrics()) metric->reset_state();
+  metrics_.reset_given();
 }
 
 std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(const StepData&)> step,
@@ -233,13 +262,28 @@ std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(cons
       },
       replicas_,
       StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { place_variables(graph); },
-                          steps_per_execution});
+                          steps_per_execution, options_.check_trace});
+}
+
+/// A step of the user's own may have forgotten its optimizer.
+void Model::warn_of_idle_step() {
+  const auto trains = [](const Graph::Assignment& assignment) { return assignment.variable.trainable(); };
+  if (std::ranges::any_of(Graph::current().assignments(), trains) || trainable_variables().empty()) return;
+  if (!std::exchange(warned_, true))
+    print_warning({}, '[' + where() +
+                          "] the train step changes no trainable variable - fit will train nothing - call "
+                          "optimizer.apply(gradients(loss, variables), variables) in the step.");
 }
 
 std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
   if (!train_function_ || force)
-    train_function_ = make_function([this](const StepData& data) { return StepResult{train_step(data), {}}; },
-                                    options_.steps_per_execution);
+    train_function_ = make_function(
+        [this](const StepData& data) {
+          StepResult result{train_step(data), {}};
+          warn_of_idle_step();
+          return result;
+        },
+        options_.steps_per_execution);
   return train_function_;
 }
 std::shared_ptr<StepFunction> Model::make_test_function(bool force) {
@@ -297,30 +341,45 @@ void Model::build(const Shape& input_shape) {
   if (Graph::tracing() || built()) return;  // within a trace, call itself builds the layers
   Shape shape = input_shape;
   if (shape.rank() && shape[0] < 0) shape[0] = 1;
-  build_from({{Tensor(shape, floatx())}, {}, {}});
+  for (const std::int64_t extent : shape)
+    check(extent >= 0, ErrorKind::shape, where(), "build() for inputs of shape ", input_shape,
+          " - expected extents of 0 or more, -1 for the batch's alone - check the shape.");
+  build_on({{shape, floatx()}});
 }
 
 void Model::build_from(const Batch& example) {
+  std::vector<std::pair<Shape, DType>> inputs;
+  for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
+  build_on(inputs);
+}
+
+void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs) {
   const Strategy::Scope scope(strategy());
   Graph graph;
   const Trace trace(graph);
-  StepData data;
-  for (const Tensor& x : example.x) data.x.push_back(graph.input(x.shape(), x.dtype()));
-  (*this)(data.x, false);
+  std::vector<Value> x;
+  for (const auto& [shape, dtype] : inputs) x.push_back(graph.input(shape, dtype));
+  (*this)(x, false);
 }
 
 /// Declared in layers/layer.hpp: layers know nothing of devices.
 Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::vector{x}, training); }
 
 Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
+  std::vector<Tensor> outputs = call_all(given, training);
+  check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
+        " outputs where one is used - expected a layer of one output - use call_all().");
+  return outputs.front();
+}
+
+std::vector<Tensor> Layer::call_all(const std::vector<Tensor>& given, bool training) {
   std::vector<Tensor> inputs;
   for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(variable_dtype()) : x);
-  return etude::evaluate(get_strategy()->device(), inputs,
-                         [&](std::span<const Value> values) {
-                           const Value y = (*this)(std::vector(values.begin(), values.end()), training);
-                           return std::vector{y};
-                         })
-      .front();
+  return etude::evaluate(get_strategy()->device(), inputs, [&](std::span<const Value> values) -> std::vector<Value> {
+    const Outputs outputs = (*this)(std::vector(values.begin(), values.end()), training);
+    IndexRanges(Graph::current()).check({inputs, {}, {}});
+    return outputs;
+  });
 }
 
 }  // namespace etude

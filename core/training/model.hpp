@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ class Model : public Layer {
   bool compiled() const { return compiled_; }
 
   /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop
-  /// of this model runs. Callbacks may evaluate and predict; predict may be called at any time between steps.
+  /// of this model runs. Different models may run on different threads; of one model, loops on a second thread throw
+  /// Error(state). Callbacks may evaluate and predict; predict may be called at any time between steps.
   HistoryPtr fit(const Data& data, const FitOptions& options = {});
   HistoryPtr fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) { return fit(Data(x, y), options); }
   HistoryPtr fit(const Tensor& x, const Tensor& y, const Tensor& sample_weight, const FitOptions& options = {}) {
@@ -132,7 +134,8 @@ class Model : public Layer {
   // Defined in core/saving.
   /// Saves the model, how it was compiled and the state of its optimizer to a folder of checkpoints, of which there is
   /// one: whoever loads finds the model of before or this one, whole, whatever happens meanwhile. load_model() makes it
-  /// again. Throws Error(value) for a model of a class of its own, or with functions that have no name; Error(io).
+  /// again. Throws Error(value) for a model of a class of its own, or with functions that have no name, and for names
+  /// of other formats and places, such as "model.keras" and "localstorage://model", which it does not write; Error(io).
   void save(const std::string& folder) const;
   /// Saves, or loads, the weights alone; the file's name ends with ".safetensors". Tensors are called by where their
   /// layers stand in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
@@ -145,6 +148,9 @@ class Model : public Layer {
   bool stop_training = false, stop_evaluating = false, stop_predicting = false;
 
  protected:
+  /// Where each of layers() gets its inputs from, as summary() prints it: "dense[1][0]" is the first output of the
+  /// second call of "dense". Empty for a model whose layers follow each other.
+  virtual std::vector<std::string> connections() const { return {}; }
   /// Drops the compiled steps: to be called when what they traced has changed. Throws Error(state) while a loop runs.
   void forget_functions(std::string_view what);
 
@@ -161,7 +167,11 @@ class Model : public Layer {
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_from(const Batch& example);
+  /// That a loop of this model runs, on which thread.
+  class OnThread;
+  void build_on(const std::vector<std::pair<Shape, DType>>& inputs);
   void place_variables(const Graph& graph);
+  void warn_of_idle_step();
   void check_scope() const;
   void check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const;
 
@@ -174,7 +184,8 @@ class Model : public Layer {
   std::vector<std::shared_ptr<Mean>> added_metrics_;
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
-  bool compiled_ = false;
+  bool compiled_ = false, warned_ = false;
+  std::atomic<const void*> thread_ = nullptr;  // stands for the thread on which loops run
   Training* training_ = nullptr;
   Trainer* trainer_ = nullptr;  // the loop that has the metrics, if one runs
 };

@@ -4,16 +4,6 @@
 // compile(): how a model is trained, and whether what it is given belongs to its strategy.
 
 namespace etude {
-namespace {
-
-void for_each_layer(const Layer& layer, const std::function<void(const LayerPtr&)>& visit) {
-  for (const LayerPtr& inner : layer.layers()) {
-    visit(inner);
-    for_each_layer(*inner, visit);
-  }
-}
-
-}  // namespace
 
 void Model::compile(CompileOptions options) {
   check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
@@ -26,8 +16,7 @@ void Model::compile(CompileOptions options) {
   check_created_in_scope(*optimizer, options);
 
   bool computes_in_float16 = compute_dtype() == DType::float16;
-  for_each_layer(*this,
-                 [&](const LayerPtr& layer) { computes_in_float16 |= layer->compute_dtype() == DType::float16; });
+  for (const LayerPtr& layer : layers_inside()) computes_in_float16 |= layer->compute_dtype() == DType::float16;
   if (options.auto_scale_loss && computes_in_float16 && !optimizer->scales_loss()) optimizer->scale_loss_dynamically();
 
   forget_functions("compile()");
@@ -39,8 +28,9 @@ void Model::compile(CompileOptions options) {
   added_metrics_.clear();
   compiled_trainable_.clear();
   compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
-  for_each_layer(*this, [&](const LayerPtr& layer) { compiled_trainable_.emplace_back(layer, layer->trainable()); });
+  for (const LayerPtr& layer : layers_inside()) compiled_trainable_.emplace_back(layer, layer->trainable());
   compiled_ = true;
+  warned_ = false;
 }
 
 /// In Keras's words.

@@ -61,6 +61,9 @@ struct CompileOptions {
   bool auto_scale_loss = true;
   /// Whether a crossentropy behind a softmax or sigmoid is computed from logits.
   bool fuse_logits = true;
+  /// Whether each step is traced twice and the traces are compared: an error names the op with which a random number,
+  /// the time or another number that the step's own code computes anew became a constant.
+  bool check_trace = false;
 
   template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
     visit("optimizer", self.optimizer);
@@ -72,6 +75,7 @@ struct CompileOptions {
     visit("steps_per_execution", self.steps_per_execution);
     visit("auto_scale_loss", self.auto_scale_loss);
     visit("fuse_logits", self.fuse_logits);
+    visit("check_trace", self.check_trace);
   }
 };
 

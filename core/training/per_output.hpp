@@ -66,11 +66,19 @@ template <class T> class PerOutput {
   std::map<std::string, T> named_;
 };
 
+/// The metrics of an output: several, one, or none.
+class MetricList : public std::vector<Choice<Metric>> {
+ public:
+  using std::vector<Choice<Metric>>::vector;
+  MetricList(std::vector<Choice<Metric>> all) : std::vector<Choice<Metric>>(std::move(all)) {}
+  template <std::convertible_to<Choice<Metric>> One> MetricList(One&& one) { push_back(std::forward<One>(one)); }
+};
+using MetricsByName = std::map<std::string, MetricList>;
+
 /// Metrics of a model's outputs: some for all of them, or for each in their order, or by their names.
 ///
-///     .metrics = {"accuracy", "mse"}          .metrics = MetricsByName{{"age", {"mse"}}, {"name", {"accuracy"}}}
-using MetricList = std::vector<Choice<Metric>>;
-using MetricsByName = std::map<std::string, MetricList>;
+///     .metrics = {"accuracy", "mse"}          .metrics = {{"age", "mse"}, {"name", {"accuracy", "mse"}}}
+///     .metrics = std::vector<MetricList>{{}, {"accuracy", "mse"}}
 class MetricChoices : public PerOutput<MetricList> {
  public:
   MetricChoices() = default;
@@ -78,6 +86,15 @@ class MetricChoices : public PerOutput<MetricList> {
   MetricChoices(MetricList all) : PerOutput(std::move(all)) {}
   MetricChoices(std::vector<MetricList> each) : PerOutput(std::move(each)) {}
   MetricChoices(MetricsByName named) : PerOutput(std::move(named)) {}
+  MetricChoices(std::initializer_list<MetricsByName::value_type> named) : PerOutput(MetricsByName(named)) {}
+
+  /// As PerOutput's; of a model of one output all lists are that one's, as in Keras.
+  std::vector<std::optional<MetricList>> resolve(std::span<const std::string> names, std::string_view what) const {
+    if (names.size() != 1 || list().size() < 2) return PerOutput::resolve(names, what);
+    MetricList all;
+    for (const MetricList& each : list()) all.insert(all.end(), each.begin(), each.end());
+    return {all};
+  }
 };
 
 }  // namespace etude

@@ -8,6 +8,33 @@
 
 namespace etude {
 
+/// Knows its sink until that is gone.
+class PredictionSink::Source : public LogSource {
+ public:
+  explicit Source(const PredictionSink& sink) : sink_(&sink) {}
+  std::uint64_t generation() const override { return generation_; }
+  double read(std::size_t) override { return 0; }
+  std::vector<Tensor> outputs() const override { return sink_->outputs(); }
+  void next() { ++generation_; }
+
+ private:
+  const PredictionSink* sink_;
+  std::uint64_t generation_ = 1;
+};
+
+PredictionSink::PredictionSink() : source_(std::make_shared<Source>(*this)) {}
+PredictionSink::~PredictionSink() { source_->next(); }
+
+Logs& PredictionSink::logs() {
+  logs_.attach_outputs(source_);
+  return logs_;
+}
+
+PendingPtr PredictionSink::hand_over() {
+  source_->next();
+  return handed_over();
+}
+
 void JoinedPredictions::take(const StepFunction& function) {
   if (outputs_.empty()) outputs_.assign(function.output_count(), {rows_});
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].add(function, i);
@@ -15,9 +42,21 @@ void JoinedPredictions::take(const StepFunction& function) {
 
 std::vector<Tensor> JoinedPredictions::joined() const {
   std::vector<Tensor> result;
-  for (const auto& [rows, filled, tensor] : outputs_)
-    result.push_back(filled < tensor.shape()[0] ? tensor.rows(0, filled).clone() : tensor);
+  for (const Output& output : outputs_)
+    result.push_back(output.filled < output.tensor.shape()[0] ? output.tensor.rows(0, output.filled).clone()
+                                                              : output.tensor);
   return result;
+}
+
+std::vector<Tensor> JoinedPredictions::outputs() const {
+  std::vector<Tensor> result;
+  for (const Output& output : outputs_) result.push_back(output.tensor.rows(output.begin, output.filled).clone());
+  return result;
+}
+
+PendingPtr JoinedPredictions::handed_over() {
+  for (Output& output : outputs_) output.begin = output.filled;
+  return nullptr;
 }
 
 void JoinedPredictions::Output::add(const StepFunction& function, std::size_t index) {
@@ -27,10 +66,10 @@ void JoinedPredictions::Output::add(const StepFunction& function, std::size_t in
   check(filled == 0 || shape.slice(1, shape.rank()) == tensor.shape().slice(1, tensor.shape().rank()), ErrorKind::shape,
         "predict", "outputs of shape ", shape, " after ", tensor.shape(),
         " - expected the same shape but for the rows - predict batches of one shape at a time.");
-  const std::int64_t begin = filled;
+  const std::int64_t first = filled;
   filled += shape[0];
-  if (begin == 0 || filled > tensor.shape()[0]) grow(shape, function.output_dtype(index));
-  function.read_output(index, tensor.rows(begin, filled).raw());
+  if (first == 0 || filled > tensor.shape()[0]) grow(shape, function.output_dtype(index));
+  function.read_output(index, tensor.rows(first, filled).raw());
 }
 
 void JoinedPredictions::Output::grow(Shape shape, DType dtype) {

@@ -8,6 +8,30 @@
 #include "etude/training/trainer.hpp"
 
 namespace etude {
+namespace {
+
+/// Output `index` of all batches, one batch below the other: a copy. Throws Error(shape) where they differ in more than
+/// rows.
+Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t index) {
+  const Tensor& first = batches.front()[index];
+  if (batches.size() == 1) return first.clone();
+  std::int64_t rows = 0;
+  for (const std::vector<Tensor>& batch : batches) {
+    const Shape& shape = batch[index].shape();
+    check(shape.rank() > 0 && shape.slice(1, shape.rank()) == first.shape().slice(1, first.shape().rank()),
+          ErrorKind::shape, "predict_stream", "outputs of shape ", shape, " after ", first.shape(),
+          " within one execution - expected the same shape but for the rows - compile with steps_per_execution = 1.");
+    rows += shape[0];
+  }
+  Shape shape = first.shape();
+  shape[0] = rows;
+  Tensor all(shape, first.dtype());
+  std::byte* to = all.raw();
+  for (const std::vector<Tensor>& batch : batches) to = std::copy_n(batch[index].raw(), batch[index].bytes(), to);
+  return all;
+}
+
+}  // namespace
 
 /// The loop of predict, which stands still after each execution until somebody wants its batches.
 class PredictionLoop : public PredictionSink {
@@ -64,10 +88,17 @@ class PredictionLoop : public PredictionSink {
     }
     batches_.push_back(std::move(outputs));
   }
-  PendingPtr hand_over() override { return std::make_unique<Demand>(*this); }
+  std::vector<Tensor> outputs() const override {
+    std::vector<Tensor> result;
+    for (std::size_t i = 0; !batches_.empty() && i < batches_.front().size(); ++i)
+      result.push_back(joined_rows(batches_, i));
+    return result;
+  }
   bool closed() const override { return closed_; }
 
  private:
+  PendingPtr handed_over() override { return std::make_unique<Demand>(*this); }
+
   /// What the loop waits for where it stands.
   struct Demand : Pending {
     explicit Demand(PredictionLoop& waiting) : stream(waiting) {}

@@ -10,6 +10,7 @@
 
 #include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/number.hpp"
 
 namespace etude {
 namespace {
@@ -197,11 +198,7 @@ void ProgressBar::add_values() {
     add(": ");
     // As Keras does: with verbose 2 the sign counts, so negative values read %.4e.
     const double tested = options_.verbose == 2 ? value : std::abs(value);
-    if (std::isnan(value)) {
-      add("nan");  // C prints "-nan" for some
-    } else {
-      add_number(tested > 1e-3 ? "%.4f" : "%.4e", value);
-    }
+    add_number(tested > 1e-3 ? "%.4f" : "%.4e", value);
   }
 }
 
@@ -210,11 +207,7 @@ void ProgressBar::add(std::string_view text) {
   columns_ += columns_of(text);
 }
 
-void ProgressBar::add_number(const char* format, double number) {
-  char text[352];  // DBL_MAX with %.4f takes 314
-  std::snprintf(text, sizeof text, format, number);
-  add(text);
-}
+void ProgressBar::add_number(const char* format, double number) { add(formatted(format, number)); }
 
 void ProgressBar::escape(std::string_view code) {
   if (options_.colour) line_ += code;

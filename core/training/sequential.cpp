@@ -1,6 +1,7 @@
 #include "etude/training/sequential.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/base/release.hpp"
 
 namespace etude {
 
@@ -8,20 +9,26 @@ Sequential::Sequential(std::vector<LayerPtr> layers, const LayerOptions& options
   for (LayerPtr& layer : layers) add(std::move(layer));
 }
 
+Sequential::~Sequential() {
+  for (LayerPtr& layer : layers_) release(std::move(layer));
+}
+
 void Sequential::add(LayerPtr layer) {
   check(layer != nullptr, ErrorKind::value, where(),
         "an empty layer - expected a layer - pass layers::dense({…}) or another one.");
-  for (const LayerPtr& known : layers_)
-    check(known->name() != layer->name(), ErrorKind::value, where(), "two layers named \"", layer->name(),
-          "\" - expected unique names - give one of them another name.");
+  check(!names_.contains(layer->name()), ErrorKind::value, where(), "two layers named \"", layer->name(),
+        "\" - expected unique names - give one of them another name.");
+  check_can_hold(*layer);
   forget_functions("add()");
-  layers_.push_back(std::move(layer));
+  layers_.push_back(layer);
+  names_.insert(layer->name());
 }
 
 void Sequential::pop() {
   check(!layers_.empty(), ErrorKind::state, where(),
         "pop() of a model without layers - expected at least one - add layers first.");
   forget_functions("pop()");
+  names_.erase(layers_.back()->name());
   layers_.pop_back();
 }
 

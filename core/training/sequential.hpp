@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "etude/training/model.hpp"
@@ -10,8 +12,9 @@ namespace etude {
 class Sequential : public Model {
  public:
   explicit Sequential(std::vector<LayerPtr> layers = {}, const LayerOptions& options = {});
-  /// Adds a layer at the end, or takes the last one away. Throws Error(value) for no layer or a name that is there
-  /// already, Error(state) while a loop runs.
+  ~Sequential() override;
+  /// Adds a layer at the end, or takes the last one away. Throws Error(value) for no layer, a name that is there
+  /// already, and a layer that holds this model or would be nested too deep; Error(state) while a loop runs.
   void add(LayerPtr layer);
   void pop();
 
@@ -20,6 +23,7 @@ class Sequential : public Model {
 
  private:
   std::vector<LayerPtr> layers_;
+  std::set<std::string, std::less<>> names_;
 };
 
 }  // namespace etude

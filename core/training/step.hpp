@@ -8,7 +8,8 @@
 
 namespace etude {
 
-/// A batch within a trace: one Value per input, per output, and none or one weight per output.
+/// A batch within a trace: one Value per input, per output, and none or one weight per output. The target of an output
+/// that was given none by name is an empty Value.
 struct StepData {
   std::vector<Value> x, y, sample_weight;
 };

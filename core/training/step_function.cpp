@@ -5,6 +5,8 @@
 
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
+#include "etude/graph/difference.hpp"
+#include "etude/training/index_ranges.hpp"
 
 namespace etude {
 namespace {
@@ -53,6 +55,8 @@ StepData input_values(Graph& graph, const Batch& batch) {
   add(batch.x, data.x);
   add(batch.y, data.y);
   add(batch.sample_weight, data.sample_weight);
+  for (Value& target : data.y)
+    if (is_no_target(target.shape())) target = {};
   for (std::size_t i = 0; i < batch.mask.size(); ++i)
     if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
   return data;
@@ -85,6 +89,16 @@ struct Traced {
   }
 };
 
+void check_alike(const Traced& first, const Traced& second) {
+  std::string text = difference(first.graph, second.graph);
+  if (text.empty() && first.result.logs.size() != second.result.logs.size())
+    text = "one trace has other logs than the next";
+  check(text.empty(), ErrorKind::state, "check_trace", text,
+        " - expected all traces of a step to be the same, for it is traced once and then replayed: what its own code "
+        "computes anew, such as a random number or the time, stays as it was - draw it by ops such as uniform, or keep "
+        "it in a variable.");
+}
+
 /// The logs of a plan's last step.
 struct PlanLogs : LogSource {
   std::unique_ptr<ReplicatedPlan> plan;
@@ -113,6 +127,8 @@ struct StepFunction::Compiled {
   std::vector<std::vector<const std::byte*>> addresses;  // by replica
   Logs logs;
   std::vector<Tensor> outputs;  // of an eager step
+  IndexRanges ranges = {};
+  std::weak_ptr<const Batch> checked = {};  // arrays whose rows are selected
 };
 
 StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas,
@@ -129,14 +145,26 @@ void StepFunction::operator()(const Batch& batch) {
 }
 
 void StepFunction::take(const Batch& batch) {
-  samples_ += batch.size();
   if (options_.run_eagerly) return run_eagerly(batch);
   Compiled& compiled = find(batch);
+  check_ranges(batch, compiled);
+  samples_ += batch.size();
   if (batch.selection.arrays)
     take_rows(batch, compiled);
   else
     take_host_memory(batch, compiled);
   if (compiled.source->plan->full()) finish();
+}
+
+/// Arrays whose rows devices select are looked at once.
+void StepFunction::check_ranges(const Batch& batch, Compiled& compiled) {
+  const auto& arrays = batch.selection.arrays;
+  if (!arrays) return compiled.ranges.check(batch);
+  if (compiled.checked.lock() == arrays) return;
+  Batch all = *arrays;
+  all.numbers = {.first = 0};
+  compiled.ranges.check(all);
+  compiled.checked = arrays;
 }
 
 void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
@@ -203,6 +231,8 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
       const Graph& graph = traced.emplace_back(share, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
       note_variables(graph);
+      if (options_.check_trace)
+        check_alike(traced.back(), Traced(share, replicas_.strategy->multiplies_halves(), own, step_));
       if (options_.after_trace) options_.after_trace(graph);
     }
     of.push_back(&traced.back());
@@ -221,6 +251,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
       std::make_unique<ReplicatedPlan>(std::move(plans), replicas_.strategy, first.graph, first.logs());
   compiled->addresses.assign(of.size(), std::vector<const std::byte*>(compiled->key.tensors.size()));
   compiled->logs.attach(compiled->source, compiled->names);
+  compiled->ranges = IndexRanges(first.graph);
   return compiled;
 }
 
@@ -256,7 +287,9 @@ void StepFunction::run_eagerly(const Batch& batch) {
   const StepResult result = step_(input_values(graph, batch));
   ++traces_;
   note_variables(graph);
+  IndexRanges(graph).check(batch);
   eager.commit();
+  samples_ += batch.size();
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
   for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
   for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));

@@ -28,6 +28,8 @@ struct StepFunctionOptions {
   std::function<void(const Graph&)> after_trace = {};
   /// How many batches a device that has a memory of its own may take before their steps run.
   std::int64_t steps_per_execution = 1;
+  /// Traces twice and compares: throws Error(state) that names the op where the traces differ.
+  bool check_trace = false;
 };
 
 /// Logs whose values are known already: they outlive their step.
@@ -44,7 +46,8 @@ class StepFunction {
   /// Traces the step for a batch like this one and throws the trace away: all variables that the step makes are there
   /// then, and none has changed.
   void rehearse(const Batch& example);
-  /// Runs the step on a batch.
+  /// Runs the step on a batch. Throws Error(data), and runs nothing, where the batch has a label or an index out of its
+  /// range.
   void operator()(const Batch& batch);
   /// The same in two parts: a device that has a memory of its own may take more batches before it runs the steps of
   /// all of them. Until finish() nobody sees what they made.
@@ -79,6 +82,7 @@ class StepFunction {
 
  private:
   struct Compiled;
+  static void check_ranges(const Batch& batch, Compiled& compiled);
   void take_rows(const Batch& batch, Compiled& compiled);
   void take_host_memory(const Batch& batch, Compiled& compiled);
   Compiled& find(const Batch& batch);

@@ -1,19 +1,15 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
+#include <vector>
 
+#include "etude/base/number.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
 namespace {
 
-using Row = std::array<std::string, 3>;
-
-/// Characters, not bytes: box drawings take three bytes each.
-std::string pad(const std::string& text, std::size_t width) {
-  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
-}
+using Row = std::vector<std::string>;
 
 std::string repeat(std::string_view text, std::size_t count) {
   std::string result;
@@ -33,9 +29,7 @@ std::string bytes_text(std::int64_t bytes) {
   auto amount = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (amount >= 1024 && unit + 1 < units.size()) amount /= 1024, ++unit;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f %s", amount, units[unit]);
-  return text.data();
+  return formatted("%.2f ", amount) + units[unit];
 }
 
 /// The shape of any batch: the first axis is None.
@@ -65,17 +59,26 @@ void Model::summary(const SummaryOptions& options) const {
   for (const LayerPtr& layer : layers())
     rows.push_back({layer->name() + " (" + std::string(layer->class_name()) + ')', batch_shape(layer->output_shape()),
                     layer->built() ? with_commas(layer->count_params()) : "0 (unbuilt)"});
-  std::array<std::size_t, 3> widths{};
+  if (const std::vector<std::string> inputs = connections(); !inputs.empty()) {
+    rows[0].emplace_back("Connected to");
+    for (std::size_t i = 0; i < std::min(inputs.size(), rows.size() - 1); ++i) rows[i + 1].push_back(inputs[i]);
+  }
+  std::vector<std::size_t> widths(rows[0].size());
   for (const Row& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
 
   const auto rule = [&](const char* left, const char* line, const char* middle, const char* right) {
-    return left + repeat(line, widths[0] + 2) + middle + repeat(line, widths[1] + 2) + middle +
-           repeat(line, widths[2] + 2) + right + '\n';
+    std::string result;
+    for (const std::size_t width : widths) result += (result.empty() ? left : middle) + repeat(line, width + 2);
+    return result + right + '\n';
   };
   const auto cells = [&](const Row& row, const char* edge, const char* bar) {
-    return edge + (' ' + pad(row[0], widths[0])) + ' ' + bar + ' ' + pad(row[1], widths[1]) + ' ' + bar + ' ' +
-           std::string(widths[2] - row[2].size(), ' ') + row[2] + ' ' + edge + '\n';
+    std::string result;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      result += std::string(i ? bar : edge) + ' ' + (i == 2 ? space + row[i] : row[i] + space) + ' ';
+    }
+    return result + edge + '\n';
   };
   std::string text =
       "Model: \"" + name() + "\"\n" + rule("┏", "━", "┳", "┓") + cells(rows[0], "┃", "┃") + rule("┡", "━", "╇", "┩");

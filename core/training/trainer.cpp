@@ -27,7 +27,8 @@ AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::opti
 
 }  // namespace
 
-Trainer::Trainer(Model& model, const char* method, Claim claim) : model_(model), claim_(claim) {
+Trainer::Trainer(Model& model, const char* method, Claim claim)
+    : kept_(model.weak_from_this().lock()), model_(model), claim_(claim) {
   check_outside_steps(method);
   keep_logs();
   if (claim == Claim::nothing) return;
@@ -90,6 +91,7 @@ Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& 
         " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
   once.steps_per_epoch = options.rows.steps;
+  once.may_be_exhausted = true;  // a second epoch is one of fit's validation
   return make_handler(data.adapter(options), std::move(once));
 }
 
@@ -131,6 +133,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   Training::Resumed& resumed = training.resumed;
   training.step().select_on_devices(handler.adapter());
 
+  for (const CallbackPtr& callback : callbacks.callbacks()) callback->acquire();
   co_await callbacks.run(&Callback::on_train_begin, no_logs());
   Logs logs = resumed.logs;
   for (const int epoch : handler.enumerate_epochs()) {
@@ -141,12 +144,12 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     if (!resumed.stopped)
       ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
                                &Callback::on_train_batch_end, model_.stop_training);
-    // An epoch without a batch did not take place: the data had run out before it.
-    if (!ran && !resumed.within_epoch) break;
+    // Without a batch the data had run out before: the epoch ends with the logs of the last one, and fit with it.
+    const bool ran_out = !ran && !resumed.within_epoch;
     if (ran) logs = fetched(training.step().logs());
     resumed = {};
 
-    if (validation && options.validation_freq.due(epoch)) {
+    if (!ran_out && validation && options.validation_freq.due(epoch)) {
       if (!validation_handler) {
         const auto batch_size = options.validation_batch_size || !validation->has_rows() ? options.validation_batch_size
                                                                                          : options.batch_size;
@@ -160,7 +163,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     }
     co_await callbacks.run(&Callback::on_epoch_end, epoch, logs);
     if (PendingPtr others = turn(true)) co_await std::move(others);
-    if (model_.stop_training) break;
+    if (model_.stop_training || ran_out) break;
   }
   if (options.epochs > 0) model_.optimizer().finalize_variable_values(model_.trainable_variables());
   co_await callbacks.run(&Callback::on_train_end, logs);
@@ -171,7 +174,9 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
                               BatchHook end, const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
-    co_await callbacks.run(begin, step, no_logs());
+    // Where the data may be at its end, a step begins when its batch is there: each that begins ends, too.
+    bool begun = data.steps_are_certain();
+    if (begun) co_await callbacks.run(begin, step, no_logs());
     try {
       for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
         if (PendingPtr pending = data.fetch()) co_await std::move(pending);
@@ -180,6 +185,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
           data.stop_iteration();
           break;
         }
+        if (!std::exchange(begun, true)) co_await callbacks.run(begin, step, no_logs());
         if (claim_ == Claim::nothing)
           keep_logs();
         else
@@ -198,7 +204,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
     function.finish();
     if (data.step_increment() < 0) break;
     ran = true;
-    co_await callbacks.run(end, step + data.step_increment(), function.logs());
+    co_await callbacks.run(end, step + data.step_increment(), sink ? sink->logs() : function.logs());
     if (PendingPtr others = turn(false)) co_await std::move(others);
     if (sink)
       if (PendingPtr taken = sink->hand_over()) co_await std::move(taken);
@@ -217,10 +223,12 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
   model_.reset_metrics();
   model_.stop_evaluating = false;
   co_await callbacks.run(&Callback::on_test_begin, no_logs());
+  bool ran = false;
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
-    co_await run_steps(*test_function, data, callbacks, &Callback::on_test_batch_begin, &Callback::on_test_batch_end,
-                       model_.stop_evaluating);
-  Logs logs = fetched(test_function->logs());
+    ran = co_await run_steps(*test_function, data, callbacks, &Callback::on_test_batch_begin,
+                             &Callback::on_test_batch_end, model_.stop_evaluating);
+  // Of validation data that comes once and is exhausted there are none.
+  Logs logs = ran ? fetched(test_function->logs()) : Logs();
   co_await callbacks.run(&Callback::on_test_end, logs);
   co_return logs;
 }

@@ -56,6 +56,9 @@ class Trainer {
   /// For hooks that have none; what a callback writes there is gone afterwards.
   Logs& no_logs() { return none_ = {}; }
 
+  /// A callback may drop the last reference to the model. Null if the caller holds the model by value. First, so that
+  /// the model goes last.
+  const LayerPtr kept_;
   Model& model_;
   Claim claim_;
   GiveTurn give_turn_;

@@ -35,7 +35,7 @@ DataState Training::validation_state() const {
 void Training::set_validation(DataHandler& data) {
   validation_ = &data;
   const DataState state = std::exchange(validation_state_, {});
-  if (!state.empty()) data.adapter().restore(state);
+  if (!state.empty()) data.go_on_from(state);
 }
 
 }  // namespace etude

@@ -1,6 +1,6 @@
 // Keras's first model on Fashion-MNIST. What stands between the two marks is the README's script.
 // README
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 et.setRandomSeed(42);
 const folder = '/usr/share/datasets/fashion-mnist';

@@ -24,6 +24,7 @@ async function openPage() {
   await page.goto(`${site.url}empty.html`);
   await page.evaluate(async () => {
     const et = (globalThis.et = await import('/index.js'));
+    await et.ready();
     globalThis.samples = () => [
       et.tensor(Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)), [64, 4]),
       et.tensor(Float32Array.from({ length: 64 }, (_, i) => Math.cos(i)), [64, 1]),

@@ -27,6 +27,7 @@ async function emptyPage(files = {}) {
 /** Trains something small in a page whose clock goes on by 1 ms at every step; gives the turns that the loop had. */
 async function train(yieldEvery) {
   const et = await import('/index.js');
+  await et.ready();
   let now = 0;
   performance.now = () => now;
   const x = et.tensor(Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)), [512, 8]);
@@ -59,6 +60,7 @@ test('never yields if told so', async () => {
 test('trains in a worker', async () => {
   const worker = `
     import * as et from './index.js';
+    await et.ready();
     const x = et.tensor([[0, 0], [0, 1], [1, 0], [1, 1]]), y = et.tensor([[0], [1], [1], [0]]);
     const model = et.sequential([et.layers.dense({ units: 8, activation: 'tanh' }), et.layers.dense({ units: 1 })]);
     model.compile({ optimizer: 'adam', loss: 'mse' });
@@ -73,4 +75,49 @@ test('trains in a worker', async () => {
   assert.ok(losses.every(Number.isFinite), `${losses}`);
   assert.deepEqual(page.complaints, []);
   await page.close();
+});
+
+/** The message of what `work` throws in the page. */
+const messageOf = (page, work) => page.evaluate(async (text) => {
+  const et = await import('/index.js');
+  try {
+    return await new Function('et', `return (${text})()`)(et);
+  } catch (error) {
+    return `${error.kind} ${error.message}`;
+  }
+}, String(work));
+
+test('a call before the module is loaded says to await et.ready()', async () => {
+  const page = await emptyPage();
+  for (const early of [() => et.layers.dense({ units: 1 }), () => et.sequential([]), () => et.setRandomSeed(1), () => Object.keys(et.losses)])
+    assert.match(await messageOf(page, early), /^state \[et\] the WebAssembly module is not loaded - expected .* - write `await et\.ready\(\)` before all else\.$/);
+  assert.equal(await messageOf(page, async () => { await Promise.all([et.ready(), et.ready()]); return et.layers.dense({ units: 3 }).name; }), 'dense');
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+test('a file that is not the module: the error says what was asked for, what came, and what to write', async () => {
+  const html = '<!doctype html><title>the application</title>';
+  const page = await emptyPage();
+  await page.route(`${site.url}lost.html`, (route) => route.fulfill({ body: html, contentType: 'text/html' }));
+  const lost = await messageOf(page, () => { et.configure({ wasm: '/lost.html' }); return et.ready(); });
+  assert.match(lost, /^io \[ready\] "http:\S+\/lost\.html" answered with status 200 and text\/html, which begins with "<!doctype html>.*" - expected a WebAssembly module - .*et\.configure\(\{ wasm: url \}\)\.$/);
+  const absent = await messageOf(page, () => { et.configure({ wasm: '/absent.wasm' }); return et.ready(); });
+  assert.match(absent, /^io \[ready\] "http:\S+\/absent\.wasm" answered with status 404/);
+  // It can be put right in the same page.
+  assert.equal(await messageOf(page, async () => { et.configure({ wasm: '/etude.wasm' }); await et.ready(); return et.variant; }), 'simd');
+  await page.close();
+});
+
+test('it loads from bytes, and from a folder that has all builds', async () => {
+  const page = await emptyPage();
+  assert.equal(await messageOf(page, async () => {
+    et.configure({ wasm: await (await fetch('/etude-relaxed.wasm')).arrayBuffer(), build: 'relaxed' });
+    await et.ready();
+    return `${et.variant} ${(await et.sequential([et.layers.dense({ units: 2 })]).predict([[1]])).shape}`;
+  }), 'relaxed 1,2');
+  await page.close();
+  const other = await emptyPage();
+  assert.equal(await messageOf(other, async () => { et.configure({ wasm: '/' , threads: 1 }); await et.ready(); return et.variant; }), 'relaxed');
+  await other.close();
 });

@@ -1,10 +1,11 @@
 // The page of demo/web as it was built.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { launch, median, newPage } from './browser.mjs';
-import { serve } from './serve.mjs';
+import { isolation, serve } from './serve.mjs';
 
 const folder = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const screenshots = folder('build/screenshots');
@@ -22,7 +23,7 @@ after(async () => {
   site?.close();
 });
 
-/** The page, with all its images. */
+/** The page, with the images that it begins with. */
 async function open(query = '', options = {}) {
   const page = await newPage(browser, options);
   await page.goto(site.url + query);
@@ -30,11 +31,13 @@ async function open(query = '', options = {}) {
   return page;
 }
 const state = (page, name) => page.waitForSelector(`body[data-state=${name}]`, patience);
+const arrived = (page) => page.waitForFunction(() => document.querySelector('#arrived').textContent === '', null, patience);
 const text = (page, selector) => page.locator(selector).textContent();
 const number = async (page, selector) => parseFloat((await text(page, selector)).replaceAll(',', ''));
 
 test('trains, draws curves and names images', async (t) => {
   const page = await open('?samples=12000&epochs=3');
+  await arrived(page); // until then images are taken in their order, and how many there are depends on the machine
   await page.click('#train');
   await state(page, 'training');
   await state(page, 'ready');
@@ -99,3 +102,51 @@ for (const [name, options] of [
     assert.deepEqual(page.complaints, []);
     await page.close();
   });
+
+test('has threads, whether the server isolates the page or its service worker does', async () => {
+  const isolating = await serve(folder('demo/web/dist'), isolation);
+  for (const url of [site.url, isolating.url]) {
+    const page = await newPage(browser);
+    await page.goto(`${url}?samples=6000&epochs=1`);
+    await state(page, 'ready');
+    assert.equal(await page.evaluate('crossOriginIsolated'), true, url);
+    assert.match((await page.evaluate('performance.getEntriesByType("resource").map((entry) => entry.name).join(" ")')), /etude-(relaxed-)?threads.*\.wasm/);
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+  }
+  isolating.close();
+});
+
+test('the development server and the preview isolate the page', async () => {
+  const root = folder('demo/web');
+  const vite = await import(pathToFileURL(createRequire(`${root}/package.json`).resolve('vite')));
+  const quiet = { root, logLevel: 'silent' };
+  const started = await vite.createServer({ ...quiet, server: { host: '127.0.0.1', port: 0 } });
+  for (const server of [await started.listen(), await vite.preview({ ...quiet, preview: { host: '127.0.0.1', port: 0 } })]) {
+    const { headers } = await fetch(server.resolvedUrls.local[0]);
+    for (const [name, value] of Object.entries(isolation)) assert.equal(headers.get(name), value);
+    await server.close();
+  }
+});
+
+test('on a slow line, trains while most images are on their way, and shows how many are here', async (t) => {
+  const slow = await serve(folder('demo/web/dist'), isolation, 'train-images');
+  const page = await newPage(browser);
+  await page.goto(`${slow.url}?epochs=1`);
+  await state(page, 'ready');
+  const count = () => number(page, '#arrived');
+  const before = await count();
+  assert.ok(before >= 4500 && before < 30_000, `${before} images`);
+  await page.click('#train');
+  await page.waitForFunction(() => Number(/step (\d+)/.exec(document.querySelector('#where').textContent)?.[1]) >= 10, null, patience);
+  const during = await count();
+  assert.ok(during < 60_000, `${during} images`);
+  slow.hurry();
+  await arrived(page);
+  await state(page, 'ready');
+  assert.ok((await number(page, '#accuracy')) > 75, await text(page, '#accuracy'));
+  t.diagnostic(`${before} images before it could train, ${during} when it had trained ten steps`);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+  slow.close();
+});

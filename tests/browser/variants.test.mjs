@@ -21,6 +21,7 @@ after(async () => {
 /** Trains with 1 and with 3 threads; gives what was loaded, how many threads there were, and all weights. */
 async function train() {
   const et = await import('/index.js');
+  await et.ready();
   const waves = (size) => Float32Array.from({ length: size }, (_, i) => Math.sin(1.7 * (i + 1)));
   const runs = [];
   for (const threads of [1, 3, 1]) {

@@ -52,6 +52,14 @@ TEST_CASE("a GPU computes what the processor does, for every op", "[cuda][parity
   check_parity(all_cases(), {DType::float32, DType::float64});
 }
 
+TEST_CASE("a GPU computes what the processor does, where extents are 0", "[cuda][parity][zero]") {
+  std::vector<OpCase> taken;
+  for (const OpCase& one : cases_without_elements())
+    if (!kind_of([&] { run_on(cpu_device(), one.draw(6, DType::float32), one.function); })) taken.push_back(one);
+  CHECK(taken.size() > 300);
+  check_parity(taken, {DType::float32, DType::float64});
+}
+
 TEST_CASE("a GPU computes what the processor does, in half precision", "[cuda][parity]") {
   check_parity(half_cases(), {DType::float16, DType::bfloat16});
 }

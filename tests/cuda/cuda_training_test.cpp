@@ -100,6 +100,24 @@ TEST_CASE("arrays that a GPU has no room for are uploaded batch by batch, to the
     }
 }
 
+TEST_CASE("arrays that lie on a GPU are checked for labels that are no classes before a step runs",
+          "[cuda][training]") {
+  const Kind& kind = kinds[0];
+  Gpu gpu;
+  const auto scope = gpu.strategy->scope();
+  Sequential model({layers::dense({.units = 3})});
+  model.compile({.optimizer = "sgd", .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
+  Tensor wrong = labels.astype(DType::int32).clone();
+  wrong.data<std::int32_t>().back() = 3;
+  const std::string row = std::to_string(wrong.size() - 1);
+  const auto fit = [&](const Tensor& y) { model.fit(kind.x, y, {.batch_size = 8, .verbose = 0}); };
+  CHECK_THAT(testing::error_of([&] { fit(wrong); }),
+             Catch::Matchers::ContainsSubstring("label 3 in row " + row + " of y - expected 0 to 2"));
+  CHECK(model.optimizer().iterations() == 0);
+  fit(labels);
+  CHECK(model.optimizer().iterations() > 0);
+}
+
 namespace {
 
 /// Compiles the steps anew after each epoch, and counts what each batch of validation uploads.
@@ -117,6 +135,28 @@ class Retracing : public Callback {
 };
 
 }  // namespace
+
+TEST_CASE("targets of some outputs train on a GPU as on the processor, of arrays that lie there too",
+          "[cuda][training]") {
+  const auto train = [](const StrategyPtr& strategy) {
+    const auto model = within(strategy, [] {
+      const SymbolicTensor x = layers::input({.shape = {3}});
+      const auto output = [&](const char* name) {
+        return layers::dense({.units = 2, .kernel_initializer = "ones", .name = name})->apply(x);
+      };
+      auto made = std::make_unique<Functional>(std::vector{x}, std::vector{output("a"), output("b")});
+      made->compile(mse());
+      return made;
+    });
+    model->fit(Data(waves({40, 3}), {{"b", waves({40, 2}, 2)}}), {.batch_size = 8, .epochs = 2, .verbose = 0});
+    return weights_of(*model);
+  };
+  Gpu gpu;
+  const auto on_cpu = train(std::make_shared<OneDeviceStrategy>(cpu_device())), on_gpu = train(gpu.strategy);
+  CHECK(distance(on_gpu, on_cpu) < 2e-5);
+  CHECK(on_cpu[0] == 1);  // of "a"
+  CHECK(on_cpu[8] != 1);  // of "b"
+}
 
 TEST_CASE("validation data lies on the GPU too, and goes there anew for a step that is compiled anew",
           "[cuda][training]") {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -35,7 +35,7 @@ for (const [kind, work] of [['synchronous', () => {}], ['asynchronous', () => sl
     assert.deepEqual(events, expected);
     events.length = 0;
     await model.predict(x, { ...quiet, callbacks: [recorder(events, work)] });
-    assert.deepEqual(events, ['PredictBegin', 'PredictBatchBegin 0', 'PredictBatchEnd 0', 'PredictEnd']);
+    assert.deepEqual(events, ['PredictBegin', 'PredictBatchBegin 0', 'PredictBatchEnd 0 outputs', 'PredictEnd']);
   });
 
 test('each callback is awaited before the next one and before the next step', async () => {
@@ -257,7 +257,7 @@ for (const [what, make, ...texts] of [
   ['no filename', () => et.callbacks.csvLogger({}), 'filename'],
   ['a schedule that is no function', () => et.callbacks.learningRateScheduler({ schedule: 0.1 }), 'schedule', 'a function'],
   ['a factor that does not reduce', () => et.callbacks.reduceLrOnPlateau({ factor: 2 }), 'factor = 2'],
-  ['a graph for TensorBoard', () => et.callbacks.tensorboard({ writeGraph: true }), 'write_graph'],
+  ['a graph for TensorBoard', () => et.callbacks.tensorboard({ writeGraph: true }), 'writeGraph'],
   ['a frequency that is none', () => et.callbacks.tensorboard({ updateFreq: 'step' }), '"step"'],
   ['auto for verbose', () => et.callbacks.earlyStopping({ verbose: 'auto' }), 'verbose'],
 ])
@@ -269,4 +269,103 @@ test('what a schedule returns must be a number, and what nobody knows the direct
   const fit = (callback) => () => model.fit(waves([4, 2]), waves([4, 1]), { ...quiet, callbacks: [callback] });
   await assertError(fit(et.callbacks.learningRateScheduler({ schedule: () => undefined })), 'value', 'schedule', 'a number');
   await assertError(fit(et.callbacks.earlyStopping({ monitor: 'val_auc' })), 'value', 'expected one of: loss');
+});
+
+test('onPredictBatchEnd is given the outputs of its execution, which predict also gives', async () => {
+  const model = summing();
+  model.compile({ ...mse(), stepsPerExecution: 2 });
+  const x = et.tensor([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]]);
+  const seen = [];
+  let kept;
+  const look = {
+    onPredictBatchEnd(step, logs) {
+      assert.deepEqual(Object.keys(logs), ['outputs']);
+      assert.equal(logs.outputs, logs.outputs, 'it is read once');
+      seen.push([step, logs.outputs.shape, [...logs.outputs.data]]);
+      logs.outputs.data[0] = 100;
+    },
+    onPredictEnd(logs) { assert.deepEqual(Object.keys(logs), []); },
+  };
+  const late = { onPredictBatchEnd(step, logs) { kept = logs; } };
+  const options = { ...quiet, batchSize: 2, callbacks: [look, late] };
+  assert.deepEqual([...(await model.predict(x, options)).data], [0, 1, 2, 3, 4]);
+  assert.deepEqual(seen, [[1, [4, 1], [0, 1, 2, 3]], [2, [1, 1], [4]]]);
+  await assertError(() => kept.outputs, 'state', 'after their hook');
+  seen.length = 0;
+  for await (const batch of model.predictStream(x, options)) assert.ok(batch.data[0] < 100);
+  assert.deepEqual(seen.map(([step]) => step), [1, 2]);
+
+  const input = et.input({ shape: [2] });
+  const two = et.model({ inputs: [input], outputs: [et.layers.dense({ units: 1 }).apply(input), et.layers.dense({ units: 3 }).apply(input)] });
+  let shapes;
+  await two.predictOutputs(x, { ...quiet, callbacks: [{ async onPredictBatchEnd(step, logs) { await sleep(1); shapes = logs.outputs.map(({ shape }) => shape); } }] });
+  assert.deepEqual(shapes, [[5, 1], [5, 3]]);
+});
+
+test('NaN and Infinity that a hook writes into logs reach later callbacks, files and the history', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const seen = [];
+  let text = '';
+  const open = () => ({ append: (bytes) => (text += new TextDecoder().decode(bytes)) });
+  const { history } = await model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [
+    { onEpochEnd(epoch, logs) { Object.assign(logs, { mine: NaN, most: Infinity, loss: -Infinity }); } },
+    { onEpochEnd(epoch, logs) { seen.push({ ...logs }); } },
+    et.callbacks.csvLogger({ filename: 'a', open }),
+  ] });
+  assert.deepEqual(seen, [{ loss: -Infinity, mine: NaN, most: Infinity }]);
+  assert.deepEqual(history, { loss: [-Infinity], mine: [NaN], most: [Infinity] });
+  assert.match(text, /^epoch,loss,mine,most,.*\r\n0,-inf,nan,inf,/);
+  await assertError(() => model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [{ onEpochEnd(epoch, logs) { logs.mine = 'high'; } }] }), 'value', '"high"');
+});
+
+test('verbose may be true or false, in loops and in callbacks', async () => {
+  const { write } = process.stdout;
+  const printed = async (action) => {
+    let text = '';
+    process.stdout.write = (part, ...rest) => {
+      // The test runner's reports are Buffers.
+      if (Buffer.isBuffer(part)) return write.call(process.stdout, part, ...rest);
+      text += typeof part === 'string' ? part : new TextDecoder().decode(part);
+      return true;
+    };
+    try {
+      await action();
+    } finally {
+      process.stdout.write = write;
+    }
+    return text;
+  };
+  const model = summing();
+  model.compile(mse());
+  const fit = (verbose, options) => printed(() => model.fit([[1, 2]], [[0]], { verbose, ...options }));
+  assert.equal(await fit(false), '');
+  assert.match(await fit(true), /1\/1 .*loss: /);
+  assert.match(await printed(() => model.evaluate([[1, 2]], [[0]], { verbose: true })), /loss: /);
+  const stopping = (verbose) => ({ epochs: 3, callbacks: [et.callbacks.earlyStopping({ monitor: 'loss', minDelta: 1e9, verbose })] });
+  assert.equal(await fit(false, stopping(false)), '');
+  assert.match(await fit(false, stopping(true)), /Epoch 2: early stopping/);
+});
+
+test('monitors in mode auto know the names of metrics', async () => {
+  const epochs = async (values, monitor, metrics = []) => {
+    const model = summing();
+    model.compile({ ...mse(0), metrics });
+    const script = { onEpochEnd(epoch, logs) { if (values) logs[monitor] = values[epoch]; } };
+    return (await model.fit([[1, 2]], [[0]], { ...quiet, epochs: 3, callbacks: [script, et.callbacks.earlyStopping({ monitor })] })).epoch.length;
+  };
+  assert.equal(await epochs([1, 2, 3], 'f1_score'), 3);
+  assert.equal(await epochs([3, 2, 1], 'f1_score'), 2);
+  assert.equal(await epochs([3, 2, 1], 'val_left_loss'), 3);
+  const f1Score = (yTrue, yPred) => et.ops.mean(et.ops.multiply(yTrue, yPred), [-1]);
+  assert.equal(await epochs(undefined, 'f1Score', [f1Score]), 2);
+  await assertError(() => epochs(undefined, 'val_f1_score'), 'value', 'expected one of: loss');
+});
+
+test('callbacks that set the learning rate of an optimizer with a schedule are errors', async () => {
+  const model = summing();
+  const learningRate = et.schedules.exponentialDecay({ initialLearningRate: 0.1, decaySteps: 1, decayRate: 0.9 });
+  model.compile({ optimizer: et.optimizers.sgd({ learningRate }), loss: 'mse' });
+  for (const callback of [et.callbacks.learningRateScheduler({ schedule: () => 0.1 }), et.callbacks.reduceLrOnPlateau({ monitor: 'loss', patience: 1, minDelta: 1e9 })])
+    await assertError(() => model.fit([[1, 2]], [[0]], { ...quiet, epochs: 3, callbacks: [callback] }), 'state', 'created with a `LearningRateSchedule`');
 });

@@ -1,6 +1,6 @@
 // What a user of TypeScript writes; it only has to compile, in strict mode.
-import * as et from 'etude';
-import type { FitOptions, History, Hooks, Logs } from 'etude';
+import * as et from 'etude-ml';
+import type { FitOptions, History, Hooks, Logs } from 'etude-ml';
 
 class Watch extends et.Callback {
   best = Infinity;
@@ -54,6 +54,8 @@ export async function train(): Promise<number> {
   const stream: et.PredictionStream<et.Tensor[]> = model.predictOutputsStream(outputs);
   await stream.writeNpy(['a.npy', 'b.npy']);
   const called: et.Tensor = dense.call(outputs);
+  const all: et.Tensor[] = model.call<et.Tensor[]>(outputs);
+  await model.predict(all[0] ?? called, { verbose: false, callbacks: [{ onPredictBatchEnd: (step, { outputs }) => console.log(step, Array.isArray(outputs) ? outputs[0]?.shape : outputs.shape) }] });
   model.trainableVariables[0]?.assign(called);
   const x: et.Tensor = await et.data.readIdx(new URL('https://example.org/x.gz'));
   residual.setWeights([...model.getWeights(), x, new Float32Array(3)]);
@@ -65,6 +67,26 @@ export async function train(): Promise<number> {
   return history.history['loss']?.[0] ?? named['loss'] ?? (Array.isArray(figures) ? (figures[0] ?? 0) : figures);
 }
 
+// Names are offered by the editor, and others may be written; batches of a generator need no `as const`.
+et.configure({ wasm: new URL('https://example.org/etude/'), threads: 2 });
+const name: string = 'my_own_loss';
+model.compile({ optimizer: 'adam', loss: name, metrics: ['mae', name] });
+const named: et.OptimizerName[] = ['adam', 'rmsprop', name];
+export const loading: Promise<void>[] = [et.ready(), et.reload()];
+export const fitted = [
+  model.fit(function* () { yield [et.tensor([[1]]), new Float32Array(1)]; }, { epochs: named.length }),
+  model.fit(async function* () { for (const x of [1, 2]) yield [[[x]], [[x]], [1]]; }),
+];
+export const variant: et.Variant | undefined = et.variant;
+
+// @ts-expect-error: Dense needs its units
+et.layers.dense({});
+// @ts-expect-error: a convolution needs the size of its kernel
+et.layers.conv2d({ filters: 3 });
+// @ts-expect-error: a schedule needs to know where it begins
+et.schedules.cosineDecay({ decaySteps: 100 });
+// @ts-expect-error: no such build
+et.configure({ build: 'fast' });
 // @ts-expect-error: no such option
 model.compile({ optimiser: 'adam' });
 // @ts-expect-error: no such mode of updating

@@ -1,7 +1,7 @@
 // Conv2D and MaxPooling2D as JavaScript sees them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 const image = [[[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]]; // [1, 3, 3, 1]
 

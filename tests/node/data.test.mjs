@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -160,6 +160,13 @@ test('IDX files are read from bytes, paths, URLs and blobs, gzipped or not', asy
   assert.deepEqual(et.data.parseIdx(idx(12, [2], [0, 0, 1, 0, 255, 255, 255, 255])).array(), [256, -1]);
 });
 
+test('what unpacks to more than 100 times its size is refused, unless a larger limit is given', async () => {
+  const packed = gzipSync(Buffer.concat([idx(8, [2 ** 21], []), new Uint8Array(2 ** 21)]));
+  await assertError(() => et.data.gunzip(packed), 'data', 'gunzip', 'more than 1048576', 'a larger limit');
+  await assertError(() => et.data.readIdx(packed), 'data', 'readIdx', 'a larger limit');
+  assert.deepEqual((await et.data.readIdx(packed, { limit: 2 ** 22 })).shape, [2 ** 21]);
+});
+
 test('corrupt files are refused', async () => {
   const bytes = idx(8, [2, 3], [1, 2, 3, 4, 5, 6]);
   const packed = gzipSync(bytes);
@@ -178,4 +185,33 @@ test('corrupt files are refused', async () => {
   }
   await assertError(() => et.data.readIdx('/no/such/file'), 'io', '/no/such/file');
   await assertError(() => et.data.readIdx(3), 'value', '3');
+});
+
+test('a one-pass generator as validation data serves until it is exhausted; later epochs have no val_loss', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const validation = { synchronous: function* () { yield [[[1, 2]], [[0]]]; yield [[[0, 1]], [[0]]]; },
+    asynchronous: async function* () { await sleep(1); yield [[[1, 2]], [[0]]]; yield [[[0, 1]], [[0]]]; } };
+  for (const [kind, generator] of Object.entries(validation)) {
+    const { history } = await model.fit([[1, 2]], [[0]], { ...quiet, epochs: 4, validationData: generator() });
+    assert.deepEqual(history, { loss: [9, 9, 9, 9], val_loss: [5] }, kind);
+  }
+  const { history } = await model.fit([[1, 2]], [[0]], { ...quiet, epochs: 4, validationData: validation.synchronous(), validationSteps: 1 });
+  assert.deepEqual(history.val_loss, [9, 1]);
+});
+
+test('every hook that begins ends, in an epoch that gets no batch too', async () => {
+  const model = summing();
+  model.compile(mse(0));
+  const begun = {};
+  const ended = {};
+  const count = (counts, name) => () => void (counts[name] = (counts[name] ?? 0) + 1);
+  const counter = {};
+  for (const name of ['Epoch', 'TrainBatch', 'Train']) Object.assign(counter, { [`on${name}Begin`]: count(begun, name), [`on${name}End`]: count(ended, name) });
+  const six = (function* () { for (let i = 0; i < 6; ++i) yield [[[1, i]], [[0]]]; })();
+  const { epoch, history } = await model.fit(six, { ...quiet, epochs: 5, stepsPerEpoch: 3, callbacks: [counter] });
+  assert.deepEqual(epoch, [0, 1, 2]);
+  assert.equal(history.loss[2], history.loss[1]);
+  assert.deepEqual(begun, { Epoch: 3, TrainBatch: 6, Train: 1 });
+  assert.deepEqual(ended, begun);
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertClose, assertError, mse, signsOf, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -26,6 +26,29 @@ const numbers = (count) => Array.from({ length: count }, (_, i) => i);
 const scaled = (tensor, factor) => et.tensor(tensor.data.map((value) => factor * value), tensor.shape);
 
 // ---- Datasets ----
+
+test('a dataset that nothing batches is told so where a model takes it', async () => {
+  const model = twoDense();
+  model.compile(mse());
+  await assertError(() => model.fit(data.fromTensorSlices({ x, y }), quiet), 'data', 'an element of shapes [3], [1]', '.batch(n)');
+  await model.fit(data.fromTensorSlices({ x, y }).batch(4), quiet);
+});
+
+test('labels of a CSV text that are texts become the number of their class name', async () => {
+  const text = () => new Blob(['\uFEFFwidth,species\r1.5,setosa\r2,virginica\r']);
+  const elements = await data.toArray(data.csv(text, { label: 'species', classNames: ['setosa', 'virginica'] }));
+  assert.deepEqual(elements.map(({ x, y }) => [x.item(), y.item()]), [[1.5, 0], [2, 1]]);
+  await assertError(() => data.toArray(data.csv(text, { label: 'species' })), 'data', 'line 2', '"setosa"', 'a number');
+});
+
+test('axes without extent are computed, and leave a model as it is', async () => {
+  const model = et.sequential([et.layers.batchNormalization()]);
+  assert.deepEqual((await model.predict(et.tensor(new Float32Array(0), [2, 0, 4]), quiet)).shape, [2, 0, 4]);
+  const other = twoDense();
+  other.compile(mse());
+  await other.fit(x, y, quiet);
+  await assertError(() => data.range(2 ** 33, 2 ** 33 + 2), 'value', 'int32');
+});
 
 test('the stages of a dataset do what those of tf.data do', async () => {
   const six = data.range(6);
@@ -106,10 +129,10 @@ test('datasets refuse what they cannot use', async () => {
   await assertError(() => data.range(3).map(3), 'value', 'a function of an element');
   await assertError(() => data.toArray(data.range(3).filter(() => 'yes')), 'value', '"yes"');
   await assertError(() => data.toArray(data.range(3).flatMap(() => 3)), 'value', 'a Dataset');
-  await assertError(() => trained(data.fromTensorSlices({ x, y }).batch(4).repeat()), 'value', '`steps_per_epoch`');
+  await assertError(() => trained(data.fromTensorSlices({ x, y }).batch(4).repeat()), 'value', '`stepsPerEpoch`');
   await assertError(() => twoDense().fit(data.range(3), y, quiet), 'value', '`y` argument is not supported');
   await assertError(() => twoDense().fit(data.range(3), { ...quiet, sampleWeight: y }), 'value', '`sampleWeight` argument');
-  await assertError(() => trained(data.fromTensorSlices({ x, y }).batch(4), { batchSize: 4 }), 'value', 'batch_size');
+  await assertError(() => trained(data.fromTensorSlices({ x, y }).batch(4), { batchSize: 4 }), 'value', 'batchSize');
 });
 
 // ---- CSV, from all that gives bytes ----
@@ -200,7 +223,7 @@ test('sparse matrices become dense, and ragged rows are padded', async () => {
 test('a creator makes its dataset where it is read, and wants steps', async () => {
   const creator = new et.DatasetCreator(({ numInputPipelines, inputPipelineId }) => data.fromTensorSlices({ x, y }).batch(4).repeat().shard(numInputPipelines, inputPipelineId));
   assert.deepEqual(await trained(creator, { stepsPerEpoch: 3 }), await trained([x, y], { batchSize: 4, shuffle: false }));
-  await assertError(() => trained(creator), 'value', '`steps_per_epoch`');
+  await assertError(() => trained(creator), 'value', '`stepsPerEpoch`');
 });
 
 test('what is no kind of data, or two, is refused', async () => {

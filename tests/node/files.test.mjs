@@ -1,14 +1,15 @@
 // Node.js's files as the module sees them. Checkpoints stand on what is promised here.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
 // It is no export: only the module gets it.
-const inner = new URL('./node_modules/etude/dist/node.js', import.meta.url);
-const { systemFiles: files } = await import(inner);
+const inner = new URL('./node_modules/etude-ml/dist/system_files.js', import.meta.url);
+const files = (await import(inner)).systemFiles(fs);
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-files-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -17,7 +18,7 @@ const bytes = (text) => new TextEncoder().encode(text);
 /** A process that locks `path`, says so, and lives until it is told otherwise. */
 async function locking(path) {
   const program = `const { systemFiles } = await import(${JSON.stringify(inner.href)});
-    console.log(systemFiles.lock(${JSON.stringify(path)}) ? 'locked' : 'refused'); setInterval(() => {}, 1000);`;
+    console.log(systemFiles(await import('node:fs')).lock(${JSON.stringify(path)}) ? 'locked' : 'refused'); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const said = await new Promise((resolve) => child.stdout.once('data', (text) => resolve(String(text).trim())));
   const kill = () =>

@@ -1,7 +1,7 @@
 // Models described from their inputs to their outputs, and what is given for each output.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertClose, assertError } from './support.mjs';
 
 const { layers } = et;
@@ -104,4 +104,32 @@ test('an Embedding and BatchNormalization train', async () => {
   const x = et.tensor(Int32Array.of(1, 2, 0, 3, 4, 0, 1, 1, 2), [3, 3]);
   const { history } = await model.fit(x, [[0], [1], [2]], { ...quiet, epochs: 40 });
   assert.ok(history.loss.at(-1) < 0.2 * history.loss[0], `${history.loss[0]} to ${history.loss.at(-1)}`);
+});
+
+test('a model of several outputs is called outside of a step, and within one, and gives a list', async () => {
+  const model = twoOutputs();
+  const values = (tensors) => tensors.map(({ data }) => data[0]);
+  assert.deepEqual(values(model.call(ones)), [2, 4]);
+  assert.deepEqual(values(model.call([[1, 1]])), [2, 4]);
+  assert.deepEqual(values(model.call([ones])), [2, 4]);
+  assert.deepEqual([...unit('one').call(ones).data], [2, 2, 2, 2]);
+  const whole = et.model({ layers: [model], call(x) { const [sum, twice] = model.call(x); return et.ops.add(sum, twice); } });
+  assertClose((await whole.predict(ones, quiet)).data, [6, 6, 6, 6]);
+  const x = et.input({ shape: [2] });
+  assert.deepEqual(model.applyAll(x).map(({ shape }) => shape), [[-1, 1], [-1, 1]]);
+});
+
+test('summary of a described model has a row for each input, and says what is connected to what', () => {
+  const x = et.input({ shape: [2], name: 'x' });
+  const lines = (model) => {
+    let text = '';
+    model.summary({ printFn: (part) => (text += part) });
+    return text.split('\n').filter((line) => line.startsWith('│')).map((line) => line.split('│').slice(1, -1).map((cell) => cell.trim()));
+  };
+  assert.deepEqual(lines(et.model({ inputs: [x], outputs: [unit('sum').apply(x)] })), [['x (InputLayer)', '(None, 2)', '0'], ['sum (Dense)', '(None, 1)', '2']]);
+  assert.deepEqual(lines(et.model({ inputs: [x], outputs: [unit('sum').apply(x), unit('twice', 2).apply(x)] })), [
+    ['x (InputLayer)', '(None, 2)', '0', '-'],
+    ['sum (Dense)', '(None, 1)', '2', 'x[0][0]'],
+    ['twice (Dense)', '(None, 1)', '2', 'x[0][0]'],
+  ]);
 });

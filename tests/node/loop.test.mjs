@@ -1,7 +1,7 @@
 // The loops share the thread: they yield by their own watch, to setImmediate, and never wait for a timer.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, mse, twoDense, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };

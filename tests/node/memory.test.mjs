@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { mse, twoDense, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };

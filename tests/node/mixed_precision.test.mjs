@@ -1,7 +1,7 @@
 // Half precision as JavaScript sees it; what it computes is the C++ suite's business.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, signsOf, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -69,11 +69,11 @@ test('a loss is scaled as the optimizer is told, and by a step of your own', asy
     return model;
   };
   await stepping(true).trainOnBatch(x, y);
-  await assertError(() => stepping(false).trainOnBatch(x, y), 'state', 'scale_loss');
+  await assertError(() => stepping(false).trainOnBatch(x, y), 'state', 'scaleLoss');
 });
 
 test('what is no policy, and no inner optimizer, is an error', async () => {
   await assertError(() => et.setDtypePolicy('half'), 'dtype', '"half"', 'mixed_bfloat16');
   await assertError(() => et.setDtypePolicy('float64'), 'dtype', 'float32 only');
-  await assertError(() => et.optimizers.lossScaleOptimizer({}), 'value', 'no inner_optimizer');
+  await assertError(() => et.optimizers.lossScaleOptimizer({}), 'value', 'no innerOptimizer');
 });

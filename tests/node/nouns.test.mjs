@@ -1,7 +1,7 @@
 // Losses, metrics and activations as JavaScript sees them; what they compute is the C++ suite's business.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { signsOf, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -47,4 +47,16 @@ test('every activation is found by its name, and takes options as a function', a
     kernelInitializer: et.initializers.constant({ value: -2 }),
   });
   assert.deepEqual([...(await et.sequential([layer]).predict([[1]], quiet)).data], [-1, -1]);
+});
+
+test('the initializer Constant takes an array, which is spread over the weight and saved with the model', async () => {
+  const kernel = et.tensor([[1, 2], [3, 4], [5, 6]]);
+  const model = et.sequential([
+    et.layers.dense({ units: 2, kernelInitializer: et.initializers.constant({ value: kernel }), biasInitializer: et.initializers.constant({ value: [7, 8] }) }),
+  ]);
+  assert.deepEqual([...(await model.predict([[1, 1, 1]], quiet)).data], [16, 20]);
+  const twin = et.modelFromJson(model.toJson());
+  assert.deepEqual([...(await twin.predict([[1, 1, 1]], quiet)).data], [16, 20]);
+  const wrong = et.layers.dense({ units: 2, kernelInitializer: et.initializers.constant({ value: [1, 2, 3] }) });
+  assert.throws(() => wrong.call([[1]]), { kind: 'shape', message: /^\[Constant\] / });
 });

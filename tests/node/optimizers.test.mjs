@@ -1,7 +1,7 @@
 // Optimizers and schedules as JavaScript sees them; what they compute is the C++ suite's business.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertClose, assertError, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -36,7 +36,7 @@ test('a schedule tells its rate at any step, and is read once a step from 0 on',
   await model.fit([[1]], [[0]], { ...quiet, epochs: 2 });
   assertClose(weightsOf(model), [(1 - 2 * 0.25) * (1 - 2 * 0.125)]);
   assert.equal(optimizer.learningRate, 0.0625);
-  await assertError(() => { optimizer.learningRate = 1; }, 'state', 'learning_rate = 1', 'LearningRateSchedule');
+  await assertError(() => { optimizer.learningRate = 1; }, 'state', 'learningRate = 1', 'LearningRateSchedule');
 });
 
 test('all schedules, with their options in camelCase', () => {
@@ -91,8 +91,8 @@ test('a step of one\'s own scales the loss', async () => {
 
 test('what is out of range is told', async () => {
   await assertError(() => et.optimizers.adam({ clipnorm: 1, clipvalue: 1 }), 'value', '`clipnorm`, `clipvalue`');
-  await assertError(() => et.optimizers.adam({ gradientAccumulationSteps: 1 }), 'value', 'gradient_accumulation_steps = 1');
+  await assertError(() => et.optimizers.adam({ gradientAccumulationSteps: 1 }), 'value', 'gradientAccumulationSteps = 1');
   await assertError(() => et.optimizers.adam({ learningRate: 'fast' }), 'value', 'learningRate', 'LearningRateSchedule', 'et.schedules');
-  await assertError(() => et.schedules.cosineDecay({ initialLearningRate: 1 }), 'value', 'decay_steps = 0');
-  await assertError(() => et.optimizers.sgd().excludeFromWeightDecay([], ['(bias']), 'value', 'exclude_from_weight_decay of "(bias"', 'a regular expression', 'brackets');
+  await assertError(() => et.schedules.cosineDecay({ initialLearningRate: 1 }), 'value', 'decaySteps = 0');
+  await assertError(() => et.optimizers.sgd().excludeFromWeightDecay([], ['(bias']), 'value', 'excludeFromWeightDecay of "(bias"', 'a regular expression', 'brackets');
 });

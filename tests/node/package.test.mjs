@@ -6,19 +6,22 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
-const folder = new URL('./node_modules/etude/', import.meta.url).pathname;
+const folder = new URL('./node_modules/etude-ml/', import.meta.url).pathname;
 const description = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 const run = (script) => spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', cwd: import.meta.dirname });
 
 test('it says what it is, and holds what it needs', () => {
   const { name, license, type, types, engines, exports, dependencies } = description;
-  assert.deepEqual({ name, license, type, engines, dependencies }, { name: 'etude', license: 'Apache-2.0', type: 'module', engines: { node: '>=20' }, dependencies: undefined });
+  assert.deepEqual({ name, license, type, engines, dependencies }, { name: 'etude-ml', license: 'Apache-2.0', type: 'module', engines: { node: '>=20' }, dependencies: undefined });
   const files = readdirSync(folder, { recursive: true });
-  for (const file of ['README.md', 'LICENSE', types, exports['.'].types, exports['.'].default, 'dist/etude.wasm']) assert.ok(files.includes(file.replace('./', '')), file);
+  const { default: page, node } = exports['.'];
+  for (const file of ['README.md', 'LICENSE', types, page, ...Object.values(node), ...Object.values(exports['.'].types), 'dist/etude.wasm']) assert.ok(files.includes(file.replace('./', '')), file);
   assert.deepEqual(files.filter((file) => /node_modules|\.map$|\.ts$/.test(file) && !/\.d\.m?ts$/.test(file)), []);
-  assert.match(readFileSync(join(folder, 'README.md'), 'utf8'), /et\.sequential/);
+  const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+  assert.match(readme, /^# Étude\n\n```sh\nnpm install etude-ml\n```\n/, 'how to install it comes first');
+  assert.match(readme, /et\.sequential/);
 });
 
 test('what a page downloads', (t) => {
@@ -30,6 +33,8 @@ test('what a page downloads', (t) => {
   t.diagnostic(`etude.wasm: ${sizes(wasm).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   t.diagnostic(`JavaScript: ${sizes(Buffer.concat(scripts.map((file) => readFileSync(join(folder, 'dist', file))))).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   assert.ok(wasm.length < 1.7e6, `${wasm.length} bytes`);
+  const packed = brotliCompressSync(wasm).length;
+  assert.ok(packed < 480e3, `${packed} bytes by brotli`);
 });
 
 test('nothing is made from strings at run time: a content security policy may forbid it', () => {
@@ -58,7 +63,7 @@ test('names are the C++ names in camelCase', () => {
 });
 
 const script = `
-  import * as et from 'etude';
+  import * as et from 'etude-ml';
   const model = et.sequential([et.layers.dense({ units: 1 })]);
   model.compile({ optimizer: 'sgd', loss: 'mse' });
   await model.fit([[0], [1], [2]], [[0], [1], [2]], { batchSize: 1, epochs: 2 });
@@ -72,18 +77,18 @@ test('in a pipe the progress bar is one line per epoch, without escapes', () => 
 });
 
 test('in a terminal it is drawn in place', () => {
-  const { stdout } = run(`process.stdout.isTTY = true; ${script.replace("import * as et from 'etude'", "const et = await import('etude')")}`);
+  const { stdout } = run(`process.stdout.isTTY = true; ${script.replace("import * as et from 'etude-ml'", "const et = await import('etude-ml')")}`);
   assert.match(stdout, /Epoch 1\/2\n[\b]*\r\x1b\[1m1\/3\x1b\[0m /);
   assert.ok(stdout.split('\r').length >= 4);
 });
 
 test('a program that is done ends: nothing keeps it alive', () => {
-  const { status, stdout } = run(`import 'etude'; console.log('done');`);
+  const { status, stdout } = run(`import 'etude-ml'; console.log('done');`);
   assert.deepEqual([status, stdout], [0, 'done\n']);
 });
 
 test('it trains in a worker thread', async () => {
-  const worker = new Worker(`import('etude').then(async (et) => {
+  const worker = new Worker(`import('etude-ml').then(async (et) => {
     const model = et.sequential([et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
     model.compile({ optimizer: 'sgd', loss: 'mse' });
     const { history } = await model.fit([[1, 2]], [[0]], { verbose: 0 });

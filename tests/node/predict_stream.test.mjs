@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { setTimeout as later } from 'node:timers/promises';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, mse, summing, twoDense, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };
@@ -120,7 +120,7 @@ test('a model of several outputs gives a list for each batch', async () => {
 });
 
 test('what is wrong is thrown where a batch is asked for', async () => {
-  await assertError(() => twoDense().predictStream(x, { ...quiet, batchSize: 0 }).next(), 'value', 'batch_size');
+  await assertError(() => twoDense().predictStream(x, { ...quiet, batchSize: 0 }).next(), 'value', 'batchSize');
   await assertError(() => twoDense().predictStream(x, { ...quiet, batches: 4 }).next(), 'value', 'batches');
   const mine = new RangeError('mine');
   const broken = twoDense().predictStream((function* () {

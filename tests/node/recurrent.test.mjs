@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 const kinds = { lstm: 4, gru: 3, simpleRnn: 1 };
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, mse, signsOf, summing, waves, weightsOf } from './support.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-resume-'));
@@ -94,8 +94,8 @@ test('a callback of your own remembers by state and restore', async () => {
 });
 
 test('what cannot be is an error', async () => {
-  await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backup_dir` argument');
-  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'save_freq = 0');
+  await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backupDir` argument');
+  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'saveFreq = 0');
   const backupDir = join(folder, 'other');
   await interrupted('arrays', { backupDir, saveFreq: 1, interruptAt: 9 });
   const model = summing();

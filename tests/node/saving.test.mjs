@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync, readFileSync, readdirSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-saving-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -55,7 +55,7 @@ test('a model is described as JSON, and made again', () => {
 });
 
 test('damage, and what is no model, is an Error that says so', () => {
-  assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model::save wrote/);
+  assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model.save wrote/);
   assert.throws(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), /expected Sequential or Functional/);
   const model = trainedModel();
   model.build([-1, 6]);
@@ -73,4 +73,65 @@ test('modelCheckpoint saves the best weights while training', async () => {
   const checkpoint = et.callbacks.modelCheckpoint({ filepath, monitor: 'loss', saveBestOnly: true, saveWeightsOnly: true });
   await model.fit(x, y, { epochs: 2, verbose: 0, callbacks: [checkpoint] });
   assert.ok(readdirSync(join(folder, 'best')).includes('epoch-01.safetensors'));
+});
+
+test('frozen layers are frozen in the model that is loaded, and in the one that its JSON makes', async () => {
+  const inner = et.sequential([et.layers.dense({ units: 3, trainable: false }), et.layers.dense({ units: 3 })]);
+  const model = et.sequential([et.layers.dense({ units: 4, trainable: false }), inner, et.layers.dense({ units: 1 })]);
+  model.compile({ optimizer: 'adam', loss: 'mse' });
+  await model.fit(x, y, { epochs: 1, verbose: 0 });
+  model.save(join(folder, 'frozen'));
+  const flags = (of) => of.layers.map((layer) => layer.trainable);
+  for (const again of [
+    et.loadModel(join(folder, 'frozen')),
+    et.loadModel(join(folder, 'frozen'), { compile: false }),
+    et.modelFromJson(model.toJson()),
+  ]) {
+    assert.deepEqual(flags(again), [false, true, true]);
+    assert.equal(again.trainableVariables.length, 4);
+    assert.equal(again.nonTrainableVariables.length, 4);
+  }
+});
+
+test('names of formats and places that there are not are an Error, and nothing is written', () => {
+  const model = trainedModel();
+  model.build([-1, 6]);
+  for (const name of ['x.keras', 'x.h5', 'localstorage://x', 'indexeddb://x', 'https://example.org/x']) {
+    assert.throws(() => model.save(name), { name: 'EtudeError', kind: 'value', message: /expected the (name|path) of a f/ });
+    assert.throws(() => et.loadModel(name), { name: 'EtudeError', kind: 'value' });
+    assert.throws(() => model.saveWeights(name), { name: 'EtudeError', kind: 'value' });
+    assert.throws(() => et.callbacks.modelCheckpoint({ filepath: name }), { name: 'EtudeError', kind: 'value' });
+  }
+  assert.throws(() => model.saveWeights(join(folder, 'victim\0.safetensors')), { name: 'EtudeError', kind: 'io' });
+  assert.ok(!readdirSync(folder).includes('victim'));
+});
+
+test('half of a surrogate pair in a name is an Error where the name is given', () => {
+  for (const name of ['\ud800', 'a\udc00b', '\ud83ca'])
+    assert.throws(() => et.layers.dense({ units: 1, name }), /expected a string of whole characters/);
+  assert.equal(et.layers.dense({ units: 1, name: 'naïve 🎹' }).name, 'naïve 🎹');
+});
+
+test('models nested in themselves, and thousands deep, are an Error, and other models train on', async () => {
+  const outer = et.sequential([et.layers.dense({ units: 1 })]);
+  assert.throws(() => outer.add(outer), /is or holds this one/);
+  assert.throws(() => outer.add(et.sequential([outer])), /is or holds this one/);
+  const nest = (levels) => {
+    let layer = et.layers.dense({ units: 1 });
+    for (let i = 0; i < levels; i += 1) layer = et.sequential([layer]);
+    return layer;
+  };
+  assert.throws(() => nest(2000), { name: 'EtudeError', message: /nested more than 100 deep/ });
+  const deep = nest(100);
+  deep.compile({ loss: 'mse' });
+  await deep.fit(x, y, { epochs: 1, verbose: 0 });
+
+  // Functions of one's own that call each other without an end.
+  const own = et.model({ layers: [], call: (value) => own.call(value) });
+  assert.throws(() => own.predictOnBatch(x), /expected at most 100/);
+  let end = et.input({ shape: [6] });
+  const rescaling = et.layers.rescaling({ scale: 1 });
+  for (let i = 0; i < 30000; i += 1) end = rescaling.apply(end);
+  const model = trainedModel();
+  await model.fit(x, y, { epochs: 1, verbose: 0 });
 });

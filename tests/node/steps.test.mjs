@@ -1,7 +1,7 @@
 // Steps, models, losses and metrics written in JavaScript: traced once per shape, then replayed as compiled code.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertClose, assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };

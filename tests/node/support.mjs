@@ -1,6 +1,6 @@
 // Small data, small models, and how errors of Étude read.
 import assert from 'node:assert/strict';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 /** Numbers between -1 and 1 that look random and need no generator. */
 export const waves = (shape, phase = 0) => {
@@ -36,6 +36,12 @@ export function assertClose(actual, expected, tolerance = 1e-6) {
   actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) <= tolerance, `[${actual}] is not [${expected}]`));
 }
 
+/** Whether a message speaks JavaScript: no C++, and no names that are spelled otherwise here. What is in quotes, or in a list to choose from, is a name of its own. */
+export function assertJavaScript(message) {
+  const said = message.replace(/^\[[^\]]*\]/, '').replace(/"[^"]*"/g, '""').replace(/expected (one|some) of: .*? - |loss=\S+/g, '');
+  assert.doesNotMatch(said, /\{\.|::|->|NumPy arrays|nullptr|\b[a-z]+_[a-z0-9_]+\b/, `C++ in "${message}"`);
+}
+
 /** Runs what must fail: with an EtudeError of this kind, in the house's form, whose text says all of `texts`. */
 export async function assertError(action, kind, ...texts) {
   let error;
@@ -47,6 +53,7 @@ export async function assertError(action, kind, ...texts) {
   assert.ok(error !== undefined, 'nothing was thrown');
   assert.ok(error instanceof et.EtudeError && error instanceof Error, `${error?.stack ?? error}`);
   assert.match(error.message, /^\[[^\]]+\] ([^]+ - [^]+ - |[^]*expect[^]+( - |\. ))[^]+\.$/i, 'the house form: [where] what came - what was expected - what to do.');
+  assertJavaScript(error.message);
   for (const text of texts) assert.ok(error.message.includes(text), `"${error.message}" does not say "${text}"`);
   assert.equal(error.kind, kind, error.message);
   assert.match(error.stack, /test\.mjs|support\.mjs/, `the stack does not lead to the caller: ${error.stack}`);

@@ -1,7 +1,7 @@
 // What compile, fit, evaluate and predict do, with numbers that can be worked out by hand.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertClose, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };

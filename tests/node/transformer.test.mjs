@@ -1,7 +1,7 @@
 // Layers of several inputs, and attention, from JavaScript.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { assertError, waves } from './support.mjs';
 
 const { layers } = et;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 // Large enough that several threads are worth it. Prints what was trained, once the program has nothing left to do.
 const script = `
-  import * as et from 'etude';
+  import * as et from 'etude-ml';
   const waves = (size) => Float32Array.from({ length: size }, (_, i) => Math.sin(1.7 * (i + 1)));
   const trained = async (threads) => {
     et.setNumThreads(threads);
@@ -46,11 +46,12 @@ for (const variant of ['simd', 'simd-threads', 'relaxed', 'relaxed-threads'])
 
 test('this Node.js gets the best build it can run', () => {
   const relaxed = !needsFlag || process.execArgv.includes('--experimental-wasm-relaxed-simd');
+  et.numThreads();
   assert.equal(et.variant, relaxed ? 'relaxed-threads' : 'simd-threads');
 });
 
 test('a build that there is not is an error', () => {
-  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', "import 'etude'"], {
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', "import * as et from 'etude-ml'; et.numThreads()"], {
     cwd: import.meta.dirname, encoding: 'utf8', env: { ...process.env, ETUDE_VARIANT: 'fast' } });
   assert.equal(status, 1);
   assert.match(stderr, /\[ETUDE_VARIANT\] "fast" - expected one of simd, simd-threads, relaxed, relaxed-threads - /);

@@ -3,6 +3,7 @@
 #if defined(__linux__) && !defined(__EMSCRIPTEN__)
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 /// Another process, which is killed.
@@ -52,12 +54,26 @@ class Child {
     std::int64_t step = -1;
     return ::read(told_, &step, sizeof step) == sizeof step ? step : -1;
   }
+  /// The same, within so many seconds; nothing when they have passed.
+  std::optional<std::int64_t> next(int seconds) const {
+    pollfd waiting{.fd = told_, .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, seconds * 1000) == 0) return {};
+    return next();
+  }
   void kill() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
+    signal(SIGKILL);
+    exit_status();
+  }
+  void signal(int number) const {
+    if (process_ > 0) ::kill(process_, number);
+  }
+  /// Waits for its end: what it exits with; -1 if a signal ended it.
+  int exit_status() {
+    if (process_ <= 0) return status_;
     int status = 0;
     ::waitpid(process_, &status, 0);
     process_ = 0;
+    return status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   static void tell(std::int64_t step) {
     if (::write(told_to, &step, sizeof step) != sizeof step) std::abort();
@@ -66,7 +82,7 @@ class Child {
  private:
   static constexpr int told_to = 100;
   pid_t process_ = 0;
-  int told_ = 0;
+  int told_ = 0, status_ = -1;
 };
 
 }  // namespace etude::testing

@@ -2,7 +2,6 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "checkpoint_samples.hpp"
-#include "etude/base/crc32c.hpp"
 #include "interrupted_runs.hpp"
 #include "reliability/child.hpp"
 #include "scratch_folder.hpp"
@@ -47,15 +46,6 @@ TEST_CASE(
 
 namespace {
 
-/// Which all of it has to be equal for.
-std::int64_t fingerprint(const Outcome& outcome) {
-  std::string bytes = outcome.csv;
-  const auto add = [&](const void* begin, std::size_t size) { bytes.append(static_cast<const char*>(begin), size); };
-  for (const Tensor& variable : outcome.variables) add(variable.raw(), variable.bytes());
-  for (const auto& [name, values] : outcome.history) add(values.data(), values.size() * sizeof(double));
-  return crc32c(bytes);
-}
-
 const Script long_script{.optimizer = "adam", .epochs = 30, .patience = 30};
 
 /// Tells which step has run; as -2 that a number follows, which says what all has come to.
@@ -72,14 +62,14 @@ TEST_CASE("the process that trains until it is killed", "[.][trainer]") {
   Script script = long_script;
   script.backup = {.backup_dir = folder, .save_freq = 1};
   script.further = {std::make_shared<Teller>()};
-  const std::int64_t result = fingerprint(script.run());
+  const std::int64_t result = script.run().fingerprint();
   Child::tell(-2);
   Child::tell(result);
 }
 
 TEST_CASE("reliability: a process that trains, is killed at any moment and started again, comes to the same bits",
           "[reliability]") {
-  const std::int64_t wanted = fingerprint(long_script.run());
+  const std::int64_t wanted = long_script.run().fingerprint();
   Random random(18, RandomStream::step);
   int kills = 0, good = 0, ends = 0;
   const int planned = rounds(6, 100);

@@ -9,7 +9,7 @@ export interface NamedData {
   sampleWeight?: One<TensorLike> | undefined;
 }
 /** One batch of a generator: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. */
-export type BatchLike = NamedData | Tensor | readonly [TensorLike, TensorLike?, TensorLike?];
+export type BatchLike = NamedData | Tensor | readonly [TensorLike, TensorLike?, TensorLike?] | readonly TensorLike[];
 /** Batches one after the other, now or later. */
 export type BatchGenerator = Iterable<BatchLike> | AsyncIterable<BatchLike>;
 /** What a function of a dataset is given: Tensors, and lists of them where there are several. */

@@ -1,8 +1,13 @@
 import type { Callback as NativeCallback } from './etude.mjs';
 import type { Model } from './model.js';
+import type { Tensor } from './tensor.js';
 
 /** What an epoch or a step reports: loss, metrics, val_*. Values are fetched when they are read, within the hook. */
 export type Logs = Record<string, number>;
+/** Those of onPredictBatchEnd: what was computed, as a copy that is made when it is read; a list for a model of several outputs. */
+export interface PredictLogs {
+  readonly outputs: Tensor | Tensor[];
+}
 type Wait = void | Promise<void>;
 
 /** Hooks into fit, evaluate and predict, each of which may be asynchronous: the loop waits. One that throws ends the loop. */
@@ -20,7 +25,7 @@ export interface Hooks {
   onPredictBegin?(logs: Logs): Wait;
   onPredictEnd?(logs: Logs): Wait;
   onPredictBatchBegin?(step: number, logs: Logs): Wait;
-  onPredictBatchEnd?(step: number, logs: Logs): Wait;
+  onPredictBatchEnd?(step: number, logs: PredictLogs): Wait;
   /** What it has to remember, as anything that JSON holds: `backupAndRestore` saves it. */
   state?(): unknown;
   /** What `state` gave, in a fit that goes on after it was interrupted: called after onTrainBegin, and once more within an epoch. */
@@ -63,6 +68,7 @@ export function restoreState(callback: Hooks, state: string): void {
 }
 
 type Read = (id: number, index: number) => number;
+type ReadOutputs = (id: number) => Tensor | Tensor[];
 
 /** Logs whose values are fetched when somebody looks, and kept. */
 class OpenLogs {
@@ -72,11 +78,15 @@ class OpenLogs {
   readonly #values: (number | undefined)[] = [];
   #changed: Set<string> | undefined;
 
-  constructor(read: Read, id: number, names: readonly string[]) {
+  constructor(read: Read, id: number, names: readonly string[], readOutputs?: ReadOutputs) {
     this.#read = read;
     this.#id = id;
     this.#names = names;
     Object.defineProperties(this, propertiesOf(names));
+    if (!readOutputs) return;
+    let outputs: Tensor | Tensor[] | undefined;
+    Object.defineProperty(this, 'outputs', { enumerable: true, get: () => (outputs ??= readOutputs(id)) });
+    this.#names = [...names, 'outputs'];
   }
 
   static get(logs: OpenLogs, index: number): number {
@@ -126,5 +136,6 @@ function propertiesOf(names: readonly string[]): PropertyDescriptorMap {
   return result;
 }
 
-export const makeLogs = (read: Read) => (names: readonly string[], id: number) => new OpenLogs(read, id, names);
+export const makeLogs = (read: Read, readOutputs: ReadOutputs) => (names: readonly string[], id: number, hasOutputs: boolean) =>
+  new OpenLogs(read, id, names, hasOutputs ? readOutputs : undefined);
 export const changedLogs = (logs: object) => OpenLogs.changes(logs as OpenLogs);

@@ -1,8 +1,8 @@
 import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
-import { describe, fail, led } from './error.js';
+import { describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { asLazyArray, isLazyArray, type LazyArray, type Columns } from './kinds.js';
-import { module } from './module.js';
+import { led, module, outcome, ready } from './module.js';
 import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
 import type { Tensor } from './tensor.js';
@@ -45,11 +45,11 @@ export const csv = (source: ByteSource, options: CsvOptions = {}): Dataset =>
 /** The elements of a dataset: `for await (const { x, y } of et.data.iterate(dataset))`. */
 export async function* iterate(dataset: Dataset, iteration = 0): AsyncGenerator<DatasetElement, void> {
   const iterator = dataset.iterator(iteration);
-  for (let element = await module.data_next(iterator); element; element = await module.data_next(iterator)) yield element;
+  for (let element = await next(iterator); element; element = await next(iterator)) yield element;
 }
 
 /** The next element of `dataset.iterator()`, or null at the end. */
-export const next = (iterator: ReturnType<Dataset['iterator']>): Promise<DatasetElement | null> => module.data_next(iterator);
+export const next = (iterator: ReturnType<Dataset['iterator']>): Promise<DatasetElement | null> => outcome(module.data_next(iterator));
 
 export const toArray = (dataset: Dataset): Promise<DatasetElement[]> =>
   led(async () => {
@@ -92,17 +92,37 @@ async function* chunks(stream: ReadableStream<Uint8Array>, where: string): Async
 /** The tensor in a .npy file of NumPy: float32, int32, uint8 and bool as they are, other integers as int32. */
 export const parseNpy = (bytes: Uint8Array): Tensor => module.parseNpy(bytes);
 /** Reads a .npy file: from a URL, from a path in Node.js, or from bytes. */
-export const readNpy = async (source: string | URL | Blob | Uint8Array): Promise<Tensor> => parseNpy(await read(source, 'readNpy'));
+export async function readNpy(source: string | URL | Blob | Uint8Array): Promise<Tensor> {
+  const [bytes] = await Promise.all([read(source, 'readNpy'), ready()]);
+  return parseNpy(bytes);
+}
 
 /** The tensor in an IDX file, the format of MNIST: uint8, int32 or float32. Gzipped bytes want `readIdx` or `gunzip`. */
 export const parseIdx = (bytes: Uint8Array): Tensor => module.parseIdx(bytes);
 
+export interface GunzipOptions {
+  /** How many bytes there may be unpacked. By default 100 times the packed ones, or 1 MiB if that is more. */
+  limit?: number;
+}
+
 /** What gzipped bytes expand to. */
-export async function gunzip(bytes: Uint8Array, where = 'gunzip'): Promise<Uint8Array> {
+export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, where = 'gunzip'): Promise<Uint8Array> {
+  const limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
+  let size = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      size += chunk.length;
+      if (size <= limit) controller.enqueue(chunk);
+      else controller.error(new Error('too many bytes'));
+    },
+  });
   try {
-    const unpacked = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const packed = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+    const unpacked = packed.pipeThrough(new DecompressionStream('gzip')).pipeThrough(counted);
     return new Uint8Array(await new Response(unpacked).arrayBuffer());
   } catch (error) {
+    if (size > limit)
+      fail('data', where, `${bytes.length} bytes that expand to more than ${limit} - expected less - check that they are the right file, and pass a larger limit if they are.`);
     // Browsers say TypeError, Node.js a zlib error; none says what to do.
     const reason = error instanceof Error ? (error.cause instanceof Error ? error.cause : error).message : String(error);
     fail('data', where, `${bytes.length} bytes that are no whole gzip file (${reason}) - expected one - fetch the file again.`);
@@ -110,10 +130,10 @@ export async function gunzip(bytes: Uint8Array, where = 'gunzip'): Promise<Uint8
 }
 
 /** Reads an IDX file, gzipped or not: from a URL, from a path in Node.js, or from bytes. */
-export async function readIdx(source: string | URL | Blob | Uint8Array): Promise<Tensor> {
-  const bytes = await read(source, 'readIdx');
+export async function readIdx(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Tensor> {
+  const [bytes] = await Promise.all([read(source, 'readIdx'), ready()]);
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return parseIdx(isGzip ? await gunzip(bytes, 'readIdx') : bytes);
+  return parseIdx(isGzip ? await gunzip(bytes, options, 'readIdx') : bytes);
 }
 
 const isPath = (source: string | URL) => inNode && !/^(https?|data|blob):/.test(String(source));

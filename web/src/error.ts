@@ -22,19 +22,8 @@ export function nativeError(message: string, kind: ErrorKind): EtudeError {
   Error.stackTraceLimit = 50;
   const error = new EtudeError(message, kind);
   Error.stackTraceLimit = limit;
-  if (error.stack) error.stack = error.stack.split('\n').filter((line) => !/wasm:\/\/|wasm-function|\/etude[-a-z]*\.mjs:/.test(line)).join('\n');
+  if (error.stack) error.stack = error.stack.split('\n').filter((line) => !/wasm:\/\/|wasm-function|\/etude[-a-z]*\.mjs:|enterModule/.test(line)).join('\n');
   return error;
-}
-
-/** Waits for a loop. An error of Étude that comes later, when nobody is on the stack any more, still leads to the caller. */
-export async function led<T>(loop: () => Promise<T>): Promise<T> {
-  const caller = new Error().stack?.split('\n').slice(1) ?? [];
-  try {
-    return await loop();
-  } catch (error) {
-    if (error instanceof EtudeError && error.stack && !error.stack.includes(caller.at(-1) ?? '')) error.stack += `\n${caller.join('\n')}`;
-    throw error;
-  }
 }
 
 /** What a function threw that C++ called: a JavaScript exception must not unwind C++ frames. */
@@ -42,13 +31,9 @@ export class Thrown {
   constructor(readonly error: unknown) {}
 }
 
-export function attempt<A extends unknown[], R>(work: (...given: A) => R, ...given: A): R | Thrown {
-  try {
-    return work(...given);
-  } catch (error) {
-    return new Thrown(error);
-  }
-}
+/** Classes of a module that ended: their objects are told from those of the one that is loaded now. */
+const retired = new WeakSet<object>();
+export const retire = (member: object): void => void retired.add(member);
 
 /** A short text for messages. */
 export function describe(value: unknown): string {
@@ -57,5 +42,6 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value !== 'object' || value === null) return String(value);
   const name = (value.constructor as { name?: string } | undefined)?.name ?? 'object';
-  return name === 'Object' ? `an object with ${Object.keys(value).join(', ') || 'nothing'}` : `a ${name}`;
+  if (name === 'Object') return `an object with ${Object.keys(value).join(', ') || 'nothing'}`;
+  return `a ${name}${retired.has(value.constructor) ? ' made before et.reload()' : ''}`;
 }

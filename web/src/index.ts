@@ -1,15 +1,16 @@
 /**
  * Étude: Keras-style training, compiled from C++ to WebAssembly.
  *
- *     import * as et from 'etude';
+ *     import * as et from 'etude-ml';
+ *     await et.ready(); // in a page, before all else; Node.js loads the module when it is first used
  *
  * Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
  */
 import { lambda } from './callback.js';
-import { family, module, type Family } from './module.js';
+import { family, late, type Family } from './module.js';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
-export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs } from './callback.js';
+export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
 export type {
@@ -33,6 +34,8 @@ export type {
 export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
+export type { Configuration } from './load.js';
+export { configure, ready, reload, variant } from './module.js';
 export type { HttpPost } from './network.js';
 export {
   Model,
@@ -52,49 +55,50 @@ export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { PredictionStream } from './predictions.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
-export { variant, type Variant } from './variant.js';
+export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
-export const layers: Family<'layers'> = family('layers');
+export const layers: Family<'layers'> = /* @__PURE__ */ family('layers');
 /** What layers take by name, for steps of your own; the plain ones are in `ops`. */
-export const activations: Family<'activations'> = family('activations');
-export const losses: Family<'losses'> = family('losses');
-export const metrics: Family<'metrics'> = family('metrics');
-export const optimizers: Family<'optimizers'> = family('optimizers');
+export const activations: Family<'activations'> = /* @__PURE__ */ family('activations');
+export const losses: Family<'losses'> = /* @__PURE__ */ family('losses');
+export const metrics: Family<'metrics'> = /* @__PURE__ */ family('metrics');
+export const optimizers: Family<'optimizers'> = /* @__PURE__ */ family('optimizers');
 /** Learning rates that follow from the step. */
-export const schedules: Family<'schedules'> = family('schedules');
-export const initializers: Family<'initializers'> = family('initializers');
-export const regularizers: Family<'regularizers'> = family('regularizers');
+export const schedules: Family<'schedules'> = /* @__PURE__ */ family('schedules');
+export const initializers: Family<'initializers'> = /* @__PURE__ */ family('initializers');
+export const regularizers: Family<'regularizers'> = /* @__PURE__ */ family('regularizers');
 /** Keras's callbacks. They go into one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd() {…}}]`. */
-export const callbacks: Family<'callbacks'> & { readonly lambda: typeof lambda } = Object.freeze({ ...family('callbacks'), lambda });
+export const callbacks: Family<'callbacks'> & { readonly lambda: typeof lambda } = /* @__PURE__ */ family('callbacks', { lambda });
 /** What steps are written in. */
-export const ops: Family<'ops'> = family('ops');
+export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
 
-export const {
-  /** Begins the description of a model: data [batch, ...shape]. Layers are applied to it: layer.apply(x). */
-  input,
-  /** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
-  gradients,
-  /** What keeps a value from step to step: variable.read() and variable.assign(value) within a step. As in TensorFlow.js. */
-  variable,
-  /** The data behind a Value, in a model compiled with runEagerly. */
-  inspect,
-  /** Makes initial weights, shuffles and dropout reproducible from here on. */
-  setRandomSeed,
-  /**
-   * What new layers compute in: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of float32,
-   * as a GPU computes. Here that is slower than float32: it is for trying what a model will do there. '' is as at first.
-   */
-  setDtypePolicy,
-  dtypePolicy,
-  /** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. For one fit: yieldEvery. */
-  setYieldEvery,
-  /**
-   * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first
-   * as many as there are cores. Elsewhere it is always one.
-   */
-  setNumThreads,
-  numThreads,
-  /** The module's memory, which never shrinks, and how much of it is in use, in bytes. */
-  memory,
-} = module;
+/** Begins the description of a model: data [batch, ...shape]. Layers are applied to it: layer.apply(x). */
+export const input = /* @__PURE__ */ late('input');
+/** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
+export const gradients = /* @__PURE__ */ late('gradients');
+/**
+ * What keeps a value from step to step: variable.read() and variable.assign(value) within a step. As in TensorFlow.js. One
+ * that a model's `call` reads is trained, counted and saved with the model; make it before, not within `call`.
+ */
+export const variable = /* @__PURE__ */ late('variable');
+/** The data behind a Value, in a model compiled with runEagerly. */
+export const inspect = /* @__PURE__ */ late('inspect');
+/** Makes initial weights, shuffles and dropout reproducible from here on. */
+export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
+/**
+ * What new layers compute in: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of float32,
+ * as a GPU computes. Here that is slower than float32: it is for trying what a model will do there. '' is as at first.
+ */
+export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
+export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
+/** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. For one fit: yieldEvery. */
+export const setYieldEvery = /* @__PURE__ */ late('setYieldEvery');
+/**
+ * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first
+ * as many as there are cores. Elsewhere it is always one.
+ */
+export const setNumThreads = /* @__PURE__ */ late('setNumThreads');
+export const numThreads = /* @__PURE__ */ late('numThreads');
+/** The module's memory, which never shrinks, and how much of it is in use, in bytes. */
+export const memory = /* @__PURE__ */ late('memory');

@@ -1,9 +1,9 @@
 import type { BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
-import { fail, led } from './error.js';
+import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
-import { host, module } from './module.js';
+import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
 import { defaultVerbose } from './stdout.js';
@@ -129,15 +129,20 @@ export class Model {
     return module.predictOnBatch(this.handle, { x } as Columns);
   }
 
-  /** What the model makes of a Value within a step, or of data outside. */
-  call(x: Value, training?: boolean): Value;
-  call(x: TensorLike, training?: boolean): Tensor;
-  call(x: Value | TensorLike, training = false): Value | Tensor {
-    return this.handle.call(x as Value, training) as Value | Tensor;
+  /** What the model makes of a Value within a step, or of data outside; of several inputs a list. Several outputs are a list: `call<Tensor[]>(x)`. */
+  call(x: Value | readonly Value[], training?: boolean): Value;
+  call(x: TensorLike | readonly TensorLike[], training?: boolean): Tensor;
+  call<Outputs extends Value[] | Tensor[]>(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training?: boolean): Outputs;
+  call(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training = false): Value | Tensor | Value[] | Tensor[] {
+    return this.handle.call(x as Value, training) as Value | Tensor | Value[] | Tensor[];
   }
   /** Describes a model of which this one is a layer. */
   apply(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor {
     return this.handle.apply(inputs);
+  }
+  /** The same of a model of several outputs: one for each. */
+  applyAll(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor[] {
+    return this.handle.applyAll(inputs);
   }
   /** Within a step: adds a scalar to the loss. */
   addLoss(loss: Value): void {

@@ -1,19 +1,22 @@
-/** The WebAssembly module, loaded when the package is imported, and what it calls in JavaScript. */
+/** The WebAssembly module: loaded when it is first used in Node.js, by `await et.ready()` in a page. */
 import { asBatch } from './batch.js';
-import { assign, callHook, changedLogs, makeLogs, restoreState, stateOf } from './callback.js';
-import { Thrown, attempt, describe, nativeError } from './error.js';
+import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
+import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
-import { asFile } from './files.js';
+import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
+import { Life } from './life.js';
+import { compile, compileNow, isOneFile, isRemote, start, startNow, type Configuration } from './load.js';
 import { post } from './network.js';
-import { inNode, readFile, systemFiles } from './node.js';
+import { inNode, nodeFs, nodeParts } from './node.js';
 import { isTerminal, write } from './stdout.js';
+import { systemFiles } from './system_files.js';
 import { Tensor, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
 import { Value } from './value.js';
-import { variant } from './variant.js';
+import { choose, type Variant } from './variant.js';
 
-/** What bindings/ finds by these names. */
+/** What bindings/ finds by these names; the rest is of each life. */
 export const host: Record<string, unknown> = {
   Tensor,
   Thrown,
@@ -22,48 +25,156 @@ export const host: Record<string, unknown> = {
   asData,
   asFile,
   assign,
-  attempt,
   callHook,
   changedLogs,
   describe,
   isTerminal,
-  makeLogs: makeLogs((id, index) => module.readLog(id, index)),
-  nativeError,
+  nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[[a-z_.0-9]+/, place), kind),
   nextTurn,
   restoreState,
   stateOf,
   tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),
-  whenSettled(promise: Promise<unknown>, id: number) {
-    promise.then(
-      (value) => module.settle(id, true, value),
-      (error: unknown) => module.settle(id, false, error),
-    );
-  },
   write,
 };
 
-// Spelled out, so that bundlers see them; only one is loaded.
-const builds = {
-  simd: () => import('./etude.mjs'),
-  'simd-threads': () => import('./etude-threads.mjs'),
-  relaxed: () => import('./etude-relaxed.mjs'),
-  'relaxed-threads': () => import('./etude-relaxed-threads.mjs'),
-};
-const { default: createEtude } = await builds[variant]();
-// In Node.js, where fetch knows no files, it gets its bytes.
-const file = `./etude${variant === 'simd' ? '' : `-${variant.replace('simd-', '')}`}.wasm`;
-const wasmBinary = inNode ? await readFile(new URL(/* @vite-ignore */ file, import.meta.url)) : undefined;
-export const module: MainModule = await createEtude(wasmBinary ? { host, wasmBinary } : { host });
-module.setHostTransport(post);
-if (systemFiles) module.setHostFiles(systemFiles);
+/** Where an error arose, as JavaScript calls it; what it does not call so is a user's own name. */
+function place(text: string): string {
+  const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const owners = [module, (host['Model'] as { prototype: object }).prototype];
+  return owners.some((owner) => name.replace('.', '_') in owner || `model_${name}` in owner) ? `[${name}` : text;
+}
+
+/** What is called on it before it is there loads it, where that can be. */
+const unloaded = new Proxy({} as MainModule, {
+  get(_, name: keyof MainModule) {
+    if (!nodeParts) fail('state', 'et', 'the WebAssembly module is not loaded - expected that to be waited for, in a page and in what is bundled for one - write `await et.ready()` before all else.');
+    loadNow();
+    return module[name];
+  },
+});
+export let module: MainModule = unloaded;
+/** The build that is loaded; undefined before. */
+export let variant: Variant | undefined;
+
+let configuration: Configuration = {};
+let life: Life | undefined;
+let loading: Promise<void> | undefined;
+let files: Files | undefined;
+
+/** Says where the module is, and which build of it to load; before it is loaded, or before et.reload(). */
+export function configure(given: Configuration): void {
+  const { wasm, build, threads, ...others } = given;
+  for (const name of Object.keys(others))
+    fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, build, threads - check its spelling.`);
+  if (loading || (life && !life.host.over()))
+    fail('state', 'configure', 'the module is loaded already - expected to be called before it is - call it first, before et.ready() and before anything is made.');
+  if (build !== undefined) choose(build, true);
+  configuration = { wasm, build, threads };
+}
+
+/** Loads the module, unless it is there. A page waits for this before all else; Node.js need not. */
+export function ready(): Promise<void> {
+  if (module !== unloaded) return Promise.resolve();
+  return (loading ??= load().finally(() => (loading = undefined)));
+}
+
+/**
+ * Loads a fresh module in place of one that stopped. What was made before, models and layers too, can be used no more;
+ * seeds, policies and numbers of threads are as at first. Files stay open.
+ */
+export async function reload(): Promise<void> {
+  await loading?.catch(() => {});
+  life?.end(() => new EtudeError('[WebAssembly] something made before et.reload() - expected it to be made after - make or load it again.', 'state'));
+  module = unloaded;
+  await ready();
+}
+
+/** The module's files from here on, of a fresh module too. */
+export function useFiles(given: Files): void {
+  files = given;
+  module.setHostFiles(given);
+}
+
+function chosen(): Variant {
+  const { wasm, build, threads } = configuration;
+  return choose(build ?? (isOneFile(wasm) ? 'simd' : undefined), threads !== 1);
+}
+function newLife(): Life {
+  const made = new Life();
+  Object.assign(made.host, host);
+  return made;
+}
+
+function loadNow(): void {
+  const begun = newLife();
+  const build = chosen();
+  begin(begun, build, startNow(begun, build, compileNow(build, configuration.wasm), configuration.wasm));
+}
+async function load(): Promise<void> {
+  if (nodeParts && !isRemote(configuration.wasm)) return loadNow();
+  const begun = newLife();
+  const build = chosen();
+  const compiled = await compile(build, configuration.wasm);
+  if (inNode && !nodeParts) files ??= systemFiles(await nodeFs());
+  begin(begun, build, await start(begun, build, compiled, configuration.wasm));
+}
+
+function begin(begun: Life, build: Variant, started: MainModule): void {
+  life = begun;
+  begun.module = module = started;
+  variant = build;
+  module.setHostTransport(post);
+  if (nodeParts) files ??= systemFiles(nodeParts.fs);
+  if (files) module.setHostFiles(files);
+  if (configuration.threads !== undefined) module.setNumThreads(configuration.threads);
+}
+
+/** What the promise of the module becomes, or how the module stopped meanwhile. */
+export const outcome = <T>(promise: Promise<T>): Promise<T> => (life as Life).outcome(promise);
+
+/** Waits for a loop; hears of it if the module stops meanwhile. An error of Étude that comes later still leads to the caller. */
+export async function led<T>(loop: () => Promise<T>): Promise<T> {
+  const caller = new Error().stack?.split('\n').slice(1) ?? [];
+  try {
+    return await outcome(loop());
+  } catch (error) {
+    if (error instanceof EtudeError && error.stack && !error.stack.includes(caller.at(-1) ?? '')) error.stack += `\n${caller.join('\n')}`;
+    throw error;
+  }
+}
+
+type Names = keyof MainModule;
+/** A function of the module, for a name that may be taken before the module is there. */
+export const late = <Name extends Names>(name: Name): MainModule[Name] =>
+  ((...given: unknown[]) => (module[name] as (...given: unknown[]) => unknown)(...given)) as MainModule[Name];
 
 /** The functions of one family, et.ops or et.layers: all that the module has under that name. */
 export type Family<Name extends string> = {
-  readonly [Key in keyof MainModule as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
+  readonly [Key in Names as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
 };
-export function family<Name extends string>(name: Name): Family<Name> {
-  const members = Object.entries(module)
-    .filter(([key]) => key.startsWith(`${name}_`))
-    .map(([key, member]) => [key.slice(name.length + 1), member]);
-  return Object.freeze(Object.fromEntries(members)) as Family<Name>;
+/** Looked up when it is used; `others` are there besides. */
+export function family<Name extends string, Others extends object = {}>(name: Name, others?: Others): Family<Name> & Readonly<Others> {
+  let of: MainModule | undefined;
+  const fill = (members: object) => {
+    void module.memory; // loads it, or says that it is not there
+    if (of === module) return;
+    const own = Object.entries(module).filter(([key]) => key.startsWith(`${name}_`));
+    const all = Object.entries({ ...Object.fromEntries(own.map(([key, member]) => [key.slice(name.length + 1), member])), ...others });
+    for (const [key, value] of all) Object.defineProperty(members, key, { value, enumerable: true, configurable: true });
+    of = module;
+  };
+  const filled = <Given extends unknown[], R>(look: (members: object, ...given: Given) => R) => (members: object, ...given: Given) => {
+    fill(members);
+    return look(members, ...given);
+  };
+  const get = filled<[PropertyKey], unknown>((members, key) => (members as Record<PropertyKey, unknown>)[key]);
+  return new Proxy({}, {
+    get,
+    has: filled(Reflect.has),
+    ownKeys: filled(Reflect.ownKeys),
+    getOwnPropertyDescriptor: filled(Reflect.getOwnPropertyDescriptor),
+    set: () => false,
+    defineProperty: () => false,
+    deleteProperty: () => false,
+  }) as Family<Name> & Readonly<Others>;
 }

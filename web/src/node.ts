@@ -1,20 +1,38 @@
-import { fail } from './error.js';
-import type { Files } from './files.js';
-
 /** What only Node.js has. */
+import { fail } from './error.js';
+import type { Factory } from './load.js';
+import type { Variant } from './variant.js';
+
 export const inNode = typeof process === 'object' && Boolean(process.versions?.node);
 
-export async function readFile(path: string | URL): Promise<Uint8Array> {
-  // Bundlers for pages leave this import alone.
-  const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ nodeFiles)) as typeof import('node:fs/promises');
-  return readFile(path);
+/** What the package's entry for Node.js lends: all of it works at once, without a promise. */
+export interface NodeParts {
+  fs: typeof import('node:fs');
+  createRequire: typeof import('node:module').createRequire;
+  /** The scripts of the builds. */
+  scripts: Partial<Record<Variant, Factory>>;
 }
-const nodeFiles: string = 'node:fs/promises';
+/** Undefined in pages, and in what a bundler made for pages. */
+export let nodeParts: NodeParts | undefined;
+export function lend(parts: NodeParts): void {
+  nodeParts = parts;
+}
+
+/** Node.js's files, without its entry too. */
+export async function nodeFs(): Promise<typeof import('node:fs')> {
+  // Bundlers for pages leave this import alone.
+  return nodeParts?.fs ?? ((await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as typeof import('node:fs'));
+}
+const name: string = 'node:fs';
+
+export async function readFile(path: string | URL): Promise<Uint8Array> {
+  return (await nodeFs()).promises.readFile(path);
+}
 
 /** The bytes of a file, piece by piece. */
 export async function* streamFile(path: string | URL, where: string): AsyncGenerator<Uint8Array, void> {
-  const { open } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ nodeFiles)) as typeof import('node:fs/promises');
-  const file = await open(path).catch((error: Error) =>
+  const { promises } = await nodeFs();
+  const file = await promises.open(path).catch((error: Error) =>
     fail('io', where, `cannot read "${path}": ${error.message} - expected a file - check the path.`),
   );
   try {
@@ -27,90 +45,3 @@ export async function* streamFile(path: string | URL, where: string): AsyncGener
     await file.close();
   }
 }
-
-/** Node.js's files, which do all at once, without a promise. */
-async function synchronous(): Promise<Files> {
-  const name: string = 'node:fs';
-  const fs = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as typeof import('node:fs');
-  const withOpen = <R>(path: string, flags: string, work: (file: number) => R) => {
-    const file = fs.openSync(path, flags);
-    try {
-      return work(file);
-    } finally {
-      fs.closeSync(file);
-    }
-  };
-  const kind = (path: string) => {
-    const status = fs.lstatSync(path, { throwIfNoEntry: false });
-    return !status ? 'none' : status.isDirectory() ? 'folder' : 'file';
-  };
-
-  return {
-    read: (path) => fs.readFileSync(path),
-    size: (path) => fs.statSync(path).size,
-    open(path, append) {
-      const file = fs.openSync(path, append ? 'a' : 'w');
-      return {
-        empty: fs.fstatSync(file).size === 0,
-        append: (bytes) => fs.appendFileSync(file, bytes),
-        overwrite(at, bytes) {
-          for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written, bytes.length - written, at + written);
-        },
-        sync: () => fs.fsyncSync(file),
-        close: () => fs.closeSync(file),
-      };
-    },
-    // Windows keeps names without being asked, and opens no folder.
-    syncFolder: (path) => process.platform !== 'win32' && withOpen(path, 'r', fs.fsyncSync),
-    rename: (from, to) => fs.renameSync(from, to),
-    remove: (path) => (kind(path) === 'folder' ? fs.rmdirSync(path) : fs.unlinkSync(path)),
-    list: (folder) => fs.readdirSync(folder).sort(),
-    makeFolder: (path) => void fs.mkdirSync(path, { recursive: true }),
-    kind,
-    lock: (path) => lock(fs, path),
-  };
-}
-
-/**
- * Node.js has no locks of the system's: a file that holds the process's number is one, as long as that process lives. Who finds
- * that of a process which is gone takes it away, by a rename, which only one of several can do.
- */
-function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefined {
-  const own = `${path}.${process.pid}`;
-  for (;;) {
-    fs.writeFileSync(own, `${process.pid}`);
-    try {
-      fs.linkSync(own, path); // at once, with what it holds
-      held.add(path);
-      return () => {
-        held.delete(path);
-        fs.rmSync(path, { force: true });
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      fs.rmSync(own, { force: true });
-    }
-    if (held.has(path)) return undefined;
-    const holder = Number(fs.readFileSync(path, 'utf8'));
-    if (holder !== process.pid && isAlive(holder)) return undefined;
-    fs.renameSync(path, own);
-    const taken = Number(fs.readFileSync(own, 'utf8'));
-    if (taken !== holder) fs.linkSync(own, path); // somebody was faster, and has locked it since
-    fs.rmSync(own);
-    if (taken !== holder) return undefined;
-  }
-}
-const held = new Set<string>();
-
-function isAlive(id: number): boolean {
-  try {
-    process.kill(id, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** Node.js's files; undefined in a page. */
-export const systemFiles = inNode ? await synchronous() : undefined;

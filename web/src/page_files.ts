@@ -1,6 +1,6 @@
 import { describe, fail } from './error.js';
 import type { Files } from './files.js';
-import { module } from './module.js';
+import { ready, useFiles } from './module.js';
 
 /** A page's files, which outlive it: those that model.save, loadModel and callbacks name from then on. */
 export interface PageFiles {
@@ -283,6 +283,7 @@ export async function openFiles(name: string): Promise<PageFiles> {
     fail('io', where, 'there is no IndexedDB here - expected a page or its worker - in Node.js files are the system\'s, and need not be opened.');
   if (!globalThis.navigator?.locks)
     fail('io', where, 'the page is not secure, and could not see another tab at work - expected https, or localhost - serve it so.');
+  await ready();
   const release = await lockFor(`etude: ${name}`);
   if (!release) fail('state', where, `this page, another tab or a worker has the files ${describe(name)} open - expected them to be closed - wait until it ends, or choose another name.`);
   try {
@@ -290,7 +291,7 @@ export async function openFiles(name: string): Promise<PageFiles> {
     opening.onupgradeneeded = () => void opening.result.createObjectStore(store);
     const mirror = new Mirror(await done(opening));
     await mirror.load();
-    module.setHostFiles(mirror.files);
+    useFiles(mirror.files);
     return {
       saved: () => mirror.saved(),
       async close() {

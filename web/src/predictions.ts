@@ -1,6 +1,6 @@
-import { fail, led } from './error.js';
+import { fail } from './error.js';
 import type * as native from './etude.mjs';
-import { module } from './module.js';
+import { led, module } from './module.js';
 import type { Tensor } from './tensor.js';
 
 /**
@@ -44,7 +44,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
     try {
       await led(() => module.predict_writeNpy(stream, [paths].flat()));
     } finally {
-      await module.predict_close(stream);
+      await led(() => module.predict_close(stream));
     }
   }
 
@@ -54,7 +54,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
     try {
       for (let outputs: Tensor[]; (outputs = await led(() => module.predict_next(stream))).length > 0; ) yield this.#made(outputs);
     } finally {
-      await module.predict_close(stream);
+      await led(() => module.predict_close(stream));
     }
   }
   #begun(): native.PredictionStream {

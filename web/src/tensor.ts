@@ -7,7 +7,7 @@ export type TensorData = Float32Array | Int32Array | Uint8Array;
 export type NestedArray = number | boolean | ArrayLike<number> | readonly NestedArray[];
 /** What is taken for data: a Tensor, a typed array (of one axis), or small data as nested arrays. */
 export type TensorLike = Tensor | TypedArray | NestedArray;
-type TypedArray = TensorData | Uint8ClampedArray | Float64Array;
+type TypedArray = TensorData | Uint8ClampedArray | Float64Array | Int8Array | Int16Array | Uint16Array | Uint32Array;
 
 const sizeOf = (shape: readonly number[]) => shape.reduce((product, extent) => product * extent, 1);
 
@@ -87,7 +87,9 @@ function converted(values: ArrayBufferView): TensorData {
   if (values instanceof Float32Array || values instanceof Int32Array || values instanceof Uint8Array) return values;
   if (values instanceof Uint8ClampedArray) return new Uint8Array(values.buffer, values.byteOffset, values.length);
   if (values instanceof Float64Array) return Float32Array.from(values);
-  fail('dtype', 'tensor', `${describe(values)} - expected Float32Array, Int32Array, Uint8Array, Uint8ClampedArray or Float64Array - convert it.`);
+  if (values instanceof Int8Array || values instanceof Int16Array || values instanceof Uint16Array) return Int32Array.from(values);
+  if (values instanceof Uint32Array && values.every((value) => value < 2 ** 31)) return Int32Array.from(values);
+  fail('dtype', 'tensor', `${describe(values)} - expected a typed array of floats, or of integers below 2^31 - convert it.`);
 }
 
 /** `shape` with -1 worked out, if it holds `size` elements. */

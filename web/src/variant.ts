@@ -1,12 +1,12 @@
 /** Which of the module's builds this engine gets: one is loaded, the others are not even fetched. */
+import { builds } from './builds.mjs';
 import { fail } from './error.js';
 import { inNode } from './node.js';
-import { present } from './variants.mjs';
 
 export type Variant = 'simd' | 'simd-threads' | 'relaxed' | 'relaxed-threads';
 
 declare global {
-  /** Set before the package is imported, this is the build that it loads; in Node.js the environment variable serves too. */
+  /** The build to load, unless et.configure says; in Node.js the environment variable of this name serves too. */
   var ETUDE_VARIANT: string | undefined;
 }
 
@@ -15,20 +15,24 @@ const relaxedModule = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11,
 );
 
-/** Relaxed SIMD multiplies and adds in one instruction; threads need memory that is shared, which pages have if isolated. */
-function best(): Variant {
-  const threads = typeof SharedArrayBuffer === 'function' && (inNode || globalThis.crossOriginIsolated === true);
+/** The builds that the package has, the best one last. */
+const present = Object.keys(builds) as Variant[];
+
+/** In Node.js threads start by a function that 20.16 has; pages have shared memory if they are isolated. */
+const canShare = () =>
+  typeof SharedArrayBuffer === 'function' && (inNode ? typeof process.getBuiltinModule === 'function' : globalThis.crossOriginIsolated === true);
+
+/** Relaxed SIMD multiplies and adds in one instruction; threads need memory that is shared. */
+function best(threads: boolean): Variant {
   const relaxed = WebAssembly.validate(relaxedModule);
   const runs = (variant: Variant) => (threads || !variant.endsWith('threads')) && (relaxed || !variant.startsWith('relaxed'));
-  return present.filter(runs).at(-1) ?? 'simd';
+  return present.filter(runs).at(-1) ?? (present[0] as Variant);
 }
 
-function chosen(): Variant {
-  const asked = globalThis.ETUDE_VARIANT ?? (inNode ? process.env['ETUDE_VARIANT'] : undefined);
-  if (asked === undefined) return best();
-  const found = present.find((variant) => variant === asked);
-  return found ?? fail('value', 'ETUDE_VARIANT', `"${asked}" - expected one of ${present.join(', ')} - correct it, or leave it unset.`);
+/** The build that was asked for, here or by ETUDE_VARIANT; else the best that runs here, with threads only where they are wanted. */
+export function choose(asked: string | undefined, threads: boolean): Variant {
+  const given = asked ?? globalThis.ETUDE_VARIANT ?? (inNode ? process.env['ETUDE_VARIANT'] : undefined);
+  if (given === undefined) return best(threads && canShare());
+  const found = present.find((variant) => variant === given);
+  return found ?? fail('value', asked === undefined ? 'ETUDE_VARIANT' : 'configure', `"${given}" - expected one of ${present.join(', ')} - correct it, or leave it unset.`);
 }
-
-/** The build that was loaded. */
-export const variant: Variant = chosen();

@@ -44,6 +44,7 @@ int main() {
   model.compile(
       {.optimizer = "adam",
        .loss = "mse",
-       .metrics = {metrics::from_function(within_a_tenth, "within_a_tenth"), std::make_shared<LargestError>()}});
+       .metrics = {metrics::from_function(within_a_tenth, "within_a_tenth"), std::make_shared<LargestError>()},
+       .check_trace = true});
   guide::report("metrics", *model.fit(x, y, {.epochs = 3, .verbose = 2}));
 }

@@ -42,11 +42,11 @@ int main() {
   const auto [x, y] = guide::samples(1000);
   set_random_seed(1);
   CustomModel custom({layers::dense({.units = 32, .activation = "relu"}), layers::dense({.units = 1})});
-  custom.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
+  custom.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}, .check_trace = true});
   guide::report("default loss", *custom.fit(x, y, {.epochs = 3, .verbose = 2}));
 
   set_random_seed(1);
   LowerLevel lower({layers::dense({.units = 32, .activation = "relu"}), layers::dense({.units = 1})});
-  lower.compile({.optimizer = "adam"});
+  lower.compile({.optimizer = "adam", .check_trace = true});
   guide::report("own loss", *lower.fit(x, y, {.epochs = 3, .verbose = 2}));
 }

@@ -54,6 +54,6 @@ int main() {
   set_random_seed(5);
   const Tensor images = guide::images(4096);
   Gan gan;
-  gan.compile({.optimizer = optimizers::adam({.learning_rate = 0.0003})});
+  gan.compile({.optimizer = optimizers::adam({.learning_rate = 0.0003}), .check_trace = true});
   guide::report("gan", *gan.fit(Data(images), {.batch_size = 64, .epochs = 3, .verbose = 2}));
 }

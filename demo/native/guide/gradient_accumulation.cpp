@@ -48,11 +48,12 @@ std::vector<LayerPtr> two_layers() {
 int main() {
   const auto [x, y] = guide::samples(960);
   Accumulating own(two_layers(), 4);
-  own.compile({.loss = "mse"});
+  own.compile({.loss = "mse", .check_trace = true});
   guide::report("written out", *own.fit(x, y, {.epochs = 3, .verbose = 2, .shuffle = false}));
 
   Sequential built_in(two_layers());
-  built_in.compile(
-      {.optimizer = optimizers::sgd({.learning_rate = 0.1, .gradient_accumulation_steps = 4}), .loss = "mse"});
+  built_in.compile({.optimizer = optimizers::sgd({.learning_rate = 0.1, .gradient_accumulation_steps = 4}),
+                    .loss = "mse",
+                    .check_trace = true});
   guide::report("by the optimizer", *built_in.fit(x, y, {.epochs = 3, .verbose = 2, .shuffle = false}));
 }

@@ -33,7 +33,7 @@ int main() {
     weights.data<float>()[row] = y.at(static_cast<std::int64_t>(row)) > 0 ? 3.0F : 1.0F;
   set_random_seed(3);
   Weighted model({layers::dense({.units = 32, .activation = "relu"}), layers::dense({.units = 1})});
-  model.compile({.optimizer = "adam"});
+  model.compile({.optimizer = "adam", .check_trace = true});
   guide::report("weighted", *model.fit(x, y, weights, {.epochs = 3, .verbose = 2}));
   guide::report("unweighted", *model.fit(x, y, {.epochs = 1, .verbose = 2}));
 }

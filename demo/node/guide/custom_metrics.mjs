@@ -1,6 +1,6 @@
 // Customizing fit, 2: metrics of your own. A function of targets and predictions is enough where a mean over the samples is
 // wanted; a step may report a value besides.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
 const { ops } = et;
@@ -19,5 +19,5 @@ const model = et.sequential([et.layers.dense({ units: 32, activation: 'relu' }),
     return this.computeMetrics(data, yPred, loss);
   },
 });
-model.compile({ optimizer: 'adam', loss: 'mse', metrics: [within_a_tenth] });
+model.compile({ optimizer: 'adam', loss: 'mse', metrics: [within_a_tenth], checkTrace: true });
 report('metrics', await model.fit(x, y, { epochs: 3, verbose: 2 }));

@@ -1,6 +1,6 @@
 // Customizing fit, 1: a step of your own. What one batch means is yours; the loop, its callbacks, data and progress bar
 // remain fit's. The first model uses what compile() was given; the second computes its loss and metrics itself.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
 const { ops } = et;
@@ -16,7 +16,7 @@ const custom = et.sequential(twoLayers(), {
     return this.computeMetrics(data, yPred, loss);
   },
 });
-custom.compile({ optimizer: 'adam', loss: 'mse', metrics: ['mae'] });
+custom.compile({ optimizer: 'adam', loss: 'mse', metrics: ['mae'], checkTrace: true });
 report('default loss', await custom.fit(x, y, { epochs: 3, verbose: 2 }));
 
 et.setRandomSeed(1);
@@ -34,5 +34,5 @@ const lower = et.sequential(twoLayers(), {
     return { loss: lossTracker.result(), mae: errorTracker.result() };
   },
 });
-lower.compile({ optimizer: 'adam' });
+lower.compile({ optimizer: 'adam', checkTrace: true });
 report('own loss', await lower.fit(x, y, { epochs: 3, verbose: 2 }));

@@ -1,6 +1,6 @@
 // Customizing fit, 5: two networks and two optimizers in one step. The discriminator learns to tell images of Fashion-MNIST
 // from those that the generator makes; the generator learns to deceive it.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { images, report } from './samples.mjs';
 
 const { layers, ops } = et;
@@ -41,5 +41,5 @@ const gan = et.model({
     return { d_loss: dLoss.result(), g_loss: gLoss.result() };
   },
 });
-gan.compile({ optimizer: et.optimizers.adam({ learningRate: 0.0003 }) });
+gan.compile({ optimizer: et.optimizers.adam({ learningRate: 0.0003 }), checkTrace: true });
 report('gan', await gan.fit(await images(4096), undefined, { batchSize: 64, epochs: 3, verbose: 2 }));

@@ -1,6 +1,6 @@
 // Customizing fit, 4: gradients accumulated over several batches, and applied once. An optimizer does that by itself with
 // gradientAccumulationSteps; written out, it shows how a step keeps state: in variables, chosen from without branches.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
 const { ops } = et;
@@ -34,9 +34,9 @@ const own = et.sequential(twoLayers(), {
     return this.computeMetrics(data, yPred, loss);
   },
 });
-own.compile({ loss: 'mse' });
+own.compile({ loss: 'mse', checkTrace: true });
 report('written out', await own.fit(x, y, { epochs: 3, verbose: 2, shuffle: false }));
 
 const builtIn = et.sequential(twoLayers());
-builtIn.compile({ optimizer: et.optimizers.sgd({ learningRate: rate, gradientAccumulationSteps: steps }), loss: 'mse' });
+builtIn.compile({ optimizer: et.optimizers.sgd({ learningRate: rate, gradientAccumulationSteps: steps }), loss: 'mse', checkTrace: true });
 report('by the optimizer', await builtIn.fit(x, y, { epochs: 3, verbose: 2, shuffle: false }));

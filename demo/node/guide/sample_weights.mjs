@@ -1,6 +1,6 @@
 // Customizing fit, 3: sample weights in a step of your own. data.sampleWeight holds what fit was given, what classWeight made
 // of the targets, or their product; it is undefined without either.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
 const { ops } = et;
@@ -20,7 +20,7 @@ const model = et.sequential([et.layers.dense({ units: 32, activation: 'relu' }),
     return { loss: lossTracker.result() };
   },
 });
-model.compile({ optimizer: 'adam' });
+model.compile({ optimizer: 'adam', checkTrace: true });
 // Positive targets count three times.
 const sampleWeight = y.data.map((target) => (target > 0 ? 3 : 1));
 report('weighted', await model.fit(x, y, { sampleWeight, epochs: 3, verbose: 2 }));

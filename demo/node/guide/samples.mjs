@@ -1,5 +1,5 @@
 // What the programs of the guide share: data to train on, and how they report what came of it.
-import * as et from 'etude';
+import * as et from 'etude-ml';
 
 /** `rows` points of 8 waves each, and a target that is no linear function of them. The same numbers as in samples.hpp. */
 export function samples(rows) {

@@ -1,7 +1,9 @@
 import './style.css';
+import * as et from 'etude-ml';
 import { Curves } from './curves';
-import { load, type Samples } from './fashion';
+import { Samples, side } from './fashion';
 import { Gallery, guessOf } from './gallery';
+import { isolated } from './isolation';
 import { makeModel, train } from './model';
 import source from './model.ts?raw';
 import { Pauses } from './pauses';
@@ -12,6 +14,7 @@ const asked = new URLSearchParams(location.search);
 const epochs = Number(asked.get('epochs') ?? 5);
 const samples = Number(asked.get('samples') ?? 60000);
 const batchSize = 128;
+const enough = 4500; // images to begin with: 2 MB
 
 const get = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
 const button = {
@@ -43,9 +46,16 @@ function fail(error: unknown) {
   enter('failed', String(error));
 }
 
+/** Lets the page draw a frame. */
+const turn = () => new Promise((done) => setTimeout(done));
+
 /** Trains a fresh model, until its end or the Stop button's, and gives it back. */
 async function lesson(trainSet: Samples, testSet: Samples) {
+  await turn(); // one task each: the click, the model, its weights, the first step
   const model = makeModel();
+  await turn();
+  model.build([batchSize, side, side]);
+  await turn();
   const steps = Math.ceil(samples / batchSize);
   const progress = new Progress({ samples, batchSize, stepsPerPoint: Math.max(1, Math.round(steps / 40)) }, {
     step(step, where) {
@@ -72,22 +82,38 @@ async function lesson(trainSet: Samples, testSet: Samples) {
   };
   for (const curve of Object.values(curves)) curve.clear(epochs);
   pauses.start();
-  await train(model, trainSet, testSet, { batchSize, epochs, callbacks: [progress] });
+  await train(model, trainSet, testSet, batchSize, { epochs, verbose: 0, callbacks: [progress] });
   pauses.stop();
   say('pauses', `The training loop gave the page its turn every 16 ms. Longest gap between two frames: ${milliseconds(pauses.longestGap)}; ` +
     `longest task: ${pauses.longestTask ? milliseconds(pauses.longestTask) : 'below 50 ms'}.`);
   return model;
 }
 
+/** Says how many images are here, until all are. */
+function showArrival(trainSet: Samples) {
+  const { arrived, count } = trainSet;
+  const images = (number: number) => number.toLocaleString('en');
+  if (document.body.dataset.state === 'loading') {
+    say('status', `Fetching images: ${images(arrived)} of ${images(count)}…`);
+    get<HTMLProgressElement>('progress').value = arrived / Math.min(enough, count);
+  }
+  say('arrived', arrived < count ? `${images(arrived)} of ${images(count)} images are here; the others follow.` : '');
+}
+
 async function main() {
-  const [trainSet, testSet] = await Promise.all([load('train', samples), load('t10k')]);
-  const labels = testSet.y.data;
-  const gallery = new Gallery(get('gallery'), testSet.x.data, labels);
+  if (!(await isolated())) return;
+  await et.ready();
+  const trainSet = await Samples.open('train', samples);
+  trainSet.onArrival = () => showArrival(trainSet);
+  await trainSet.until(enough);
+  const testSet = await Samples.open('t10k'); // after the first images, with which it would share the line
+  const { labels } = testSet;
+  let gallery: Gallery | undefined;
   let probabilities: Float32Array | undefined;
 
   const choose = () => {
     const mistakes = button.mistakes.ariaPressed === 'true';
-    gallery.choose(probabilities, mistakes && probabilities ? (image) => guessOf(probabilities!, image) !== labels[image] : undefined);
+    gallery?.choose(probabilities, mistakes && probabilities ? (image) => guessOf(probabilities!, image) !== labels[image] : undefined);
   };
   button.others.onclick = choose;
   button.mistakes.onclick = () => {
@@ -99,7 +125,9 @@ async function main() {
   async function teach() {
     enter('training', 'Training…');
     const model = await lesson(trainSet, testSet);
-    probabilities = (await model.predict(testSet.x, { batchSize: 1000 })).data as Float32Array;
+    await testSet.until(testSet.count);
+    const images = et.tensor(testSet.images, [testSet.count, side, side]);
+    probabilities = (await model.predict(images, { batchSize, verbose: 0 })).data as Float32Array;
     let right = 0;
     for (let image = 0; image < labels.length; ++image) right += Number(guessOf(probabilities, image) === labels[image]);
     say('verdict', `${right.toLocaleString('en')} of ${labels.length.toLocaleString('en')} held-out images named correctly.`);
@@ -107,7 +135,10 @@ async function main() {
     choose();
     enter('ready', model.stopTraining ? 'Stopped. The model is as good as it got.' : 'Trained.');
   }
-  enter('ready', 'Ready: all images are here.');
+  get<HTMLProgressElement>('progress').value = 0;
+  enter('ready', 'Ready.');
+  await testSet.until(testSet.count);
+  gallery = new Gallery(get('gallery'), testSet.images, labels);
 }
 
 main().catch(fail);

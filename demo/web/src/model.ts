@@ -1,4 +1,4 @@
-import * as et from 'etude';
+import * as et from 'etude-ml';
 import type { Samples } from './fashion';
 
 export function makeModel() {
@@ -12,6 +12,9 @@ export function makeModel() {
   return model;
 }
 
-export function train(model: et.Model, samples: Samples, heldOut: Samples, options: et.FitOptions) {
-  return model.fit(samples.x, samples.y, { ...options, validationData: [heldOut.x, heldOut.y] });
+/** Trains on batches of samples, the first of which may be used while the others are on their way. */
+export function train(model: et.Model, samples: Samples, heldOut: Samples, batchSize: number, options: et.FitOptions) {
+  const data = et.data.fromGenerator(() => samples.batches(batchSize));
+  const validationData = et.data.fromGenerator(() => heldOut.batches(batchSize, false));
+  return model.fit(data, { ...options, validationData });
 }

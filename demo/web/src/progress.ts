@@ -1,4 +1,4 @@
-import type * as et from 'etude';
+import type * as et from 'etude-ml';
 
 /** What a reader of the page wants to know while a model trains. */
 export interface Watcher {

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "etude/base/memory_vfs.hpp"
+
+namespace etude::testing {
+
+/// Several files as one input of a fuzzer: of each a line with a mark and its name, then its bytes.
+using PackedFiles = std::vector<std::pair<std::string, std::string>>;
+std::string pack(const PackedFiles& files);
+PackedFiles unpacked(std::string_view bytes);
+
+/// The files of a folder.
+PackedFiles files_in(Vfs& files, const std::string& folder);
+/// Files in memory, in such a folder.
+std::shared_ptr<MemoryVfs> folder_of(const PackedFiles& files, const std::string& folder);
+
+/// The same files of a checkpoint, the sizes and checksums in its manifest made to hold.
+std::string repaired_checkpoint(const std::string& bytes);
+/// A manifest that ends with its own checksum.
+std::string repaired_manifest(const std::string& text);
+/// gzip data whose checksum and size hold, as far as it can be expanded.
+std::string repaired_gzip(const std::string& bytes);
+/// The same bytes as gzip data that is stored, not compressed.
+std::string stored_gzip(std::string_view bytes);
+/// A safetensors file whose header is as long as it says.
+std::string repaired_safetensors(const std::string& bytes);
+
+}  // namespace etude::testing

@@ -1,0 +1,93 @@
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint_samples.hpp"
+#include "fuzz/mutations.hpp"
+#include "fuzz/targets.hpp"
+#include "safetensors_samples.hpp"
+
+// The targets of the fuzzers on their corpora, and on inputs changed at random by a fixed seed. Under libFuzzer:
+// ./dev test fuzz
+namespace etude {
+namespace {
+
+using namespace testing;
+
+std::filesystem::path corpus_of(const FuzzTarget& target) {
+  return std::filesystem::path(ETUDE_GOLDEN_DIR) / "../fuzz/corpus" / target.name;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// What is wrong with how a target takes some bytes; empty if nothing is.
+std::string fault_of(const FuzzTarget& target, std::string_view bytes, int* refused = nullptr) {
+  try {
+    const bool is_refused = is_refused_by(target, bytes);
+    if (refused) *refused += is_refused;
+    return "";
+  } catch (const std::exception& error) {
+    return std::string(target.name) + ": " + error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the files of the fuzzers' corpora are written anew", "[.][fuzz_corpus]") {
+  for (const FuzzTarget& target : fuzz_targets()) {
+    std::filesystem::create_directories(corpus_of(target));
+    int number = 0;
+    for (const std::string& input : target.samples())
+      std::ofstream(corpus_of(target) / ("sample-" + std::to_string(number++)), std::ios::binary) << input;
+  }
+}
+
+TEST_CASE("reliability: every reader takes what our writers write", "[reliability][fuzz]") {
+  for (const FuzzTarget& target : fuzz_targets()) {
+    CAPTURE(target.name);
+#ifndef ETUDE_ZLIB
+    if (std::string_view(target.name) == "gzip") continue;
+#endif
+    for (const std::string& input : target.samples()) CHECK_FALSE(is_refused_by(target, input));
+  }
+}
+
+TEST_CASE("reliability: every reader takes or refuses each file of its corpus, within its share of memory",
+          "[reliability][fuzz]") {
+  for (const FuzzTarget& target : fuzz_targets()) {
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(corpus_of(target))) {
+      CAPTURE(entry.path().filename().string());
+      CHECK(fault_of(target, content_of(entry.path())).empty());
+      ++files;
+    }
+    CAPTURE(target.name);
+    CHECK(files > 0);
+  }
+}
+
+TEST_CASE("reliability: every reader takes or refuses inputs changed at random, within its share of memory",
+          "[reliability][fuzz]") {
+  for (const FuzzTarget& target : fuzz_targets()) {
+    CAPTURE(target.name);
+    Random random(11, RandomStream::step);
+    const std::vector<std::string> inputs = target.samples();
+    const int runs = rounds(500, 100'000);
+    int refused = 0;
+    for (int i = 0; i < runs; ++i) {
+      std::string input = mutated(inputs[random.below(static_cast<std::uint32_t>(inputs.size()))], random);
+      if (target.repaired && random.below(4)) input = target.repaired(input);
+      const std::string fault = fault_of(target, input, &refused);
+      if (fault.empty()) continue;
+      CAPTURE(i, input);
+      FAIL(fault);
+    }
+    CHECK(refused > 0);
+    CHECK(refused < runs);
+  }
+}
+
+}  // namespace etude

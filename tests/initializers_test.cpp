@@ -1,0 +1,125 @@
+#include <bit>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "etude/base/crc32c.hpp"
+#include "etude/etude.hpp"
+#include "support.hpp"
+
+using namespace etude;
+using namespace etude::testing;
+using nlohmann::json;
+
+namespace {
+
+std::uint32_t checksum(const Tensor& tensor) { return crc32c(std::as_bytes(std::span(tensor.raw(), tensor.bytes()))); }
+
+/// Elements that are drawn one by one, in their order, from the stream that seed 9 gives.
+template <class Draw> Tensor one_by_one(const Shape& shape, DType dtype, Draw draw) {
+  Tensor wide(shape, DType::float64);
+  Random random(9, RandomStream::initializer);
+  for (double& x : wide.data<double>()) x = draw(random);
+  return wide.astype(dtype);
+}
+
+Tensor constant(initializers::ConstantValue value, const Shape& shape, DType dtype = DType::float32) {
+  return (*initializers::constant({.value = std::move(value)}))(shape, dtype);
+}
+
+json round_trip(const std::string& value) {
+  const auto made = from_json<Initializer>(R"({"class_name": "Constant", "config": {"value": )" + value + "}}");
+  return json::parse(to_json(*made))["config"]["value"];
+}
+
+}  // namespace
+
+TEST_CASE("initial values are the draws one by one, of any number and dtype", "[initializers]") {
+  for (const Shape& shape :
+       {Shape{1, 1}, Shape{3, 5}, Shape{1, 511}, Shape{8, 64}, Shape{1, 513}, Shape{7, 11, 30}, Shape{0, 4}})
+    for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
+      INFO(shape << ' ' << dtype);
+      const double columns = static_cast<double>(shape[-1]), rows = static_cast<double>(shape[-2]),
+                   field = shape.rank() == 3 ? static_cast<double>(shape[0]) : 1;
+      const double limit = std::sqrt(3 / std::max(field * (rows + columns) / 2, 1.0));
+      const double deviation = std::sqrt(2 / std::max(field * rows, 1.0)) / 0.87962566103423978;
+      CHECK(same_bits((*initializers::glorot_uniform({.seed = 9}))(shape, dtype),
+                      one_by_one(shape, dtype, [&](Random& random) {
+                        return (2 * static_cast<double>(random.uniform()) - 1) * limit;
+                      })));
+      CHECK(same_bits((*initializers::random_uniform({.minval = -0.3, .maxval = 0.7, .seed = 9}))(shape, dtype),
+                      one_by_one(shape, dtype, [](Random& random) {
+                        return -0.3 + (0.7 - -0.3) * static_cast<double>(random.uniform());
+                      })));
+      CHECK(same_bits((*initializers::he_normal({.seed = 9}))(shape, dtype),
+                      one_by_one(shape, dtype, [&](Random& random) { return random.truncated_normal() * deviation; })));
+      CHECK(same_bits((*initializers::random_normal({.mean = 1, .stddev = 0.1, .seed = 9}))(shape, dtype),
+                      one_by_one(shape, dtype, [](Random& random) { return 1 + 0.1 * random.normal(); })));
+    }
+}
+
+// Of values that were drawn one by one. Saved experiments hold such numbers: they do not change.
+TEST_CASE("uniform initial values have these bits", "[initializers]") {
+  struct Case {
+    const char* name;
+    DType dtype;
+    std::uint32_t bits;
+  };
+  for (const Case& one : {Case{"glorot_uniform", DType::float32, 0x419ccc3d},
+                          {"he_uniform", DType::float32, 0x8bc3e545},
+                          {"lecun_uniform", DType::float32, 0xb8f355a2},
+                          {"random_uniform", DType::float32, 0xb67ea72a},
+                          {"glorot_normal", DType::float32, 0x1814b921},
+                          {"random_normal", DType::float32, 0x7159e151},
+                          {"truncated_normal", DType::float32, 0xdc00627f},
+                          {"glorot_uniform", DType::float64, 0x78d2a3fb},
+                          {"random_uniform", DType::float64, 0x2737d9a4},
+                          {"glorot_uniform", DType::float16, 0x8d4dc065},
+                          {"glorot_uniform", DType::bfloat16, 0xaaa6fd62}}) {
+    INFO(one.name << ' ' << one.dtype);
+    set_random_seed(11);
+    CHECK(checksum((*initializers::get(one.name))({257, 131}, one.dtype)) == one.bits);
+  }
+  set_random_seed(0);
+}
+
+TEST_CASE("Constant spreads an array over the weight, as NumPy broadcasts", "[initializers]") {
+  CHECK(numbers(constant({1, 2, 3}, {2, 3})) == std::vector<double>{1, 2, 3, 1, 2, 3});
+  CHECK(numbers(constant(Tensor::from<float>({2, 1}, {4, 5}), {2, 2, 2})) ==
+        std::vector<double>{4, 4, 5, 5, 4, 4, 5, 5});
+  CHECK(numbers(constant(Tensor::from<std::int32_t>({2, 2}, {1, 2, 3, 4}), {2, 2}, DType::float64)) ==
+        std::vector<double>{1, 2, 3, 4});
+  CHECK(numbers(constant({1.75}, {2}, DType::int32)) == std::vector<double>{1, 1});
+  CHECK(numbers(constant(0.5, {2, 1})) == std::vector<double>{0.5, 0.5});
+
+  const LayerPtr dense = layers::dense(
+      {.units = 2,
+       .kernel_initializer = initializers::constant({.value = Tensor::from<float>({3, 2}, {1, 2, 3, 4, 5, 6})}),
+       .bias_initializer = initializers::constant({.value = {7, 8}})});
+  Sequential model({dense});
+  CHECK(numbers(model.predict(Tensor::from<float>({1, 3}, {1, 1, 1}), {.verbose = 0})) == std::vector<double>{16, 20});
+}
+
+TEST_CASE("an array that gives Constant another shape than the weight's is an Error", "[initializers]") {
+  CHECK(kind_of([] { constant({1, 2, 3}, {3, 2}); }) == ErrorKind::shape);
+  CHECK(error_of([] { constant(Tensor({2, 3}), {3}); }) ==
+        "[Constant] an array of shape [2, 3] for a weight of shape [3] - expected one that broadcasts to it - reshape "
+        "the array.");
+  CHECK(kind_of([] { constant({1, 2, 3}, {1}); }) == ErrorKind::shape);
+}
+
+// keras 3.15.1: get_config() of Constant([1, 2, 3]) and of Constant(np.array([[1., 2., 3.]], dtype='float32')).
+TEST_CASE("Constant's array is saved as lists, and read as Keras writes it", "[initializers][config]") {
+  CHECK(round_trip("2") == 2);
+  CHECK(round_trip("[1, 2, 3]") == json{1, 2, 3});
+  CHECK(round_trip("[[1.5, 2], [3, 4]]") == json{{1.5, 2}, {3, 4}});
+  CHECK(round_trip("[]") == json::array());
+  CHECK(round_trip(R"({"class_name": "__numpy__", "config": {"value": [[1.0, 2.0, 3.0]], "dtype": "float32"}})") ==
+        json::array({{1, 2, 3}}));
+  for (const char* wrong : {"\"one\"", "[1, \"two\"]", "[[1, 2], [3]]", "[1, [2]]", "[[1], 2]", "{\"a\": 1}",
+                            "[[[[[[[[[1]]]]]]]]]", "null"}) {
+    INFO(wrong);
+    CHECK(kind_of([&] { round_trip(wrong); }) == ErrorKind::value);
+  }
+}

@@ -1,0 +1,133 @@
+// How the module is loaded, and what happens when it stops.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import * as et from 'etude-ml';
+import { assertError } from './support.mjs';
+
+const dist = new URL('./node_modules/etude-ml/dist/', import.meta.url);
+const folder = mkdtempSync(join(tmpdir(), 'etude-loading-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** What a program of its own prints; `et` is the package, and `told` says how something fails. */
+function run(program, { flags = [], begin = "const et = await import('etude-ml');", type = 'module', env = {} } = {}) {
+  const text = `${begin}
+    const told = async (work) => { try { await work(); return 'nothing was thrown'; } catch (error) { return error instanceof et.EtudeError ? error.kind + ' ' + error.message : String(error); } };
+    const newModel = () => { const model = et.sequential([et.layers.dense({ units: 1 })]); model.compile({ loss: 'mse' }); return model; };
+    const fit = (model, options) => model.fit([[1], [2]], [[1], [2]], { verbose: 0, ...options });
+    // Makes a layer deeper and deeper down: the first that finds no room left finds it where the stack is highest, in the module.
+    const exhaust = () => { et.layers.dense({ units: 1 }); exhaust(); };
+    ${program}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, `--input-type=${type}`, '-e', text], { cwd: import.meta.dirname, encoding: 'utf8', env: { ...process.env, ...env } });
+  assert.deepEqual([status, stderr], [0, ''], text);
+  return stdout.trim();
+}
+/** The same, once for each build that this package has. */
+const builds = ['simd', 'simd-threads'];
+
+test('it can be required', () => {
+  const begin = "const et = require('etude-ml');";
+  assert.equal(run("fit(newModel()).then(({ history }) => console.log(history.loss.length, typeof et.variant));", { begin, type: 'commonjs' }), '1 string');
+});
+
+test('importing it loads nothing; ready() and the first use do', () => {
+  assert.equal(run("const before = et.variant; await et.ready(); await et.ready(); console.log(before, typeof et.variant);"), 'undefined string');
+  assert.equal(run("const before = et.variant; et.layers.dense({ units: 1 }); console.log(before, typeof et.variant);"), 'undefined string');
+});
+
+test('the module comes from where et.configure says: a path, an address, bytes, a folder', () => {
+  for (const wasm of [new URL('etude.wasm', dist).pathname, new URL('etude.wasm', dist).href])
+    assert.equal(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); et.numThreads(); console.log(et.variant);`), 'simd');
+  const bytes = `(await import('node:fs')).readFileSync(${JSON.stringify(new URL('etude-threads.wasm', dist).pathname)})`;
+  assert.equal(run(`et.configure({ wasm: ${bytes}, build: 'simd-threads', threads: 3 }); console.log(et.numThreads(), et.variant);`), '3 simd-threads');
+  assert.match(run(`et.configure({ wasm: ${JSON.stringify(dist.href)} }); console.log(et.numThreads(), et.variant);`), /threads$/);
+  assert.doesNotMatch(run(`et.configure({ threads: 1 }); console.log(et.numThreads(), et.variant);`), /threads/);
+});
+
+test('a module that comes over the network is waited for', () => {
+  const wasm = `data:application/wasm;base64,${readFileSync(new URL('etude.wasm', dist)).subarray(0, 100).toString('base64')}`;
+  assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.numThreads()));`), /^state \[ready\] the module comes from "data:.*write await et\.ready\(\) first\.$/);
+});
+
+test('a file that is not the module: the error says what was asked for, what came, and what to write', () => {
+  const page = join(folder, 'page.html');
+  writeFileSync(page, '<!doctype html><title>the application</title>');
+  const told = run(`et.configure({ wasm: ${JSON.stringify(page)} }); console.log(await told(() => et.layers.dense({ units: 1 })));`);
+  assert.match(told, /^io \[ready\] ".*page\.html" has 45 bytes, which begins with "<!doctype html>.*" - expected a WebAssembly module - .*et\.configure\(\{ wasm: url \}\)\.$/);
+  const absent = run("et.configure({ wasm: '/nowhere/etude.wasm' }); console.log(await told(() => et.ready()));");
+  assert.match(absent, /^io \[ready\] cannot read "\/nowhere\/etude\.wasm": ENOENT.* - expected the WebAssembly module - let /);
+  assert.match(run("et.configure({ wasm: new Uint8Array(7) }); console.log(await told(() => et.ready()));"), /^io \[ready\] configure\(\{ wasm \}\) has 7 bytes/);
+  // It can be put right.
+  assert.equal(run(`et.configure({ wasm: '/nowhere/etude.wasm' }); await told(() => et.ready()); et.configure({}); await et.ready(); console.log(await told(() => fit(newModel())));`), 'nothing was thrown');
+});
+
+test('et.configure refuses what it does not know, and to be late', async () => {
+  et.numThreads();
+  await assertError(() => et.configure({ threads: 1 }), 'state', '[configure]', 'before');
+  await assertError(() => et.configure({ url: 'x' }), 'value', '[configure]', '"url"', 'wasm, build, threads');
+  await assertError(() => et.configure({ build: 'fast' }), 'state');
+  assert.match(run("console.log(await told(() => et.configure({ build: 'fast' })));"), /^value \[configure\] "fast" - expected one of simd/);
+});
+
+for (const build of builds) {
+  const stopped = /^internal \[WebAssembly\] the module stopped \(.*\) and can be used no more - expected a fresh one - await et\.reload\(\), then make or load your models anew\.$/;
+  const lines = (text, options) => run(text, { ...options, env: { ETUDE_VARIANT: build } }).split('\n');
+
+  test(`${build}: after a trap every call says to await et.reload(), which makes a fresh module`, () => {
+    const said = lines(`
+      const model = newModel(), layer = model.layers[0];
+      console.log(await told(() => exhaust()));
+      for (const later of [() => newModel(), () => fit(model), () => model.countParams(), () => et.ops.add(1, 2), () => layer.name, () => model.predict([[1]])]) console.log(await told(later));
+      await et.reload();
+      console.log(await told(() => fit(newModel())));
+      console.log(await told(() => fit(model)), '|', await told(() => layer.name), '|', await told(() => et.sequential([layer])), '|', await told(() => layer.call([[1]])));`);
+    assert.equal(said.length, 9);
+    assert.match(said[0], /Maximum call stack size exceeded/, 'the call that trapped says how');
+    for (const line of said.slice(1, 7)) assert.match(line, stopped);
+    assert.equal(said[7], 'nothing was thrown');
+    for (const part of said[8].split(' | ')) assert.match(part, /before et\.reload\(\)/);
+  });
+
+  test(`${build}: a loop that a trap ended rejects, and those that wait do, too`, () => {
+    const said = lines(`
+      const models = [newModel(), newModel()];
+      const waiting = told(() => fit(models[0], { callbacks: [{ onEpochEnd: () => new Promise(() => {}) }] }));
+      console.log(await told(() => fit(models[1], { callbacks: [{ async onEpochBegin() { await null; }, onEpochEnd() { exhaust(); } }] })));
+      console.log(await waiting);
+      await et.reload();
+      console.log(await told(() => fit(newModel())));`);
+    assert.match(said[0], stopped);
+    assert.match(said[1], stopped);
+    assert.equal(said[2], 'nothing was thrown');
+  });
+
+  test(`${build}: what a stopped module left behind is collected without entering it`, () => {
+    const said = lines(`
+      let layers = Array.from({ length: 100 }, () => et.layers.dense({ units: 1 }));
+      await told(() => exhaust());
+      layers = undefined;
+      for (let i = 0; i < 5; ++i) { gc(); await new Promise((resolve) => setTimeout(resolve, 1)); }
+      await et.reload();
+      console.log(await told(() => fit(newModel())));`, { flags: ['--expose-gc'] });
+    assert.deepEqual(said, ['nothing was thrown']);
+  });
+}
+
+test("a user's own endless recursion is an error of the user's, and stops nothing", () => {
+  const said = run(`
+    const endless = () => endless();
+    const model = newModel();
+    console.log(await told(() => fit(model, { callbacks: [{ onEpochEnd: endless }] })));
+    console.log(await told(() => fit(model)));`);
+  assert.match(said, /^RangeError: Maximum call stack.*\nnothing was thrown$/);
+});
+
+test('files stay open over a reload', () => {
+  const path = join(folder, 'weights.safetensors');
+  assert.equal(run(`
+    const save = () => { const model = newModel(); model.build([1, 2]); model.saveWeights(${JSON.stringify(path)}); model.loadWeights(${JSON.stringify(path)}); };
+    save(); await et.reload(); save(); console.log('saved');`), 'saved');
+});

@@ -1,0 +1,106 @@
+// What a trace makes a constant of, what a step forgets, and variables that a model reads.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as et from 'etude-ml';
+import { assertError, mse, signsOf, summing, waves, weightsOf } from './support.mjs';
+
+const { ops } = et;
+const quiet = { verbose: 0, batchSize: 4 };
+const x = waves([8, 3]);
+const y = signsOf(x);
+
+/** What is written to stderr meanwhile. */
+async function stderrOf(action) {
+  const write = process.stderr.write;
+  let text = '';
+  process.stderr.write = (chunk) => {
+    text += typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk);
+    return true;
+  };
+  try {
+    await action();
+  } finally {
+    process.stderr.write = write;
+  }
+  return text;
+}
+
+const scaledBy = (factor) =>
+  summing({
+    trainStep(data) {
+      const loss = ops.multiply(ops.mean(ops.square(ops.subtract(data.y, this.call(data.x, true)))), factor());
+      this.optimizer.apply(et.gradients(loss, this.trainableVariables), this.trainableVariables);
+      return { loss };
+    },
+  });
+
+test('checkTrace names the op with which Math.random became a constant', async () => {
+  const model = scaledBy(Math.random);
+  model.compile({ ...mse(), checkTrace: true });
+  await assertError(() => model.fit(x, y, quiet), 'state', 'Multiply of shape []', 'in one trace and with');
+  let now = 0;
+  const timed = scaledBy(() => (now += 0.25));
+  timed.compile({ ...mse(), checkTrace: true });
+  await assertError(() => timed.fit(x, y, quiet), 'state', '0.25', '0.5');
+  const steady = scaledBy(() => 0.5);
+  steady.compile({ ...mse(), checkTrace: true });
+  await steady.fit(x, y, quiet);
+  const unchecked = scaledBy(Math.random);
+  unchecked.compile(mse());
+  await unchecked.fit(x, y, quiet);
+});
+
+test('a train step that applies no optimizer is warned of once', async () => {
+  const model = summing({
+    trainStep(data) {
+      return { loss: this.computeLoss(data, this.call(data.x, true)) };
+    },
+  });
+  model.compile(mse());
+  const text = await stderrOf(() => model.fit(x, y, { ...quiet, batchSize: 3, epochs: 2 }));
+  assert.equal(text.match(/changes no trainable variable/g)?.length, 1, text);
+  assert.equal(await stderrOf(() => model.fit(x, y, quiet)), '');
+});
+
+const ones = (name, trainable = true) => et.variable(et.tensor(new Float32Array([1, 1, 1]), [3]), trainable, name);
+const weighing = (...variables) =>
+  et.model({
+    layers: [],
+    call: (x) => ops.sum(variables.reduce((product, variable) => ops.multiply(product, variable.read()), x), [-1], true),
+  });
+
+test("a variable that a model's call reads is trained, counted, saved and loaded", async () => {
+  const path = 'tracing.safetensors';
+  const own = ones('own');
+  const model = weighing(own, ones('own'), ones('fixed', false));
+  model.compile(mse());
+  await model.fit(x, y, quiet);
+  assert.equal(model.countParams(), 9);
+  assert.deepEqual(model.trainableVariables.map(({ name }) => name), ['own', 'own']);
+  assert.deepEqual(model.nonTrainableVariables.map(({ name }) => name), ['fixed']);
+  assert.notDeepEqual([...own.value().data], [1, 1, 1]);
+  let summary = '';
+  model.summary({ printFn: (text) => (summary += text) });
+  assert.match(summary, /Trainable params: 6/);
+
+  const { mkdtempSync, rmSync } = await import('node:fs');
+  const { tmpdir } = await import('node:os');
+  const folder = mkdtempSync(`${tmpdir()}/tracing-`);
+  try {
+    model.saveWeights(`${folder}/${path}`);
+    const loaded = weighing(ones('own'), ones('own'), ones('fixed', false));
+    loaded.build([-1, 3]);
+    loaded.loadWeights(`${folder}/${path}`);
+    assert.deepEqual(weightsOf(loaded), weightsOf(model));
+    await assertError(() => model.save(`${folder}/model`), 'value');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a variable that is made within call is warned of and is no weight', async () => {
+  const model = et.model({ layers: [], call: (x) => ops.sum(ops.multiply(x, ones('anew').read()), [-1], true) });
+  const text = await stderrOf(() => model.predict(x, quiet));
+  assert.match(text, /the variable "anew" is made within call/);
+  assert.equal(model.countParams(), 0);
+});

@@ -1,0 +1,46 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "checkpoint_samples.hpp"
+#include "etude/saving/config.hpp"
+#include "reliability/api_case.hpp"
+#include "reliability/cases.hpp"
+
+// Random models, sound and malformed, on which random calls are made. To see one case alone:
+// ETUDE_CASE=17 etude_tests '[api_case]'
+namespace etude {
+namespace {
+
+using namespace testing;
+
+const Campaign campaign{.tag = "[api_case]", .run = [](std::int64_t number) {
+                          return run_api_case(static_cast<std::uint64_t>(number)).wrong;
+                        }};
+
+}  // namespace
+
+TEST_CASE("the process that runs cases of the API campaign", "[.][api_case]") { run_as_child(campaign); }
+
+TEST_CASE("reliability: whatever model a config describes and whatever is called on it, only an Error leaves a call",
+          "[reliability]") {
+  for (const std::string& failure : run_cases(campaign, 0, rounds(300, 200'000))) FAIL_CHECK(failure);
+}
+
+TEST_CASE("reliability: the API campaign trains layers of every class, and most of its calls succeed",
+          "[reliability]") {
+  CaseReport all;
+  for (std::uint64_t number = 0; number < 300; ++number) {
+    CaseReport report = run_api_case(number);
+    all.done += report.done;
+    all.refused += report.refused;
+    all.trained.merge(report.trained);
+  }
+  INFO(all.done << " calls succeeded, " << all.refused << " were refused");
+  CHECK(all.done > all.refused);
+  CHECK(all.refused > 100);
+  for (const std::string& name : class_names<Layer>()) {
+    CAPTURE(name);
+    CHECK(all.trained.contains(name));
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,212 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "scratch_folder.hpp"
+
+#if defined(__linux__) && !defined(__EMSCRIPTEN__)
+
+#include "etude/base/random.hpp"
+#include "etude/base/termination.hpp"
+#include "interrupted_runs.hpp"
+#include "reliability/child.hpp"
+
+// Another process trains, and is asked to end by SIGTERM.
+namespace etude {
+namespace {
+
+using namespace testing;
+using namespace samples;
+
+constexpr int asked_to_end = 143;  // 128 + SIGTERM
+
+const Script training{.optimizer = "adam", .epochs = 12, .patience = 12};
+
+/// Tells which step has run, slowly, so that there are moments between them; and then -2 and what all has come to.
+class Teller : public Callback {
+ public:
+  void on_train_batch_end(std::int64_t step, Logs&) override {
+    Child::tell(step);
+    ::usleep(200);
+  }
+};
+
+/// Two files: where it saves, and the log that it appends to.
+std::string backup_in(const std::string& folder) { return folder + "/backup"; }
+std::string log_in(const std::string& folder) { return folder + "/log.csv"; }
+
+void train(const std::string& folder, bool on_request) {
+  Script script = training;
+  script.backup = {.backup_dir = backup_in(folder),
+                   .save_freq = on_request ? SaveFrequency(100'000) : SaveFrequency("epoch"),
+                   .delete_checkpoint = false,
+                   .save_before_preemption = on_request};
+  script.further = {std::make_shared<Teller>(), callbacks::csv_logger({.filename = log_in(folder), .append = true})};
+  const std::int64_t result = script.run().fingerprint();
+  Child::tell(-2);
+  Child::tell(result);
+}
+
+/// The number of steps that a process told of, and what it came to; nothing if it ended before.
+struct Told {
+  std::int64_t steps = 0;
+  std::optional<std::int64_t> result = {};
+};
+/// All that it tells, from `step` on.
+Told told_by(const Child& child, std::int64_t step) {
+  Told told;
+  for (; step != -1; step = child.next()) {
+    if (step != -2) {
+      ++told.steps;
+      continue;
+    }
+    if (const std::int64_t result = child.next(); result != -1) told.result = result;
+  }
+  return told;
+}
+
+std::string text_of(const std::string& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Of a training that nothing interrupted.
+struct Whole {
+  std::int64_t result = 0;
+  std::string log;
+  Whole() {
+    const ScratchFolder scratch("etude_preemption_test", ScratchFolder::memory);
+    Script script = training;
+    script.further = {callbacks::csv_logger({.filename = log_in(scratch.path()), .append = true})};
+    result = script.run().fingerprint();
+    log = text_of(log_in(scratch.path()));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the process that trains until it is asked to end", "[.][preempted]") {
+  if (const char* folder = Child::folder()) train(folder, true);
+}
+TEST_CASE("the process that trains and appends to a log", "[.][logger]") {
+  if (const char* folder = Child::folder()) train(folder, false);
+}
+
+TEST_CASE(
+    "reliability: a process that is asked to end at any moment exits with 143 and a checkpoint, and loses no step",
+    "[reliability]") {
+  const Whole whole;
+  Random random(21, RandomStream::step);
+  const int requests = rounds(8, 100);
+  int made = 0, saved = 0;
+  while (made < requests) {
+    const ScratchFolder scratch("etude_preemption_test", ScratchFolder::memory);
+    std::int64_t steps = 0;
+    bool late = false;  // a request that came when fit was over ended the process as it would have without a watch
+    for (bool ended = false; !ended;) {
+      Child trainer("[preempted]", scratch.path());
+      const std::int64_t first = trainer.next();
+      const bool asks = made < requests && first >= 0;
+      if (asks) {
+        ::usleep(random.below(25'000));
+        trainer.signal(SIGTERM);
+      }
+      const Told told = told_by(trainer, first);
+      const int status = trainer.exit_status();
+      steps += told.steps;
+      ended = told.result.has_value();
+      if (ended) CHECK(*told.result == whole.result);
+      late = late || status == -1;
+      if (ended || status == -1) continue;
+      REQUIRE(asks);
+      CHECK(status == asked_to_end);
+      ++made;
+      saved += load_newest_checkpoint(backup_in(scratch.path())).has_value();
+    }
+    if (!late) CHECK(steps == 12 * 6);  // each once
+    CHECK(text_of(log_in(scratch.path())) == whole.log);
+  }
+  CHECK(saved == made);
+}
+
+TEST_CASE("reliability: a process that is asked twice ends at once, and the checkpoint before is whole",
+          "[reliability]") {
+  const Whole whole;
+  Random random(22, RandomStream::step);
+  for (int i = rounds(4, 100); i > 0; --i) {
+    const ScratchFolder scratch("etude_preemption_test", ScratchFolder::memory);
+    {
+      Child first("[preempted]", scratch.path());
+      REQUIRE(first.next() >= 0);
+      first.signal(SIGTERM);
+      told_by(first, 0);
+      REQUIRE(first.exit_status() == asked_to_end);
+    }
+    Warnings warnings;
+    const std::int64_t before = load_newest_checkpoint(backup_in(scratch.path()))->step;
+    {
+      Child second("[preempted]", scratch.path());
+      REQUIRE(second.next() >= 0);
+      ::usleep(random.below(8'000));
+      second.signal(SIGTERM);
+      ::usleep(random.below(300));
+      second.signal(SIGTERM);
+      told_by(second, 0);
+      CHECK(second.exit_status() == asked_to_end);
+    }
+    const auto loaded = load_newest_checkpoint(backup_in(scratch.path()), {}, warnings.sink());
+    REQUIRE(loaded);
+    CHECK(warnings.lines.empty());
+    CHECK(loaded->step >= before);
+    Child last("[preempted]", scratch.path());
+    CHECK(told_by(last, last.next()).result == whole.result);
+  }
+}
+
+TEST_CASE("reliability: a log that a killed process appended to has each epoch once when it is started again",
+          "[reliability]") {
+  const Whole whole;
+  Random random(23, RandomStream::step);
+  const int planned = rounds(10, 100);
+  for (int kills = 0; kills < planned;) {
+    const ScratchFolder scratch("etude_preemption_test", ScratchFolder::memory);
+    for (bool ended = false; !ended;) {
+      Child trainer("[logger]", scratch.path());
+      const std::int64_t first = trainer.next();
+      if (kills < planned && first >= 0) {
+        ::usleep(random.below(25'000));
+        trainer.kill();
+        ++kills;
+      }
+      ended = told_by(trainer, first).result.has_value();
+    }
+    CHECK(text_of(log_in(scratch.path())) == whole.log);
+  }
+}
+
+TEST_CASE("a request to end is noticed once it comes, and without a watch goes where it went before", "[preemption]") {
+  static int reached = 0;
+  struct sigaction counting{}, before{};
+  counting.sa_handler = [](int) { ++reached; };
+  ::sigaction(SIGTERM, &counting, &before);
+  reached = 0;
+  {
+    const auto watch = host_termination()();
+    CHECK_FALSE(watch->requested());
+    std::raise(SIGTERM);
+    CHECK(watch->requested());
+    CHECK(reached == 0);
+  }
+  CHECK(reached == 0);  // it was answered
+  {
+    const auto watch = host_termination()();
+    CHECK_FALSE(watch->requested());
+    std::raise(SIGTERM);
+  }
+  CHECK(reached == 1);  // the watch was not asked
+  std::raise(SIGTERM);
+  CHECK(reached == 2);
+  ::sigaction(SIGTERM, &before, nullptr);
+}
+
+}  // namespace etude
+
+#endif

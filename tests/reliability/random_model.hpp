@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "etude/base/random.hpp"
+#include "etude/base/shape.hpp"
+
+namespace etude::testing {
+
+/// What a campaign draws: the same on every target for the same number of a case.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : random_(seed, RandomStream::step) {}
+
+  std::size_t below(std::size_t bound) { return random_.below(static_cast<std::uint32_t>(bound)); }
+  bool chance(int percent) { return random_.below(100) < static_cast<std::uint32_t>(percent); }
+  template <class T> const T& of(const std::vector<T>& list) { return list[below(list.size())]; }
+  Random& random() { return random_; }
+
+ private:
+  Random random_;
+};
+
+using Config = nlohmann::ordered_json;
+
+/// A config of a class whose fields have values that they may have: {"class_name": …, "config": {…}}.
+template <class T> Config random_object(Draws& draw, const std::string& class_name);
+
+/// Changes nodes of a config: to values of other types and sizes, to nothing, to other classes.
+void spoil(Config& config, Draws& draw);
+
+/// A model as its config, and what it is made for.
+struct RandomModel {
+  std::string text;
+  /// Of one sample.
+  Shape input;
+  /// Whether it takes token indices.
+  bool tokens = false;
+  /// Whether its config was spoilt.
+  bool spoilt = false;
+  std::set<std::string> classes;
+};
+
+/// A model with a layer of the class `featured`. Throws what layers throw that refuse to be called on each other.
+RandomModel random_model(Draws& draw, const std::string& featured);
+
+}  // namespace etude::testing

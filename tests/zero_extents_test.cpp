@@ -1,0 +1,328 @@
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "etude/execution/eager.hpp"
+#include "etude/ops/convolution.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/gather.hpp"
+#include "etude/ops/matmul.hpp"
+#include "etude/ops/nn.hpp"
+#include "etude/ops/pooling.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
+#include "etude/saving/config.hpp"
+#include "op_cases.hpp"
+#include "training_samples.hpp"
+
+// Extents of 0 along any axis, for every op and every class: an Error, or a result of the shape that the rule for other
+// extents gives. No case may crash, hang, or leave a model unusable.
+
+using namespace etude;
+using namespace etude::testing;
+using samples::waves;
+
+namespace {
+
+using Values = std::span<const Value>;
+
+/// Op by op, as `run_eagerly` computes.
+Tensor eagerly(Device& device, const std::vector<Tensor>& inputs, const Function& function) {
+  Graph graph;
+  const Eager eager(graph, device, inputs);
+  const Trace trace(graph);
+  std::vector<Value> x;
+  for (const Tensor& tensor : inputs) x.push_back(graph.input(tensor.shape(), tensor.dtype()));
+  return eager.value(function(x).id());
+}
+
+/// The sum of all gradients of a function, and its value: what a training step computes of it.
+Function with_gradients(const Function& function) {
+  return [=](Values x) {
+    std::vector<Value> floats;
+    for (const Value& value : x)
+      if (is_floating(value.dtype())) floats.push_back(value);
+    const Value y = function(x);
+    Value total = ops::sum(ops::cast(y, DType::float64));
+    if (!is_floating(y.dtype())) return total;
+    for (const Value& dx : gradients(ops::sum(y), floats))
+      if (dx) total = total + ops::sum(ops::cast(dx, DType::float64));
+    return total;
+  };
+}
+
+/// The tensor, or nothing where an Error came. Any other exception fails the test.
+template <class Action> std::optional<Tensor> unless_error(Action action) {
+  try {
+    return action();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<double> zeros(std::size_t count) { return std::vector<double>(count); }
+
+Tensor empty(const Shape& shape) { return Tensor(shape); }
+
+}  // namespace
+
+TEST_CASE("every op takes extents of 0, or refuses them by an Error", "[zero]") {
+  Device& device = default_device();
+  int computed = 0;
+  for (const OpCase& one : cases_without_elements())
+    for (const DType dtype : {DType::float32, DType::float64, DType::float16}) {
+      INFO(one.name << ", " << dtype);
+      const std::vector<Tensor> x = one.draw(7, dtype);
+      const auto planned = unless_error([&] { return run_on(device, x, one.function); });
+      const auto eager = unless_error([&] { return eagerly(device, x, one.function); });
+      REQUIRE(planned.has_value() == eager.has_value());
+      if (!planned) continue;
+      ++computed;
+      CHECK(same_bits(*planned, *eager));
+      if (dtype == DType::float16) continue;
+      const Function training = with_gradients(one.function);
+      const auto trained = unless_error([&] { return run_on(device, x, training); });
+      if (trained) CHECK(same_bits(*trained, eagerly(device, x, training)));
+    }
+  CHECK(computed > 1000);
+}
+
+TEST_CASE("what is computed of nothing is what NumPy and JAX compute", "[zero]") {
+  // jax 0.10.2.
+  const double nan = std::nan("");
+  const auto check = [](const Tensor& x, const Function& function, const Shape& shape,
+                        const std::vector<double>& want) {
+    for (Cpu& device : instruction_sets()) {
+      const Tensor y = run_on(device, {&x, 1}, function);
+      CHECK(y.shape() == shape);
+      CHECK(difference(numbers(y), want) == "");
+    }
+  };
+  check(empty({2, 0}), [](Values x) { return ops::sum(x[0], {1}); }, {2}, {0, 0});
+  check(empty({0, 3}), [](Values x) { return ops::sum(x[0], {0}); }, {3}, {0, 0, 0});
+  check(empty({0, 3}), [](Values x) { return ops::sum(x[0], {1}); }, {0}, {});
+  check(empty({2, 0, 3}), [](Values x) { return ops::sum(x[0], {1}); }, {2, 3}, zeros(6));
+  check(empty({2, 0}), [](Values x) { return ops::sum(x[0]); }, {}, {0});
+  check(empty({2, 0}), [](Values x) { return ops::mean(x[0], {1}); }, {2}, {nan, nan});
+  check(empty({0, 3}), [](Values x) { return ops::mean(x[0], {0}); }, {3}, {nan, nan, nan});
+  check(empty({0, 3}), [](Values x) { return ops::mean(x[0], {1}); }, {0}, {});
+  check(empty({0, 3}), [](Values x) { return ops::max(x[0], {1}); }, {0}, {});
+  check(empty({2, 0}), [](Values x) { return ops::softmax(x[0]); }, {2, 0}, {});
+  check(empty({2, 0}), [](Values x) { return ops::matmul(x[0], x[0], false, true); }, {2, 2}, zeros(4));
+  check(empty({3, 2, 0}), [](Values x) { return ops::matmul(x[0], x[0], false, true); }, {3, 2, 2}, zeros(12));
+  check(empty({2, 0}), [](Values x) { return ops::relu(ops::matmul(x[0], x[0], false, true) + 1); }, {2, 2},
+        {1, 1, 1, 1});
+  check(empty({0, 3}), [](Values x) { return ops::concatenate({x[0], x[0]}, 0); }, {0, 3}, {});
+  check(empty({1}), [](Values x) { return ops::broadcast_to(x[0], {0}); }, {0}, {});
+  check(empty({0}), [](Values x) { return ops::sum_to(x[0], {1}); }, {1}, {0});
+  check(Tensor({0}, DType::int32), [](Values x) { return ops::one_hot(x[0], 3, DType::float32); }, {0, 3}, {});
+  // Rows that a table does not have are NaN (R-10); JAX refuses an empty table.
+  check(
+      Tensor::from<std::int32_t>({2}, {0, 2}),
+      [](Values x) { return ops::take(x[0].graph().constant(0, DType::float32, {0, 3}), x[0]); }, {2, 3},
+      std::vector<double>(6, nan));
+  check(
+      Tensor({0}, DType::int32),
+      [](Values x) { return ops::scatter_add(x[0].graph().constant(1, DType::float32, {0, 2}), x[0], 3); }, {3, 2},
+      zeros(6));
+  check(Tensor({4}, DType::int32),
+        [](Values x) { return ops::scatter_add(x[0].graph().constant(1, DType::float32, {4, 2}), x[0], 0); }, {0, 2},
+        {});
+  const Window window{.extent = {2, 2}};
+  check(
+      empty({0, 4, 4, 1}),
+      [=](Values x) {
+        return ops::convolution_filter(x[0], x[0].graph().constant(1, DType::float32, {0, 3, 3, 2}), window,
+                                       {2, 2, 1, 2});
+      },
+      {2, 2, 1, 2}, zeros(8));
+  check(empty({0, 4, 4, 1}), [=](Values x) { return ops::max_pool(x[0], window); }, {0, 3, 3, 1}, {});
+
+  CHECK(kind_of([] { run({Tensor({2, 0})}, [](Values x) { return ops::max(x[0], {1}); }); }) == ErrorKind::shape);
+  CHECK(kind_of([] { run({Tensor({2, 0})}, [](Values x) { return ops::argmax(x[0]); }); }) == ErrorKind::shape);
+}
+
+namespace {
+
+/// Options that a class cannot do without; strides of 1, so that an output's extent is a line of the input's.
+const char* config_of(const std::string& name) {
+  static const std::map<std::string, const char*> configs{{"Activation", R"({"activation": "tanh"})"},
+                                                          {"Conv2D", R"({"filters": 2, "kernel_size": 2})"},
+                                                          {"Dense", R"({"units": 3})"},
+                                                          {"Dropout", R"({"rate": 0.5})"},
+                                                          {"Embedding", R"({"input_dim": 5, "output_dim": 3})"},
+                                                          {"GaussianNoise", R"({"stddev": 0.1})"},
+                                                          {"GRU", R"({"units": 3, "return_sequences": true})"},
+                                                          {"LSTM", R"({"units": 3})"},
+                                                          {"MaxPooling2D", R"({"pool_size": 2, "strides": 1})"},
+                                                          {"MultiHeadAttention", R"({"num_heads": 2, "key_dim": 3})"},
+                                                          {"Rescaling", R"({"scale": 2.0})"},
+                                                          {"SimpleRNN", R"({"units": 3})"}};
+  const auto found = configs.find(name);
+  return found == configs.end() ? "{}" : found->second;
+}
+
+template <class T> std::shared_ptr<T> made(const std::string& name) {
+  return from_json<T>(R"({"class_name": ")" + name + R"(", "config": )" + config_of(name) + "}");
+}
+
+bool takes_several(const std::string& name) {
+  return name == "Add" || name == "Concatenate" || name == "MultiHeadAttention";
+}
+
+/// What a fresh layer of that class makes of zeros.
+Tensor output_of(const std::string& name, const Shape& shape, bool training) {
+  const LayerPtr layer = made<Layer>(name);
+  const Tensor x(shape);
+  return takes_several(name) ? (*layer)(std::vector<Tensor>{x, x}, training) : (*layer)(x, training);
+}
+
+/// The output's shape where one extent of the input is 0, by those where it is 4 and 8; nothing where one of those is
+/// refused.
+std::optional<std::vector<std::int64_t>> extrapolated(const std::string& name, Shape shape, std::ptrdiff_t axis) {
+  shape[axis] = 4;
+  const auto at_4 = unless_error([&] { return output_of(name, shape, false); });
+  shape[axis] = 8;
+  const auto at_8 = unless_error([&] { return output_of(name, shape, false); });
+  if (!at_4 || !at_8) return std::nullopt;
+  std::vector<std::int64_t> result;
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(at_4->shape().rank()); ++i)
+    result.push_back(2 * at_4->shape()[i] - at_8->shape()[i]);
+  return result;
+}
+
+const std::vector<Shape> input_shapes{{4, 4}, {4, 4, 4}, {4, 4, 4, 4}};
+
+}  // namespace
+
+TEST_CASE("every layer takes extents of 0, or refuses them by an Error", "[zero]") {
+  for (const std::string& name : class_names<Layer>())
+    for (const Shape& whole : input_shapes)
+      for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(whole.rank()); ++axis)
+        for (const bool training : {false, true}) {
+          Shape shape = whole;
+          shape[axis] = 0;
+          INFO(name << ' ' << shape << (training ? ", training" : ""));
+          const auto y = unless_error([&] { return output_of(name, shape, training); });
+          const auto want = extrapolated(name, whole, axis);
+          if (axis == 0) CHECK(y.has_value() == want.has_value());  // an empty batch is one like others
+          if (!y) continue;
+          REQUIRE(want);
+          CHECK(std::vector<std::int64_t>(y->shape().begin(), y->shape().end()) == *want);
+        }
+}
+
+TEST_CASE("a model of every layer predicts and fits data with extents of 0, or says why not, and goes on", "[zero]") {
+  for (const std::string& name : class_names<Layer>()) {
+    if (takes_several(name)) continue;
+    for (const Shape& whole : input_shapes)
+      for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(whole.rank()); ++axis) {
+        Shape shape = whole;
+        shape[axis] = 0;
+        INFO(name << ' ' << shape);
+        Sequential model({made<Layer>(name)});
+        model.compile(samples::mse());
+        const Tensor x(shape);
+        static_cast<void>(unless_error([&] { return model.predict(x, {.verbose = 0}); }));
+        static_cast<void>(unless_error([&] {
+          const Tensor y(output_of(name, shape, true).shape());
+          model.fit(x, y, {.epochs = 1, .verbose = 0});
+          return y;
+        }));
+        // It is not locked: what it was not built for, or everything, it still takes or refuses.
+        const std::string again = error_of([&] { model.predict(Tensor(whole), {.verbose = 0}); });
+        CHECK(again.find("ongoing") == std::string::npos);
+      }
+  }
+}
+
+TEST_CASE("normalization of nothing gives nothing", "[zero]") {
+  // keras 3.15.1, jax backend: (2, 0, 4) and (2, 4, 0).
+  for (const Shape& shape : {Shape{2, 0, 4}, Shape{2, 4, 0}, Shape{0, 3}}) {
+    Sequential batch({layers::batch_normalization()}), layer({layers::layer_normalization()});
+    CHECK((*layers::batch_normalization())(Tensor(shape)).shape() == shape);
+    CHECK((*layers::layer_normalization())(Tensor(shape)).shape() == shape);
+  }
+  Sequential model({layers::batch_normalization()});
+  CHECK(model.predict(Tensor({2, 0, 4}), {.verbose = 0}).shape() == Shape{2, 0, 4});
+}
+
+TEST_CASE("every loss and every metric takes batches and samples without numbers, or refuses them by an Error",
+          "[zero]") {
+  const std::vector<std::pair<Shape, Shape>> cases{
+      {{0, 3}, {0, 3}}, {{0, 1}, {0, 3}}, {{0}, {0, 3}},         {{0}, {0}},
+      {{2, 0}, {2, 0}}, {{2}, {2, 0}},    {{2, 0, 3}, {2, 0, 3}}};
+  const std::set<std::string> always{"BinaryAccuracy",      "BinaryCrossentropy",
+                                     "CategoricalAccuracy", "CategoricalCrossentropy",
+                                     "CosineSimilarity",    "Huber",
+                                     "KLDivergence",        "MeanAbsoluteError",
+                                     "MeanSquaredError",    "Poisson",
+                                     "RootMeanSquaredError"};
+  for (const std::string& name : class_names<Loss>())
+    for (const auto& [truth, prediction] : cases) {
+      INFO(name << ' ' << truth << ' ' << prediction);
+      const LossPtr loss = made<Loss>(name);
+      const auto y = unless_error([&] {
+        return run({Tensor(truth), Tensor(prediction)}, [&](Values x) {
+          const Value value = (*loss)(x[0], x[1]);
+          return ops::concatenate({ops::reshape(value, {1}),
+                                   ops::reshape(ops::sum(gradients(value, std::vector<Value>{x[1]}).front()), {1})},
+                                  0);
+        });
+      });
+      // Keras 2.12.0 gives 0 for an empty batch; 3.15.1 gives a tensor without elements, which is no loss. Dice and
+      // Tversky are one number for the whole batch.
+      const bool of_rows = prediction[0] == 0 && prediction.rank() == 2 && name != "Dice" && name != "Tversky";
+      if (truth == prediction && of_rows && always.contains(name)) CHECK(y.has_value());
+      if (y && of_rows) CHECK(numbers(*y) == zeros(2));
+    }
+  for (const std::string& name : class_names<Metric>())
+    for (const auto& [truth, prediction] : cases) {
+      INFO(name << ' ' << truth << ' ' << prediction);
+      const MetricPtr metric = made<Metric>(name);
+      const auto result = unless_error([&] {
+        return run({Tensor(truth), Tensor(prediction)}, [&](Values x) {
+          metric->update_state(x[0], x[1]);
+          return metric->result();
+        });
+      });
+      // keras 3.15.1 and 2.12.0: a metric of an empty batch is 0.
+      const bool of_rows = prediction[0] == 0 && prediction.rank() == 2;
+      if (truth == prediction && of_rows && always.contains(name)) CHECK(result.has_value());
+      if (result && of_rows) CHECK(result->item() == 0);
+    }
+}
+
+TEST_CASE("every initializer takes extents of 0, or refuses them by an Error", "[zero]") {
+  for (const std::string& name : class_names<Initializer>())
+    for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{2, 0, 4}, Shape{3, 3, 0, 2}}) {
+      INFO(name << ' ' << shape);
+      const auto y = unless_error([&] { return (*made<Initializer>(name))(shape, DType::float32); });
+      if (shape.rank() > 1) REQUIRE(y);
+      if (y) CHECK(y->shape() == shape);
+    }
+}
+
+TEST_CASE("windows without extent or stride are refused", "[zero]") {
+  const Tensor x({1, 4, 4, 1});
+  const auto refused = [&](const Window& window) {
+    const auto pooled = kind_of([&] { run({x}, [&](Values v) { return ops::max_pool(v[0], window); }); });
+    const auto convolved = kind_of(
+        [&] { run({x, Tensor({2, 2, 1, 1})}, [&](Values v) { return ops::convolution(v[0], v[1], window); }); });
+    const auto padded = kind_of([&] { ops::padded(window, "same", {4, 4}); });
+    CHECK(pooled == ErrorKind::value);
+    CHECK(convolved == ErrorKind::value);
+    CHECK(padded == ErrorKind::value);
+  };
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  refused({.extent = {2, 2}, .strides = {0, 1}});
+  refused({.extent = {2, 2}, .strides = {1, -1}});
+  refused({.extent = {0, 2}});
+  refused({.extent = {2, 2}, .dilation = {0, 1}});
+  refused({.extent = {2, 2}, .before = {-1, 0}});
+  refused({.extent = {huge, 2}});
+  refused({.extent = {2, 2}, .strides = {huge, 1}});
+  refused({.extent = {2, 2}, .dilation = {1, huge}});
+  refused({.extent = {2, 2}, .after = {huge, 0}});
+}

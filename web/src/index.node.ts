@@ -1,0 +1,4 @@
+/** The entry for Node.js: nothing of it waits. */
+import './in_node.js';
+
+export * from './index.js';

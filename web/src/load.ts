@@ -1,0 +1,144 @@
+/** Finds a build of the WebAssembly module, compiles it and starts it. */
+import { builds, type Build } from './builds.mjs';
+import { fail } from './error.js';
+import type { MainModule } from './etude.mjs';
+import type { Life } from './life.js';
+import { inNode, nodeParts, readFile } from './node.js';
+import type { Variant } from './variant.js';
+
+/** What et.configure takes. */
+export interface Configuration {
+  /**
+   * Where the module is: the address of its file, a folder's that ends with "/" and has the package's dist/etude*.wasm, or the
+   * file's bytes. Default: beside the package's script.
+   */
+  wasm?: string | URL | Uint8Array | ArrayBuffer | undefined;
+  /** The build to load. Default: the best that runs here; with a `wasm` of one file or bytes 'simd', whose file is etude.wasm. */
+  build?: Variant | undefined;
+  /** How many threads kernels use, as setNumThreads says; 1 also loads a build without. Default: one for each core. */
+  threads?: number | undefined;
+}
+
+/** What Emscripten makes of a build: starts the module that it is given. */
+export type Factory = (module: object) => Promise<MainModule>;
+type Wasm = Configuration['wasm'];
+
+const fileOf = (variant: Variant) => `etude${variant === 'simd' ? '' : `-${variant.replace('simd-', '')}`}`;
+export const isRemote = (wasm: Wasm): boolean => (typeof wasm === 'string' || wasm instanceof URL) && isWeb(String(wasm));
+export const isOneFile = (wasm: Wasm): boolean => wasm !== undefined && !isFolder(wasm);
+const isFolder = (wasm: Wasm): wasm is string | URL => (typeof wasm === 'string' || wasm instanceof URL) && String(wasm).endsWith('/');
+const isBytes = (wasm: unknown): wasm is Uint8Array<ArrayBuffer> | ArrayBuffer => wasm instanceof Uint8Array || wasm instanceof ArrayBuffer;
+
+/** The address of a build's file: as configured, or beside this script. */
+function address(variant: Variant, wasm: Wasm): string {
+  if (isFolder(wasm)) return `${wasm}${fileOf(variant)}.wasm`;
+  if (wasm !== undefined) return String(wasm);
+  try {
+    return unbundled(variant, 'wasm') ?? String(builds[variant]?.wasm());
+  } catch {
+    return fail('io', 'ready', `nothing says where ${fileOf(variant)}.wasm is, for this script does not know its own address - expected to be told - call et.configure({ wasm: url }) first.`);
+  }
+}
+
+/** Vite's server keeps what it bundled of packages in a folder without their other files: those are where they were. */
+function unbundled(variant: Variant, ending: string): string | undefined {
+  const modules = /^(.*\/node_modules)\/\.vite\/deps[^/]*\//.exec(import.meta.url ?? '')?.[1];
+  return modules && `${modules}/etude-ml/dist/${fileOf(variant)}.${ending}`;
+}
+
+/** The script that threads run, where a bundler's own way to it leads nowhere. */
+function threadScript(variant: Variant, wasm: Wasm): URL | undefined {
+  const base = inNode ? `file://${process.cwd()}/` : globalThis.location?.href;
+  const found = isFolder(wasm) ? `${wasm}${fileOf(variant)}.mjs` : unbundled(variant, 'mjs');
+  return found === undefined ? undefined : new URL(found, base);
+}
+
+const advice = (file: string) => `let the bundler or the server deliver ${file} of the package's folder dist there, or say where it is by et.configure({ wasm: url }).`;
+const isWasm = (bytes: Uint8Array) => [0, 97, 115, 109].every((byte, i) => bytes[i] === byte);
+
+/** Throws EtudeError "io" that says what came, unless these are the bytes of a module. */
+function checkedBytes(bytes: Uint8Array, variant: Variant, from: string, answer: string): Uint8Array<ArrayBuffer> {
+  if (!isWasm(bytes)) {
+    const begun = new TextDecoder('latin1').decode(bytes.subarray(0, 40)).replace(/[^ -~]+/g, ' ');
+    fail('io', 'ready', `${from} ${answer}, which begins with ${JSON.stringify(begun)} - expected a WebAssembly module - ${advice(`${fileOf(variant)}.wasm`)}`);
+  }
+  return bytes as Uint8Array<ArrayBuffer>;
+}
+const given = (bytes: Uint8Array<ArrayBuffer> | ArrayBuffer, variant: Variant) => {
+  const view = new Uint8Array(bytes instanceof ArrayBuffer ? bytes : bytes.buffer, bytes instanceof ArrayBuffer ? 0 : bytes.byteOffset, bytes.byteLength);
+  return checkedBytes(view, variant, 'configure({ wasm })', `has ${view.length} bytes`);
+};
+const unreadable = (url: string, variant: Variant, error: unknown) =>
+  fail('io', 'ready', `cannot read "${url}": ${(error as Error).message} - expected the WebAssembly module - ${advice(`${fileOf(variant)}.wasm`)}`);
+
+const isWeb = (url: string) => /^(https?|data|blob):/.test(url) || !inNode;
+const pathOf = (url: string) => (url.startsWith('file:') ? new URL(url) : url);
+
+function readNow(url: string, variant: Variant): Uint8Array {
+  try {
+    return (nodeParts as NonNullable<typeof nodeParts>).fs.readFileSync(pathOf(url));
+  } catch (error) {
+    return unreadable(url, variant, error);
+  }
+}
+
+/** Compiles at once, in Node.js. */
+export function compileNow(variant: Variant, wasm: Wasm): WebAssembly.Module {
+  if (isBytes(wasm)) return new WebAssembly.Module(given(wasm, variant));
+  const url = address(variant, wasm);
+  if (isWeb(url)) fail('state', 'ready', `the module comes from "${url}", which takes time - expected it to be waited for - write await et.ready() first.`);
+  const bytes = readNow(url, variant);
+  return new WebAssembly.Module(checkedBytes(bytes, variant, `"${url}"`, `has ${bytes.length} bytes`));
+}
+
+/** Compiles what is fetched, while it arrives where that can be. */
+export async function compile(variant: Variant, wasm: Wasm): Promise<WebAssembly.Module> {
+  if (isBytes(wasm)) return WebAssembly.compile(given(wasm, variant));
+  const url = address(variant, wasm);
+  if (!isWeb(url)) {
+    const bytes = await readFile(pathOf(url)).catch((error) => unreadable(url, variant, error));
+    return WebAssembly.compile(checkedBytes(bytes, variant, `"${url}"`, `has ${bytes.length} bytes`));
+  }
+  const response = await fetch(url, { credentials: 'same-origin' }).catch((error) => unreadable(url, variant, error));
+  const type = response.headers.get('content-type') ?? 'no content type';
+  if (response.ok && type.startsWith('application/wasm')) return WebAssembly.compileStreaming(response);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return WebAssembly.compile(checkedBytes(response.ok ? bytes : new Uint8Array(), variant, `"${response.url || url}"`, `answered with status ${response.status} and ${type}`));
+}
+
+/** The script of a build; a page fetches it. */
+export async function script(variant: Variant): Promise<Factory> {
+  return nodeParts?.scripts[variant] ?? (await (builds[variant] as Build).script()).default;
+}
+
+const moduleOf = (life: Life, variant: Variant, wasm: Wasm) => ({
+  host: life.host,
+  createRequire: nodeParts?.createRequire,
+  threadScript: threadScript(variant, wasm),
+});
+
+/** Starts the module at once, in Node.js. */
+export function startNow(life: Life, variant: Variant, compiled: WebAssembly.Module, wasm: Wasm): MainModule {
+  let error: unknown;
+  const module = {
+    ...moduleOf(life, variant, wasm),
+    instantiateWasm: (imports: WebAssembly.Imports, receive: Receive) => receive(new WebAssembly.Instance(compiled, imports), compiled),
+  };
+  nodeParts?.scripts[variant]?.(module).catch((reason) => (error = reason));
+  // Nothing in the script waits: it is done now.
+  if (!('settle' in module)) fail('internal', 'ready', `the module does not start: ${error} - expected memory for it - load it by await et.ready(), which says more.`);
+  return module as unknown as MainModule;
+}
+type Receive = (instance: WebAssembly.Instance, module: WebAssembly.Module) => object;
+
+/** Starts the module, on a page's main thread too, where that must take time. */
+export async function start(life: Life, variant: Variant, compiled: WebAssembly.Module, wasm: Wasm): Promise<MainModule> {
+  const factory = await script(variant);
+  return new Promise((resolve, reject) => {
+    const instantiateWasm = (imports: WebAssembly.Imports, receive: Receive) => {
+      WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled)).catch(reject);
+      return {};
+    };
+    factory({ ...moduleOf(life, variant, wasm), instantiateWasm }).then(resolve, reject);
+  });
+}

@@ -1,0 +1,83 @@
+import type { Files } from './files.js';
+
+/** Node.js's files, which do all at once, without a promise. */
+export function systemFiles(fs: typeof import('node:fs')): Files {
+  const withOpen = <R>(path: string, flags: string, work: (file: number) => R) => {
+    const file = fs.openSync(path, flags);
+    try {
+      return work(file);
+    } finally {
+      fs.closeSync(file);
+    }
+  };
+  const kind = (path: string) => {
+    const status = fs.lstatSync(path, { throwIfNoEntry: false });
+    return !status ? 'none' : status.isDirectory() ? 'folder' : 'file';
+  };
+
+  return {
+    read: (path) => fs.readFileSync(path),
+    size: (path) => fs.statSync(path).size,
+    open(path, append) {
+      const file = fs.openSync(path, append ? 'a' : 'w');
+      return {
+        empty: fs.fstatSync(file).size === 0,
+        append: (bytes) => fs.appendFileSync(file, bytes),
+        overwrite(at, bytes) {
+          for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written, bytes.length - written, at + written);
+        },
+        sync: () => fs.fsyncSync(file),
+        close: () => fs.closeSync(file),
+      };
+    },
+    // Windows keeps names without being asked, and opens no folder.
+    syncFolder: (path) => process.platform !== 'win32' && withOpen(path, 'r', fs.fsyncSync),
+    rename: (from, to) => fs.renameSync(from, to),
+    remove: (path) => (kind(path) === 'folder' ? fs.rmdirSync(path) : fs.unlinkSync(path)),
+    list: (folder) => fs.readdirSync(folder).sort(),
+    makeFolder: (path) => void fs.mkdirSync(path, { recursive: true }),
+    kind,
+    lock: (path) => lock(fs, path),
+  };
+}
+
+/**
+ * Node.js has no locks of the system's: a file that holds the process's number is one, as long as that process lives. Who finds
+ * that of a process which is gone takes it away, by a rename, which only one of several can do.
+ */
+function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefined {
+  const own = `${path}.${process.pid}`;
+  for (;;) {
+    fs.writeFileSync(own, `${process.pid}`);
+    try {
+      fs.linkSync(own, path); // at once, with what it holds
+      held.add(path);
+      return () => {
+        held.delete(path);
+        fs.rmSync(path, { force: true });
+      };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      fs.rmSync(own, { force: true });
+    }
+    if (held.has(path)) return undefined;
+    const holder = Number(fs.readFileSync(path, 'utf8'));
+    if (holder !== process.pid && isAlive(holder)) return undefined;
+    fs.renameSync(path, own);
+    const taken = Number(fs.readFileSync(own, 'utf8'));
+    if (taken !== holder) fs.linkSync(own, path); // another process was faster and holds the lock
+    fs.rmSync(own);
+    if (taken !== holder) return undefined;
+  }
+}
+const held = new Set<string>();
+
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
