@@ -243,4 +243,12 @@ TEST_CASE("csv: a file is read anew in every iteration, and can be gone back to"
   CHECK_THROWS_WITH(*read_csv("/no/such/file.csv").begin(), ContainsSubstring("/no/such/file.csv"));
 }
 
+TEST_CASE("files whose path has a NUL byte are not those that are called by what stands before it", "[data]") {
+  const TemporaryFile table("y,a\n1,2\n"), array(npy<float>("<f4", "(1,)", {1}));
+  const std::string suffix("\0.csv", 5);
+  CHECK_THROWS_WITH(*read_csv(table.path + suffix, {.label = "y"}).begin(), ContainsSubstring("a NUL byte follows"));
+  CHECK_THROWS_WITH(read_npy(array.path + suffix), ContainsSubstring("a NUL byte follows"));
+  CHECK_THROWS_WITH(NpyFile(array.path + suffix), ContainsSubstring("a NUL byte follows"));
+}
+
 }  // namespace etude

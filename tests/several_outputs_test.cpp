@@ -116,7 +116,7 @@ TEST_CASE("outputs without a loss or a target by name are not trained", "[traini
   CompileOptions how = still({{"b", "mse"}});
   how.metrics = {"mae"};
   CHECK(logs_of(how, only_b) == "loss=85 b_loss=85 a_mae=0 b_mae=7.5");
-  how.metrics = MetricChoices();
+  how.metrics = {};
   how.weighted_metrics = {"mae"};
   CHECK(logs_of(how, Data(x, {{"b", zeros}}, {{"b", weights}})) == "loss=441 b_loss=441 a_mae=0 b_mae=10.8333");
   CHECK(logs_of(how, Data(x, {{"b", zeros}}, {{"a", weights}})) == "loss=85 b_loss=85 a_mae=0 b_mae=7.5");

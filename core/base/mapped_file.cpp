@@ -32,7 +32,7 @@ struct Mapping {
 
 /// None for what is no plain file, or has no bytes.
 std::shared_ptr<Mapping> mapping_of(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(system_path(path, "read"), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
   struct stat status{};
   void* memory = MAP_FAILED;

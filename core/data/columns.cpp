@@ -86,7 +86,7 @@ ColumnGroup filled_up(const ColumnGroup& group, std::span<const std::string> nam
 }
 
 std::int64_t rows_in(const ColumnGroup& group) {
-  const Shape& shape = group.front().rows()->shape();
+  const Shape shape = group.front().rows()->shape();
   return shape.rank() ? shape[0] : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/number.hpp"
 #include "etude/base/spelling.hpp"
+#include "etude/base/vfs.hpp"
 #include "etude/data/dataset_stages.hpp"
 
 namespace etude {
@@ -27,7 +28,7 @@ struct FileCloser {
 
 class FilePieces : public ByteSource {
  public:
-  explicit FilePieces(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+  explicit FilePieces(const std::string& path) : path_(path), file_(std::fopen(system_path(path, "read"), "rb")) {
     check(file_ != nullptr, ErrorKind::io, "read_csv", '"', path, "\" cannot be read: ", std::strerror(errno),
           " - expected a file that exists and may be read - check the path.");
   }

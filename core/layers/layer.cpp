@@ -1,11 +1,9 @@
 #include "etude/layers/layer.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -25,26 +23,17 @@ bool masks(const Value& mask, const Value& y) {
   return mask && rank < y.shape().rank() && y.shape().slice(0, rank) == mask.shape();
 }
 
-/// The layer and all layers inside it.
-std::set<const void*> tree_of(const Layer& layer) {
-  std::set<const void*> tree;
-  const std::function<void(const Layer&)> visit = [&](const Layer& each) {
-    if (!tree.insert(&each).second) return;
-    for (const LayerPtr& inner : each.layers()) visit(*inner);
-  };
-  visit(layer);
-  return tree;
-}
-
 /// What was added to the loss by `layer`, by one inside it, or during its call. What no layer added belongs to all.
 class LossesOf {
  public:
-  explicit LossesOf(const Layer& layer) : layer_(&layer), tree_(tree_of(layer)) {}
-  bool operator()(const Graph::AddedLoss& loss) const { return loss.entry == layer_ || tree_.contains(loss.layer); }
+  explicit LossesOf(const Layer& layer) : layer_(&layer), layers_{&layer} {
+    for (const LayerPtr& inner : layer.layers_inside()) layers_.insert(inner.get());
+  }
+  bool operator()(const Graph::AddedLoss& loss) const { return loss.entry == layer_ || layers_.contains(loss.layer); }
 
  private:
   const void* layer_;
-  std::set<const void*> tree_;
+  std::unordered_set<const void*> layers_;  // this layer, and those inside it
 };
 
 /// A call of a layer, while it lives. The outermost one begins by dropping the losses of earlier calls. Source:

@@ -86,7 +86,9 @@ class MetricChoices : public PerOutput<MetricList> {
   MetricChoices(MetricList all) : PerOutput(std::move(all)) {}
   MetricChoices(std::vector<MetricList> each) : PerOutput(std::move(each)) {}
   MetricChoices(MetricsByName named) : PerOutput(std::move(named)) {}
-  MetricChoices(std::initializer_list<MetricsByName::value_type> named) : PerOutput(MetricsByName(named)) {}
+  // A template, so that `{}` is the other list: two constructors that take it are ambiguous to clang.
+  template <std::same_as<MetricsByName::value_type> Named = MetricsByName::value_type>
+  MetricChoices(std::initializer_list<Named> named) : PerOutput(MetricsByName(named)) {}
 
   /// As PerOutput's; of a model of one output all lists are that one's, as in Keras.
   std::vector<std::optional<MetricList>> resolve(std::span<const std::string> names, std::string_view what) const {
