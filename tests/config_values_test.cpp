@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint_samples.hpp"
 #include "config_samples.hpp"
 #include "etude/etude.hpp"
 #include "etude/saving/checkpoint_store.hpp"
@@ -30,7 +31,6 @@ const std::vector<json>& odd_values() {
                              "1e15",
                              "1e300",
                              "-1e300",
-
                              "4611686018427387904",
                              "9223372036854775807",
                              "-9223372036854775808",
@@ -106,16 +106,20 @@ void add_places(const json& value, const json::json_pointer& at, std::vector<jso
     for (std::size_t i = 0; i < value.size(); ++i) add_places(value[i], at / i, places);
 }
 
-/// Calls visit(changed) with each value in each place, and with none there.
+/// Calls visit(changed) with each value in each place, and with none there; in the quick form with every fifth change.
 template <class Visit> void for_each_change(const json& good, Visit&& visit) {
+  const int step = testing::rounds(5, 1);
+  int number = 0;
   std::vector<json::json_pointer> places;
   add_places(good, json::json_pointer(), places);
   for (const json::json_pointer& place : places) {
     for (const json& odd : odd_values()) {
+      if (number++ % step) continue;
       json changed = good;
       changed[place] = odd;
       visit(changed);
     }
+    if (number++ % step) continue;
     json without = good;
     json& parent = without[place.parent_pointer()];
     if (parent.is_object()) parent.erase(place.back());
@@ -152,7 +156,8 @@ TEST_CASE("a number that JSON does not have is an Error", "[config]") {
           }) == ErrorKind::data);
 }
 
-TEST_CASE("the JSON of a model with any value in any place makes a model, or is refused by an Error", "[config]") {
+TEST_CASE("the JSON of a model with any value in any place makes a model, or is refused by an Error",
+          "[config][reliability]") {
   Sequential outer({layers::dense({.units = 3}), layers::dropout(0.5)});
   outer.build({-1, 4});
   for (const std::string& text : {to_json<Layer>(*described()), to_json<Layer>(outer)})
@@ -162,7 +167,8 @@ TEST_CASE("the JSON of a model with any value in any place makes a model, or is 
     });
 }
 
-TEST_CASE("a saved model's config with any value in any place is loaded, or refused by an Error", "[saving]") {
+TEST_CASE("a saved model's config with any value in any place is loaded, or refused by an Error",
+          "[saving][reliability]") {
   const FilesInMemory scope;
   const auto model = described();
   model->compile({.optimizer = optimizers::adam(
@@ -188,8 +194,8 @@ TEST_CASE("a saved model's config with any value in any place is loaded, or refu
     });
     if (!well) FAIL(changed.dump());
   });
-  CHECK(loaded > 100);
-  CHECK(refused > 1000);
+  CHECK(loaded > 50);
+  CHECK(refused > 500);
 }
 
 TEST_CASE("text that is not UTF-8 is an Error where a layer is named, not where it is saved", "[config]") {

@@ -1,6 +1,7 @@
 #include "etude/execution/fusion.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/node_kinds.hpp"
@@ -57,12 +58,12 @@ void Fusion::find_phases(const Wanted& wanted) {
     for (NodeId id : *nodes) want(id, Phase::step);
   for (const Graph::Assignment& assignment : graph_.assignments()) want(assignment.current, Phase::step);
 
+  std::unordered_set<const void*> assigned;
+  for (const Graph::Assignment& assignment : graph_.assignments()) assigned.insert(assignment.variable.id());
   const auto overwritten = [&](NodeId id) {
     const Node& node = graph_.node(base(id));
     const auto* read = std::get_if<op::Read>(&node.op);
-    return is<op::Input>(node) || (read && std::ranges::any_of(graph_.assignments(), [&](const auto& assignment) {
-                                     return assignment.variable == read->variable;
-                                   }));
+    return is<op::Input>(node) || (read && assigned.contains(read->variable.id()));
   };
   // From the last node to the first: a node is needed when those that read it are. The logs come after the step, when
   // the batch and the variables' old values are gone: who reads those belongs to the step.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <unordered_map>
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/memory.hpp"
@@ -99,29 +100,30 @@ void Lowering::place_outputs() {
 /// A program writes a variable's new value where the old one lies, when nobody reads the old one later.
 void Lowering::place_results_in_variables() {
   in_variable_.assign(graph_.assignments().size(), false);
+  std::unordered_map<const void*, std::vector<NodeId>> old_values;
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id)
+    if (const auto* read = std::get_if<op::Read>(&graph_.node(id).op)) old_values[read->variable.id()].push_back(id);
   for (std::size_t i = 0; i < graph_.assignments().size(); ++i) {
     const auto& [variable, current] = graph_.assignments()[i];
     const NodeId node = fusion_.base(current);
     const int group = fusion_.group_of(node);
     if (group < 0 || !programs_[index_of(group)] || places_.contains(node) || node == fusion_.group(group).anchor)
       continue;
-    if (!may_write(variable, group)) continue;
+    if (!may_overwrite(old_values[variable.id()], group)) continue;
     places_[node] = {-1, variable_operand(variable)};
     in_variable_[i] = true;
   }
 }
 
-bool Lowering::may_write(const Variable& variable, int group) const {
-  const auto is_old_value = [&](NodeId id) {
-    const auto* read = std::get_if<op::Read>(&graph_.node(id).op);
-    return read && read->variable == variable;
-  };
-  // Nobody but this group may read it at the same time or later ...
-  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
-    const int reader = fusion_.group_of(id);
-    if (reader < 0 || reader == group || position_[index_of(reader)] < position_[index_of(group)]) continue;
-    if (std::ranges::any_of(fusion_.dependencies(id), is_old_value)) return false;
-  }
+/// Whether a group may write a variable whose old value these nodes read.
+bool Lowering::may_overwrite(const std::vector<NodeId>& old_values, int group) const {
+  const auto is_old_value = [&](NodeId id) { return std::ranges::find(old_values, id) != old_values.end(); };
+  // No other group may read it at the same time or later ...
+  for (NodeId old_value : old_values)
+    for (NodeId id : fusion_.readers(old_value)) {
+      const int reader = fusion_.group_of(id);
+      if (reader >= 0 && reader != group && position_[index_of(reader)] >= position_[index_of(group)]) return false;
+    }
   // ... and this one element by element, as it writes it, or before it writes at all, where it makes numbers of one
   // whole row; a kernel at its head reads ahead.
   if (std::ranges::any_of(fusion_.kernel_operands(group), is_old_value)) return false;

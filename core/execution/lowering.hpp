@@ -53,7 +53,7 @@ class Lowering {
   void place_leaves();
   void place_outputs();
   void place_results_in_variables();
-  bool may_write(const Variable& variable, int group) const;
+  bool may_overwrite(const std::vector<NodeId>& old_values, int group) const;
   void place_concatenations();
   void place_parts(NodeId whole);
   bool may_lie_in(NodeId part) const;
