@@ -89,6 +89,15 @@ TEST_CASE("BatchNormalization says what it cannot do", "[normalization]") {
   CHECK_THAT(error_of([&] { layer(waves({2, 4})); }), ContainsSubstring("[2, 4]"));
 }
 
+TEST_CASE("normalization has no weights along the batch axis, whose extent may change", "[normalization]") {
+  for (const LayerPtr& layer :
+       {layers::batch_normalization({.axis = 0}), layers::batch_normalization({.axis = -2}),
+        layers::layer_normalization({.axis = 0}), layers::layer_normalization({.axis = {-2, -1}})}) {
+    CHECK_THAT(error_of([&] { (*layer)(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
+    CHECK_FALSE(layer->built());
+  }
+}
+
 TEST_CASE("an Embedding gives each number its vector, and trains those that occurred", "[embedding]") {
   const auto embedding = layers::embedding({.input_dim = 5, .output_dim = 2});
   Sequential model({embedding, layers::global_average_pooling1d(), layers::dense({.units = 1})});

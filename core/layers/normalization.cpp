@@ -9,6 +9,17 @@
 #include "etude/ops/shape.hpp"
 
 namespace etude {
+namespace {
+
+/// An axis along which weights lie. The batch axis is refused: its extent changes from batch to batch.
+std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::string& where) {
+  const std::size_t found = shape.axis(static_cast<std::ptrdiff_t>(axis), where);
+  check(found > 0, ErrorKind::shape, where, "axis = ", axis, " for input of shape ", shape,
+        " - expected an axis behind the batch axis - set axis.");
+  return static_cast<std::ptrdiff_t>(found);
+}
+
+}  // namespace
 
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Layer("LayerNormalization", options), options_(std::move(options)) {
@@ -18,8 +29,7 @@ LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
 
 std::vector<std::ptrdiff_t> LayerNormalization::axes_of(const Shape& input_shape) const {
   std::vector<std::ptrdiff_t> axes;
-  for (const std::int64_t axis : options_.axis.all())
-    axes.push_back(static_cast<std::ptrdiff_t>(input_shape.axis(static_cast<std::ptrdiff_t>(axis), where())));
+  for (const std::int64_t axis : options_.axis.all()) axes.push_back(feature_axis(input_shape, axis, where()));
   return axes;
 }
 
@@ -62,7 +72,7 @@ BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
 
 void BatchNormalization::build(const Shape& input_shape) {
   const auto& o = options_;
-  const Shape shape{input_shape[static_cast<std::ptrdiff_t>(input_shape.axis(o.axis, where()))]};
+  const Shape shape{input_shape[feature_axis(input_shape, o.axis, where())]};
   if (o.scale) gamma_ = add_weight({"gamma", shape, o.gamma_initializer, true, o.gamma_regularizer});
   if (o.center) beta_ = add_weight({"beta", shape, o.beta_initializer, true, o.beta_regularizer});
   moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false, {}, Aggregation::mean});
@@ -75,7 +85,7 @@ Value BatchNormalization::call(Value x, bool training) {
   const auto value_along = [&](const Variable& weight, const Shape& shape) {
     return ops::reshape(Graph::current().read(weight), shape);
   };
-  const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(options_.axis, where()));
+  const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
   check(x.shape()[axis] == moving_mean_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected an extent of ", moving_mean_.size(), " along axis ", options_.axis,
         ", for which it was built - build a new one or check the data.");

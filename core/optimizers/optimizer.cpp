@@ -96,9 +96,10 @@ void Optimizer::set_learning_rate(double rate) {
       !options_.learning_rate.schedule(), ErrorKind::state, name(), "learning_rate = ", rate,
       " - This optimizer was created with a `LearningRateSchedule`, hence its learning rate is not settable - make it "
       "with a number, or change the schedule.");
-  check(std::isfinite(rate) && rate >= 0, ErrorKind::value, name(), "learning_rate = ", rate,
-        " - expected a finite number of 0 or more - set the learning rate.");
-  learning_rate_.fill(rate);
+  const Tensor number = Tensor::from<double>({}, {rate}).astype(learning_rate_.dtype());
+  check(std::isfinite(number.item()) && rate >= 0, ErrorKind::value, name(), "learning_rate = ", rate,
+        " - expected a finite ", number.dtype(), " of 0 or more - set the learning rate.");
+  learning_rate_.assign(number);
 }
 
 std::int64_t Optimizer::iterations() const {
