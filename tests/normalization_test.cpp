@@ -89,12 +89,11 @@ TEST_CASE("BatchNormalization says what it cannot do", "[normalization]") {
   CHECK_THAT(error_of([&] { layer(waves({2, 4})); }), ContainsSubstring("[2, 4]"));
 }
 
-TEST_CASE("normalization has no weights along the batch axis, whose extent may change", "[normalization]") {
-  for (const LayerPtr& layer :
-       {layers::batch_normalization({.axis = 0}), layers::batch_normalization({.axis = -2}),
-        layers::layer_normalization({.axis = 0}), layers::layer_normalization({.axis = {-2, -1}})}) {
-    CHECK_THAT(error_of([&] { (*layer)(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
-    CHECK_FALSE(layer->built());
+TEST_CASE("BatchNormalization has no weights along the batch axis, whose extent may change", "[normalization]") {
+  for (const std::int64_t axis : {0, -2}) {
+    BatchNormalization layer({.axis = axis});
+    CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
+    CHECK_FALSE(layer.built());
   }
 }
 

@@ -34,7 +34,10 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 
 }  // namespace
 
-Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
+Tensor Tensor::uninitialized(const Shape& shape, DType dtype) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
   auto wanted = static_cast<double>(size_of(dtype));  // cannot wrap around
   for (std::int64_t extent : shape) {
     check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape,
@@ -42,7 +45,11 @@ Tensor::Tensor(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {
     wanted *= static_cast<double>(extent);
   }
   if (wanted > static_cast<double>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
-  data_ = allocate(bytes());
+  tensor.data_ = allocate(tensor.bytes());
+  return tensor;
+}
+
+Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(uninitialized(shape, dtype)) {
   std::memset(data_.get(), 0, bytes());
 }
 
@@ -79,7 +86,7 @@ double Tensor::item() const {
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy(shape_, dtype_);
+  Tensor copy = uninitialized(shape_, dtype_);
   if (bytes()) std::memcpy(copy.raw(), raw(), bytes());
   return copy;
 }
@@ -105,7 +112,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
 
 Tensor Tensor::astype(DType dtype) const {
   if (dtype == dtype_) return *this;
-  Tensor result(shape_, dtype);
+  Tensor result = uninitialized(shape_, dtype);
   // By way of doubles, which hold what every dtype does: two loops for each, not one for each pair.
   double numbers[256];
   for (std::int64_t first = 0; first < size(); first += std::ssize(numbers)) {

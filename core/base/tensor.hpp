@@ -20,9 +20,12 @@ class Tensor {
   /// Zeros.
   explicit Tensor(const Shape& shape, DType dtype = DType::float32);
 
+  /// Elements that the caller sets, every one.
+  static Tensor uninitialized(const Shape& shape, DType dtype);
+
   /// A copy of `values`, which must hold exactly shape.size() elements.
   template <class T> static Tensor from(const Shape& shape, std::span<const T> values) {
-    Tensor tensor(shape, dtype_of<T>);
+    Tensor tensor = uninitialized(shape, dtype_of<T>);
     tensor.fill_from(values.data(), values.size() * sizeof(T));
     return tensor;
   }

@@ -26,7 +26,7 @@ class Drawn : public Seeded {
   Tensor operator()(const Shape& shape, DType dtype) override {
     Random random = begin();
     const double scale = scale_(shape);
-    Tensor tensor(shape, dtype);
+    Tensor tensor = Tensor::uninitialized(shape, dtype);
     std::array<double, chunk> numbers;
     for (std::int64_t first = 0; first < tensor.size(); first += chunk) {
       const std::span<double> next(numbers.data(), std::min<std::size_t>(chunk, at(tensor.size() - first)));
@@ -36,10 +36,9 @@ class Drawn : public Seeded {
     return tensor;
   }
 
+ private:
   /// How many numbers are drawn at a time.
   static constexpr std::int64_t chunk = 512;
-
- private:
   static constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   Scale scale_;
@@ -51,19 +50,70 @@ struct Line {
   std::int32_t shift;
   double factor, offset;
 
-  void operator()(Random& random, std::span<double> numbers) const {
-    std::array<std::uint32_t, Drawn::chunk> words;
-    random.bits(std::span(words).first(numbers.size()));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = offset + factor * static_cast<double>(static_cast<std::int32_t>(words[i] >> 8) + shift);
+  double at(std::uint32_t word) const {
+    return offset + factor * static_cast<double>(static_cast<std::int32_t>(word >> 8) + shift);
   }
+};
+
+template <class T>
+[[gnu::always_inline]] inline void write_line(const Line& line, std::span<const std::uint32_t> words, T* out) {
+  for (std::size_t i = 0; i < words.size(); ++i) out[i] = static_cast<T>(line.at(words[i]));
+}
+
+#ifdef __x86_64__
+[[gnu::target("avx512f")]] void write_line_avx512(const Line& line, std::span<const std::uint32_t> words, float* out) {
+  write_line(line, words, out);
+}
+[[gnu::target("avx2")]] void write_line_avx2(const Line& line, std::span<const std::uint32_t> words, float* out) {
+  write_line(line, words, out);
+}
+#endif
+
+/// The loop that write_numbers would end, by the widest vectors that the processor has.
+void write_floats(const Line& line, std::span<const std::uint32_t> words, float* out) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512f")) return write_line_avx512(line, words, out);
+  if (__builtin_cpu_supports("avx2")) return write_line_avx2(line, words, out);
+#endif
+  write_line(line, words, out);
+}
+
+/// Fills a tensor with uniform draws, in the order of its elements.
+class Uniform : public Seeded {
+ public:
+  /// The line is made of the shape, for its fans.
+  Uniform(std::optional<std::int64_t> seed, std::function<Line(const Shape&)> line)
+      : Seeded(seed), line_(std::move(line)) {}
+
+  Tensor operator()(const Shape& shape, DType dtype) override {
+    Random random = begin();
+    const Line line = line_(shape);
+    Tensor tensor = Tensor::uninitialized(shape, dtype);
+    const auto size = static_cast<std::size_t>(tensor.size());
+    std::array<std::uint32_t, 512> words;
+    std::array<double, words.size()> numbers;
+    for (std::size_t first = 0; first < size; first += words.size()) {
+      const std::span<std::uint32_t> next(words.data(), std::min(words.size(), size - first));
+      random.bits(next);
+      if (dtype == DType::float32) {
+        write_floats(line, next, tensor.data<float>().subspan(first).data());
+      } else {
+        write_line(line, next, numbers.data());
+        write_numbers(std::span(numbers).first(next.size()), dtype, tensor.raw() + first * size_of(dtype));
+      }
+    }
+    return tensor;
+  }
+
+ private:
+  std::function<Line(const Shape&)> line_;
 };
 
 class Constant : public Initializer {
  public:
   explicit Constant(ConstantValue value) : value_(std::move(value)) {}
   Tensor operator()(const Shape& shape, DType dtype) override {
-    Tensor tensor(shape, dtype);
+    Tensor tensor = Tensor::uninitialized(shape, dtype);
     if (value_.array())
       spread(value_.array().astype(dtype), tensor);
     else
@@ -111,16 +161,15 @@ Fans fans_of(const Shape& shape) {
 double fan_mean(const Shape& shape) { return (fans_of(shape).in + fans_of(shape).out) / 2; }
 double fan_in(const Shape& shape) { return fans_of(shape).in; }
 
-void uniform_draw(Random& random, double limit, std::span<double> numbers) {
-  Line{-(1 << 23), limit * 0x1p-23, 0}(random, numbers);  // within ±limit
-}
 void normal_draw(Random& random, double stddev, std::span<double> numbers) {
   for (double& x : numbers) x = random.truncated_normal() * stddev;
 }
 
 InitializerPtr scaled_uniform(SeedOptions options, double scale, double (*fan)(const Shape&)) {
-  return std::make_shared<Drawn>(
-      options.seed, [=](const Shape& shape) { return std::sqrt(3 * scale / std::max(fan(shape), 1.0)); }, uniform_draw);
+  return std::make_shared<Uniform>(options.seed, [=](const Shape& shape) {
+    const double limit = std::sqrt(3 * scale / std::max(fan(shape), 1.0));
+    return Line{-(1 << 23), limit * 0x1p-23, 0};  // within ±limit
+  });
 }
 
 InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(const Shape&)) {
@@ -155,12 +204,9 @@ InitializerPtr truncated_normal(RandomOptions o) {
                        }));
 }
 InitializerPtr random_uniform(UniformOptions o) {
-  return described("RandomUniform", o,
-                   std::make_shared<Drawn>(
-                       o.seed, [](const Shape&) { return 1.0; },
-                       [=](Random& r, double, std::span<double> numbers) {
-                         Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval}(r, numbers);
-                       }));
+  return described("RandomUniform", o, std::make_shared<Uniform>(o.seed, [=](const Shape&) {
+                     return Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval};
+                   }));
 }
 InitializerPtr glorot_uniform(SeedOptions options) {
   return described("GlorotUniform", options, scaled_uniform(options, 1, fan_mean));

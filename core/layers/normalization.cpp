@@ -29,7 +29,8 @@ LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
 
 std::vector<std::ptrdiff_t> LayerNormalization::axes_of(const Shape& input_shape) const {
   std::vector<std::ptrdiff_t> axes;
-  for (const std::int64_t axis : options_.axis.all()) axes.push_back(feature_axis(input_shape, axis, where()));
+  for (const std::int64_t axis : options_.axis.all())
+    axes.push_back(static_cast<std::ptrdiff_t>(input_shape.axis(static_cast<std::ptrdiff_t>(axis), where())));
   return axes;
 }
 
