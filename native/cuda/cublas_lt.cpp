@@ -6,6 +6,7 @@
 namespace etude::cuda {
 namespace {
 
+constexpr CublasLt::Status no_memory = 3;
 constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
 
 // Of cublasLt.h, cublas_api.h and library_types.h.
@@ -54,7 +55,9 @@ CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
 }
 
 CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions), tf32_(tf32) {
-  check(functions_.create(&handle_) == 0, ErrorKind::state, "Cuda",
+  const Status made = functions_.create(&handle_);
+  if (made == no_memory) expect(made, "opening cuBLASLt");
+  check(made == 0, ErrorKind::state, "Cuda",
         "cuBLASLt finds no GPU - expected one that its version knows - update it.");
 }
 
@@ -68,6 +71,8 @@ CublasLt::~CublasLt() {
 }
 
 void CublasLt::expect(Status status, const char* what) const {
+  check(status != no_memory, ErrorKind::state, "Cuda", what,
+        " failed: cuBLASLt found no memory - expected some to be free - pass smaller batches or a smaller model.");
   check(status == 0, ErrorKind::internal, "Cuda", what, " failed with status ", status,
         " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
 }

@@ -6,10 +6,15 @@
 
 namespace etude::cuda {
 
-/// Throws Error if a call of CUDA's runtime has failed.
+/// Throws Error for a call of CUDA's runtime or driver that has failed. CUDA's last error is cleared, so that it is not
+/// taken for the next call's. Without memory it is Error(state), which says how much is free: smaller work may succeed.
+/// After an illegal access and its like, a GPU answers every call with the same error: Error(state), which names the
+/// call that was answered so first.
+[[noreturn]] void fail_call(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal);
+
 inline void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal) {
-  check(error == cudaSuccess, kind, "Cuda", what, " failed: ", cudaGetErrorString(error),
-        " - expected the GPU to do it - see what the driver reports.");
+  if (error != cudaSuccess) [[unlikely]]
+    fail_call(error, what, kind);
 }
 
 }  // namespace etude::cuda

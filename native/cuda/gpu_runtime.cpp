@@ -32,7 +32,9 @@ struct GpuProgram : CompiledProgram {
 
   GpuProgram(int of, const std::vector<char>& cubin) : ordinal(of) {
     expect_driver(driver().load(&module, cubin.data()), "loading a program");
-    expect_driver(driver().find(&function, module, "program"), "finding a program");
+    const int found = driver().find(&function, module, "program");
+    if (found != 0) driver().unload(module);
+    expect_driver(found, "finding a program");
   }
   ~GpuProgram() override {
     cudaSetDevice(ordinal);
@@ -55,7 +57,10 @@ const CublasLt::Functions* cublas_lt() {
     try {
       const auto* library = new SharedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
       return new CublasLt::Functions(CublasLt::Functions::of(*library));
-    } catch (const Error&) {
+    } catch (const Error& missing) {
+      print_warning({}, std::string(missing.what()) +
+                            " Until then products are computed by Étude's own kernels, which "
+                            "are slower; ETUDE_CUBLASLT=0 chooses them.");
       return nullptr;
     }
   }();
@@ -102,12 +107,17 @@ class GpuRuntime : public Runtime {
            " are free - expected them to fit in its memory of ", total, " - pass smaller batches or a smaller model.");
     }
     expect(error, "allocating memory");
-    expect(cudaMemsetAsync(memory, 0, wanted, stream_), "clearing memory");
+    const cudaError_t cleared = cudaMemsetAsync(memory, 0, wanted, stream_);
+    if (cleared != cudaSuccess) cudaFree(memory);
+    expect(cleared, "clearing memory");
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (recording_) return released_.push_back(memory);  // a recording is void where memory is freed
     cudaSetDevice(ordinal_);
     cudaFree(memory);  // when everything that is queued is done
+    cudaGetLastError();
   }
 
   std::size_t free_memory() override {
@@ -160,20 +170,30 @@ class GpuRuntime : public Runtime {
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
     const Turn turn(*this);
+    released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
     cudaGraph_t graph = nullptr;
+    recording_ = true;
+    const auto end = [&] {
+      const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+      recording_ = false;
+      for (std::byte* memory : released_) release(memory);
+      released_.clear();
+      return ended;
+    };
     try {
       work();
     } catch (...) {
-      cudaStreamEndCapture(stream_, &graph);
+      end();
       if (graph) cudaGraphDestroy(graph);
       cudaGetLastError();  // it is not the next call's
       throw;
     }
-    expect(cudaStreamEndCapture(stream_, &graph), "ending a graph");
+    expect(end(), "ending a graph");
     auto recorded = std::make_unique<GpuGraph>();
-    const cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
+    cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
     cudaGraphDestroy(graph);
+    if (error == cudaSuccess) error = cudaGraphUpload(recorded->executable, stream_);  // or the first launch does
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       return nullptr;
@@ -209,6 +229,8 @@ class GpuRuntime : public Runtime {
   }
 
   std::recursive_mutex mutex_;  ///< who records asks for more meanwhile
+  bool recording_ = false;
+  std::vector<std::byte*> released_;  ///< while something was recorded
   int ordinal_, architecture_ = 0;
   std::string model_;
   cudaStream_t stream_ = nullptr;

@@ -86,8 +86,8 @@ const std::vector<Nccl::Communicator>& Nccl::communicators(std::size_t replicas)
 void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
   if (bucket.empty()) return;
   const std::size_t replicas = bucket.front().parts.size();
-  const std::vector<Communicator>& joined = communicators(replicas);
   const Locked locked(sorted_);
+  const std::vector<Communicator>& joined = communicators(replicas);
   expect(functions_.begin_group(), "beginning a sum");
   Status status = 0;
   for (const ReplicaSum& value : bucket)

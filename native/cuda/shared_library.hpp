@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <initializer_list>
+#include <string>
 
 #include "etude/base/error.hpp"
 
@@ -11,16 +12,16 @@ namespace etude::cuda {
 /// A library that is loaded when it is needed, and its functions by name.
 class SharedLibrary {
  public:
-  /// The first of `names` that there is. Throws Error(state) without one.
-  SharedLibrary(const char* what, std::initializer_list<const char*> names) : what_(what) {
-    for (const char* name : names)
-      if (!handle_) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    check(handle_ != nullptr, ErrorKind::state, "Cuda", "no ", what_, " - expected ", *names.begin(),
-          " where the system looks for libraries - install ", what_, " or add its folder to LD_LIBRARY_PATH.");
-  }
+  /// The first of `names` that there is: where the system looks for libraries, else among NVIDIA's Python packages
+  /// (site-packages/nvidia/*/lib of the active environment, of the user, of the system). Throws Error(state) without
+  /// one.
+  SharedLibrary(const char* what, std::initializer_list<const char*> names);
   ~SharedLibrary() { dlclose(handle_); }
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
+
+  /// The file that was loaded.
+  std::string path() const;
 
   template <class Function> void find(Function& function, const char* name) const {
     function = reinterpret_cast<Function>(dlsym(handle_, name));

@@ -1,6 +1,7 @@
 #include "cuda/staging.hpp"
 
 #include <cstring>
+#include <string>
 
 #include "cuda/expect.hpp"
 
@@ -42,10 +43,23 @@ void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStr
     if (slot.on_host) expect(cudaFreeHost(slot.on_host), "freeing host memory");
     slot.on_host = nullptr;
     slot.bytes = 0;
-    expect(cudaMallocHost(&slot.on_host, bytes), "allocating host memory");
+    const cudaError_t error = cudaMallocHost(&slot.on_host, bytes);
+    if (error != cudaSuccess)
+      fail_call(error, ("allocating " + std::to_string(bytes) + " bytes of the host's memory").c_str());
     slot.bytes = bytes;
   }
   std::memcpy(slot.on_host, from, bytes);
+  try {
+    queue_upload(slot, to, bytes, queue);
+  } catch (...) {
+    if (beside_) cudaStreamSynchronize(beside_);  // nothing reads the slot when it is used again
+    cudaStreamSynchronize(queue);
+    cudaGetLastError();
+    throw;
+  }
+}
+
+void Staging::queue_upload(Slot& slot, std::byte* to, std::size_t bytes, cudaStream_t queue) {
   if (bytes >= least_beside && make_room_on_gpu(slot)) {
     expect(cudaMemcpyAsync(slot.on_gpu, slot.on_host, bytes, cudaMemcpyHostToDevice, beside_), "an upload");
     expect(cudaEventRecord(slot.arrived, beside_), "recording an event");

@@ -33,6 +33,8 @@ class Staging {
     std::size_t bytes = 0, bytes_on_gpu = 0;
     cudaEvent_t arrived = nullptr, done = nullptr;
   };
+  /// Queues the way from a slot to the GPU.
+  void queue_upload(Slot& slot, std::byte* to, std::size_t bytes, cudaStream_t queue);
   /// The memory beside the host's; false where the GPU has no room for it, and from then on.
   bool make_room_on_gpu(Slot& slot);
 

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -17,6 +18,7 @@ namespace etude {
 
 using namespace samples;
 namespace played = testing::played;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -182,6 +184,73 @@ TEST_CASE("who fails while he records leaves a GPU that works, and is told why",
   std::int32_t back[2];
   runtime->download(back, memory, 8);
   CHECK(back[1] == 7);
+  runtime->release(memory);
+}
+
+TEST_CASE(
+    "whichever call of CUDA finds no memory, the training ends well or by an Error, and the next one has all bits",
+    "[cuda][gpu_runtime]") {
+  const Kind& kind = kinds.front();
+  const auto train = [&](PlayedGpu& gpu) { return weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})); };
+  PlayedGpu sound;
+  const std::vector<double> expected = train(sound);
+  bool failed = true;
+  for (std::int64_t call = 1; failed; call += call < 40 ? 1 : 7) {
+    CAPTURE(call);
+    const played::Alive before = played::alive();
+    {
+      played::fail_call(call);
+      std::optional<PlayedGpu> gpu;
+      try {
+        gpu.emplace();
+        CHECK(train(*gpu) == expected);
+      } catch (const Error& error) {
+        CAPTURE(error.what());
+        CHECK(error.kind() == ErrorKind::state);
+        CHECK_THAT(error.what(), ContainsSubstring(" are free - expected "));
+      }
+      failed = played::has_failed();
+      played::fail_call(0);
+      if (gpu) CHECK(train(*gpu) == expected);
+    }
+    CHECK(played::alive() == before);
+  }
+}
+
+TEST_CASE("a GPU that is lost is named with the call that said so first, and ends no program", "[cuda][gpu_runtime]") {
+  const Kind& kind = kinds.front();
+  bool failed = true;
+  for (std::int64_t call = 1; failed; call += call < 40 ? 1 : 7) {
+    CAPTURE(call);
+    played::fail_call(call, true);
+    {
+      std::optional<PlayedGpu> gpu;
+      const auto train = [&] {
+        if (!gpu) gpu.emplace();
+        weights_of(*trained(kind, gpu->strategy, {.batch_size = 4}));
+      };
+      const std::string first = testing::error_of(train);
+      failed = played::has_failed();
+      if (failed) {
+        CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first at "));
+        CHECK_THAT(testing::error_of(train), ContainsSubstring(first.substr(first.find(", first at "))));
+      }
+    }
+    played::fail_call(0);
+  }
+}
+
+TEST_CASE("memory that is released while work is recorded is released behind it", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime();
+  std::byte *memory = runtime->allocate(8), *released = runtime->allocate(8);
+  const played::Alive before = played::alive();
+  const auto graph = runtime->record([&] {
+    runtime->copy(memory + 4, memory, 4);
+    runtime->release(released);
+    CHECK(played::alive().blocks == before.blocks);
+  });
+  CHECK(played::alive().blocks == before.blocks - 1);
+  CHECK(graph != nullptr);
   runtime->release(memory);
 }
 

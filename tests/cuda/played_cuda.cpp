@@ -52,7 +52,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int* device) {
+  *device = current;
+  return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
   current = device;
   return cudaSuccess;
@@ -61,6 +67,7 @@ cudaError_t cudaSetDevice(int device) {
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorInvalidDevice              ? "invalid device ordinal"
          : error == cudaErrorMemoryAllocation         ? "out of memory"
+         : error == cudaErrorIllegalAddress           ? "an illegal memory access was encountered"
          : error == cudaErrorStreamCaptureUnsupported ? "operation not permitted when stream is capturing"
                                                       : "invalid argument";
 }
@@ -68,6 +75,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   if (used(current) + bytes > state.room) return said(cudaErrorMemoryAllocation);
@@ -90,6 +98,7 @@ cudaError_t cudaFree(void* memory) {
 }
 
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   *memory = std::malloc(bytes);
@@ -105,6 +114,7 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   *total = state.room;
   *free = state.room - used(current);
@@ -112,12 +122,14 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (!on_device(memory, bytes)) return said(cudaErrorInvalidValue);
   return queue(stream, [=] { std::memset(memory, value, bytes); });
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
   if ((!down && !on_device(to, bytes)) || (!up && !on_device(from, bytes))) return said(cudaErrorInvalidValue);
@@ -139,6 +151,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (flags != cudaStreamNonBlocking) return said(cudaErrorInvalidValue);
   const auto made = std::make_shared<CUstream_st>();
@@ -159,6 +172,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (!state.streams.contains(stream)) return said(cudaErrorInvalidResourceHandle);
   if (stream->captured) {
@@ -170,6 +184,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   *event = new CUevent_st;
   ++state.events;
@@ -184,6 +199,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   const auto found = state.streams.find(stream);
   if (found == state.streams.end()) return said(cudaErrorInvalidResourceHandle);
@@ -194,6 +210,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 /// For what the event stands for now, whatever it is recorded for later.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (flags != 0) return said(cudaErrorInvalidValue);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);  // of another stream's work, which nothing captures
@@ -203,6 +220,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   if (event->stream) run_to(*event->stream, event->position);
@@ -211,6 +229,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
                              cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (stream->device != current) return said(cudaErrorInvalidResourceHandle);
   const cuda::Kernel* kernel = launched;
@@ -222,6 +241,7 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (capturing || mode != cudaStreamCaptureModeThreadLocal) return said(cudaErrorStreamCaptureUnsupported);
   stream->captured = std::make_unique<Work>();
@@ -235,6 +255,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const std::unique_ptr<Work> captured = std::move(stream->captured);
   *graph = nullptr;
   capturing = nullptr;
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   if (!captured || !stream->valid) return said(cudaErrorStreamCaptureInvalidated);
   *graph = new CUgraph_st{std::make_shared<const Work>(std::move(*captured))};
   ++state.graphs;
@@ -242,6 +263,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (flags != 0) return said(cudaErrorInvalidValue);
   if (!state.room_for_graphs) return said(cudaErrorMemoryAllocation);
@@ -264,7 +286,15 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  const std::lock_guard lock(state.mutex);
+  return executable->device != current || stream->device != current ? said(cudaErrorInvalidResourceHandle)
+                                                                    : cudaSuccess;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (executable->device != current || stream->device != current) return said(cudaErrorInvalidResourceHandle);
   return queue(stream, [work = executable->work] {

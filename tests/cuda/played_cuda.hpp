@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "cuda/runtime.hpp"
@@ -27,6 +28,12 @@ bool& room_for_graphs();
 bool& early();
 /// Bytes that copies from the host's memory have brought so far.
 std::size_t uploaded();
+
+/// The call of CUDA with this number from now on, counted from 1, fails: for want of memory, or because of an illegal
+/// access, after which every call fails. 0: no call fails any more, and the GPUs work.
+void fail_call(std::int64_t number, bool loses_gpu = false);
+/// Whether that call has come.
+bool has_failed();
 
 /// One of the two GPUs, by the runtime that a real one has.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

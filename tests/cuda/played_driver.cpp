@@ -17,6 +17,7 @@ using namespace etude::testing;
 using namespace etude::testing::played;
 
 int load(cuda::Driver::Module* module, const void* image) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (captures()) return cudaErrorStreamCaptureUnsupported;
   auto loaded = std::make_shared<cuda::CUmod_st>();
@@ -32,6 +33,7 @@ int unload(cuda::Driver::Module module) {
 }
 
 int find(cuda::Driver::Function* function, cuda::Driver::Module module, const char* name) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   if (name != std::string("program")) return cudaErrorInvalidValue;
   *function = reinterpret_cast<cuda::Driver::Function>(module);
   return 0;
@@ -39,6 +41,7 @@ int find(cuda::Driver::Function* function, cuda::Driver::Module module, const ch
 
 int launch_program(cuda::Driver::Function function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                    unsigned, unsigned, CUstream_st* stream, void** arguments, void**) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (stream->device != current) return cudaErrorInvalidResourceHandle;
   const auto module = reinterpret_cast<cuda::Driver::Module>(function);
@@ -78,6 +81,12 @@ std::size_t& played::room() { return state.room; }
 bool& played::room_for_graphs() { return state.room_for_graphs; }
 bool& played::early() { return state.early; }
 std::size_t played::uploaded() { return state.uploaded; }
+void played::fail_call(std::int64_t number, bool loses_gpu) {
+  state.calls_to_fault = number;
+  state.fault = loses_gpu ? cudaErrorIllegalAddress : cudaErrorMemoryAllocation;
+  state.lost = false;
+}
+bool played::has_failed() { return state.calls_to_fault == 0; }
 std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
   return std::make_unique<Telling>(cuda::open_gpu(ordinal));
 }

@@ -55,6 +55,9 @@ struct State {
   std::size_t room = std::size_t{1} << 30;
   bool room_for_graphs = true, early = false;
   std::size_t uploaded = 0;
+  std::int64_t calls_to_fault = 0;  // 0: none fails
+  cudaError_t fault = cudaSuccess;
+  bool lost = false;  // every call fails as the first one did
   HostRuntime executor;
 };
 inline State state;
@@ -72,19 +75,27 @@ inline cudaError_t said(cudaError_t error) {
   return error;
 }
 
+/// What a call fails with, if it is the one that a test chose, or if the GPUs are lost.
+inline cudaError_t fault() {
+  const std::lock_guard lock(state.mutex);
+  if (!state.lost && (state.calls_to_fault == 0 || --state.calls_to_fault > 0)) return cudaSuccess;
+  state.lost = state.fault != cudaErrorMemoryAllocation;
+  return said(state.fault);
+}
+
 /// For what may not be asked for while this thread captures: what it captures is void then.
 inline bool captures() {
   if (capturing) capturing->valid = false;
   return capturing != nullptr;
 }
 
-/// Does what is queued on a stream, up to there.
+/// Does what is queued on a stream, up to there; on a GPU that is lost nothing is done.
 inline void run_to(CUstream_st& stream, std::size_t position) {
   while (stream.done < position) {
     const std::function<void()> work = std::move(stream.queue.front());
     stream.queue.pop_front();
     ++stream.done;
-    work();
+    if (!state.lost) work();
   }
 }
 

@@ -1,0 +1,56 @@
+#include "cuda/expect.hpp"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace etude::cuda {
+namespace {
+
+/// Errors that a process cannot recover from. Source: enum cudaError in the CUDA Runtime API.
+bool loses_gpu(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure: return true;
+    default: return false;
+  }
+}
+
+/// The call that the current GPU answered so first.
+std::string first_lost(const char* what) {
+  static std::mutex mutex;
+  static std::map<int, std::string>& firsts = *new std::map<int, std::string>;
+  int gpu = 0;
+  cudaGetDevice(&gpu);
+  const std::lock_guard lock(mutex);
+  return firsts.try_emplace(gpu, what).first->second;
+}
+
+}  // namespace
+
+void fail_call(cudaError_t error, const char* what, ErrorKind kind) {
+  const char* const text = cudaGetErrorString(error);
+  cudaGetLastError();
+  if (error == cudaErrorMemoryAllocation) {
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    cudaGetLastError();
+    fail(ErrorKind::state, "Cuda", what, " failed for want of memory: ", free, " of the GPU's ", total,
+         " bytes are free - expected more - pass smaller batches or a smaller model.");
+  }
+  if (loses_gpu(error))
+    fail(ErrorKind::state, "Cuda", what, " failed: ", text, ", first at ", first_lost(what),
+         " - expected a GPU that works - start the program again, and see what the driver reports.");
+  fail(kind, "Cuda", what, " failed: ", text, " - expected the GPU to do it - see what the driver reports.");
+}
+
+}  // namespace etude::cuda
