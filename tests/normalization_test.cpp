@@ -90,7 +90,7 @@ TEST_CASE("BatchNormalization says what it cannot do", "[normalization]") {
 }
 
 TEST_CASE("BatchNormalization has no weights along the batch axis, whose extent may change", "[normalization]") {
-  for (const std::int64_t axis : {0, -2}) {
+  for (const std::ptrdiff_t axis : {0, -2}) {
     BatchNormalization layer({.axis = axis});
     CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
     CHECK_FALSE(layer.built());
