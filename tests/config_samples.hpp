@@ -6,9 +6,9 @@
 
 namespace etude::samples {
 
-/// What a class needs besides its defaults.
+/// What a config of each class needs besides its defaults; nothing for most classes.
 inline nlohmann::json needed(const std::string& class_name) {
-  const std::map<std::string, nlohmann::json> known{
+  static const std::map<std::string, nlohmann::json> known{
       {"Conv2D", {{"filters", 2}, {"kernel_size", 3}}},
       {"Dense", {{"units", 3}}},
       {"Dropout", {{"rate", 0.5}}},

@@ -4,7 +4,6 @@
 #include "config_samples.hpp"
 #include "etude/etude.hpp"
 #include "etude/ops/elementwise.hpp"
-#include "needed_options.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
@@ -12,14 +11,13 @@ using namespace etude;
 using nlohmann::json;
 using samples::needed;
 using testing::error_of;
-using testing::needed_options;
 
 namespace {
 
 template <class T> void check_each_class() {
   for (const std::string& class_name : class_names<T>()) {
     CAPTURE(class_name);
-    const json given = needed_options(class_name);
+    const json given = needed(class_name);
     const std::string text = to_json(*from_json<T>(json{{"class_name", class_name}, {"config", given}}.dump()));
     const json config = json::parse(text)["config"];
     CHECK(json::parse(text)["class_name"] == class_name);

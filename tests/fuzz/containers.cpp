@@ -93,7 +93,9 @@ PackedFiles files_in(Vfs& files, const std::string& folder) {
 std::shared_ptr<MemoryVfs> folder_of(const PackedFiles& files, const std::string& folder) {
   const auto memory = std::make_shared<MemoryVfs>();
   memory->make_folders(folder);
+  constexpr std::size_t longest_name = 255;  // as file systems have it; else a path of slashes is a thousand folders
   for (const auto& [name, bytes] : files) {
+    if (name.size() > longest_name) continue;
     try {
       const std::string path = folder + '/' + name;
       memory->make_folders(parent_of(path));
@@ -137,7 +139,7 @@ std::string stored_gzip(std::string_view bytes) {
 }
 
 std::string repaired_gzip(const std::string& bytes) {
-  constexpr std::size_t header = 10, most = std::size_t{1} << 20;
+  constexpr std::size_t header = 10, most = std::size_t{1} << 16;
   if (bytes.size() < header) return bytes;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return bytes;

@@ -181,8 +181,11 @@ void read_filepath(std::string_view bytes) {
     unit->build({2, 2});
     return unit;
   }();
-  const auto checkpoint = callbacks::model_checkpoint(
-      {.filepath = std::string(bytes), .monitor = "loss", .print = silence(), .warn = silence()});
+  const auto checkpoint = callbacks::model_checkpoint({.filepath = std::string(bytes) + ".safetensors",
+                                                       .monitor = "loss",
+                                                       .save_weights_only = true,
+                                                       .print = silence(),
+                                                       .warn = silence()});
   checkpoint->set_model(model.get());
   Logs logs{{"loss", 0.125}};
   checkpoint->on_train_begin(logs);
