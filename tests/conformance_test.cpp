@@ -136,7 +136,7 @@ struct Tally {
   }
   ~Tally() {
     if (counts[Outcome::passed] + counts[Outcome::failed] + counts[Outcome::skipped] == 0) return;
-    for (const auto& [what, count] : missing) std::printf("skipped for want of %s: %d\n", what.c_str(), count);
+    for (const auto& [what, count] : missing) std::printf("skipped, missing %s: %d\n", what.c_str(), count);
     std::printf("conformance: %d passed, %d failed, %d skipped\n", counts[Outcome::passed], counts[Outcome::failed],
                 counts[Outcome::skipped]);
   }

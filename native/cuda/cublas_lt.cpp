@@ -62,11 +62,7 @@ CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions
 }
 
 CublasLt::~CublasLt() {
-  for (auto& [kind, plan] : plans_) {
-    for (const Layout layout : {plan.a, plan.b, plan.c})
-      if (layout) functions_.destroy_layout(layout);
-    if (plan.description) functions_.destroy_description(plan.description);
-  }
+  plans_.clear();
   functions_.destroy(handle_);
 }
 
@@ -98,45 +94,46 @@ CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
 }
 
 /// cuBLASLt counts by columns: to it our matrices are transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
-CublasLt::Layout CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
-                                  std::int64_t columns) const {
+CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix,
+                                                   std::int64_t rows, std::int64_t columns) const {
   if (matrix.transposed) std::swap(rows, columns);
-  Layout layout = nullptr;
-  expect(functions_.create_layout(&layout, type_of(product.dtype), static_cast<std::uint64_t>(columns),
+  Layout made = nullptr;
+  expect(functions_.create_layout(&made, type_of(product.dtype), static_cast<std::uint64_t>(columns),
                                   static_cast<std::uint64_t>(rows), matrix.distance),
          "describing a matrix");
+  Owned<Layout> layout(made, functions_.destroy_layout);
   if (product.count == 1) return layout;
   const auto count = static_cast<std::int32_t>(product.count);
-  expect(functions_.set_of_layout(layout, layout_batch_count, &count, sizeof count), "describing a batch");
-  expect(functions_.set_of_layout(layout, layout_batch_stride, &matrix.stride, sizeof matrix.stride),
+  expect(functions_.set_of_layout(made, layout_batch_count, &count, sizeof count), "describing a batch");
+  expect(functions_.set_of_layout(made, layout_batch_stride, &matrix.stride, sizeof matrix.stride),
          "describing a batch");
   return layout;
 }
 
 CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
-  Plan plan;
   const bool wide = p.dtype == DType::float64;
   const int compute = wide ? compute_float64 : tf32_ && p.dtype == DType::float32 ? compute_tf32 : compute_float32;
-  expect(functions_.create_description(&plan.description, compute, wide ? real_float64 : real_float32),
+  Description description = nullptr;
+  expect(functions_.create_description(&description, compute, wide ? real_float64 : real_float32),
          "describing a product");
+  Owned<Description> owned(description, functions_.destroy_description);
   // Their a is our b.
   for (const auto& [attribute, matrix] : {std::pair{description_transposes_a, &p.b}, {description_transposes_b, &p.a}})
     if (matrix->transposed)
-      expect(functions_.set_of_description(plan.description, attribute, &transpose, sizeof transpose),
+      expect(functions_.set_of_description(description, attribute, &transpose, sizeof transpose),
              "describing a product");
   if (p.bias) {
     const auto describe = [&](int attribute, const auto& value) {
-      expect(functions_.set_of_description(plan.description, attribute, &value, sizeof value), "describing a bias");
+      expect(functions_.set_of_description(description, attribute, &value, sizeof value), "describing a bias");
     };
     describe(description_epilogue, epilogue_bias);
     describe(description_bias, p.bias);
   }
-  plan.a = layout(p, p.a, p.m, p.k);
-  plan.b = layout(p, p.b, p.k, p.n);
-  plan.c = layout(p, p.c, p.m, p.n);
+  Plan plan{std::move(owned), layout(p, p.a, p.m, p.k), layout(p, p.b, p.k, p.n), layout(p, p.c, p.m, p.n)};
 
   Preference preference = nullptr;
   expect(functions_.create_preference(&preference), "asking for a product");
+  const Owned<Preference> owned_preference(preference, functions_.destroy_preference);
   const auto prefer = [&](int attribute, auto value) {
     expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
   };
@@ -148,9 +145,8 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   prefer(preference_alignment_d, std::min(alignment_of(p.c.data), alignment_of(p.bias)));
   Found found{};
   int count = 0;
-  const Status status =
-      functions_.find(handle_, plan.description, plan.b, plan.a, plan.c, plan.c, preference, 1, &found, &count);
-  functions_.destroy_preference(preference);
+  const Status status = functions_.find(handle_, description, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
+                                        preference, 1, &found, &count);
   plan.possible = status == 0 && count == 1 && found.state == 0;
   plan.algorithm = found.algorithm;
   return plan;
@@ -166,15 +162,17 @@ bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
   const Plan& plan = plan_of(p);
   if (!plan.possible) return false;
   if (p.bias)
-    expect(functions_.set_of_description(plan.description, description_bias, &p.bias, sizeof p.bias), "naming a bias");
+    expect(functions_.set_of_description(plan.description.get(), description_bias, &p.bias, sizeof p.bias),
+           "naming a bias");
   std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;
   const double one = 1, zero = 0;
   const float narrow_one = 1, narrow_zero = 0;
   const bool wide = p.dtype == DType::float64;
   const void* const alpha = wide ? static_cast<const void*>(&one) : &narrow_one;
   const void* const beta = wide ? static_cast<const void*>(&zero) : &narrow_zero;
-  expect(functions_.multiply(handle_, plan.description, alpha, p.b.data, plan.b, p.a.data, plan.a, beta, p.c.data,
-                             plan.c, p.c.data, plan.c, &plan.algorithm, aligned, used_workspace, stream),
+  expect(functions_.multiply(handle_, plan.description.get(), alpha, p.b.data, plan.b.get(), p.a.data, plan.a.get(),
+                             beta, p.c.data, plan.c.get(), p.c.data, plan.c.get(), &plan.algorithm, aligned,
+                             used_workspace, stream),
          "a product");
   return true;
 }

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <map>
+#include <memory>
+#include <type_traits>
 
 #include "cuda/matrix_product.hpp"
 #include "cuda/shared_library.hpp"
@@ -69,17 +71,19 @@ class CublasLt {
  private:
   /// What tells one kind of product from another.
   using Kind = std::array<std::int64_t, 17>;
+  /// What the library made, with the function that destroys it.
+  template <class T> using Owned = std::unique_ptr<std::remove_pointer_t<T>, Status (*)(T)>;
   struct Plan {
-    Description description = nullptr;
-    Layout a = nullptr, b = nullptr, c = nullptr;
+    Owned<Description> description;
+    Owned<Layout> a, b, c;
     Algorithm algorithm{};
     bool possible = false;
   };
   static Kind kind_of(const MatrixProduct& product);
   const Plan& plan_of(const MatrixProduct& product);
   Plan plan(const MatrixProduct& product) const;
-  Layout layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
-                std::int64_t columns) const;
+  Owned<Layout> layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
+                       std::int64_t columns) const;
   void expect(Status status, const char* what) const;
 
   Functions functions_;

@@ -85,7 +85,7 @@ Cuda::Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaO
 Cuda::~Cuda() {
   try {
     runtime_->wait();
-  } catch (const Error&) {  // of work whose results nobody has read
+  } catch (const Error&) {  // in work whose results are not used any more
   }
 }
 

@@ -7,7 +7,7 @@ namespace etude::cuda {
 
 const Driver& driver() {
   static const Driver driver = [] {
-    // Whatever else goes first at a program's end.
+    // Never destroyed: other static objects may use it at exit.
     const auto& library = *new SharedLibrary("the NVIDIA driver", {"libcuda.so.1"});
     Driver found{};
     found.compile = compile_program;

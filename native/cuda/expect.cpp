@@ -25,8 +25,8 @@ bool loses_gpu(cudaError_t error) {
   }
 }
 
-/// The call that the current GPU answered so first.
-std::string first_lost(const char* what) {
+/// The first call that failed with such an error on the current GPU.
+std::string first_failed_call(const char* what) {
   static std::mutex mutex;
   static std::map<int, std::string>& firsts = *new std::map<int, std::string>;
   int gpu = 0;
@@ -44,11 +44,11 @@ void fail_call(cudaError_t error, const char* what, ErrorKind kind) {
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
     cudaGetLastError();
-    fail(ErrorKind::state, "Cuda", what, " failed for want of memory: ", free, " of the GPU's ", total,
+    fail(ErrorKind::state, "Cuda", what, " failed, out of memory: ", free, " of the GPU's ", total,
          " bytes are free - expected more - pass smaller batches or a smaller model.");
   }
   if (loses_gpu(error))
-    fail(ErrorKind::state, "Cuda", what, " failed: ", text, ", first at ", first_lost(what),
+    fail(ErrorKind::state, "Cuda", what, " failed: ", text, ", first by ", first_failed_call(what),
          " - expected a GPU that works - start the program again, and see what the driver reports.");
   fail(kind, "Cuda", what, " failed: ", text, " - expected the GPU to do it - see what the driver reports.");
 }

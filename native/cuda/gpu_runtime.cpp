@@ -59,8 +59,8 @@ const CublasLt::Functions* cublas_lt() {
       return new CublasLt::Functions(CublasLt::Functions::of(*library));
     } catch (const Error& missing) {
       print_warning({}, std::string(missing.what()) +
-                            " Until then products are computed by Étude's own kernels, which "
-                            "are slower; ETUDE_CUBLASLT=0 chooses them.");
+                            " Until then products are computed by Étude's own kernels, "
+                            "which are slower; ETUDE_CUBLASLT=0 chooses them.");
       return nullptr;
     }
   }();
@@ -114,7 +114,10 @@ class GpuRuntime : public Runtime {
   }
   void release(std::byte* memory) noexcept override {
     const std::lock_guard lock(mutex_);
-    if (recording_) return released_.push_back(memory);  // a recording is void where memory is freed
+    try {
+      if (recording_) return released_.push_back(memory);  // a recording within which memory is freed is void
+    } catch (const std::bad_alloc&) {                      // then it is void, which its end reports
+    }
     cudaSetDevice(ordinal_);
     cudaFree(memory);  // when everything that is queued is done
     cudaGetLastError();

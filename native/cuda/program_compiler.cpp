@@ -34,7 +34,7 @@ struct Nvrtc {
 };
 
 const Nvrtc& compiler() {
-  static const Nvrtc& nvrtc = *new Nvrtc;  // whatever else goes first at a program's end
+  static const Nvrtc& nvrtc = *new Nvrtc;  // never destroyed: used until exit
   return nvrtc;
 }
 

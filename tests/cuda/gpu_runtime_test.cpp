@@ -187,9 +187,8 @@ TEST_CASE("who fails while he records leaves a GPU that works, and is told why",
   runtime->release(memory);
 }
 
-TEST_CASE(
-    "whichever call of CUDA finds no memory, the training ends well or by an Error, and the next one has all bits",
-    "[cuda][gpu_runtime]") {
+TEST_CASE("a CUDA call that runs out of memory ends the training with an Error, and the next training is bit-exact",
+          "[cuda][gpu_runtime]") {
   const Kind& kind = kinds.front();
   const auto train = [&](PlayedGpu& gpu) { return weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})); };
   PlayedGpu sound;
@@ -219,7 +218,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a GPU that is lost is named with the call that said so first, and ends no program", "[cuda][gpu_runtime]") {
+TEST_CASE("the error of a lost GPU names the first call that failed, and does not end the program",
+          "[cuda][gpu_runtime]") {
   const Kind& kind = kinds.front();
   for (std::int64_t call = 1;; call += call < 40 ? 1 : 7) {
     CAPTURE(call);
@@ -233,7 +233,7 @@ TEST_CASE("a GPU that is lost is named with the call that said so first, and end
     const bool failed = played::has_failed();
     if (failed) {
       if (first == "no error") first = testing::error_of(train);  // it was lost when nothing was left to do
-      CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first at "));
+      CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first by "));
       CHECK_THAT(testing::error_of(train),
                  ContainsSubstring(first.substr(std::min(first.find(", first"), first.size()))));
       gpu.reset();

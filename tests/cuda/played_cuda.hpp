@@ -29,7 +29,7 @@ bool& early();
 /// Bytes that copies from the host's memory have brought so far.
 std::size_t uploaded();
 
-/// The call of CUDA with this number from now on, counted from 1, fails: for want of memory, or because of an illegal
+/// The call of CUDA with this number from now on, counted from 1, fails: out of memory, or because of an illegal
 /// access, after which every call fails. 0: no call fails any more, and the GPUs work.
 void fail_call(std::int64_t number, bool loses_gpu = false);
 /// Whether that call has come.
