@@ -52,6 +52,10 @@ class Device {
     return nullptr;
   }
 
+  /// Called with a plan's instructions before any of them runs; what the device has to compile for them, it compiles
+  /// here, all at once.
+  virtual void prepare(std::span<Instruction> instructions) { static_cast<void>(instructions); }
+
   /// What a device keeps of work that was done on it.
   class Recording {
    public:

@@ -118,9 +118,15 @@ struct Segment {
   std::vector<Access> outputs;
 };
 
+/// What a device made of an instruction before it runs (Device::prepare).
+struct Prepared {
+  virtual ~Prepared() = default;
+};
+
 struct Elementwise {
   Program program;
   std::vector<Segment> segments;
+  std::shared_ptr<const Prepared> prepared = {};
 };
 
 /// c [m, n] = op(a) [m, k] · op(b) [k, n] for every index of `batch`. Stored rows of a matrix are `distance` elements
@@ -139,6 +145,7 @@ struct Gemm {
   Operand workspace;
   std::size_t workspace_bytes = 0;  ///< as the Device wished when the plan was made
   std::optional<Elementwise> epilogue;
+  std::shared_ptr<const Prepared> prepared = {};
 };
 
 /// A window over [batch, height, width, channels] that makes [batch, rows, columns, channels] of it.

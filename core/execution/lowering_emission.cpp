@@ -186,13 +186,13 @@ Elementwise Lowering::emit_program(int group) {
 
 /// A step may write its result straight to memory, unless a later step still reads an input that lies there.
 void Lowering::find_direct_steps(Elementwise& instruction) const {
-  auto& [program, segments] = instruction;
+  Program& program = instruction.program;
   for (std::size_t o = 0; o < program.outputs.size(); ++o) {
     const auto step = std::find_if(program.steps.rbegin(), program.steps.rend(),
                                    [&](const Program::Step& s) { return s.result == program.outputs[o].reg; });
     if (step == program.steps.rend() || step->direct >= 0) continue;
     bool safe = true;
-    for (const Segment& segment : segments) {
+    for (const Segment& segment : instruction.segments) {
       const Access& out = segment.outputs[o];
       safe &= size_of(out.operand.dtype) >= 4 && out.kind != Access::Kind::strided;
       for (std::size_t i = 0; i < segment.inputs.size(); ++i) {

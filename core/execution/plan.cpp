@@ -54,6 +54,8 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
     return result;
   };
   lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
+  device().prepare(lowered_.instructions);
+  device().prepare(lowered_.log_instructions);
   arena_->reserve(lowered_.arena_bytes);
   addresses_.resize(1 + lowered_.input_count + lowered_.storages.size());
   if (!device().reads_host_memory()) lay_out_batches(graph, steps);
@@ -150,13 +152,13 @@ void Plan::select_rows() {
                         .first = position},
                  addresses);
   }
-  const Elementwise advance{.program = {.inputs = {{Lane::int32}},
-                                        .immediates = {{static_cast<double>(batch_rows_), Lane::int32}},
-                                        .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
-                                        .outputs = {{2}},
-                                        .registers = 3},
-                            .segments = {{.size = 1, .inputs = {{position}}, .outputs = {{position}}}}};
-  device().run(advance, std::array{order});
+  const Program add{.inputs = {{Lane::int32}},
+                    .immediates = {{static_cast<double>(batch_rows_), Lane::int32}},
+                    .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
+                    .outputs = {{2}},
+                    .registers = 3};
+  const Segment one{.size = 1, .inputs = {{position}}, .outputs = {{position}}};
+  device().run(Elementwise{.program = add, .segments = {one}}, std::array{order});
 }
 
 /// What the steps have left in copies goes where it belongs.

@@ -7,15 +7,12 @@
 
 #include "cuda/launch.hpp"
 #include "cuda/nccl.hpp"
-#include "cuda/program_source.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/random.hpp"
 
 namespace etude {
 
 using cuda::at;
-using instruction::Elementwise;
-using instruction::Segment;
 
 namespace {
 
@@ -129,34 +126,6 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
     runtime_->launch(*recorded.graph);
   else
     work();
-}
-
-/// Nobody compiles while he records, so nobody who records waits here for one who compiles.
-const cuda::CompiledProgram& Cuda::program(const std::string& source) {
-  {
-    const std::lock_guard lock(programs_mutex_);
-    if (const auto found = programs_.find(source); found != programs_.end()) return *found->second;
-  }
-  std::unique_ptr<cuda::CompiledProgram> compiled = runtime_->compile(source);
-  const std::lock_guard lock(programs_mutex_);
-  return *programs_.try_emplace(source, std::move(compiled)).first->second;
-}
-
-/// Segments that are alike and follow each other are one launch.
-void Cuda::run(const Elementwise& instruction, Addresses addresses) {
-  const instruction::Program& of = instruction.program;
-  const std::size_t most = cuda::ProgramArguments::most_segments(of);
-  std::span<const Segment> left = instruction.segments;
-  while (!left.empty()) {
-    cuda::ProgramArguments arguments;
-    std::size_t count = 0;
-    while (count < std::min(most, left.size()) && cuda::alike(left[count], left[0]))
-      arguments.add(of, left[count++], addresses);
-    if (arguments.blocks() > 0)
-      runtime_->launch(program(cuda::program_source(of, left[0], count)), arguments.blocks(), cuda::program_threads,
-                       arguments.data(), arguments.bytes());
-    left = left.subspan(count);
-  }
 }
 
 void Cuda::run(const instruction::Uniform& u, Addresses addresses) {

@@ -9,6 +9,11 @@
 #include "etude/execution/device.hpp"
 
 namespace etude {
+namespace cuda {
+struct ElementwiseLaunches;
+struct ProductLaunch;
+struct WantedProgram;
+}  // namespace cuda
 
 struct CudaOptions {
   /// Whether a plan's step is recorded as a graph; otherwise its kernels are queued one by one, which gives the same
@@ -48,6 +53,7 @@ class Cuda : public Device {
   /// NCCL, for GPUs of this machine, each of them once. Throws Error(value) for others, Error(state) where NCCL is not
   /// installed.
   std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
+  void prepare(std::span<Instruction> instructions) override;
   void replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) override;
   void run(const instruction::Elementwise&, Addresses) override;
   void run(const instruction::Gemm&, Addresses) override;
@@ -71,7 +77,15 @@ class Cuda : public Device {
   cuda::Runtime& runtime() { return *runtime_; }
 
  private:
-  const cuda::CompiledProgram& program(const std::string& source);
+  /// The launches of an instruction, whose programs are still to be set, and added to `wanted`.
+  std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
+                                                         std::vector<cuda::WantedProgram>& wanted) const;
+  std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm, bool by_fours,
+                                                 std::vector<cuda::WantedProgram>& wanted) const;
+  /// Adds what one instruction, and those within it, want.
+  void prepare(Instruction& instruction, std::vector<cuda::WantedProgram>& wanted) const;
+  /// Compiles all programs that are not known yet, several at the same time, and sets all.
+  void set_programs(std::span<const cuda::WantedProgram> wanted);
   /// Whether a product is little enough for a program.
   bool by_program(const instruction::Gemm& gemm) const;
   void run_by_program(const instruction::Gemm& gemm, Addresses addresses);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
+
+#include "cuda/program_cache.hpp"
 
 struct CUstream_st;
 
@@ -13,7 +16,7 @@ struct Driver {
   using Module = struct CUmod_st*;
   using Function = struct CUfunc_st*;
 
-  std::vector<char> (*compile)(const std::string& source, int architecture);
+  std::vector<ProgramCache::Cubin> (*compile)(std::span<const std::string> sources, int architecture);
   int (*load)(Module*, const void* image);
   int (*unload)(Module);
   int (*find)(Function*, Module, const char* name);

@@ -4,7 +4,7 @@
 
 #include "cuda/launch.hpp"
 #include "cuda/product.hpp"
-#include "cuda/program_source.hpp"
+#include "cuda/programs.hpp"
 
 namespace etude {
 
@@ -190,28 +190,42 @@ std::string_view Cuda::method(const Instruction& instruction) const {
   return gemm && by_program(*gemm) ? "a program" : "";
 }
 
-void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
+std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, bool by_fours,
+                                                     std::vector<cuda::WantedProgram>& wanted) const {
+  auto launch = std::make_shared<cuda::ProductLaunch>();
   const Access c = access_to(g, g.c, g.c.distance, 1);
-  const Elementwise then = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
-  const instruction::Segment& segment = then.segments.front();
+  launch->then = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
+  const instruction::Segment& segment = launch->then.segments.front();
   const auto is_c = [&](const Access& access) { return access.operand == g.c.operand; };
   const auto input = std::ranges::find_if(segment.inputs, is_c);
+  launch->product = {.input = static_cast<std::size_t>(input - segment.inputs.begin()),
+                     .depth = g.k,
+                     .a = access_to(g, g.a, g.a.transposed ? 1 : g.a.distance, 0),
+                     .b = access_to(g, g.b, 0, g.b.transposed ? g.b.distance : 1),
+                     .along_a = g.a.transposed ? g.a.distance : 1,
+                     .along_b = g.b.transposed ? 1 : g.b.distance,
+                     .is_kept = std::ranges::none_of(segment.outputs, is_c),
+                     .by_fours = by_fours && lies_in_fours(g)};
+  wanted.push_back({cuda::program_source(launch->then.program, segment, 1, &launch->product), &launch->program});
+  return launch;
+}
+
+void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
   const auto is_aligned = [&](const Operand& operand) {
     return reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, operand)) % 16 == 0;
   };
-  const cuda::ProductInput product{.input = static_cast<std::size_t>(input - segment.inputs.begin()),
-                                   .depth = g.k,
-                                   .a = access_to(g, g.a, g.a.transposed ? 1 : g.a.distance, 0),
-                                   .b = access_to(g, g.b, 0, g.b.transposed ? g.b.distance : 1),
-                                   .along_a = g.a.transposed ? g.a.distance : 1,
-                                   .along_b = g.b.transposed ? 1 : g.b.distance,
-                                   .is_kept = std::ranges::none_of(segment.outputs, is_c),
-                                   .by_fours = lies_in_fours(g) && is_aligned(g.a.operand) && is_aligned(g.b.operand)};
+  const bool by_fours = lies_in_fours(g) && is_aligned(g.a.operand) && is_aligned(g.b.operand);
+  auto prepared = std::static_pointer_cast<const cuda::ProductLaunch>(g.prepared);
+  if (!prepared || prepared->product.by_fours != by_fours) {
+    std::vector<cuda::WantedProgram> wanted;
+    prepared = launch_of(g, by_fours, wanted);
+    set_programs(wanted);
+  }
+  const auto& [then, product, program] = *prepared;
   cuda::ProgramArguments arguments;
-  arguments.add(then.program, segment, addresses, &product);
+  arguments.add(then.program, then.segments.front(), addresses, &product);
   if (arguments.blocks() > 0)
-    runtime_->launch(program(cuda::program_source(then.program, segment, 1, &product)), arguments.blocks(),
-                     cuda::program_threads, arguments.data(), arguments.bytes());
+    runtime_->launch(*program, arguments.blocks(), cuda::program_threads, arguments.data(), arguments.bytes());
 }
 
 std::size_t Cuda::workspace(const Gemm& g) const {

@@ -157,10 +157,13 @@ class GpuRuntime : public Runtime {
     return products_ && products_->multiply(product, stream_);
   }
 
-  std::unique_ptr<CompiledProgram> compile(const std::string& source) override {
-    const std::vector<char> cubin = driver().compile(source, architecture_);  // meanwhile others may use the GPU
+  std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
+    const std::vector<ProgramCache::Cubin> cubins =
+        driver().compile(sources, architecture_);  // meanwhile others may use the GPU
     const Turn turn(*this);
-    return std::make_unique<GpuProgram>(ordinal_, cubin);
+    std::vector<std::unique_ptr<CompiledProgram>> programs;
+    for (const ProgramCache::Cubin& cubin : cubins) programs.push_back(std::make_unique<GpuProgram>(ordinal_, *cubin));
+    return programs;
   }
   void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t) override {
@@ -268,7 +271,7 @@ std::vector<Gpu> find_gpus(std::string& why) {
   }
   if (found.empty()) return found;
   try {
-    need_compiler();
+    compiler_version();
   } catch (const Error& none) {
     why = none.what();
     found.clear();

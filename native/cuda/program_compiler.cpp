@@ -1,7 +1,11 @@
 #include "cuda/program_compiler.hpp"
 
+#include <memory>
+#include <string_view>
+
 #include "cuda/program_texts.hpp"
 #include "cuda/shared_library.hpp"
+#include "etude/base/crc32c.hpp"
 
 namespace etude::cuda {
 namespace {
@@ -12,8 +16,7 @@ using Result = int;
 constexpr Result invalid_option = 5;
 
 struct Nvrtc {
-  // The system's own choice first: a driver takes what a newer CUDA compiled only in part.
-  SharedLibrary library{"NVRTC", {"libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13"}};
+  SharedLibrary library;
   Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const*, const char* const*);
   Result (*compile)(Handle, int count, const char* const* options);
   Result (*destroy)(Handle*);
@@ -21,8 +24,9 @@ struct Nvrtc {
   Result (*cubin)(Handle, char*);
   Result (*log_size)(Handle, std::size_t*);
   Result (*log)(Handle, char*);
+  int major = 0, minor = 0;
 
-  Nvrtc() {
+  explicit Nvrtc(const char* name) : library("NVRTC", {name}) {
     library.find(create, "nvrtcCreateProgram");
     library.find(compile, "nvrtcCompileProgram");
     library.find(destroy, "nvrtcDestroyProgram");
@@ -30,46 +34,107 @@ struct Nvrtc {
     library.find(cubin, "nvrtcGetCUBIN");
     library.find(log_size, "nvrtcGetProgramLogSize");
     library.find(log, "nvrtcGetProgramLog");
+    Result (*version)(int* major, int* minor);
+    library.find(version, "nvrtcVersion");
+    version(&major, &minor);
   }
 };
 
-const Nvrtc& compiler() {
-  static const Nvrtc& nvrtc = *new Nvrtc;  // never destroyed: used until exit
-  return nvrtc;
+/// The newest CUDA that the installed driver knows, 13 for CUDA 13; 0 where there is no driver.
+int driver_major() {
+  try {
+    const SharedLibrary library("the NVIDIA driver", {"libcuda.so.1"});
+    int (*version)(int*) = nullptr;
+    library.find(version, "cuDriverGetVersion");
+    int number = 0;
+    return version(&number) == 0 ? number / 1000 : 0;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+using Compilers = std::vector<std::unique_ptr<const Nvrtc>>;
+
+/// The installed compilers, the newest first. A driver does not load cubins of a newer major version of CUDA.
+Compilers installed_compilers() {
+  const int newest = driver_major();
+  Compilers found;
+  std::string missing;
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    try {
+      auto nvrtc = std::make_unique<const Nvrtc>(name);
+      if (newest == 0 || nvrtc->major <= newest)
+        found.push_back(std::move(nvrtc));
+      else
+        missing = "[Cuda] NVRTC " + std::to_string(nvrtc->major) + ", but a driver of CUDA " + std::to_string(newest) +
+                  " - expected an NVRTC that is not newer - update the driver, or install NVRTC " +
+                  std::to_string(newest) + '.';
+    } catch (const Error& none) {
+      if (missing.empty()) missing = none.what();
+    }
+  }
+  if (found.empty()) throw Error(ErrorKind::state, missing);
+  return found;
+}
+
+const Compilers& compilers() {
+  static const Compilers& found = *new Compilers(installed_compilers());  // never destroyed: used until exit
+  return found;
+}
+
+// No contraction: a multiply and an add give the bits that they give on a processor.
+constexpr const char* options[] = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
+
+struct Compiled {
+  Result result;
+  std::vector<char> cubin;
+  std::string log;
+};
+
+Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architecture, bool warns) {
+  const std::string target = "--gpu-architecture=sm_" + std::to_string(architecture);
+  Handle program = nullptr;
+  check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
+        "NVRTC takes no program - expected it to - update it.");
+  const std::unique_ptr<Handle, Result (*)(Handle*)> owned(&program, nvrtc.destroy);
+  std::vector<const char*> all(std::begin(options), std::end(options));
+  all.push_back(target.c_str());
+  if (warns) all.push_back("--ptxas-options=--warn-on-spills");
+  Compiled compiled{nvrtc.compile(program, static_cast<int>(all.size()), all.data()), {}, {}};
+  std::size_t size = 0;
+  nvrtc.log_size(program, &size);
+  compiled.log.resize(size);
+  nvrtc.log(program, compiled.log.data());
+  if (compiled.result != 0) return compiled;
+  nvrtc.cubin_size(program, &size);
+  compiled.cubin.resize(size);
+  nvrtc.cubin(program, compiled.cubin.data());
+  return compiled;
 }
 
 }  // namespace
 
-void need_compiler() { compiler(); }
+std::string compiler_version() {
+  std::string version;
+  for (const auto& nvrtc : compilers())
+    version += "NVRTC " + std::to_string(nvrtc->major) + '.' + std::to_string(nvrtc->minor) + ", ";
+  for (const char* option : options) version += option + std::string(" ");
+  return version + std::to_string(crc32c(device_text));
+}
 
-std::vector<char> compile_program(const std::string& source, int architecture) {
-  const Nvrtc& nvrtc = compiler();
-  const std::string text = device_text + source, target = "--gpu-architecture=sm_" + std::to_string(architecture);
-  Handle program = nullptr;
-  check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
-        "NVRTC takes no program - expected it to - update it.");
-  // No contraction: a multiply and an add give the bits that they give on a processor.
-  const char* const options[] = {target.c_str(), "--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
-  const Result result = nvrtc.compile(program, 4, options);
-  std::size_t size = 0;
-  if (result == invalid_option) {
-    nvrtc.destroy(&program);
-    fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
-         architecture % 10, " - expected a newer one - update it.");
+std::vector<char> compile_program(const std::string& source, int architecture, std::string* warnings) {
+  const std::string text = device_text + source;
+  for (const auto& nvrtc : compilers()) {
+    Compiled compiled = compile_by(*nvrtc, text, architecture, warnings != nullptr);
+    if (compiled.result == 0) {
+      if (warnings) *warnings += compiled.log.c_str();
+      return std::move(compiled.cubin);
+    }
+    check(compiled.result == invalid_option, ErrorKind::internal, "Cuda",
+          "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", compiled.log);
   }
-  if (result != 0) {
-    nvrtc.log_size(program, &size);
-    std::string log(size, ' ');
-    nvrtc.log(program, log.data());
-    nvrtc.destroy(&program);
-    fail(ErrorKind::internal, "Cuda",
-         "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", log);
-  }
-  nvrtc.cubin_size(program, &size);
-  std::vector<char> cubin(size);
-  nvrtc.cubin(program, cubin.data());
-  nvrtc.destroy(&program);
-  return cubin;
+  fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
+       architecture % 10, " - expected a newer one - update it.");
 }
 
 }  // namespace etude::cuda

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuda/matrix_product.hpp"
 
@@ -64,8 +66,8 @@ class Runtime {
   /// Queues a product as the GPU's vendor computes it; false where there is no way of doing that. What it says of a
   /// product it says of all like it.
   virtual bool multiply(const MatrixProduct&) { return false; }
-  /// Compiles what cuda/program_source.hpp wrote.
-  virtual std::unique_ptr<CompiledProgram> compile(const std::string& source) = 0;
+  /// Compiles texts of cuda/program_source.hpp.
+  virtual std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) = 0;
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
                       std::size_t bytes) = 0;
 

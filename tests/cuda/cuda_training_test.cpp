@@ -1,7 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "cuda/program_compiler.hpp"
 #include "gpu_samples.hpp"
 #include "mirrored_samples.hpp"
 #include "support.hpp"
@@ -293,13 +292,26 @@ TEST_CASE("explain says which products of a GPU are computed by programs", "[cud
   CHECK(text.find("Gemm 4×3×8, by a program, then Add  (") != std::string::npos);
 }
 
+TEST_CASE("all programs of a step are compiled together before it runs", "[cuda]") {
+  for (const Kind& kind : kinds) {
+    INFO(kind.name);
+    Gpu gpu;
+    trained(kind, gpu.strategy);
+    const std::vector<std::size_t>& compilations = gpu.runtime().compilations;
+    // A step, its logs, what counts the batches; the step of the last, smaller batch, and its logs.
+    REQUIRE(compilations.size() == 5);
+    CHECK(compilations[0] >= 10);
+    CHECK(compilations[3] >= 6);
+  }
+}
+
 TEST_CASE("every program of whole trainings compiles for GPUs of compute capability 8.0", "[.][nvrtc]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     Gpu gpu;
     trained(kind, gpu.strategy);
     trained(kind, std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}}));
-    for (const std::string& source : gpu.runtime().sources) CHECK(!cuda::compile_program(source, 80).empty());
+    check_nvrtc_compiles(gpu.runtime().sources, 80);
   }
 }
 

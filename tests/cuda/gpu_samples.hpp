@@ -1,10 +1,16 @@
 #pragma once
 
+#include <catch2/catch_test_macros.hpp>
 #include <memory>
+#include <mutex>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cuda/cuda.hpp"
+#include "cuda/program_cache.hpp"
+#include "cuda/program_compiler.hpp"
 #include "model_kinds.hpp"
 #include "runtime_under_test.hpp"
 
@@ -55,6 +61,23 @@ class Asked : public Callback {
  private:
   CountingRuntime::Counts& counts_;
 };
+
+/// Compiles programs by NVRTC: without warnings, of registers that do not suffice either.
+inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture) {
+  std::mutex mutex;
+  std::string warnings;
+  cuda::ProgramCache cache(
+      [&](const std::string& source, int gpu) {
+        std::string own;
+        std::vector<char> cubin = cuda::compile_program(source, gpu, &own);
+        const std::lock_guard lock(mutex);
+        warnings += own;
+        return cubin;
+      },
+      "");
+  for (const auto& cubin : cache.cubins(sources, architecture)) CHECK(!cubin->empty());
+  CHECK(warnings == "");
+}
 
 /// A step of a recorded plan: one launch, and nothing else but where an epoch begins, of which each replica is told the
 /// order of the rows, and where that begins.

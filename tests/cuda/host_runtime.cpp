@@ -292,8 +292,10 @@ bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
   return true;
 }
 
-std::unique_ptr<cuda::CompiledProgram> HostRuntime::compile(const std::string& source) {
-  return std::make_unique<HostProgram>(source);
+std::vector<std::unique_ptr<cuda::CompiledProgram>> HostRuntime::compile(std::span<const std::string> sources) {
+  std::vector<std::unique_ptr<cuda::CompiledProgram>> programs;
+  for (const std::string& source : sources) programs.push_back(std::make_unique<HostProgram>(source));
+  return programs;
 }
 
 void HostRuntime::launch(const cuda::CompiledProgram& program, std::int64_t, unsigned, const void* arguments,

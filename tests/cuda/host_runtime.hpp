@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class HostRuntime : public cuda::Runtime {
   std::size_t product_workspace() const override { return has_vendor_ ? 4096 : 0; }
   /// False for matrices of one row, and for a bias in float64, as if the vendor had no way of computing those.
   bool multiply(const cuda::MatrixProduct& product) override;
-  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override;
+  std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> sources) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override;
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override;

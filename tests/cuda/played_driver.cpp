@@ -21,7 +21,8 @@ int load(cuda::Driver::Module* module, const void* image) {
   const std::lock_guard lock(state.mutex);
   if (captures()) return cudaErrorStreamCaptureUnsupported;
   auto loaded = std::make_shared<cuda::CUmod_st>();
-  loaded->program = state.executor.compile(static_cast<const char*>(image));
+  const std::string source = static_cast<const char*>(image);
+  loaded->program = std::move(state.executor.compile(std::span(&source, 1)).front());
   *module = loaded.get();
   state.modules[*module] = loaded;
   return 0;
@@ -96,10 +97,14 @@ std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
 namespace etude::cuda {
 
 const Driver& driver() {
-  static const Driver driver{[](const std::string& source, int) {
-                               return std::vector<char>(source.c_str(), source.c_str() + source.size() + 1);
-                             },
-                             load, unload, find, launch_program};
+  static const Driver driver{
+      [](std::span<const std::string> sources, int) {
+        std::vector<ProgramCache::Cubin> cubins;
+        for (const std::string& source : sources)
+          cubins.push_back(std::make_shared<std::vector<char>>(source.c_str(), source.c_str() + source.size() + 1));
+        return cubins;
+      },
+      load, unload, find, launch_program};
   return driver;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -36,8 +37,8 @@ class PassingRuntime : public cuda::Runtime {
   }
   std::size_t product_workspace() const override { return runtime_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override { return runtime_->multiply(product); }
-  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
-    return runtime_->compile(source);
+  std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> texts) override {
+    return runtime_->compile(texts);
   }
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override {
@@ -64,6 +65,8 @@ class CountingRuntime : public PassingRuntime {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
   Counts counts;
+  /// How many programs were compiled together, each time.
+  std::vector<std::size_t> compilations;
   /// The texts of all programs that were compiled.
   std::vector<std::string> sources;
   /// As if no more were free.
@@ -101,11 +104,12 @@ class CountingRuntime : public PassingRuntime {
     counts.products += queued;
     return queued;
   }
-  std::unique_ptr<cuda::CompiledProgram> compile(const std::string& source) override {
+  std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> texts) override {
     expect_not_recording("a program is compiled");
-    ++counts.compiled;
-    sources.push_back(source);
-    return PassingRuntime::compile(source);
+    counts.compiled += static_cast<int>(texts.size());
+    compilations.push_back(texts.size());
+    sources.insert(sources.end(), texts.begin(), texts.end());
+    return PassingRuntime::compile(texts);
   }
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override {

@@ -2,9 +2,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
 #include <filesystem>
 
+#include "environment_variable.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
 
@@ -17,13 +17,10 @@ TEST_CASE("a library of the vendor is found among Python's packages, and says wh
   const std::string folder = scratch.path() + "/lib/python3.99/site-packages/nvidia/cu99/lib";
   std::filesystem::create_directories(folder);
   std::filesystem::create_symlink(system.path(), folder + "/libetude_vendor.so.7");
-  const char* known = std::getenv("VIRTUAL_ENV");
-  const std::string before = known ? known : "";
-  ::setenv("VIRTUAL_ENV", scratch.path().c_str(), 1);
+  const testing::EnvironmentVariable environment("VIRTUAL_ENV", scratch.path().c_str());
   const cuda::SharedLibrary packaged("the vendor's library", {"libetude_vendor.so.8", "libetude_vendor.so.7"});
   CHECK_THAT(testing::error_of([] { cuda::SharedLibrary("the vendor's library", {"libetude_vendor.so.8"}); }),
              Catch::Matchers::StartsWith("[Cuda] no the vendor's library - expected libetude_vendor.so.8 where"));
-  known ? ::setenv("VIRTUAL_ENV", before.c_str(), 1) : ::unsetenv("VIRTUAL_ENV");
   std::size_t (*length)(const char*) = nullptr;
   packaged.find(length, "strlen");
   CHECK(length("seven") == 5);

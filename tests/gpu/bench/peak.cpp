@@ -59,12 +59,13 @@ double product_rate(cuda::Runtime& gpu, DType dtype) {
 double graph_time(Cuda& device, int nodes) {
   using namespace instruction;
   const Access number{{0, 0, DType::int32}};
-  const Elementwise add{.program = {.inputs = {{Lane::int32}},
-                                    .immediates = {{1, Lane::int32}},
-                                    .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
-                                    .outputs = {{2}},
-                                    .registers = 3},
-                        .segments = {{.size = 1, .inputs = {number}, .outputs = {number}}}};
+  const Program program{.inputs = {{Lane::int32}},
+                        .immediates = {{1, Lane::int32}},
+                        .steps = {{opcode_of<op::Add>(), Lane::int32, Lane::int32, 2, 0, 1, 1}},
+                        .outputs = {{2}},
+                        .registers = 3};
+  const Segment segment{.size = 1, .inputs = {number}, .outputs = {number}};
+  const Elementwise add{.program = program, .segments = {segment}};
   const auto block = device.allocate(64);
   const std::array addresses{block->address()};
   device.run(add, addresses);  // compiles it

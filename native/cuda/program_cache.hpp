@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/base/vfs.hpp"
+
+namespace etude::cuda {
+
+/// Cubins of programs: each text is compiled once per process, and, with a folder, once per user.
+class ProgramCache {
+ public:
+  using Cubin = std::shared_ptr<const std::vector<char>>;
+  /// May be called by several threads at the same time.
+  using Compile = std::function<std::vector<char>(const std::string& source, int architecture)>;
+
+  /// `version` names everything but the text and the architecture that the result of `compile` depends on. Cubins are
+  /// written to `folder` of `files`, which is made when it is needed; without a folder the process alone keeps them.
+  ProgramCache(Compile compile, std::string version, std::shared_ptr<Vfs> files = nullptr, std::string folder = {});
+
+  /// The cubins of these texts for GPUs of one architecture (90: Hopper). Compiles as many texts at the same time as
+  /// there are cores; a thread that needs a text that another thread compiles waits for it. Throws what `compile`
+  /// throws. Files that are damaged, or cannot be read or written, are ignored.
+  std::vector<Cubin> cubins(std::span<const std::string> sources, int architecture);
+
+ private:
+  Cubin cubin(const std::string& source, int architecture);
+  Cubin read_or_compile(const std::string& source, int architecture);
+  Cubin read(const std::string& path, const std::string& header) const;
+  void write(const std::string& path, const std::string& header, const std::vector<char>& cubin);
+  void limit_folder();
+
+  Compile compile_;
+  std::string version_;
+  std::shared_ptr<Vfs> files_;
+  std::string folder_;
+  std::once_flag limited_;
+  std::mutex mutex_;
+  std::map<std::pair<int, std::string>, std::shared_future<Cubin>> cubins_;
+};
+
+/// The folder of the user's programs: in the folder that the environment variable ETUDE_CACHE names, else in "etude" of
+/// XDG_CACHE_HOME or of ~/.cache. Empty where ETUDE_CACHE is empty or none of them is set: then there is no folder.
+std::string programs_folder();
+
+}  // namespace etude::cuda
