@@ -4,6 +4,7 @@
 
 #include "etude/execution/eager.hpp"
 #include "random_step.hpp"
+#include "training_samples.hpp"
 
 using namespace etude;
 using namespace etude::testing;
@@ -123,6 +124,35 @@ TEST_CASE("a fused plan computes the same bits as its ops one by one: on every i
   for (Cpu& device : instruction_sets()) {
     INFO(device.isa());
     compare_steps(4000, 4100, 25, device);
+  }
+}
+
+TEST_CASE("a sum of 600 tensors, and its product with each, are programs of at most 64 operands",
+          "[execution][fusion]") {
+  std::vector<Tensor> inputs;
+  std::vector<float> sum(7);
+  for (int i = 0; i < 600; ++i) {
+    inputs.push_back(samples::waves({7}, 0.1 * i));
+    for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += inputs.back().data<float>()[at];
+  }
+  Compiled compiled(inputs, [](Graph&, std::span<const Value> values) {
+    Value total = values[0];
+    for (const Value& value : values.subspan(1)) total = total + value;
+    std::vector<Value> results;
+    for (const Value& value : values) results.push_back(value * total);
+    return Compiled::Outcome{results, {}};
+  });
+  std::size_t most = 0;
+  for (const Instruction& one : compiled.plan().instructions())
+    if (const auto* elementwise = std::get_if<instruction::Elementwise>(&one))
+      most = std::max(most, elementwise->program.inputs.size() + elementwise->program.outputs.size());
+  CHECK(most > 32);
+  CHECK(most <= 64);
+  compiled.run(inputs);
+  for (std::size_t i : {0u, 300u, 599u}) {
+    std::vector<float> expected = sum;
+    for (std::size_t at = 0; at < sum.size(); ++at) expected[at] *= inputs[i].data<float>()[at];
+    CHECK(same_bits(compiled.plan().result(i), Tensor::from(Shape{7}, expected)));
   }
 }
 

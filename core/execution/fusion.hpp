@@ -96,6 +96,7 @@ class Fusion {
   int new_group(NodeId id, bool anchor);
   bool can_merge(int a, int b) const;
   bool reads_own_place(NodeId member, const Group& together) const;
+  std::size_t operand_count(const Group& together) const;
   void merge(int from, int into);
   bool anchor_reads(int group, int other) const;
   bool reads_inner(int group, int other) const;

@@ -14,6 +14,10 @@ namespace {
 
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
 
+/// What a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, a processor's tiles of
+/// operands share a cache of 1 MB.
+constexpr std::size_t most_operands = 64;
+
 }  // namespace
 
 void Fusion::form_groups() {
@@ -141,9 +145,25 @@ bool Fusion::can_merge(int first, int second) const {
   }
   std::ranges::merge(a.members, b.members, std::back_inserter(together.members));
   if (!std::ranges::all_of(together.members, [&](NodeId id) { return reads_own_place(id, together); })) return false;
+  if (operand_count(together) > most_operands) return false;
   if (anchor_reads(first, second) || anchor_reads(second, first)) return false;
   if (reads_inner(first, second) || reads_inner(second, first)) return false;
   return !waits_for(first, second) && !waits_for(second, first);
+}
+
+/// How many operands a group's program has, at most.
+std::size_t Fusion::operand_count(const Group& together) const {
+  const std::vector<NodeId>& members = together.members;
+  const auto inside = [&](NodeId id) { return std::ranges::binary_search(members, id); };
+  std::vector<NodeId> operands;
+  for (NodeId member : members) {
+    const bool is_read_outside = !std::ranges::all_of(readers_[at(member)], inside);
+    if (in_memory_[at(member)] || is_read_outside) operands.push_back(member);
+    for (NodeId input : graph_.node(member).inputs)
+      if (!inside(base(input))) operands.push_back(input);
+  }
+  std::ranges::sort(operands);
+  return operands.size() - std::ranges::unique(operands).size();
 }
 
 /// Whether a member reads of its group what lies at its own place: an element, or the number of its row.

@@ -52,6 +52,17 @@ TEST_CASE("a GPU computes what the processor does, for every op", "[cuda][parity
   check_parity(all_cases(), {DType::float32, DType::float64});
 }
 
+TEST_CASE("a GPU computes a sum of 600 tensors, more than a kernel has arguments", "[cuda][parity]") {
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 600; ++i) inputs.push_back(samples::waves({7}, 0.1 * i));
+  const auto sum = [](std::span<const Value> values) {
+    Value total = values[0];
+    for (const Value& value : values.subspan(1)) total = total + value;
+    return total;
+  };
+  CHECK(difference(run_on(gpu(), inputs, sum), run_on(cpu_device(), inputs, sum), {0, 0}) == "");
+}
+
 TEST_CASE("a GPU computes what the processor does, where extents are 0", "[cuda][parity][zero]") {
   std::vector<OpCase> taken;
   for (const OpCase& one : cases_without_elements())
