@@ -17,6 +17,17 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 // What a device holds of batches to come: a recording of more steps than that would gain nothing.
 constexpr std::int64_t most_steps = 64;
 constexpr std::size_t most_batch_bytes = std::size_t{256} << 20;
+constexpr std::int64_t most_instructions = 4000;
+
+/// How many instructions run, those of a loop's body once per step.
+std::int64_t instructions_run(std::span<const Instruction> instructions) {
+  std::int64_t count = 0;
+  for (const Instruction& instruction : instructions) {
+    const auto* scan = std::get_if<instruction::Scan>(&instruction);
+    count += scan ? scan->steps * instructions_run(scan->body->instructions) : 1;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -74,7 +85,8 @@ void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
     batch_bytes_ += aligned(static_cast<std::size_t>(place.shape.size()) * size_of(place.dtype));
   }
   const auto room = static_cast<std::int64_t>(most_batch_bytes / std::max<std::size_t>(batch_bytes_, 1));
-  steps_ = std::clamp<std::int64_t>(std::min(steps, room), 1, most_steps);
+  const std::int64_t few = most_instructions / std::max<std::int64_t>(instructions_run(lowered_.instructions), 1);
+  steps_ = std::clamp<std::int64_t>(std::min({steps, room, few}), 1, most_steps);
   batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
   // The arrays that batches are selected from, and their order.
   addresses_.resize(addresses_.size() + places_.size() + 1);

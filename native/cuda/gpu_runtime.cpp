@@ -20,6 +20,9 @@
 namespace etude::cuda {
 namespace {
 
+/// A longer graph is not made: it takes about 1 kB of the GPU's and of the host's memory per node.
+constexpr std::size_t most_nodes = std::size_t{1} << 16;
+
 /// The oldest GPUs for which kernels are compiled.
 constexpr int least_architecture = 80;
 
@@ -137,8 +140,7 @@ class GpuRuntime : public Runtime {
   }
   void download(void* to, const std::byte* from, std::size_t bytes) override {
     const Turn turn(*this);
-    expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download");
-    expect(cudaStreamSynchronize(stream_), "what was queued before a download");
+    staging_.download(to, from, bytes, stream_);
   }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     const Turn turn(*this);
@@ -196,6 +198,13 @@ class GpuRuntime : public Runtime {
       throw;
     }
     expect(end(), "ending a graph");
+    std::size_t nodes = 0;
+    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes);
+    if (counted != cudaSuccess || nodes > most_nodes) {
+      cudaGraphDestroy(graph);
+      expect(counted, "counting a graph's nodes");
+      return nullptr;
+    }
     auto recorded = std::make_unique<GpuGraph>();
     cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
     cudaGraphDestroy(graph);

@@ -71,7 +71,7 @@ class Runtime {
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
                       std::size_t bytes) = 0;
 
-  /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph.
+  /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph, or it is too long.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
   /// What other threads ask for between both waits. Whoever locks several begins with the least ordinal.

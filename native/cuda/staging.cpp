@@ -1,5 +1,6 @@
 #include "cuda/staging.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -34,11 +35,11 @@ bool Staging::make_room_on_gpu(Slot& slot) {
   return true;
 }
 
-void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t queue) {
+Staging::Slot& Staging::take_slot(std::size_t bytes) {
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   if (!slot.done) expect(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "making an event");
-  expect(cudaEventSynchronize(slot.done), "waiting for an upload");
+  expect(cudaEventSynchronize(slot.done), "waiting for a copy");
   if (slot.bytes < bytes) {
     if (slot.on_host) expect(cudaFreeHost(slot.on_host), "freeing host memory");
     slot.on_host = nullptr;
@@ -48,12 +49,45 @@ void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStr
       fail_call(error, ("allocating " + std::to_string(bytes) + " bytes of the host's memory").c_str());
     slot.bytes = bytes;
   }
+  return slot;
+}
+
+void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t queue) {
+  Slot& slot = take_slot(bytes);
   std::memcpy(slot.on_host, from, bytes);
   try {
     queue_upload(slot, to, bytes, queue);
   } catch (...) {
     if (beside_) cudaStreamSynchronize(beside_);  // nothing reads the slot when it is used again
     cudaStreamSynchronize(queue);
+    cudaGetLastError();
+    throw;
+  }
+}
+
+void Staging::download(void* to, const std::byte* from, std::size_t bytes, cudaStream_t queue) {
+  struct Piece {
+    Slot* slot = nullptr;
+    std::size_t first = 0, bytes = 0;
+  };
+  try {
+    Piece crossing;  // while it crosses the bus, the one before is copied
+    for (std::size_t first = 0; first < bytes || crossing.slot; first += largest) {
+      Piece next{nullptr, first, std::min(bytes - std::min(first, bytes), largest)};
+      if (next.bytes > 0) {
+        next.slot = &take_slot(next.bytes);
+        expect(cudaMemcpyAsync(next.slot->on_host, from + first, next.bytes, cudaMemcpyDeviceToHost, queue),
+               "a download");
+        expect(cudaEventRecord(next.slot->done, queue), "recording an event");
+      }
+      if (crossing.slot) {
+        expect(cudaEventSynchronize(crossing.slot->done), "what was queued before a download");
+        std::memcpy(static_cast<std::byte*>(to) + crossing.first, crossing.slot->on_host, crossing.bytes);
+      }
+      crossing = next;
+    }
+  } catch (...) {
+    cudaStreamSynchronize(queue);  // nothing writes to a slot when it is used again
     cudaGetLastError();
     throw;
   }

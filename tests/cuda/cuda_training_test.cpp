@@ -292,6 +292,21 @@ TEST_CASE("explain says which products of a GPU are computed by programs", "[cud
   CHECK(text.find("Gemm 4×3×8, by a program, then Add  (") != std::string::npos);
 }
 
+TEST_CASE("the steps of one recording have at most 4,000 instructions together", "[cuda]") {
+  Gpu gpu;
+  const auto steps_of_one_recording = [&](int products) {
+    Graph graph;
+    Trace trace(graph);
+    const Value start = graph.input({64, 64}, DType::float32);
+    Value x = start;
+    for (int i = 0; i < products; ++i) x = ops::matmul(x, start);
+    return Plan(graph, std::array{x}, {}, std::make_shared<Arena>(gpu.device), {}, 100).steps();
+  };
+  CHECK(steps_of_one_recording(10) == 64);
+  CHECK(steps_of_one_recording(100) == 40);
+  CHECK(steps_of_one_recording(5000) == 1);
+}
+
 TEST_CASE("all programs of a step are compiled together before it runs", "[cuda]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);

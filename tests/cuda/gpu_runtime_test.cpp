@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <numeric>
@@ -99,6 +100,38 @@ TEST_CASE("a GPU that has no room for graphs trains to the same bits", "[cuda][g
   played::room_for_graphs() = true;
   CHECK(weights_of(*model) == weights_of(*trained(kind, gpu.strategy)));
   CHECK(small.runtime().counts.graphs == 0);
+}
+
+TEST_CASE("work of more than 65,536 nodes is not recorded", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime();
+  std::byte* const memory = runtime->allocate(8);
+  for (const int count : {1 << 16, (1 << 16) + 1}) {
+    const auto graph = runtime->record([&] {
+      for (int i = 0; i < count; ++i) runtime->copy(memory + 4, memory, 4);
+    });
+    CHECK((graph != nullptr) == (count == 1 << 16));
+  }
+  runtime->release(memory);
+}
+
+TEST_CASE("a download whose wait fails leaves the caller's memory alone", "[cuda][gpu_runtime]") {
+  const auto runtime = played::runtime();
+  std::byte* const memory = runtime->allocate(64);
+  std::array<std::byte, 64> numbers;
+  numbers.fill(std::byte{7});
+  const auto untouched = numbers;
+  for (int call = 2; call <= 5; ++call) {  // after the GPU was chosen
+    CAPTURE(call);
+    played::fail_call(call);
+    const std::string error = testing::error_of([&] { runtime->download(numbers.data(), memory, 64); });
+    const bool failed = played::has_failed();
+    played::fail_call(0);
+    runtime->wait();
+    CHECK(failed == (error != "no error"));
+    if (failed) CHECK(numbers == untouched);
+    numbers = untouched;
+  }
+  runtime->release(memory);
 }
 
 TEST_CASE("what is uploaded may change at once, however much it is and whoever is faster", "[cuda][gpu_runtime]") {

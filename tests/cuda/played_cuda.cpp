@@ -262,6 +262,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  if (nodes) return said(cudaErrorInvalidValue);
+  *count = graph->work->size();
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
