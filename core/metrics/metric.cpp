@@ -106,6 +106,11 @@ void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
 
 namespace metrics {
 
+MetricOptions named(MetricOptions options, const char* name) {
+  if (options.name.empty()) options.name = name;
+  return options;
+}
+
 std::shared_ptr<Mean> mean(MetricOptions o) {
   const MetricOptions options = named(o, "mean");
   return described("Mean", options, std::make_shared<Mean>(options.name));

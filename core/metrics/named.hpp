@@ -6,9 +6,6 @@
 namespace etude::metrics {
 
 /// The same options, with the class's name unless they have one.
-inline MetricOptions named(MetricOptions options, const char* name) {
-  if (options.name.empty()) options.name = name;
-  return options;
-}
+MetricOptions named(MetricOptions options, const char* name);
 
 }  // namespace etude::metrics

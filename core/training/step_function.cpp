@@ -140,13 +140,14 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Repl
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
+  prepare(batch);
   take(batch);
   finish();
 }
 
 void StepFunction::take(const Batch& batch) {
   if (options_.run_eagerly) return run_eagerly(batch);
-  Compiled& compiled = find(batch);
+  Compiled& compiled = *compiled_.front();
   check_ranges(batch, compiled);
   samples_ += batch.size();
   if (batch.selection.arrays)
@@ -204,18 +205,19 @@ int StepFunction::sharing(const Batch& batch) const {
   return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
 }
 
-StepFunction::Compiled& StepFunction::find(const Batch& batch) {
+bool StepFunction::prepare(const Batch& batch) {
+  if (options_.run_eagerly) return false;
   const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
-  if (found == compiled_.begin() && found != compiled_.end()) return *compiled_.front();
+  if (found == compiled_.begin() && found != compiled_.end()) return false;
   finish();  // in the order of the batches
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
-    return *compiled_.front();
+    return false;
   }
   auto fresh = trace(batch);
   if (compiled_.size() == kept_plans) compiled_.pop_back();
   compiled_.insert(compiled_.begin(), std::move(fresh));
-  return *compiled_.front();
+  return true;
 }
 
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {

@@ -49,8 +49,11 @@ class StepFunction {
   /// Runs the step on a batch. Throws Error(data), and runs nothing, where the batch has a label or an index out of its
   /// range.
   void operator()(const Batch& batch);
-  /// The same in two parts: a device that has a memory of its own may take more batches before it runs the steps of
-  /// all of them. Until finish() nobody sees what they made.
+  /// The same in three parts. prepare() finds the plan for a batch; where there is none it traces and compiles the
+  /// step, which takes as long as some steps, and returns true. take() is for the batch that was prepared last: a
+  /// device that has a memory of its own may take several before it runs their steps. Until finish() nobody sees what
+  /// they made.
+  bool prepare(const Batch& batch);
   void take(const Batch& batch);
   void finish();
   /// If the data's batches are rows of arrays, and devices with a memory of their own have room for those, the arrays
@@ -85,7 +88,6 @@ class StepFunction {
   static void check_ranges(const Batch& batch, Compiled& compiled);
   void take_rows(const Batch& batch, Compiled& compiled);
   void take_host_memory(const Batch& batch, Compiled& compiled);
-  Compiled& find(const Batch& batch);
   std::unique_ptr<Compiled> trace(const Batch& batch);
   /// Those that have a share of a batch.
   int sharing(const Batch& batch) const;

@@ -186,12 +186,12 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
           break;
         }
         if (!std::exchange(begun, true)) co_await callbacks.run(begin, step, no_logs());
-        if (claim_ == Claim::nothing)
-          keep_logs();
-        else
-          check(model_.trainer_ == this, ErrorKind::state, "fit",
-                "an evaluate() begun by a callback still runs - expected it to end within its hook - "
-                "await it there.");
+        keep_or_check_claim();
+        if (function.prepare(*batch)) {
+          if (PendingPtr others = turn_after_trace()) co_await std::move(others);
+          keep_or_check_claim();
+          function.prepare(*batch);  // meanwhile another loop may have run steps of the same function
+        }
         function.take(*batch);
         if (!sink) continue;
         function.finish();
@@ -213,10 +213,19 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
   co_return ran;
 }
 
+/// Before a step of the model runs.
+void Trainer::keep_or_check_claim() const {
+  if (claim_ == Claim::nothing) return keep_logs();
+  check(model_.trainer_ == this, ErrorKind::state, "fit",
+        "an evaluate() begun by a callback still runs - expected it to end within its hook - await it there.");
+}
+
 PendingPtr Trainer::turn(bool epoch_over) const {
   if (give_turn_) return give_turn_(epoch_over);
   return host_yield() && !epoch_over ? host_yield()() : nullptr;
 }
+
+PendingPtr Trainer::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }
 
 Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
   const auto test_function = model_.make_test_function();

@@ -43,6 +43,8 @@ class Trainer {
                        BatchHook end, const bool& stop, PredictionSink* sink = nullptr);
   /// Others have their turn, if it is time.
   PendingPtr turn(bool epoch_over) const;
+  /// The same after a trace; the option give_turn is for executions and epochs alone.
+  PendingPtr turn_after_trace() const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
   /// Arrays that came by name as the model wants them.
   Data in_order(const Data& data) const;
@@ -52,6 +54,7 @@ class Trainer {
   /// Fetches the logs of a loop that waits for this one, or takes turns with it, before this one's steps overwrite
   /// them.
   void keep_logs() const;
+  void keep_or_check_claim() const;
 
   /// For hooks that have none; what a callback writes there is gone afterwards.
   Logs& no_logs() { return none_ = {}; }

@@ -40,10 +40,10 @@ test('others have their turn between steps', async (t) => {
   assert.ok(others >= asked);
 });
 
-test('setYieldEvery(0) yields after every step, Infinity never', async () => {
+test('setYieldEvery(0) yields after every step and every trace, Infinity never', async () => {
   et.setYieldEvery(0);
   const { asked, others, timers } = await turns(2);
-  assert.deepEqual([asked, timers], [128, 0]);
+  assert.deepEqual([asked, timers], [128 + 1, 0]);
   assert.ok(others >= 127);
   et.setYieldEvery(Infinity);
   assert.equal((await turns(50)).asked, 0);
@@ -57,7 +57,7 @@ test('yieldEvery says it for one fit: after each batch, each epoch, never, or so
   assert.equal(await asked(0), 192);
   assert.equal(await asked('epoch'), 3);
   et.setYieldEvery(0);
-  assert.equal(await asked('auto'), 192);
+  assert.equal(await asked('auto'), 192 + 1);
   assert.equal(await asked('never'), 0);
   assert.equal(await asked(Infinity), 0);
   assert.equal(await asked(1e6), 0);

@@ -92,7 +92,10 @@ export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
  */
 export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
 export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
-/** How long, in milliseconds, training keeps the thread before the page or Node.js has its turn: 16 at first. For one fit: yieldEvery. */
+/**
+ * How long, in milliseconds, training keeps the thread before the page or Node.js has its turn, which comes after a step
+ * or a trace: 16 at first. For one fit: yieldEvery.
+ */
 export const setYieldEvery = /* @__PURE__ */ late('setYieldEvery');
 /**
  * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first
