@@ -137,3 +137,38 @@ TEST_CASE("a Sequential model of 20,000 layers is described as JSON and made aga
   const std::string text = to_json<Layer>(model);
   CHECK(to_json<Layer>(*model_from_json(text)) == text);
 }
+
+TEST_CASE("datasets of 1,000 stages behind each other are gone through, and one more is an Error", "[nesting]") {
+  using Stage = std::function<Dataset(const Dataset&)>;
+  const std::vector<std::pair<const char*, Stage>> stages{
+      {"map", [](const Dataset& data) { return data.map([](Batch element) { return element; }); }},
+      {"filter", [](const Dataset& data) { return data.filter([](const Batch&) { return true; }); }},
+      {"shuffle", [](const Dataset& data) { return data.shuffle(2); }},
+      {"repeat", [](const Dataset& data) { return data.repeat(1); }},
+      {"take", [](const Dataset& data) { return data.take(2); }},
+      {"skip", [](const Dataset& data) { return data.skip(0); }},
+      {"shard", [](const Dataset& data) { return data.shard(1, 0); }},
+      {"cache", [](const Dataset& data) { return data.cache(); }},
+      {"zip", [](const Dataset& data) { return Dataset::zip({data}); }},
+      {"concatenate", [](const Dataset& data) { return data.concatenate(Dataset::range(0)); }},
+      {"assert_cardinality", [](const Dataset& data) { return data.assert_cardinality(2); }},
+      {"batch", [](const Dataset& data) { return data.batch(1).unbatch(); }}};
+  for (const auto& [name, stage] : stages) {
+    CAPTURE(name);
+    Dataset data = Dataset::range(2), before = data;
+    int count = 0;
+    const std::string error = error_of([&] {
+      for (; count < 2000; ++count, before = data) data = stage(data);
+    });
+    CHECK_THAT(error, ContainsSubstring("1001 of them behind each other - expected at most"));
+    CHECK(count > 400);
+    std::int64_t elements = 0;
+    for ([[maybe_unused]] const Batch& element : before) ++elements;
+    CHECK(elements == 2);
+  }
+  Dataset data = Dataset::range(1);
+  CHECK_THAT(error_of([&] {
+               for (int doubled = 0; doubled < 60; ++doubled) data = data.concatenate(data);
+             }),
+             ContainsSubstring("expected at most 100000"));
+}

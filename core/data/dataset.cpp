@@ -1,5 +1,7 @@
 #include "etude/data/dataset.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -19,10 +21,13 @@ template <class R, class F> auto awaitable(F function, std::string_view where) {
   return [function = std::move(function)](Batch element) -> Task<R> { co_return function(std::move(element)); };
 }
 
-/// Throws Error(value) where there are more elements than can be counted.
-Dataset counted(DatasetNodePtr node) {
+// An element passes through all stages on one stack, and each stage has an iterator.
+constexpr std::int64_t most_stages_deep = 1000, most_stages = 100'000;
+
+/// The same. Throws Error(value) where it has more elements than can be counted.
+DatasetNodePtr counted(DatasetNodePtr node) {
   static_cast<void>(node->cardinality());
-  return Dataset(std::move(node));
+  return node;
 }
 
 /// C++ generators as sources.
@@ -44,6 +49,19 @@ Task<std::int64_t> ElementIterator::skip(std::int64_t count) {
   }
   co_return count;
 }
+
+Dataset Dataset::joined(std::span<const Dataset> inputs, DatasetNodePtr node) {
+  Dataset dataset(std::move(node));
+  for (const Dataset& input : inputs) {
+    dataset.depth_ = std::max(dataset.depth_, input.depth_ + 1);
+    dataset.stages_ += input.stages_;
+  }
+  check(dataset.depth_ <= most_stages_deep && dataset.stages_ <= most_stages, ErrorKind::value, "Dataset",
+        dataset.stages_, " stages, ", dataset.depth_, " of them behind each other - expected at most ", most_stages,
+        " and ", most_stages_deep, " - map by one function what several maps do, join many datasets by interleave.");
+  return dataset;
+}
+Dataset Dataset::after(DatasetNodePtr node) const { return joined(std::span(this, 1), std::move(node)); }
 
 Dataset Dataset::from_tensor_slices(Batch arrays) {
   check_cardinality(arrays, "Dataset.from_tensor_slices");
@@ -76,78 +94,81 @@ Dataset Dataset::zip(std::vector<Dataset> datasets) {
   check(!datasets.empty(), ErrorKind::value, "Dataset.zip", "no datasets - expected one or more - pass them.");
   std::vector<DatasetNodePtr> nodes;
   for (const Dataset& dataset : datasets) nodes.push_back(dataset.node());
-  return Dataset(stages::zip(std::move(nodes)));
+  return joined(datasets, stages::zip(std::move(nodes)));
 }
 
 Dataset Dataset::map(Map function) const {
-  return Dataset(stages::map(node_, awaitable<Batch>(std::move(function), "Dataset.map"), false));
+  return after(stages::map(node_, awaitable<Batch>(std::move(function), "Dataset.map"), false));
 }
-Dataset Dataset::map(AsyncMap function) const { return Dataset(stages::map(node_, std::move(function), true)); }
+Dataset Dataset::map(AsyncMap function) const { return after(stages::map(node_, std::move(function), true)); }
 
 Dataset Dataset::filter(Predicate predicate) const {
-  return Dataset(stages::filter(node_, awaitable<bool>(std::move(predicate), "Dataset.filter"), false));
+  return after(stages::filter(node_, awaitable<bool>(std::move(predicate), "Dataset.filter"), false));
 }
 Dataset Dataset::filter(AsyncPredicate predicate) const {
-  return Dataset(stages::filter(node_, std::move(predicate), true));
+  return after(stages::filter(node_, std::move(predicate), true));
 }
 
 Dataset Dataset::batch(std::int64_t size, bool drop_remainder) const {
   check_at_least(1, "Dataset.batch", "size", size);
-  return Dataset(stages::batch(node_, size, drop_remainder));
+  return after(stages::batch(node_, size, drop_remainder));
 }
 
-Dataset Dataset::unbatch() const { return Dataset(stages::unbatch(node_)); }
+Dataset Dataset::unbatch() const { return after(stages::unbatch(node_)); }
 
 Dataset Dataset::shuffle(std::int64_t buffer_size, const DatasetShuffleOptions& options) const {
   check_at_least(1, "Dataset.shuffle", "buffer_size", buffer_size);
-  return Dataset(stages::shuffle(node_, buffer_size, options));
+  return after(stages::shuffle(node_, buffer_size, options));
 }
 
 Dataset Dataset::repeat(std::int64_t count) const {
   check_at_least(-1, "Dataset.repeat", "count", count);
-  return counted(stages::repeat(node_, count));
+  return after(counted(stages::repeat(node_, count)));
 }
 
 Dataset Dataset::take(std::int64_t count) const {
   check_at_least(-1, "Dataset.take", "count", count);
-  return count < 0 ? *this : Dataset(stages::take(node_, count));
+  return count < 0 ? *this : after(stages::take(node_, count));
 }
 
 Dataset Dataset::skip(std::int64_t count) const {
   check_at_least(0, "Dataset.skip", "count", count);
-  return Dataset(stages::skip(node_, count));
+  return after(stages::skip(node_, count));
 }
 
-Dataset Dataset::cache() const { return Dataset(stages::cache(node_)); }
+Dataset Dataset::cache() const { return after(stages::cache(node_)); }
 
 Dataset Dataset::prefetch(std::int64_t count) const {
   check_at_least(1, "Dataset.prefetch", "count", count);
-  return Dataset(stages::prefetch(node_, count));
+  return after(stages::prefetch(node_, count));
 }
 
-Dataset Dataset::concatenate(Dataset other) const { return counted(stages::concatenate(node_, other.node_)); }
+Dataset Dataset::concatenate(Dataset other) const {
+  const std::array inputs{*this, other};
+  return joined(inputs, counted(stages::concatenate(node_, other.node_)));
+}
 
 Dataset Dataset::interleave(Expand function, std::int64_t cycle_length, std::int64_t block_length) const {
   check_at_least(1, "Dataset.interleave", "cycle_length", cycle_length);
   check_at_least(1, "Dataset.interleave", "block_length", block_length);
-  return Dataset(stages::interleave(node_, awaitable<Dataset>(std::move(function), "Dataset.interleave"), cycle_length,
-                                    block_length, false));
+  return after(stages::interleave(node_, awaitable<Dataset>(std::move(function), "Dataset.interleave"), cycle_length,
+                                  block_length, false));
 }
 Dataset Dataset::interleave(AsyncExpand function, std::int64_t cycle_length, std::int64_t block_length) const {
   check_at_least(1, "Dataset.interleave", "cycle_length", cycle_length);
   check_at_least(1, "Dataset.interleave", "block_length", block_length);
-  return Dataset(stages::interleave(node_, std::move(function), cycle_length, block_length, true));
+  return after(stages::interleave(node_, std::move(function), cycle_length, block_length, true));
 }
 
 Dataset Dataset::shard(std::int64_t num_shards, std::int64_t index) const {
   check(num_shards > 0 && index >= 0 && index < num_shards, ErrorKind::value, "Dataset.shard", "index ", index, " of ",
         num_shards, " shards - expected one from 0 to num_shards - 1 - check them.");
-  return Dataset(stages::shard(node_, num_shards, index));
+  return after(stages::shard(node_, num_shards, index));
 }
 
 Dataset Dataset::assert_cardinality(std::int64_t cardinality) const {
   check_at_least(unknown, "Dataset.assert_cardinality", "cardinality", cardinality);
-  return Dataset(stages::assert_cardinality(node_, cardinality));
+  return after(stages::assert_cardinality(node_, cardinality));
 }
 
 DatasetIterator::DatasetIterator(Dataset dataset, std::uint64_t iteration)

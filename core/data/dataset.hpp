@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "etude/base/random.hpp"
@@ -39,6 +40,8 @@ struct DatasetShuffleOptions {
 ///     auto data = Dataset::from_tensor_slices({{images}, {labels}, {}})
 ///                     .shuffle(1000).map(augment).batch(32).prefetch(1);
 ///     model.fit(data, {.epochs = 5});
+///
+/// Throws Error(value) for more than 1,000 stages behind each other, or 100,000 of joined datasets in all.
 class Dataset {
  public:
   static constexpr std::int64_t infinite = -1, unknown = -2;
@@ -110,7 +113,13 @@ class Dataset {
   std::default_sentinel_t end() const { return {}; }
 
  private:
+  /// The dataset that a node makes of `inputs`. Throws Error(value) where that are too many stages.
+  static Dataset joined(std::span<const Dataset> inputs, DatasetNodePtr node);
+  Dataset after(DatasetNodePtr node) const;
+
   DatasetNodePtr node_;
+  /// How many stages there are, at most, from a source to here; and all of them.
+  std::int64_t depth_ = 1, stages_ = 1;
 };
 
 /// Goes through a dataset, and can be put back to any place that it was at.

@@ -4,7 +4,7 @@
 #include <link.h>
 
 #include <cstdlib>
-#include <vector>
+#include <mutex>
 
 namespace etude::cuda {
 namespace {
@@ -37,6 +37,15 @@ void* open_packaged(const char* name) {
   return handle;
 }
 
+struct Loaded {
+  std::mutex mutex;
+  std::vector<std::pair<std::string, std::string>> libraries;
+};
+Loaded& all_loaded() {
+  static Loaded& loaded = *new Loaded;  // never destroyed: used until exit
+  return loaded;
+}
+
 }  // namespace
 
 SharedLibrary::SharedLibrary(const char* what, std::initializer_list<const char*> names) : what_(what) {
@@ -47,6 +56,13 @@ SharedLibrary::SharedLibrary(const char* what, std::initializer_list<const char*
   check(handle_ != nullptr, ErrorKind::state, "Cuda", "no ", what_, " - expected ", *names.begin(),
         " where the system looks for libraries, or in a Python package of NVIDIA's - install ", what_,
         " or add its folder to LD_LIBRARY_PATH.");
+  const std::lock_guard lock(all_loaded().mutex);
+  all_loaded().libraries.emplace_back(what_, path());
+}
+
+std::vector<std::pair<std::string, std::string>> SharedLibrary::loaded() {
+  const std::lock_guard lock(all_loaded().mutex);
+  return all_loaded().libraries;
 }
 
 std::string SharedLibrary::path() const {

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "etude/base/error.hpp"
 
@@ -22,6 +24,9 @@ class SharedLibrary {
 
   /// The file that was loaded.
   std::string path() const;
+
+  /// What was loaded so far, and from where: "cuBLASLt", "/usr/lib/libcublasLt.so.13".
+  static std::vector<std::pair<std::string, std::string>> loaded();
 
   template <class Function> void find(Function& function, const char* name) const {
     function = reinterpret_cast<Function>(dlsym(handle_, name));

@@ -1,5 +1,6 @@
 #include "cuda/shared_library.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
@@ -21,6 +22,9 @@ TEST_CASE("a library of the vendor is found among Python's packages, and says wh
   const cuda::SharedLibrary packaged("the vendor's library", {"libetude_vendor.so.8", "libetude_vendor.so.7"});
   CHECK_THAT(testing::error_of([] { cuda::SharedLibrary("the vendor's library", {"libetude_vendor.so.8"}); }),
              Catch::Matchers::StartsWith("[Cuda] no the vendor's library - expected libetude_vendor.so.8 where"));
+  const std::vector<std::pair<std::string, std::string>> loaded = cuda::SharedLibrary::loaded();
+  CHECK(std::ranges::count(loaded, std::pair(std::string("the C library"), system.path())) == 1);
+  CHECK(std::ranges::count(loaded, std::pair(std::string("the vendor's library"), packaged.path())) == 1);
   std::size_t (*length)(const char*) = nullptr;
   packaged.find(length, "strlen");
   CHECK(length("seven") == 5);

@@ -1,7 +1,7 @@
-"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [WORKLOAD…]  trains every workload on the GPU with
+"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [--json FILE] [WORKLOAD…]  trains every workload on the GPU with
 Étude (BENCH: etude_bench), and with those of PyTorch and JAX that are installed, in rounds that take turns, and prints a
 table for each: milliseconds per step, how many times longer than Étude, and the floor that PEAK (etude_gpu_peak) measured.
-Ends with 1 where one of them failed, or another loss came out."""
+FILE gets the same as JSON, workload after workload. Ends with 1 where one of them failed, or another loss came out."""
 import argparse
 import importlib.util
 import json
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--json")
     parser.add_argument("workloads", nargs="*")
     given = parser.parse_intermixed_args()
     peak = line_of([given.peak])
@@ -88,7 +89,7 @@ def main():
         peers.pop("pytorch graph", None)
     for module in sorted({peer[0] for peer in PEERS.values()} - {peer[0] for peer in peers.values()}):
         print(f"skipped: {module} is not installed")
-    complaints = []
+    complaints, table = [], []
     names = given.workloads or list(DEFINITIONS)
     for name, precision in [(name, "float32") for name in names] + [("big", "bfloat16")] * ("big" in names):
         lines = {target: [] for target in ["étude", *peers]}
@@ -101,12 +102,18 @@ def main():
         complaints += disagreements(name, summaries)
         own = summaries["étude"]
         floor = floor_of(name, precision, own["parameters"], peak) if "failed" not in own else None
+        table.append({"workload": name, "precision": precision, "floor_ms": floor, "targets": summaries})
+        if given.json:
+            with open(given.json, "w") as file:
+                json.dump({"peak": peak, "table": table}, file, indent=1)
         print(f"\n{name}, {precision}" + (f": floor {floor:.4g} ms" if floor else ""))
         for target, line in summaries.items():
             if "failed" in line:
                 print(f"  {target:18} failed: {line['failed']}")
                 complaints.append(f"{name}: {target} failed")
                 continue
+            if line.get("without_graphs"):
+                print(f"  {target:18} ran {line['without_graphs']} functions without CUDA graphs: its time is no floor")
             times = f"{line['step_ms']:10.4g} ms" + (f" {line['step_ms'] / floor:8.2f}× floor" if floor else "")
             ratio = f" {line['step_ms'] / own['step_ms']:8.2f}× étude" if "failed" not in own else ""
             print(f"  {target:18}{times}{ratio}")

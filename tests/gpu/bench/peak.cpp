@@ -5,11 +5,15 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/cuda.hpp"
 #include "cuda/gpu_runtime.hpp"
+#include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
 #include "etude/initializers/initializer.hpp"
 
@@ -88,12 +92,23 @@ void print_peak() {
   gpu.release(from);
   gpu.release(to);
   const double one = graph_time(device, 1), many = graph_time(device, 65);
-  std::printf(R"({"gpu": "%s", "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
-              R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f})"
-              "\n",
-              gpus.front().model.c_str(), product_rate(gpu, DType::float32), product_rate(*rounding, DType::float32),
-              product_rate(gpu, DType::bfloat16), 2e-9 * static_cast<double>(bytes) / copy, 1e6 * one,
-              1e6 * (many - one) / 64);
+  std::string libraries;
+  bool has_cublas_lt = false;
+  for (const auto& [what, path] : cuda::SharedLibrary::loaded()) {
+    std::fprintf(stderr, "%s: %s\n", what.c_str(), path.c_str());
+    libraries += (libraries.empty() ? "\"" : ", \"") + what + "\": \"" + path + '"';
+    has_cublas_lt |= what == "cuBLASLt";
+  }
+  const char* const wanted = std::getenv("ETUDE_CUBLASLT");
+  check(has_cublas_lt || (wanted && std::string_view(wanted) == "0"), ErrorKind::state, "etude_gpu_peak",
+        "no cuBLASLt - expected the vendor's products - install it, or set ETUDE_CUBLASLT=0.");
+  std::printf(
+      R"({"gpu": "%s", "libraries": {%s}, "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
+      R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f})"
+      "\n",
+      gpus.front().model.c_str(), libraries.c_str(), product_rate(gpu, DType::float32),
+      product_rate(*rounding, DType::float32), product_rate(gpu, DType::bfloat16),
+      2e-9 * static_cast<double>(bytes) / copy, 1e6 * one, 1e6 * (many - one) / 64);
 }
 
 }  // namespace
