@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -35,6 +37,12 @@ class Device {
   virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
   virtual std::size_t workspace(const instruction::ConvolutionFilter&) const { return 0; }
   virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
+  virtual std::size_t workspace(const instruction::ArgMax&) const { return 0; }
+  virtual std::size_t workspace(const instruction::ScatterAdd&) const { return 0; }
+  virtual std::size_t workspace(const instruction::Softmax&) const { return 0; }
+  virtual std::size_t workspace(const instruction::Crossentropy&) const { return 0; }
+  /// How many 32-bit numbers of one thread a program may keep at the same time. Larger programs are divided.
+  virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Whether its products, of matrices and in convolutions, take operands of half precision.
   virtual bool multiplies_halves() const { return false; }
   /// How many stretches of a loop's rows it would run at the same time.

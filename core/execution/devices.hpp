@@ -28,7 +28,7 @@ void set_default_device(Device& device);
 /// What a library of devices offers to the program that loads it, by its function etude_device_library.
 struct DeviceLibrary {
   /// Goes up when Device, Storage or Instruction change.
-  static constexpr int current_abi = 3;
+  static constexpr int current_abi = 4;
   int abi;
   const char* version;  ///< of Étude; both must be the program's own
   /// The models of its devices; where there are none, why.

@@ -217,7 +217,7 @@ struct Reduce {
 /// in [rows, count] -> out int32 [rows].
 struct ArgMax {
   std::int64_t rows, count;
-  Operand in, out;
+  Operand in, out, workspace = {};
 };
 /// labels int32 [rows] -> out [rows, depth].
 struct OneHot {
@@ -233,18 +233,18 @@ struct Gather {
 /// in [count, width], added up in out [rows, width], the first one first.
 struct ScatterAdd {
   std::int64_t count, width, rows;
-  Operand in, indices, out;
+  Operand in, indices, out, workspace = {};
 };
 /// Softmax of each row of in [rows, count].
 struct Softmax {
   std::int64_t rows, count;
-  Operand in, out;
+  Operand in, out, workspace = {};
 };
 /// logits [rows, count], targets [rows, count] or int32 labels [rows] -> losses [rows].
 struct Crossentropy {
   std::int64_t rows, count;
   bool sparse;
-  Operand logits, targets, losses;
+  Operand logits, targets, losses, workspace = {};
 };
 /// out, contiguous of `extents`, from in with `strides` (elements).
 struct Transpose {
