@@ -41,31 +41,31 @@ struct Factor {
 };
 
 /// An operand read where the tensor lies of which it is a view.
-std::optional<Factor> view_of(const Fusion& fusion, const Node& product, std::size_t index) {
-  const Graph& graph = fusion.graph();
+std::optional<Factor> view_of(const Dataflow& flow, const Node& product, std::size_t index) {
+  const Graph& graph = flow.graph;
   const Shape& shape = graph.node(product.inputs[index]).shape;
-  const Node& node = graph.node(fusion.base(product.inputs[index]));
+  const Node& node = graph.node(flow.base[product.inputs[index]]);
   const std::optional<Shape> strides = node.shape == shape ? strides_through(graph, node) : std::nullopt;
   const std::optional<Gemm::Matrix> matrix = strides ? matrix_of(shape, *strides) : std::nullopt;
   // How a product of one row or column is summed depends on how its matrix lies.
   if (!matrix || product.shape[-1] == 1 || product.shape[-2] == 1) return std::nullopt;
-  return Factor{fusion.base(node.inputs[0]), *matrix};
+  return Factor{flow.base[node.inputs[0]], *matrix};
 }
 
 /// As the product is to read it: op(x).
-Factor operand_of(const Fusion& fusion, const Node& product, std::size_t index) {
+Factor operand_of(const Dataflow& flow, const Node& product, std::size_t index) {
   const auto& op = std::get<op::MatMul>(product.op);
-  const Shape& shape = fusion.graph().node(product.inputs[index]).shape;
-  std::optional<Factor> operand = view_of(fusion, product, index);
-  if (!operand) operand = Factor{fusion.base(product.inputs[index]), *matrix_of(shape, etude::strides(shape))};
+  const Shape& shape = flow.graph.node(product.inputs[index]).shape;
+  std::optional<Factor> operand = view_of(flow, product, index);
+  if (!operand) operand = Factor{flow.base[product.inputs[index]], *matrix_of(shape, etude::strides(shape))};
   operand->matrix.transposed ^= index == 0 ? op.transpose_a : op.transpose_b;
   return *operand;
 }
 
 }  // namespace
 
-std::optional<NodeId> read_through(const Fusion& fusion, const Node& product, std::size_t index) {
-  const std::optional<Factor> view = view_of(fusion, product, index);
+std::optional<NodeId> read_through(const Dataflow& flow, const Node& product, std::size_t index) {
+  const std::optional<Factor> view = view_of(flow, product, index);
   return view ? std::optional(view->source) : std::nullopt;
 }
 
@@ -74,16 +74,16 @@ bool keeps_matrices(const Node& transpose) {
   return order[transpose.shape.rank() - 1] + std::size_t{2} >= transpose.shape.rank();
 }
 
-MatrixProduct matrix_product(const Fusion& fusion, NodeId id) {
-  const Node& product = fusion.graph().node(id);
+MatrixProduct matrix_product(const Dataflow& flow, NodeId id) {
+  const Node& product = flow.graph.node(id);
   const std::size_t rank = product.shape.rank();
   const auto& op = std::get<op::MatMul>(product.op);
-  const Shape& a_shape = fusion.graph().node(product.inputs[0]).shape;
-  Factor a = operand_of(fusion, product, 0), b = operand_of(fusion, product, 1);
+  const Shape& a_shape = flow.graph.node(product.inputs[0]).shape;
+  Factor a = operand_of(flow, product, 0), b = operand_of(flow, product, 1);
   std::int64_t m = product.shape[-2], n = product.shape[-1];
   Shape strides = etude::strides(product.shape);
-  if (const NodeId transpose = fusion.written_as(id); transpose >= 0) {
-    const Node& written = fusion.graph().node(transpose);
+  if (const NodeId transpose = flow.written_as[id]; transpose >= 0) {
+    const Node& written = flow.graph.node(transpose);
     const Shape outer = etude::strides(written.shape);
     const auto& order = std::get<op::Transpose>(written.op).order;
     for (std::size_t i = 0; i < rank; ++i) strides[order[i]] = outer[static_cast<std::ptrdiff_t>(i)];

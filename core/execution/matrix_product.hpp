@@ -1,13 +1,13 @@
 #pragma once
 
-#include "etude/execution/fusion.hpp"
+#include "etude/execution/dataflow.hpp"
 #include "etude/execution/instruction.hpp"
 
 namespace etude {
 
 /// The node that a product reads in place of its operand `index`: what the operand transposes or repeats, if rows or
 /// columns of the result are contiguous there; else an empty optional, and the operand itself has to be in memory.
-std::optional<NodeId> read_through(const Fusion& fusion, const Node& product, std::size_t index);
+std::optional<NodeId> read_through(const Dataflow& flow, const Node& product, std::size_t index);
 
 /// Whether a matrix product can write its result as `transpose` orders it: what was its rows or its columns must stay
 /// innermost.
@@ -18,6 +18,6 @@ struct MatrixProduct {
   instruction::Gemm gemm;
   NodeId a, b;
 };
-MatrixProduct matrix_product(const Fusion& fusion, NodeId product);
+MatrixProduct matrix_product(const Dataflow& flow, NodeId product);
 
 }  // namespace etude

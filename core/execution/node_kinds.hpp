@@ -7,13 +7,13 @@ namespace etude {
 
 template <class... O> bool is(const Node& node) { return (std::holds_alternative<O>(node.op) || ...); }
 
-/// Where several replicas are joined; the sum over one is a view.
-inline bool is_join(const Graph& graph, const Node& node) {
+/// Whether it sums over several replicas; the sum over one is a view.
+inline bool is_all_reduce(const Graph& graph, const Node& node) {
   return is<op::AllReduce>(node) && graph.share().replicas > 1;
 }
 /// Shows another node's bytes as they are.
 inline bool is_view(const Graph& graph, const Node& node) {
-  return is<op::Reshape, op::StopGradient, op::AllReduce>(node) && !is_join(graph, node);
+  return is<op::Reshape, op::StopGradient, op::AllReduce>(node) && !is_all_reduce(graph, node);
 }
 inline bool is_leaf(const Node& node) { return is<op::Input, op::Read>(node); }
 /// Reads its operand's elements as they are, but not all, or not once: a program does so through strides.

@@ -7,7 +7,7 @@
 
 #include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
-#include "etude/execution/lowering.hpp"
+#include "etude/execution/compile.hpp"
 
 namespace etude {
 namespace {
@@ -64,7 +64,7 @@ Plan::Plan(const Graph& graph, std::span<const Value> results, std::span<const V
     for (const Value& value : values) result.push_back(value.id());
     return result;
   };
-  lowered_ = Lowering(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica).lower();
+  lowered_ = compile(graph, {.results = ids(results), .logs = ids(logs)}, arena_->device(), replica);
   device().prepare(lowered_.instructions);
   device().prepare(lowered_.log_instructions);
   arena_->reserve(lowered_.arena_bytes);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "etude/execution/compile.hpp"
 #include "etude/execution/device.hpp"
 #include "etude/graph/graph.hpp"
 
@@ -28,12 +29,6 @@ class Arena {
   std::shared_ptr<Storage> storage_;
 };
 
-/// For whom a graph is compiled: which of several replicas, and which of the batch's rows is its first.
-struct Replica {
-  int index = 0;
-  std::int64_t first_row = 0;
-};
-
 /// A batch that is selected on the device: each input is rows of one of `arrays`.
 struct SelectedRows {
   std::span<const std::shared_ptr<Storage>> arrays;
@@ -41,19 +36,6 @@ struct SelectedRows {
   /// own from there, `first` rows behind where its batch begins, and adds `batch` to the first number.
   Storage* order;
   std::int64_t first, batch;
-};
-
-/// What a graph is compiled to, before there is memory.
-struct Lowered {
-  struct Result {
-    Operand operand;
-    Shape shape;
-  };
-  std::vector<Instruction> instructions, log_instructions;
-  std::vector<Result> results, logs;
-  /// Where variables lie. A plan's spaces are its arena, its inputs, and these.
-  std::vector<std::shared_ptr<Storage>> storages;
-  std::size_t input_count = 0, arena_bytes = 0;
 };
 
 /// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into

@@ -32,12 +32,12 @@ std::optional<Opcode> opcode_of(const Op& op) {
 
 class Builder {
  public:
-  Builder(const Fusion& fusion, const Group& group)
-      : fusion_(fusion), graph_(fusion.graph()), group_(group), members_(group.members) {
+  Builder(const Fused& fused, const Group& group)
+      : fused_(fused), graph_(fused.flow.graph), group_(group), members_(group.members) {
     for (std::size_t i = 0; i < members_.size(); ++i)
       for (NodeId input : graph_.node(members_[i]).inputs)
-        if (const NodeId base = fusion_.base(input);
-            fusion_.recomputed(base) && std::ranges::find(members_, base) == members_.end())
+        if (const NodeId base = fused_.flow.base[input];
+            fused_.recomputed[base] && std::ranges::find(members_, base) == members_.end())
           members_.push_back(base);
     std::ranges::sort(members_);
   }
@@ -48,7 +48,7 @@ class Builder {
     next_ = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
     for (NodeId member : members_) translate(member);
     for (NodeId member : group_.members)
-      if (fusion_.escapes(member)) {
+      if (fused_.escapes[member]) {
         result_.outputs.push_back(member);
         result_.program.outputs.push_back({values_.at(member).reg, per_row(member)});
       }
@@ -87,7 +87,7 @@ class Builder {
   };
 
   Source resolve(NodeId operand) const {
-    const NodeId base = fusion_.base(operand);
+    const NodeId base = fused_.flow.base[operand];
     const Node& node = graph_.node(base);
     const bool per_row = node.shape.size() != group_.size;
     if (std::holds_alternative<op::Constant>(node.op)) return {base, {}, 0, true};
@@ -99,7 +99,7 @@ class Builder {
   }
 
   Source resolve_window(const Node& node) const {
-    const NodeId from = node.inputs[0], inner = fusion_.base(from);
+    const NodeId from = node.inputs[0], inner = fused_.flow.base[from];
     const bool per_row = node.shape.size() != group_.size;
     if (std::holds_alternative<op::Constant>(graph_.node(inner).op)) return {inner, {}, 0, true};
     const Shape& shape = graph_.node(from).shape;
@@ -271,7 +271,7 @@ class Builder {
     result_.program.registers = count;
   }
 
-  const Fusion& fusion_;
+  const Fused& fused_;
   const Graph& graph_;
   const Group& group_;
   std::vector<NodeId> members_;  // and what is computed again for them
@@ -285,6 +285,13 @@ class Builder {
 
 }  // namespace
 
-VirtualProgram build_program(const Fusion& fusion, const Group& group) { return Builder(fusion, group).build(); }
+VirtualProgram build_program(const Fused& fused, const Group& group) { return Builder(fused, group).build(); }
+
+Programs build_programs(const Fused& fused) {
+  Programs programs;
+  for (const Group& group : fused.grouping.groups)
+    programs.push_back(group.members.empty() ? std::nullopt : std::optional(build_program(fused, group)));
+  return programs;
+}
 
 }  // namespace etude

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "etude/execution/fusion.hpp"
 #include "etude/execution/instruction.hpp"
+#include "etude/execution/recompute.hpp"
 
 namespace etude {
 
@@ -20,8 +21,12 @@ struct VirtualProgram {
   std::vector<NodeId> outputs;
 };
 
-/// Translates a group's nodes, in order, to steps on registers; registers are used again when nobody needs what they
-/// hold.
-VirtualProgram build_program(const Fusion& fusion, const Group& group);
+/// Translates a group's nodes, in order, to steps on registers; a register is used again when nothing needs what it
+/// holds.
+VirtualProgram build_program(const Fused& fused, const Group& group);
+
+/// The program of each group; empty where a group has no members.
+using Programs = IdVector<std::optional<VirtualProgram>>;
+Programs build_programs(const Fused& fused);
 
 }  // namespace etude

@@ -1,0 +1,35 @@
+#include "etude/execution/compile.hpp"
+
+#include <utility>
+
+#include "etude/execution/emission.hpp"
+#include "etude/execution/placement.hpp"
+
+namespace etude {
+namespace {
+
+Wanted bases(const Dataflow& flow, Wanted wanted) {
+  for (auto* nodes : {&wanted.results, &wanted.logs, &wanted.outputs})
+    for (NodeId& node : *nodes) node = flow.base[node];
+  return wanted;
+}
+
+}  // namespace
+
+Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device) {
+  Dataflow flow = find_dataflow(graph, wanted);
+  Grouping grouping = form_groups(flow, device);
+  Wanted base_nodes = bases(flow, wanted);
+  Fused fused = recompute(std::move(flow), std::move(grouping), wanted);
+  Programs programs = build_programs(fused);
+  Schedule order = make_schedule(fused, programs);
+  return {std::move(fused), std::move(programs), std::move(order), std::move(base_nodes)};
+}
+
+Lowered compile(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica) {
+  const Scheduled scheduled = schedule(graph, wanted, device);
+  const Placement placement = place(scheduled, device, replica);
+  return emit(placement, wanted);
+}
+
+}  // namespace etude

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "etude/execution/id_vector.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// When a node is computed: in every step, or only when the logs are read.
+enum class Phase : std::uint8_t { never, step, logs };
+
+/// What a graph is compiled for: nodes whose values can be read after a step; nodes that are computed when the logs are
+/// read; and nodes that a loop's body writes to the spaces behind its inputs, one each.
+struct Wanted {
+  std::vector<NodeId> results = {}, logs = {}, outputs = {};
+};
+
+/// The first pass of compiling. Says of each node when it is computed, which nodes must be computed before it, and
+/// whether it needs memory. All vectors are indexed by node.
+struct Dataflow {
+  const Graph& graph;
+  /// The node whose bytes a node shows: a Reshape shows those of its operand. A node that shows its own is a base.
+  IdVector<NodeId> base = {};
+  /// The Transpose in whose order a matrix product writes its result, or -1. The product is then the Transpose's base.
+  IdVector<NodeId> written_as = {};
+  /// How many all-reduces of replicas come before a node. The plans of all replicas are divided at the same places.
+  IdVector<int> level = {};
+  IdVector<Phase> phase = {};
+  /// Whether a node must lie in memory as it is.
+  IdVector<bool> in_memory = {};
+  /// Whether the kernel that reads a node computes it: a PoolScatter that only gradients of convolutions read.
+  IdVector<bool> inlined = {};
+  /// The bases that must be in memory, or in the same group, before a node can be computed.
+  IdVector<std::vector<NodeId>> dependencies = {};
+  /// The nodes that depend on a node, once for each operand that it is.
+  IdVector<std::vector<NodeId>> readers = {};
+
+  NodeId count() const { return static_cast<NodeId>(graph.nodes().size()); }
+  bool is_base(NodeId id) const { return base[id] == id; }
+};
+
+/// Results, outputs and assigned values are computed in the step. What only logs need, and the step does not overwrite,
+/// is computed with the logs.
+Dataflow find_dataflow(const Graph& graph, const Wanted& wanted);
+
+}  // namespace etude

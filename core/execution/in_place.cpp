@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "etude/execution/placement.hpp"
+
+namespace etude {
+
+using instruction::Access;
+
+namespace {
+
+/// The block that a node lies in, as it is laid out; -1 where it lies in none.
+int block_of(const Placement& placement, NodeId node) {
+  const auto place = placement.places.find(node);
+  return place == placement.places.end() || place->second.block < 0 ? -1 : placement.root(place->second.block);
+}
+
+/// Lets `block` have the memory of `other`.
+void take_over(Placement& placement, int block, int other) {
+  placement.blocks[other].last = std::max(placement.blocks[other].last, placement.blocks[block].last);
+  placement.blocks[block].same_as = other;
+}
+
+bool is_kernel_operand(const Placement& placement, int part, int block) {
+  const Fused& fused = placement.scheduled.fused;
+  return std::ranges::any_of(kernel_operands(fused.flow, fused.grouping, part),
+                             [&](NodeId source) { return block_of(placement, source) == block; });
+}
+
+/// Whether a program reads a block only element by element, as it writes its output.
+bool is_read_in_step(const Placement& placement, const VirtualProgram& program, int block) {
+  return std::ranges::all_of(program.inputs, [&](const VirtualProgram::Input& input) {
+    return block_of(placement, input.source) != block ||
+           (input.access.kind == Access::Kind::contiguous && input.offset == 0);
+  });
+}
+
+/// A program may write an output where an input lies that nothing reads afterwards.
+void take_over_inputs(Placement& placement, int part, int position) {
+  const auto& program = placement.scheduled.programs[part];
+  if (!program) return;
+  for (NodeId output : program->outputs) {
+    const Place& place = placement.places.at(output);
+    if (place.block < 0 || place.part || placement.blocks[place.block].same_as >= 0) continue;
+    for (const VirtualProgram::Input& input : program->inputs) {
+      const int other = block_of(placement, input.source);
+      if (other < 0 || other == place.block || !is_read_in_step(placement, *program, other)) continue;
+      const Block& taken = placement.blocks[other];
+      if (taken.last != position || taken.bytes != placement.scheduled.bytes_of(output) ||
+          taken.bytes != placement.scheduled.bytes_of(input.source) || is_kernel_operand(placement, part, other))
+        continue;
+      take_over(placement, place.block, other);
+      break;
+    }
+  }
+}
+
+/// A sum over replicas lies where the summand of this one was, unless that is wanted at the same AllReduce or later.
+void sum_in_place(Placement& placement, int part, int position) {
+  const Scheduled& scheduled = placement.scheduled;
+  if (!is_all_reduce(scheduled.fused, part)) return;
+  const NodeId sum = scheduled.group(part).anchor;
+  const NodeId summand = scheduled.base(scheduled.graph().node(sum).inputs[0]);
+  const Place &own = placement.places.at(summand), &place = placement.places.at(sum);
+  if (own.block < 0 || own.offset || own.part || place.block < 0) return;
+  const auto sums = [&](NodeId reader) { return is_all_reduce(scheduled.fused, scheduled.group_of(reader)); };
+  if (std::ranges::count_if(scheduled.fused.flow.readers[summand], sums) > 1) return;
+  const int other = placement.root(own.block);
+  if (placement.blocks[other].last != position || placement.blocks[other].bytes != scheduled.bytes_of(sum)) return;
+  take_over(placement, place.block, other);
+}
+
+}  // namespace
+
+void reuse_blocks(Placement& placement) {
+  const Schedule& schedule = placement.scheduled.schedule;
+  // Segments of one instruction run one after the other: a later one may still read what an earlier one would
+  // overwrite.
+  for (int at = 0; at < schedule.end(); ++at)
+    if (const int leader = schedule.order[static_cast<std::size_t>(at)]; schedule.bundles.followers[leader].empty())
+      take_over_inputs(placement, leader, at);
+  for (int at = 0; at < schedule.end(); ++at)
+    schedule.for_each_part(at, [&](int part) { sum_in_place(placement, part, at); });
+}
+
+}  // namespace etude

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "etude/execution/compile.hpp"
+#include "etude/execution/schedule.hpp"
+#include "etude/graph/loop.hpp"
+
+namespace etude {
+
+/// What is known of a graph before memory is laid out.
+struct Scheduled {
+  Fused fused;
+  Programs programs;
+  Schedule schedule;
+  Wanted wanted;  ///< base nodes
+
+  const Graph& graph() const { return fused.flow.graph; }
+  const Group& group(int index) const { return fused.grouping.groups[index]; }
+  NodeId base(NodeId id) const { return fused.flow.base[id]; }
+  int group_of(NodeId id) const { return fused.grouping.group_of[id]; }
+  std::size_t bytes_of(NodeId id) const;
+};
+
+/// The passes before placement.
+Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device);
+
+/// Bytes of the arena from the instruction that writes them to the last that reads them.
+struct Block {
+  std::size_t bytes = 0;
+  int first = 0, last = 0;
+  int same_as = -1;         ///< the block whose memory this one takes over
+  std::int64_t offset = 0;  ///< in the arena
+};
+
+/// Where the bytes of a node are: in a block, or at an operand (the batch, a variable).
+struct Place {
+  int block = -1;
+  Operand operand = {};
+  /// Its first element there, for a part of a Concatenate, which lies in the block of the whole, or an entry of a row.
+  std::int64_t offset = 0;
+  std::optional<instruction::Access> part = {};
+};
+
+/// A loop whose body is compiled, and the blocks of its Values. The block of a carried Value has one entry more than
+/// there are steps if the Value is read of every step, and two entries otherwise.
+struct PlacedLoop {
+  std::shared_ptr<const Loop> loop;
+  Lowered body = {};
+  std::vector<int> carries = {}, outputs = {};  ///< blocks
+  std::vector<bool> keeps = {};                 ///< by carried Value: whether it has an entry for every step
+  std::vector<NodeId> stacked = {};             ///< body nodes, by output
+  std::int64_t rows = 0;                        ///< as in instruction::Scan
+  int arenas = 1;
+  std::int64_t arena_bytes = 0;
+  int arena = -1;  ///< block
+};
+
+/// The fifth pass's result: where everything lies.
+class Placement {
+ public:
+  explicit Placement(const Scheduled& scheduled, const Replica& replica);
+
+  /// Where a node lies; of a part of a Concatenate its first element.
+  Operand operand(NodeId node) const;
+  /// The same for a node that is read after the step: a leaf that the step overwrites was saved before it.
+  Operand kept_operand(NodeId node) const;
+  Operand block_operand(int block, DType dtype) const;
+  Operand variable_operand(const Variable& variable) const;
+  /// The space that a loop's body writes its output `index` to.
+  Operand output_operand(std::size_t index) const;
+  /// How a program writes a node.
+  instruction::Access access_to(NodeId output) const;
+
+  bool has_place(NodeId node) const { return places.contains(node); }
+  /// The block whose memory a block has.
+  int root(int block) const;
+  int new_block(std::size_t bytes, int position);
+  /// Keeps the block of a node, if it lies in one, until `position`.
+  void keep(NodeId node, int position);
+
+  const Scheduled& scheduled;
+  Replica replica;
+  std::map<NodeId, Place> places = {};  ///< by base node
+  IdVector<Block> blocks = {};
+  std::map<int, int> workspaces = {};    ///< by group, a block
+  std::vector<bool> in_variable = {};    ///< by assignment: whether the instruction itself writes to the variable
+  std::map<int, PlacedLoop> loops = {};  ///< by group
+  std::map<NodeId, int> saved = {};      ///< by leaf: a block that keeps what it was when the step began
+  std::vector<std::shared_ptr<Storage>> storages = {};
+  std::size_t input_count, arena_bytes = 0;
+};
+
+/// The fifth pass: which memory an instruction writes to, from when to when it is needed, and at which offset.
+Placement place(const Scheduled& scheduled, const Device& device, const Replica& replica);
+
+/// Bytes of one entry in the row of a loop's Value.
+std::int64_t loop_entry_bytes(const Loop& loop, NodeId node);
+/// The entry of a carried Value's row that a step reads, and the one that it writes, beyond the number of the step.
+std::int64_t loop_read_shift(const Loop& loop);
+std::int64_t loop_write_shift(const Loop& loop);
+
+/// Places what a loop computes. Its body is compiled here (loop_placement.cpp).
+void place_loop(Placement& placement, const Device& device, int group, int position);
+
+/// Lets blocks take over the memory of others that are read for the last time where they are written: a program's
+/// output that of an input, a sum over replicas that of its summand (in_place.cpp).
+void reuse_blocks(Placement& placement);
+
+}  // namespace etude

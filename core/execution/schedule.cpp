@@ -1,0 +1,134 @@
+#include "etude/execution/schedule.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <tuple>
+
+#include "etude/execution/node_kinds.hpp"
+
+namespace etude {
+namespace {
+
+/// Decides which groups one instruction computes.
+class Bundler {
+ public:
+  Bundler(const Fused& fused, const Programs& programs, Bundles& bundles)
+      : fused_(fused), programs_(programs), bundles_(bundles) {
+    const int count = fused.grouping.count();
+    bundles_.followers.resize(fused.grouping.groups.size());
+    for (int group = 0; group < count; ++group) bundles_.leaders.push_back(group);
+  }
+
+  void bundle_equal_updates() {
+    std::vector<int> leaders;
+    for (int group = 0; group < fused_.grouping.count(); ++group) {
+      if (!programs_[group] || fused_.grouping.groups[group].anchor >= 0 || !updates_variable(group)) continue;
+      const auto leader = std::ranges::find_if(leaders, [&](int other) {
+        return programs_[other]->program == programs_[group]->program && bundle(other, group);
+      });
+      if (leader == leaders.end()) leaders.push_back(group);
+    }
+  }
+
+  void bundle_all_reduces() {
+    std::map<int, int> leaders;  // by level
+    for (int group = 0; group < fused_.grouping.count(); ++group) {
+      if (!is_all_reduce(fused_, group)) continue;
+      const auto [leader, first] = leaders.emplace(fused_.grouping.groups[group].level, group);
+      if (!first) bundle(leader->second, group);
+    }
+  }
+
+ private:
+  bool updates_variable(int group) const {
+    return std::ranges::any_of(fused_.flow.graph.assignments(), [&](const Graph::Assignment& assignment) {
+      return fused_.grouping.group_of[fused_.flow.base[assignment.current]] == group;
+    });
+  }
+
+  /// Makes `b` a segment of the instruction of `a`, unless one waits for the other.
+  bool bundle(int a, int b) {
+    const Group &first = fused_.grouping.groups[a], &second = fused_.grouping.groups[b];
+    if (first.phase != second.phase || first.level != second.level || links_.reads(a, b) || links_.reads(b, a) ||
+        links_.waits_for(a, b) || links_.waits_for(b, a))
+      return false;
+    bundles_.leaders[b] = a;
+    bundles_.followers[a].push_back(b);
+    return true;
+  }
+
+  const Fused& fused_;
+  const Programs& programs_;
+  Bundles& bundles_;
+  GroupLinks links_{fused_.flow, fused_.grouping, bundles_};
+};
+
+/// An instruction whose operands are there. Instructions of the step come before those of the logs, and within a level
+/// the AllReduce comes last.
+struct Ready {
+  Phase phase;
+  int level;
+  bool all_reduce;
+  NodeId last;
+  int group;
+  bool operator>(const Ready& other) const {
+    return std::tie(phase, level, all_reduce, last) > std::tie(other.phase, other.level, other.all_reduce, other.last);
+  }
+};
+
+/// The leaders in an order in which each finds its operands.
+std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
+  const IdVector<Group>& groups = fused.grouping.groups;
+  const GroupLinks links(fused.flow, fused.grouping, bundles);
+  const auto ready_group = [&](int index) {
+    const Group& group = groups[index];
+    NodeId last = 0;
+    bundles.for_each_part(index, [&](int part) { last = std::max(last, groups[part].last); });
+    return Ready{group.phase, group.level, is_all_reduce(fused, index), last, index};
+  };
+  IdVector<int> missing(groups.size());  // inputs of each group that are not in the order yet
+  IdVector<std::vector<int>> readers(groups.size());
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (int index = 0; index < fused.grouping.count(); ++index) {
+    if (groups[index].is_empty() || !bundles.leads(index)) continue;
+    std::vector<int> sources;
+    links.for_each_input(index, [&](int input) { sources.push_back(input); });
+    std::ranges::sort(sources);
+    sources.erase(std::ranges::unique(sources).begin(), sources.end());
+    missing[index] = static_cast<int>(sources.size());
+    for (int source : sources) readers[source].push_back(index);
+    if (sources.empty()) ready.push(ready_group(index));
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int index = ready.top().group;
+    ready.pop();
+    order.push_back(index);
+    for (int reader : readers[index])
+      if (--missing[reader] == 0) ready.push(ready_group(reader));
+  }
+  return order;
+}
+
+}  // namespace
+
+bool is_all_reduce(const Fused& fused, int group) {
+  const NodeId anchor = group < 0 ? -1 : fused.grouping.groups[group].anchor;
+  return anchor >= 0 && is_all_reduce(fused.flow.graph, fused.flow.graph.node(anchor));
+}
+
+Schedule make_schedule(const Fused& fused, const Programs& programs) {
+  Schedule schedule;
+  Bundler bundler(fused, programs, schedule.bundles);
+  bundler.bundle_equal_updates();
+  bundler.bundle_all_reduces();
+  schedule.order = find_order(fused, schedule.bundles);
+  schedule.position.assign(fused.grouping.groups.size(), -1);
+  for (int at = 0; at < schedule.end(); ++at)
+    schedule.for_each_part(at, [&](int part) { schedule.position[part] = at; });
+  return schedule;
+}
+
+}  // namespace etude

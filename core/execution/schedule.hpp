@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "etude/execution/group_links.hpp"
+#include "etude/execution/program_builder.hpp"
+#include "etude/execution/recompute.hpp"
+
+namespace etude {
+
+/// Groups in the order of their instructions.
+struct Schedule {
+  Bundles bundles = {};
+  /// The groups that lead, by position.
+  std::vector<int> order = {};
+  /// The position of each group's instruction; -1 for an empty group.
+  IdVector<int> position = {};
+
+  /// The position behind the last instruction.
+  int end() const { return static_cast<int>(order.size()); }
+  /// Calls visit with each group of the instruction at `position`.
+  template <class Visitor> void for_each_part(int at, Visitor&& visit) const {
+    bundles.for_each_part(order[static_cast<std::size_t>(at)], visit);
+  }
+};
+
+/// The fourth pass: which groups share an instruction, and the order of the instructions. The updates of many variables
+/// by one optimizer are one instruction over many segments. All sums over replicas of one level are one AllReduce. A
+/// group waits as long as its last node does.
+Schedule make_schedule(const Fused& fused, const Programs& programs);
+
+/// Whether a group sums over several replicas.
+bool is_all_reduce(const Fused& fused, int group);
+
+}  // namespace etude
