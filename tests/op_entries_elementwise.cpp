@@ -156,10 +156,10 @@ std::string text_of(const std::vector<Argument>& arguments) {
 
 template <op::ElementwiseOp F> OpEntry entry_of(const F& op) {
   const Pointwise row = testing::row(op);
-  OpEntry entry{op_name<F>(), row.gradient, {},         row.reference,
-                F::arity,     row.ulps32,   row.ulps64, {DType::float32, DType::float64}};
-  if constexpr (!op::floating_only<F>) entry.dtypes.push_back(DType::int32);
-  for (const std::vector<Shape>& shapes : shapes_of(F::arity)) {
+  OpEntry entry{struct_name<F>(), row.gradient, {},         row.reference,
+                F::traits.arity,  row.ulps32,   row.ulps64, {DType::float32, DType::float64}};
+  if constexpr (!F::traits.floating) entry.dtypes.push_back(DType::int32);
+  for (const std::vector<Shape>& shapes : shapes_of(F::traits.arity)) {
     std::vector<Argument> arguments;
     for (const Shape& shape : shapes) {
       arguments.push_back(row.where[std::min(arguments.size(), row.where.size() - 1)]);

@@ -1,9 +1,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "etude/execution/emission.hpp"
 #include "etude/execution/explain_passes.hpp"
-#include "etude/execution/placement.hpp"
+#include "etude/execution/find_dataflow.hpp"
+#include "etude/execution/form_groups.hpp"
+#include "etude/execution/place.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/reduction.hpp"
@@ -27,6 +28,9 @@ struct Traced {
   Fused fused(const Wanted& wanted) const { return recompute(flow(wanted), groups(wanted), wanted); }
   Scheduled scheduled(const Wanted& wanted) const { return schedule(graph, wanted, cpu_device()); }
 };
+
+/// Of a graph without loops.
+Placement placed(const Scheduled& scheduled) { return place(scheduled, cpu_device(), {}, {}); }
 
 Variable variable(const Shape& shape) { return Variable("v", Tensor(shape, DType::float32)); }
 
@@ -162,12 +166,12 @@ TEST_CASE("placement: an update is written over the variable, a value that is re
   SECTION("nothing reads the old value") {
     traced.graph.assign(v, old + x);
     const Scheduled scheduled = traced.scheduled({});
-    CHECK(place(scheduled, cpu_device(), {}).in_variable[0]);
+    CHECK(placed(scheduled).in_variable[0]);
   }
   SECTION("the old value is a result") {
     traced.graph.assign(v, old + x);
     const Scheduled scheduled = traced.scheduled({.results = {old.id()}});
-    const Placement placement = place(scheduled, cpu_device(), {});
+    const Placement placement = placed(scheduled);
     CHECK(placement.saved.contains(old.id()));
   }
 }
@@ -182,7 +186,7 @@ TEST_CASE("placement: blocks that are alive at the same time do not overlap", "[
     if (i % 2) results.push_back(y.id());
   }
   const Scheduled scheduled = traced.scheduled({.results = results});
-  const Placement placement = place(scheduled, cpu_device(), {});
+  const Placement placement = placed(scheduled);
   REQUIRE(placement.blocks.size() > 4);
   for (const Block& a : placement.blocks)
     for (const Block& b : placement.blocks)
@@ -197,7 +201,7 @@ TEST_CASE("placement: a program's output takes over the block of an input that n
   const Value wide = ops::sum(ops::exp(ops::transpose(product, {1, 0})), {0}), again = ops::matmul(x, ops::exp(x));
   const Value y = ops::tanh(ops::matmul(again, x)) + ops::sum(wide);
   const Scheduled scheduled = traced.scheduled({.results = {y.id()}});
-  const Placement placement = place(scheduled, cpu_device(), {});
+  const Placement placement = placed(scheduled);
   std::size_t bytes = 0;
   for (const Block& block : placement.blocks) bytes += block.bytes;
   CHECK(placement.arena_bytes < bytes);

@@ -2,8 +2,10 @@
 
 #include <utility>
 
-#include "etude/execution/emission.hpp"
-#include "etude/execution/placement.hpp"
+#include "etude/execution/emit.hpp"
+#include "etude/execution/find_dataflow.hpp"
+#include "etude/execution/form_groups.hpp"
+#include "etude/execution/place.hpp"
 
 namespace etude {
 namespace {
@@ -28,7 +30,10 @@ Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& devic
 
 Lowered compile(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica) {
   const Scheduled scheduled = schedule(graph, wanted, device);
-  const Placement placement = place(scheduled, device, replica);
+  const CompileBody compile_body = [&](const Graph& body, const Wanted& of_body) {
+    return compile(body, of_body, device, replica);
+  };
+  const Placement placement = place(scheduled, device, replica, compile_body);
   return emit(placement, wanted);
 }
 

@@ -1,32 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "etude/execution/dataflow.hpp"
 #include "etude/execution/device.hpp"
+#include "etude/execution/lowered.hpp"
+#include "etude/execution/schedule.hpp"
 
 namespace etude {
-
-/// For whom a graph is compiled: which of several replicas, and which of the batch's rows is its first.
-struct Replica {
-  int index = 0;
-  std::int64_t first_row = 0;
-};
-
-/// What a graph is compiled to, before there is memory.
-struct Lowered {
-  struct Result {
-    Operand operand;
-    Shape shape;
-  };
-  std::vector<Instruction> instructions, log_instructions;
-  std::vector<Result> results, logs;
-  /// Where variables lie. A plan's spaces are its arena, its inputs, and these.
-  std::vector<std::shared_ptr<Storage>> storages;
-  std::size_t input_count = 0, arena_bytes = 0;
-};
 
 /// From a graph to instructions, by passes from value to value:
 ///
@@ -40,5 +19,7 @@ struct Lowered {
 ///
 /// A loop's body is compiled by the same passes.
 Lowered compile(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica = {});
+/// The passes before placement.
+Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device);
 
 }  // namespace etude

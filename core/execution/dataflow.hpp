@@ -17,7 +17,7 @@ struct Wanted {
   std::vector<NodeId> results = {}, logs = {}, outputs = {};
 };
 
-/// The first pass of compiling. Says of each node when it is computed, which nodes must be computed before it, and
+/// Says of each node of a graph when it is computed, which nodes must be computed before it, and
 /// whether it needs memory. All vectors are indexed by node.
 struct Dataflow {
   const Graph& graph;
@@ -40,9 +40,5 @@ struct Dataflow {
   NodeId count() const { return static_cast<NodeId>(graph.nodes().size()); }
   bool is_base(NodeId id) const { return base[id] == id; }
 };
-
-/// Results, outputs and assigned values are computed in the step. What only logs need, and the step does not overwrite,
-/// is computed with the logs.
-Dataflow find_dataflow(const Graph& graph, const Wanted& wanted);
 
 }  // namespace etude

@@ -27,7 +27,7 @@ class Device {
   /// Whether its instructions reach the host's memory. For one that has a memory of its own, plans take each batch
   /// there.
   virtual bool reads_host_memory() const { return true; }
-  /// Bytes of a memory of its own that nobody has.
+  /// Free device memory, in bytes.
   virtual std::size_t free_memory() const { return 0; }
   /// Whether they reach this storage. For what they don't, plans make a copy.
   virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
@@ -45,7 +45,7 @@ class Device {
   virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Whether its products, of matrices and in convolutions, take operands of half precision.
   virtual bool multiplies_halves() const { return false; }
-  /// How many stretches of a loop's rows it would run at the same time.
+  /// How many chunks of a loop's rows it would run at the same time.
   virtual int loop_arenas() const { return 1; }
   /// Whether a convolution that is pooled as it is computed has the bits of one that is pooled afterwards. Asked for
   /// its shape, its pooling and the dtype of its result.
@@ -53,8 +53,8 @@ class Device {
   /// What it calls the way in which it computes an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
 
-  /// What joins replicas that several devices compute, a replica each; this is one of them. Null: nothing does.
-  /// Throws Error(value) for devices that it does not join, Error(state) where something has to be installed first.
+  /// What sums over replicas on several devices, a replica each; this is one of them. Null where there is nothing.
+  /// Throws Error(value) for devices that it does not connect, Error(state) where something has to be installed first.
   virtual std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const {
     static_cast<void>(devices);
     return nullptr;
@@ -120,10 +120,10 @@ void Device::each_step(const instruction::Scan& scan, int arena, Addresses addre
   }
 }
 
-/// The processor. The kernels' room defines it.
+/// The processor. Defined in kernels/cpu.
 Device& cpu_device();
-/// The device of whoever names none: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else
-/// the processor (execution/devices.hpp).
+/// The default device: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else the processor
+/// (execution/devices.hpp).
 Device& default_device();
 
 }  // namespace etude

@@ -31,7 +31,7 @@ namespace {
 
 std::string_view name_of_code(Opcode code) {
   static constexpr auto names = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<std::string_view, sizeof...(I)>{op_name<std::tuple_element_t<I, op::Elementwise>>()...};
+    return std::array<std::string_view, sizeof...(I)>{struct_name<std::tuple_element_t<I, op::Elementwise>>()...};
   }(std::make_index_sequence<instruction::elementwise_count>{});
   if (code < instruction::elementwise_count) return names[code];
   switch (code) {
@@ -57,7 +57,7 @@ Cost& operator+=(Cost& sum, const Cost& more) {
   return sum;
 }
 
-/// What is read through strides, a bias or a slice, is counted with whoever wrote it.
+/// What is read through strides, such as a bias or a slice, is counted where it was written.
 Cost cost(const Elementwise& program) {
   Cost sum;
   for (const Segment& segment : program.segments) {

@@ -2,7 +2,9 @@
 
 #include <string_view>
 
-#include "etude/execution/placement.hpp"
+#include "etude/execution/find_dataflow.hpp"
+#include "etude/execution/form_groups.hpp"
+#include "etude/execution/place.hpp"
 
 namespace etude {
 namespace {
@@ -95,9 +97,12 @@ std::string text_of(const Placement& placement) {
 std::string explain_passes(const Graph& graph, const Wanted& wanted, const Device& device) {
   const Dataflow flow = find_dataflow(graph, wanted);
   const Scheduled scheduled = schedule(graph, wanted, device);
+  const CompileBody compile_body = [&](const Graph& body, const Wanted& of_body) {
+    return compile(body, of_body, device);
+  };
   return text_of(flow) + text_of(form_groups(flow, device), "groups") + text_of_recomputed(scheduled.fused) +
          text_of(scheduled.fused.grouping, "groups without what is recomputed") + text_of(scheduled.schedule) +
-         text_of(place(scheduled, device, {}));
+         text_of(place(scheduled, device, {}, compile_body));
 }
 
 }  // namespace etude

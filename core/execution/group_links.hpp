@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "etude/execution/groups.hpp"
+#include "etude/execution/grouping.hpp"
 
 namespace etude {
 

@@ -111,7 +111,7 @@ struct Access {
   Shape extents = {}, strides = {};
 };
 
-/// A stretch of memory that a program runs over.
+/// A range of memory that a program runs over.
 struct Segment {
   std::int64_t size = 0;
   std::vector<Access> inputs;
@@ -166,7 +166,7 @@ struct ConvolutionShape {
 };
 
 /// y = x ⋆ kernel. With pooling y is never written: the largest of each window goes to `out`, and which one it was to
-/// `index`, unless nobody asks (space -1). The epilogue runs over out's elements, on rows as they are done.
+/// `index`, unless it is not wanted (space -1). The epilogue runs over out's elements, on rows as they are done.
 struct Convolution {
   ConvolutionShape shape;
   std::optional<Pooling> pooling;
@@ -264,9 +264,9 @@ struct Copy {
   Operand in, out;
 };
 
-/// Where replicas join: what each has at `in` becomes, at `out`, the sum over all of them. Whoever runs their plans
-/// does it between two instructions, when all have come to it (distribute/replicated_plan.hpp). One Value or more,
-/// joined in one go; `in` and `out` may be the same.
+/// An all-reduce: at `out` each replica gets the sum of what all of them have at `in`. It runs between two
+/// instructions, when all plans have come to it (distribute/replicated_plan.hpp). One Value or more, summed at the same
+/// time; `in` and `out` may be the same.
 struct AllReduce {
   struct Part {
     std::int64_t count;
@@ -289,7 +289,7 @@ struct Scan {
   bool reverse;
   std::shared_ptr<Body> body;
   std::vector<Space> spaces;
-  /// Rows of the carried Values that may go through all steps by themselves, or 0, and how many stretches of them at
+  /// Rows of the carried Values that may go through all steps by themselves, or 0, and how many chunks of them at
   /// once: each has an arena of `arena_bytes`, one behind the other, and a table of addresses.
   std::int64_t rows = 0;
   int arenas = 1;

@@ -176,4 +176,10 @@ Instruction lower(const op::Transpose& o, const Site& site) {
   return instruction::Transpose{site.node().shape, steps, site.in(0), site.out()};
 }
 
+Instruction lower_anchor(const Placement& placement, int group) {
+  const Group& of = placement.scheduled.group(group);
+  return std::visit([site = Site(placement, of)](const auto& op) { return lower(op, site); },
+                    placement.scheduled.graph().node(of.anchor).op);
+}
+
 }  // namespace etude

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <concepts>
-
 #include "etude/execution/placement.hpp"
 
 /// How each op that a kernel computes becomes an instruction. One overload an op: a forgotten one does not compile.
@@ -59,13 +57,13 @@ Instruction lower(const op::SparseSoftmaxCrossentropy&, const Site&);
 Instruction lower(const op::Uniform&, const Site&);
 Instruction lower(const op::Transpose&, const Site&);
 
-/// Ops that are no kernel: leaves and views, what programs compute, and what emission treats by itself.
+/// Ops that are no instruction of their own.
 template <class O>
-concept WithoutKernel = is_elementwise<O> || std::same_as<O, op::Input> || std::same_as<O, op::Constant> ||
-                        std::same_as<O, op::Read> || std::same_as<O, op::Cast> || std::same_as<O, op::StopGradient> ||
-                        std::same_as<O, op::Broadcast> || std::same_as<O, op::Reshape> || std::same_as<O, op::Slice> ||
-                        std::same_as<O, op::Reverse> || std::same_as<O, op::Scan> || std::same_as<O, op::AllReduce>;
+concept WithoutKernel = traits_of<O>().role != op::Role::kernel;
 [[noreturn]] void fail_without_kernel(const Site&);
 template <WithoutKernel O> Instruction lower(const O&, const Site& site) { fail_without_kernel(site); }
+
+/// What the kernel at the head of a group becomes, without workspace and epilogue.
+Instruction lower_anchor(const Placement& placement, int group);
 
 }  // namespace etude

@@ -17,7 +17,7 @@ std::int64_t row_of(const Graph& graph, const Node& node) {
 }
 
 bool is_fusable(const Graph& graph, const Node& node) {
-  return elementwise(node.op) || is<op::Cast>(node) || row_of(graph, node) > 0;
+  return traits_of(node.op).role == op::Role::step || row_of(graph, node) > 0;
 }
 
 bool fits_convolution(const Window& window) {

@@ -2,7 +2,7 @@
 
 #include "etude/graph/graph.hpp"
 
-/// What compiling asks of a node: whether it needs memory, and who can compute it.
+/// What compiling asks of a node: whether it needs memory, and what can compute it.
 namespace etude {
 
 template <class... O> bool is(const Node& node) { return (std::holds_alternative<O>(node.op) || ...); }
@@ -13,13 +13,14 @@ inline bool is_all_reduce(const Graph& graph, const Node& node) {
 }
 /// Shows another node's bytes as they are.
 inline bool is_view(const Graph& graph, const Node& node) {
-  return is<op::Reshape, op::StopGradient, op::AllReduce>(node) && !is_all_reduce(graph, node);
+  const op::Role role = traits_of(node.op).role;
+  return role == op::Role::view || (role == op::Role::all_reduce && !is_all_reduce(graph, node));
 }
-inline bool is_leaf(const Node& node) { return is<op::Input, op::Read>(node); }
+inline bool is_leaf(const Node& node) { return traits_of(node.op).role == op::Role::leaf; }
 /// Reads its operand's elements as they are, but not all, or not once: a program does so through strides.
-inline bool is_window(const Node& node) { return is<op::Broadcast, op::Slice, op::Reverse>(node); }
-/// Computed in registers by whoever reads it, unless it has to be in memory.
-inline bool is_implicit(const Node& node) { return is_window(node) || is<op::Constant>(node); }
+inline bool is_window(const Node& node) { return traits_of(node.op).role == op::Role::window; }
+/// Computed in registers where it is read, unless it has to be in memory.
+inline bool is_implicit(const Node& node) { return is_window(node) || traits_of(node.op).role == op::Role::number; }
 /// Likewise, and a matrix product may read what it transposes.
 inline bool is_passing(const Node& node) { return is_implicit(node) || is<op::Transpose>(node); }
 /// The elements of the rows along which a program can compute a node; 0 where it cannot, or need not know of rows.

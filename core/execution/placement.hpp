@@ -6,28 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "etude/execution/compile.hpp"
+#include "etude/execution/lowered.hpp"
 #include "etude/execution/schedule.hpp"
 #include "etude/graph/loop.hpp"
 
 namespace etude {
-
-/// What is known of a graph before memory is laid out.
-struct Scheduled {
-  Fused fused;
-  Programs programs;
-  Schedule schedule;
-  Wanted wanted;  ///< base nodes
-
-  const Graph& graph() const { return fused.flow.graph; }
-  const Group& group(int index) const { return fused.grouping.groups[index]; }
-  NodeId base(NodeId id) const { return fused.flow.base[id]; }
-  int group_of(NodeId id) const { return fused.grouping.group_of[id]; }
-  std::size_t bytes_of(NodeId id) const;
-};
-
-/// The passes before placement.
-Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device);
 
 /// Bytes of the arena from the instruction that writes them to the last that reads them.
 struct Block {
@@ -60,7 +43,7 @@ struct PlacedLoop {
   int arena = -1;  ///< block
 };
 
-/// The fifth pass's result: where everything lies.
+/// Where everything lies.
 class Placement {
  public:
   explicit Placement(const Scheduled& scheduled, const Replica& replica);
@@ -94,21 +77,5 @@ class Placement {
   std::vector<std::shared_ptr<Storage>> storages = {};
   std::size_t input_count, arena_bytes = 0;
 };
-
-/// The fifth pass: which memory an instruction writes to, from when to when it is needed, and at which offset.
-Placement place(const Scheduled& scheduled, const Device& device, const Replica& replica);
-
-/// Bytes of one entry in the row of a loop's Value.
-std::int64_t loop_entry_bytes(const Loop& loop, NodeId node);
-/// The entry of a carried Value's row that a step reads, and the one that it writes, beyond the number of the step.
-std::int64_t loop_read_shift(const Loop& loop);
-std::int64_t loop_write_shift(const Loop& loop);
-
-/// Places what a loop computes. Its body is compiled here (loop_placement.cpp).
-void place_loop(Placement& placement, const Device& device, int group, int position);
-
-/// Lets blocks take over the memory of others that are read for the last time where they are written: a program's
-/// output that of an input, a sum over replicas that of its summand (in_place.cpp).
-void reuse_blocks(Placement& placement);
 
 }  // namespace etude

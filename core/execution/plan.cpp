@@ -32,13 +32,7 @@ std::int64_t instructions_run(std::span<const Instruction> instructions) {
 }  // namespace
 
 std::string_view name_of(const Instruction& instruction) {
-  constexpr std::string_view names[] = {
-      "Elementwise", "Gemm",       "Convolution", "ConvolutionInput", "ConvolutionFilter",
-      "MaxPool",     "PoolGather", "PoolScatter", "Reduce",           "ArgMax",
-      "OneHot",      "Gather",     "ScatterAdd",  "Softmax",          "Crossentropy",
-      "Transpose",   "Uniform",    "Copy",        "AllReduce",        "Scan"};
-  static_assert(std::size(names) == std::variant_size_v<Instruction>);
-  return names[instruction.index()];
+  return std::visit([]<class I>(const I&) { return struct_name<I>(); }, instruction);
 }
 
 void Arena::reserve(std::size_t bytes) {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "etude/execution/compile.hpp"
 #include "etude/execution/device.hpp"
+#include "etude/execution/lowered.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -45,7 +45,7 @@ class Plan {
   /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are
   /// scalars that are computed when run_logs() asks for them, after a step, as far as they do not depend on what the
   /// step overwrites.
-  /// `steps`: how many batches whoever runs it would have it take before it runs.
+  /// `steps`: how many batches are to be taken before they run.
   Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena,
        const Replica& replica = {}, std::int64_t steps = 1);
 

@@ -226,7 +226,7 @@ class Builder {
     return {next_++, to};
   }
 
-  /// Temporaries were numbered one by one; this lets each take over a register whose value nobody reads any more.
+  /// Temporaries were numbered one by one; this lets each take over a register whose value is not read any more.
   void allocate_registers() {
     const auto fixed = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
     auto& steps = result_.program.steps;
@@ -251,7 +251,7 @@ class Builder {
       const std::uint16_t result = step.result;
       const std::array<std::uint16_t, 3> operands{step.a, step.b, step.c};
       step.a = renamed[step.a], step.b = renamed[step.b], step.c = renamed[step.c];
-      // A result may lie where an operand does that nobody reads again, if its elements are as wide: a step reads and
+      // A result may lie where an operand does that is not read again, if its elements are as wide: a step reads and
       // writes element by element. A Select's condition stands in float lanes, whatever it selects from.
       std::vector<std::uint16_t> free_later;
       for (std::size_t j = 0; j < operands.size(); ++j) {

@@ -22,11 +22,15 @@ IdVector<bool> find_escapes(const Fused& fused, const Wanted& wanted) {
   return result;
 }
 
-/// Takes some cycles in a register; a load takes as long.
-bool is_cheap(const Node& node) {
-  return is<op::Negate, op::Absolute, op::Square, op::Relu, op::Add, op::Subtract, op::Multiply, op::Maximum,
-            op::Minimum, op::Equal, op::Less, op::LessEqual, op::LogicalNot, op::LogicalAnd, op::LogicalOr, op::Select>(
-      node);
+bool is_cheap(const Op& op) {
+  return std::visit(
+      []<class O>(const O&) {
+        if constexpr (is_elementwise<O>)
+          return O::traits.cheap;
+        else
+          return false;
+      },
+      op);
 }
 
 /// Whether all readers of a member in other groups read its elements as they are, in programs.
@@ -34,7 +38,7 @@ bool read_by_programs_only(const Fused& fused, NodeId id) {
   const Dataflow& flow = fused.flow;
   const auto& [groups, group_of] = fused.grouping;
   const Group& own = groups[group_of[id]];
-  if (flow.in_memory[id] || !is_cheap(flow.graph.node(id)) || !std::ranges::binary_search(own.members, id))
+  if (flow.in_memory[id] || !is_cheap(flow.graph.node(id).op) || !std::ranges::binary_search(own.members, id))
     return false;
   return std::ranges::all_of(flow.readers[id], [&](NodeId reader) {
     const int other = group_of[reader];

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "etude/execution/groups.hpp"
+#include "etude/execution/grouping.hpp"
 
 namespace etude {
 

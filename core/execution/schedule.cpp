@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
+#include <new>
 #include <queue>
 #include <tuple>
 
@@ -113,6 +115,13 @@ std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
 }
 
 }  // namespace
+
+std::size_t Scheduled::bytes_of(NodeId node) const {
+  const auto elements = static_cast<std::uint64_t>(graph().node(node).shape.size());
+  const std::size_t size = size_of(graph().node(node).dtype);
+  if (elements > std::numeric_limits<std::ptrdiff_t>::max() / size) throw std::bad_alloc();
+  return static_cast<std::size_t>(elements) * size;
+}
 
 bool is_all_reduce(const Fused& fused, int group) {
   const NodeId anchor = group < 0 ? -1 : fused.grouping.groups[group].anchor;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "etude/execution/group_links.hpp"
@@ -28,6 +29,20 @@ struct Schedule {
 /// by one optimizer are one instruction over many segments. All sums over replicas of one level are one AllReduce. A
 /// group waits as long as its last node does.
 Schedule make_schedule(const Fused& fused, const Programs& programs);
+
+/// What is known of a graph before memory is laid out.
+struct Scheduled {
+  Fused fused;
+  Programs programs;
+  Schedule schedule;
+  Wanted wanted;  ///< base nodes
+
+  const Graph& graph() const { return fused.flow.graph; }
+  const Group& group(int index) const { return fused.grouping.groups[index]; }
+  NodeId base(NodeId id) const { return fused.flow.base[id]; }
+  int group_of(NodeId id) const { return fused.grouping.group_of[id]; }
+  std::size_t bytes_of(NodeId id) const;
+};
 
 /// Whether a group sums over several replicas.
 bool is_all_reduce(const Fused& fused, int group);

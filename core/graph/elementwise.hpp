@@ -26,8 +26,21 @@ template <class V, class Condition> V truth(const Condition& condition) { return
 
 }  // namespace math
 
+/// What an elementwise function is, beside its formula.
+struct FunctionTraits {
+  int arity;
+  bool floating = false;  ///< It is defined for float types only.
+  /// Its result is a condition: boolean, whatever its operands are.
+  bool condition = false;
+  /// Its result for bytes may be no byte. Bytes are computed with in float lanes, where such a result would be one
+  /// number in a fused program and another in memory.
+  bool leaves_bytes = false;
+  bool cheap = false;  ///< It takes some cycles in a register; a load takes as long.
+  bool differentiable = true;
+};
+
 struct Negate {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .leaves_bytes = true, .cheap = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return -x;
@@ -36,7 +49,7 @@ struct Negate {
 };
 
 struct Absolute {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .cheap = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return abs(x);
@@ -45,7 +58,7 @@ struct Absolute {
 };
 
 struct Sign {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .differentiable = false};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return truth<V>(x > V(0)) - truth<V>(x < V(0));
@@ -54,7 +67,7 @@ struct Sign {
 };
 
 struct Square {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .leaves_bytes = true, .cheap = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return x * x;
@@ -63,8 +76,7 @@ struct Square {
 };
 
 struct Sqrt {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return sqrt(x);
@@ -73,8 +85,7 @@ struct Sqrt {
 };
 
 struct Exp {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return exp(x);
@@ -83,8 +94,7 @@ struct Exp {
 };
 
 struct Log {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return log(x);
@@ -93,8 +103,7 @@ struct Log {
 };
 
 struct Log1p {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return log1p(x);
@@ -103,8 +112,7 @@ struct Log1p {
 };
 
 struct Sin {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return sin(x);
@@ -113,8 +121,7 @@ struct Sin {
 };
 
 struct Cos {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return cos(x);
@@ -123,8 +130,7 @@ struct Cos {
 };
 
 struct Tanh {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return tanh(x);
@@ -134,8 +140,7 @@ struct Tanh {
 
 /// 1 / (1 + e^-x): where e^-x overflows to infinity the quotient is the right 0.
 struct Sigmoid {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return V(1) / (V(1) + exp(-x));
@@ -143,9 +148,9 @@ struct Sigmoid {
   friend bool operator==(Sigmoid, Sigmoid) = default;
 };
 
-/// NaN stays NaN, so that whoever watches the loss learns of it.
+/// NaN stays NaN, so that the loss shows it.
 struct Relu {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .cheap = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return select(x <= V(0), V(0), x);
@@ -155,8 +160,7 @@ struct Relu {
 
 /// log(1 + e^x), with no exponential of a positive number.
 struct Softplus {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return select(x > V(0), x, V(0)) + log1p(exp(-abs(x)));
@@ -166,8 +170,7 @@ struct Softplus {
 
 /// Beyond 6 it is 1 in every precision, and an implementation's square may overflow.
 struct Erf {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return erf(select(x > V(6), V(6), select(x < V(-6), V(-6), x)));
@@ -176,8 +179,7 @@ struct Erf {
 };
 
 struct Floor {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true, .differentiable = false};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return floor(x);
@@ -186,7 +188,7 @@ struct Floor {
 };
 
 struct LogicalNot {
-  static constexpr int arity = 1;
+  static constexpr FunctionTraits traits{.arity = 1, .condition = true, .cheap = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return truth<V>(x == V(0));
@@ -196,8 +198,7 @@ struct LogicalNot {
 
 /// x - x is NaN for NaN and for either infinity.
 struct IsFinite {
-  static constexpr int arity = 1;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true, .condition = true};
   template <class V> static V apply(const V& x) {
     using namespace math;
     return truth<V>(x - x == V(0));
@@ -206,7 +207,7 @@ struct IsFinite {
 };
 
 struct Add {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .leaves_bytes = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return a + b;
@@ -215,7 +216,7 @@ struct Add {
 };
 
 struct Subtract {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .leaves_bytes = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return a - b;
@@ -224,7 +225,7 @@ struct Subtract {
 };
 
 struct Multiply {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .leaves_bytes = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return a * b;
@@ -233,8 +234,7 @@ struct Multiply {
 };
 
 struct Divide {
-  static constexpr int arity = 2;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 2, .floating = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return a / b;
@@ -243,8 +243,7 @@ struct Divide {
 };
 
 struct Power {
-  static constexpr int arity = 2;
-  static constexpr bool floating = true;
+  static constexpr FunctionTraits traits{.arity = 2, .floating = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return pow(a, b);
@@ -254,7 +253,7 @@ struct Power {
 
 /// NaN if either is.
 struct Maximum {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return select(a > b || a != a, a, b);
@@ -264,7 +263,7 @@ struct Maximum {
 
 /// NaN if either is.
 struct Minimum {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return select(a < b || a != a, a, b);
@@ -273,7 +272,7 @@ struct Minimum {
 };
 
 struct Equal {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .condition = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return truth<V>(a == b);
@@ -282,7 +281,7 @@ struct Equal {
 };
 
 struct Less {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .condition = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return truth<V>(a < b);
@@ -291,7 +290,7 @@ struct Less {
 };
 
 struct LessEqual {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .condition = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return truth<V>(a <= b);
@@ -300,7 +299,7 @@ struct LessEqual {
 };
 
 struct LogicalAnd {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .condition = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return truth<V>(a != V(0)) * truth<V>(b != V(0));
@@ -309,7 +308,7 @@ struct LogicalAnd {
 };
 
 struct LogicalOr {
-  static constexpr int arity = 2;
+  static constexpr FunctionTraits traits{.arity = 2, .condition = true, .cheap = true};
   template <class V> static V apply(const V& a, const V& b) {
     using namespace math;
     return truth<V>(a != V(0)) + truth<V>(b != V(0)) - truth<V>(a != V(0)) * truth<V>(b != V(0));
@@ -319,7 +318,7 @@ struct LogicalOr {
 
 /// a where c is not 0, else b.
 struct Select {
-  static constexpr int arity = 3;
+  static constexpr FunctionTraits traits{.arity = 3, .cheap = true};
   template <class V> static V apply(const V& c, const V& a, const V& b) {
     using namespace math;
     return select(c != V(0), a, b);
@@ -333,24 +332,6 @@ using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, L
                                Maximum, Minimum, Equal, Less, LessEqual, LogicalAnd, LogicalOr, Select>;
 
 template <class F>
-concept ElementwiseOp = requires {
-  { F::arity } -> std::convertible_to<int>;
-};
-
-/// Whether F is defined for float types only.
-template <class F> inline constexpr bool floating_only = requires { F::floating; };
-
-/// Whether F answers with a condition: its result is boolean whatever its operands are.
-template <class F>
-inline constexpr bool is_condition =
-    std::is_same_v<F, LogicalNot> || std::is_same_v<F, IsFinite> || std::is_same_v<F, Equal> ||
-    std::is_same_v<F, Less> || std::is_same_v<F, LessEqual> || std::is_same_v<F, LogicalAnd> ||
-    std::is_same_v<F, LogicalOr>;
-
-/// Whether F of bytes may be no byte. Bytes are computed with in float lanes, where such a result would be one number
-/// in a fused program and another in memory.
-template <class F>
-inline constexpr bool leaves_bytes = std::is_same_v<F, Negate> || std::is_same_v<F, Square> || std::is_same_v<F, Add> ||
-                                     std::is_same_v<F, Subtract> || std::is_same_v<F, Multiply>;
+concept ElementwiseOp = std::is_same_v<std::remove_cv_t<decltype(F::traits)>, FunctionTraits>;
 
 }  // namespace etude::op

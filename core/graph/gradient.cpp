@@ -15,7 +15,7 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources,
     if (source.id() <= last) depends[static_cast<std::size_t>(source.id())] = true;
   for (NodeId id = 0; id <= last; ++id) {
     const Node& node = graph.node(id);
-    const bool passes = std::visit([]<class O>(const O&) { return !Constantlike<O>; }, node.op);
+    const bool passes = traits_of(node.op).differentiable;
     if (passes &&
         std::ranges::any_of(node.inputs, [&](NodeId input) { return depends[static_cast<std::size_t>(input)]; }))
       depends[static_cast<std::size_t>(id)] = true;

@@ -44,11 +44,11 @@ bool same_inputs(const Node& node, std::span<const Value> inputs) {
 }  // namespace
 
 std::string_view name_of(const Op& op) {
-  return std::visit([]<class O>(const O&) { return op_name<O>(); }, op);
+  return std::visit([]<class O>(const O&) { return struct_name<O>(); }, op);
 }
 
-bool elementwise(const Op& op) {
-  return std::visit([]<class O>(const O&) { return is_elementwise<O>; }, op);
+op::Traits traits_of(const Op& op) {
+  return std::visit([]<class O>(const O&) { return traits_of<O>(); }, op);
 }
 
 const Shape& Value::shape() const { return graph_->node(id_).shape; }
@@ -129,17 +129,8 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
 }
 
 bool Graph::keeps_halves(const Op& op) const {
-  return std::visit(
-      [this]<class O>(const O&) {
-        constexpr bool moves =
-            std::is_same_v<O, op::Cast> || std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::Broadcast> ||
-            std::is_same_v<O, op::Reshape> || std::is_same_v<O, op::Transpose> || std::is_same_v<O, op::Slice> ||
-            std::is_same_v<O, op::Reverse> || std::is_same_v<O, op::Concatenate> || std::is_same_v<O, op::Scan>;
-        constexpr bool multiplies = std::is_same_v<O, op::MatMul> || std::is_same_v<O, op::Convolution> ||
-                                    std::is_same_v<O, op::ConvolutionInput> || std::is_same_v<O, op::ConvolutionFilter>;
-        return moves || (multiplies && multiplies_halves_);
-      },
-      op);
+  const op::Halves halves = traits_of(op).halves;
+  return halves == op::Halves::kept || (halves == op::Halves::multiplied && multiplies_halves_);
 }
 
 Value Graph::append_widened(Op op, std::span<const Value> inputs) {

@@ -22,8 +22,36 @@ struct Loop;
 
 namespace etude::op {
 
+/// How a plan computes an op.
+enum class Role : std::uint8_t {
+  leaf,        ///< Its bytes are there when the step begins.
+  number,      ///< The same number in every element: computed where it is read.
+  view,        ///< The bytes of its operand.
+  window,      ///< Elements of its operand, read through strides.
+  step,        ///< A step of an elementwise program.
+  kernel,      ///< An instruction of its own (execution/lowering.hpp). Along short rows some are steps of a program.
+  loop,        ///< A body of instructions that runs once for each step.
+  all_reduce,  ///< The devices together; a view where there is one replica.
+};
+
+/// How an op computes operands of half precision.
+enum class Halves : std::uint8_t {
+  upcast,      ///< As float32; the result is rounded.
+  kept,        ///< As they are: it moves elements.
+  multiplied,  ///< As they are where the device multiplies half precision, else upcast.
+};
+
+/// What tracing and compiling need to know of an op, beside its rules. Each op has some; those of elementwise ops are
+/// FunctionTraits.
+struct Traits {
+  Role role;
+  Halves halves = Halves::upcast;
+  bool differentiable = true;  ///< Otherwise no gradient passes: leaves, draws, integers.
+};
+
 /// The batch: tensor `index` of those a plan is given.
 struct Input {
+  static constexpr Traits traits{.role = Role::leaf, .differentiable = false};
   int index;
   Shape shape;
   DType dtype;
@@ -31,6 +59,7 @@ struct Input {
 };
 /// A tensor filled with one number.
 struct Constant {
+  static constexpr Traits traits{.role = Role::number, .differentiable = false};
   double value;
   Shape shape;
   DType dtype;
@@ -38,69 +67,82 @@ struct Constant {
 };
 /// A variable's value when the step begins.
 struct Read {
+  static constexpr Traits traits{.role = Role::leaf, .differentiable = false};
   Variable variable;
   friend bool operator==(const Read&, const Read&) = default;
 };
 
 /// x in another dtype.
 struct Cast {
+  static constexpr Traits traits{.role = Role::step, .halves = Halves::kept};
   DType dtype;
   friend bool operator==(const Cast&, const Cast&) = default;
 };
 /// x as it is; no gradient passes.
 struct StopGradient {
+  static constexpr Traits traits{.role = Role::view, .halves = Halves::kept, .differentiable = false};
   friend bool operator==(const StopGradient&, const StopGradient&) = default;
 };
 
 /// x [..] repeated to `shape` by NumPy's rule.
 struct Broadcast {
+  static constexpr Traits traits{.role = Role::window, .halves = Halves::kept};
   Shape shape;
   friend bool operator==(const Broadcast&, const Broadcast&) = default;
 };
 /// The same elements in another shape.
 struct Reshape {
+  static constexpr Traits traits{.role = Role::view, .halves = Halves::kept};
   Shape shape;
   friend bool operator==(const Reshape&, const Reshape&) = default;
 };
 /// Axis i of the result is axis `order[i]` of x.
 struct Transpose {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::kept};
   std::array<std::uint8_t, Shape::max_rank> order;
   friend bool operator==(const Transpose&, const Transpose&) = default;
 };
 
 /// Entries [first, first + count) of one axis.
 struct Slice {
+  static constexpr Traits traits{.role = Role::window, .halves = Halves::kept};
   std::uint8_t axis;
   std::int64_t first, count;
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 /// The entries of one axis from the last to the first.
 struct Reverse {
+  static constexpr Traits traits{.role = Role::window, .halves = Halves::kept};
   std::uint8_t axis;
   friend bool operator==(const Reverse&, const Reverse&) = default;
 };
 /// One operand or more, one behind the other along an axis.
 struct Concatenate {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::kept};
   std::uint8_t axis;
   friend bool operator==(const Concatenate&, const Concatenate&) = default;
 };
 
 /// Sum over axes [first, first + count), which go away.
 struct Sum {
+  static constexpr Traits traits{.role = Role::kernel};
   std::uint8_t first, count;
   friend bool operator==(const Sum&, const Sum&) = default;
 };
 /// Maximum over axes [first, first + count), which go away.
 struct Max {
+  static constexpr Traits traits{.role = Role::kernel};
   std::uint8_t first, count;
   friend bool operator==(const Max&, const Max&) = default;
 };
 /// int32 index of the largest element along the last axis, which goes away; the lowest of equals (M-3).
 struct ArgMax {
+  static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   friend bool operator==(const ArgMax&, const ArgMax&) = default;
 };
 /// int32 labels [..] to [.., depth]: 1 at the label, else 0; all 0 where the label is out of range.
 struct OneHot {
+  static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   std::int64_t depth;
   DType dtype;
   friend bool operator==(const OneHot&, const OneHot&) = default;
@@ -109,11 +151,13 @@ struct OneHot {
 /// table [n, ..], int32 indices [*shape] -> the rows of those numbers, [*shape, ..]; NaN, or 0 of integers, for a row
 /// that the table does not have.
 struct Gather {
+  static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const Gather&, const Gather&) = default;
 };
 /// Gather's transpose: x [*shape, ..], int32 indices [*shape] -> [rows, ..], in which row i is the sum of those of x
 /// that are called i.
 struct ScatterAdd {
+  static constexpr Traits traits{.role = Role::kernel};
   std::int64_t rows;
   friend bool operator==(const ScatterAdd&, const ScatterAdd&) = default;
 };
@@ -121,6 +165,7 @@ struct ScatterAdd {
 /// a [.., m, k] · b [.., k, n] for every index of the leading axes, which are equal; a is stored [.., k, m] if
 /// transpose_a, b [.., n, k] if transpose_b.
 struct MatMul {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::multiplied};
   bool transpose_a, transpose_b;
   friend bool operator==(const MatMul&, const MatMul&) = default;
 };
@@ -129,17 +174,20 @@ struct MatMul {
 /// of the window the sum of what it sees times the kernel (not flipped, A-7). Channels and filters are cut into equal
 /// groups, each of which sees only itself. Padding counts as 0.
 struct Convolution {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::multiplied};
   Window window;
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 /// The transpose of Convolution in x: dy, kernel -> dx of `shape`.
 struct ConvolutionInput {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::multiplied};
   Window window;
   Shape shape;
   friend bool operator==(const ConvolutionInput&, const ConvolutionInput&) = default;
 };
 /// The transpose of Convolution in the kernel: x, dy -> dkernel of `shape`.
 struct ConvolutionFilter {
+  static constexpr Traits traits{.role = Role::kernel, .halves = Halves::multiplied};
   Window window;
   Shape shape;
   friend bool operator==(const ConvolutionFilter&, const ConvolutionFilter&) = default;
@@ -149,16 +197,19 @@ struct ConvolutionFilter {
 /// channels]: the first of equals; NaN is larger than any number, padding less. uint8 for windows of at most 256
 /// cells, else int32.
 struct PoolArgMax {
+  static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   Window window;
   friend bool operator==(const PoolArgMax&, const PoolArgMax&) = default;
 };
 /// What x, index -> the cell named by the index holds; 0 where that is no cell of x.
 struct PoolGather {
+  static constexpr Traits traits{.role = Role::kernel};
   Window window;
   friend bool operator==(const PoolGather&, const PoolGather&) = default;
 };
 /// The transpose of PoolGather: dy, index -> dx of `shape`, the sum of what each cell was named for.
 struct PoolScatter {
+  static constexpr Traits traits{.role = Role::kernel};
   Window window;
   Shape shape;
   friend bool operator==(const PoolScatter&, const PoolScatter&) = default;
@@ -166,20 +217,24 @@ struct PoolScatter {
 
 /// Softmax over the last axis.
 struct Softmax {
+  static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const Softmax&, const Softmax&) = default;
 };
 /// logits [.., k], targets [.., k] -> [..]: -sum(targets · log softmax(logits)), in one pass.
 struct SoftmaxCrossentropy {
+  static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const SoftmaxCrossentropy&, const SoftmaxCrossentropy&) = default;
 };
 /// logits [.., k], int32 labels [..] -> [..]: -log softmax(logits)[label]; NaN where the label is out of range.
 struct SparseSoftmaxCrossentropy {
+  static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const SparseSoftmaxCrossentropy&, const SparseSoftmaxCrossentropy&) = default;
 };
 
 /// Uniform in [0, 1): Philox of (seed, stream, the int32 counter it is given, the element's index). Indices begin at
 /// `first`; and, for a replica's share of a batch, at those of its first row, of `row_size` elements each.
 struct Uniform {
+  static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   std::uint64_t seed;
   std::uint32_t stream;
   Shape shape;
@@ -192,6 +247,7 @@ struct Uniform {
 /// is what a node of the loop's body was at every step, stacked along a new first axis; or, if `last`, what a carried
 /// Value became in the end, named by the node that it becomes.
 struct Scan {
+  static constexpr Traits traits{.role = Role::loop, .halves = Halves::kept};
   std::shared_ptr<const Loop> loop;
   std::int32_t node;
   bool last;
@@ -200,6 +256,7 @@ struct Scan {
 
 /// The sum of x over all replicas; x itself where there is one.
 struct AllReduce {
+  static constexpr Traits traits{.role = Role::all_reduce};
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
 
@@ -222,16 +279,25 @@ using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Rea
                                op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
                                op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
-/// "MatMul", "Exp", …: the struct's own name.
-template <class O> constexpr std::string_view op_name() {
-  // GCC: "… [with O = etude::op::Exp; …]", Clang: "… [O = etude::op::Exp]".
+/// A struct's own name without its namespaces: "MatMul", "Exp".
+template <class Struct> constexpr std::string_view struct_name() {
+  // GCC: "… [with Struct = etude::op::Exp; …]", Clang: "… [Struct = etude::op::Exp]".
   std::string_view text = __PRETTY_FUNCTION__;
-  text.remove_prefix(text.find("op::") + 4);
-  return text.substr(0, text.find_first_of(";]"));
+  text.remove_prefix(text.find("Struct = "));
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
 }
 std::string_view name_of(const Op& op);
 
 template <class O> inline constexpr bool is_elementwise = op::ElementwiseOp<O>;
-bool elementwise(const Op& op);
+
+/// The traits of any op.
+template <class O> constexpr op::Traits traits_of() {
+  if constexpr (is_elementwise<O>)
+    return {.role = op::Role::step, .differentiable = O::traits.differentiable && !O::traits.condition};
+  else
+    return O::traits;
+}
+op::Traits traits_of(const Op& op);
 
 }  // namespace etude

@@ -55,8 +55,8 @@ struct ElementwiseRule {
 Meta infer_elementwise(const ElementwiseRule&, std::span<const Value>);
 
 template <op::ElementwiseOp F> Meta infer(const F&, std::span<const Value> inputs) {
-  return infer_elementwise({op_name<F>(), F::arity, op::floating_only<F>, op::leaves_bytes<F>, op::is_condition<F>,
-                            std::is_same_v<F, op::Select>},
+  return infer_elementwise({struct_name<F>(), F::traits.arity, F::traits.floating, F::traits.leaves_bytes,
+                            F::traits.condition, std::is_same_v<F, op::Select>},
                            inputs);
 }
 
@@ -116,13 +116,9 @@ OperandGradients gradient(const op::Maximum&, const Differential&);
 OperandGradients gradient(const op::Minimum&, const Differential&);
 OperandGradients gradient(const op::Select&, const Differential&);
 
-/// Ops that no gradient passes: leaves, draws, integers and step functions.
+/// Ops that no gradient passes.
 template <class O>
-concept Constantlike =
-    std::is_same_v<O, op::Input> || std::is_same_v<O, op::Constant> || std::is_same_v<O, op::Read> ||
-    std::is_same_v<O, op::StopGradient> || std::is_same_v<O, op::ArgMax> || std::is_same_v<O, op::PoolArgMax> ||
-    std::is_same_v<O, op::OneHot> || std::is_same_v<O, op::Uniform> || std::is_same_v<O, op::Sign> ||
-    std::is_same_v<O, op::Floor> || (op::ElementwiseOp<O> && op::is_condition<O>);
+concept Constantlike = !traits_of<O>().differentiable;
 template <Constantlike O> OperandGradients gradient(const O&, const Differential&) { return {}; }
 
 }  // namespace etude

@@ -34,7 +34,7 @@ namespace {
 template <class F> Value unary(Value x) { return x.graph().append(F{}, {x}); }
 
 template <class F> Value binary(Value a, Value b) {
-  const Shape shape = broadcast_shapes(a.shape(), b.shape(), op_name<F>());
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), struct_name<F>());
   return a.graph().append(F{}, {broadcast_to(a, shape), broadcast_to(b, shape)});
 }
 
@@ -91,7 +91,7 @@ Value divide(Value a, Value b) {
   if (const auto x = constant_of(a), y = constant_of(b); x && y && is_floating(a.dtype()) && a.dtype() == b.dtype()) {
     const double quotient =
         a.dtype() == DType::float32 ? static_cast<float>(*x) / static_cast<float>(*y) : *x / *y;  // as a step has it
-    return broadcast_to(scalar(quotient, a), broadcast_shapes(a.shape(), b.shape(), op_name<op::Divide>()));
+    return broadcast_to(scalar(quotient, a), broadcast_shapes(a.shape(), b.shape(), struct_name<op::Divide>()));
   }
   return binary<op::Divide>(a, b);
 }

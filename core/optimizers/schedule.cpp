@@ -19,9 +19,9 @@ double number_of(const Node& node, const std::vector<double>& numbers) {
                  : node.dtype == DType::boolean ? operand(0) != 0
                                                 : std::trunc(operand(0));
         } else if constexpr (op::ElementwiseOp<O>) {
-          if constexpr (O::arity == 1) return O::apply(operand(0));
-          if constexpr (O::arity == 2) return O::apply(operand(0), operand(1));
-          if constexpr (O::arity == 3) return O::apply(operand(0), operand(1), operand(2));
+          if constexpr (O::traits.arity == 1) return O::apply(operand(0));
+          if constexpr (O::traits.arity == 2) return O::apply(operand(0), operand(1));
+          if constexpr (O::traits.arity == 3) return O::apply(operand(0), operand(1), operand(2));
         }
         fail(ErrorKind::value, "LearningRateSchedule", name_of(node.op), " of shape ", node.shape,
              " - expected elementwise ops of scalars - write the schedule in those.");

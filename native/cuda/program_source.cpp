@@ -37,13 +37,13 @@ const char* type_of(DType dtype) {
 }
 
 template <std::size_t... I> constexpr auto names_of(std::index_sequence<I...>) {
-  return std::array<std::string_view, sizeof...(I)>{op_name<std::tuple_element_t<I, op::Elementwise>>()...};
+  return std::array<std::string_view, sizeof...(I)>{struct_name<std::tuple_element_t<I, op::Elementwise>>()...};
 }
 template <std::size_t... I> constexpr auto conditions_of(std::index_sequence<I...>) {
-  return std::array<bool, sizeof...(I)>{op::is_condition<std::tuple_element_t<I, op::Elementwise>>...};
+  return std::array<bool, sizeof...(I)>{std::tuple_element_t<I, op::Elementwise>::traits.condition...};
 }
 template <std::size_t... I> constexpr auto arities_of(std::index_sequence<I...>) {
-  return std::array<int, sizeof...(I)>{std::tuple_element_t<I, op::Elementwise>::arity...};
+  return std::array<int, sizeof...(I)>{std::tuple_element_t<I, op::Elementwise>::traits.arity...};
 }
 constexpr auto all = std::make_index_sequence<instruction::elementwise_count>{};
 constexpr auto names = names_of(all);

@@ -74,16 +74,16 @@ template <class F, class T> void apply(void* out, const void* a, const void* b, 
     for_each<T, float, T>(out, a, b, c, n, [](T* o, const float* x, const T* y, const T* z) {
       store(o, F::apply(load_truth<T>(x), load(y), load(z)));
     });
-  } else if constexpr (op::is_condition<F>) {
+  } else if constexpr (F::traits.condition) {
     for_each<float, T, T>(out, a, b, c, n, [](float* o, const T* x, const T* y, const T*) {
-      if constexpr (F::arity == 1)
+      if constexpr (F::traits.arity == 1)
         store_truth<T>(o, F::apply(load(x)));
       else
         store_truth<T>(o, F::apply(load(x), load(y)));
     });
   } else {
     for_each<T, T, T>(out, a, b, c, n, [](T* o, const T* x, const T* y, const T*) {
-      if constexpr (F::arity == 1)
+      if constexpr (F::traits.arity == 1)
         store(o, value_of<F, T>(load(x)));
       else
         store(o, value_of<F, T>(load(x), load(y)));
@@ -132,7 +132,7 @@ void to_float16(void* out, const void* a, const void* b, const void* c, std::int
 }
 
 template <class F, class T> constexpr ElementwiseKernel kernel() {
-  if constexpr (op::floating_only<F> && !std::is_floating_point_v<T>)
+  if constexpr (F::traits.floating && !std::is_floating_point_v<T>)
     return nullptr;
   else
     return &apply<F, T>;

@@ -1,14 +1,12 @@
+#include "etude/execution/place_loop.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <new>
 
 #include "etude/base/checked.hpp"
 #include "etude/execution/independent_rows.hpp"
-#include "etude/execution/placement.hpp"
-
-// Loops: the body is compiled by itself, to instructions on spaces whose addresses change from step to step. A carried
-// Value lies in a row of entries. A step reads one and writes the next, so nothing is copied from step to step, and the
-// row holds what the Value was at every step.
+#include "etude/execution/loop_entries.hpp"
 
 namespace etude {
 namespace {
@@ -53,14 +51,7 @@ Place place_of_result(const PlacedLoop& placed, const op::Scan& scan) {
 
 }  // namespace
 
-std::int64_t loop_entry_bytes(const Loop& loop, NodeId node) {
-  const Node& of = loop.body.node(node);
-  return checked::multiply(of.shape.size(), static_cast<std::int64_t>(size_of(of.dtype)), "scan");
-}
-std::int64_t loop_read_shift(const Loop& loop) { return loop.reverse ? 1 : 0; }
-std::int64_t loop_write_shift(const Loop& loop) { return loop.reverse ? 0 : 1; }
-
-void place_loop(Placement& placement, const Device& device, int group, int position) {
+void place_loop(Placement& placement, const Device& device, int group, int position, const CompileBody& compile_body) {
   const Scheduled& scheduled = placement.scheduled;
   const Group& of = scheduled.group(group);
   std::vector<NodeId> results = of.inner;
@@ -70,7 +61,7 @@ void place_loop(Placement& placement, const Device& device, int group, int posit
   find_stacked(placed, scheduled.graph(), results);
   Wanted wanted{{}, {}, loop.next};
   wanted.outputs.insert(wanted.outputs.end(), placed.stacked.begin(), placed.stacked.end());
-  placed.body = compile(loop.body, wanted, device, placement.replica);
+  placed.body = compile_body(loop.body, wanted);
 
   const auto block = [&](std::int64_t bytes) {
     if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) throw std::bad_alloc();

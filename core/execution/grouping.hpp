@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "etude/execution/dataflow.hpp"
-#include "etude/execution/device.hpp"
 
 namespace etude {
 
@@ -34,9 +33,6 @@ struct Grouping {
 
   int count() const { return static_cast<int>(groups.size()); }
 };
-
-/// The second pass: which nodes are computed together.
-Grouping form_groups(const Dataflow& flow, const Device& device);
 
 /// What the kernel at the head of a group reads from memory.
 std::vector<NodeId> kernel_operands(const Dataflow& flow, const Grouping& grouping, int group);

@@ -1,4 +1,6 @@
-#include "etude/execution/emission.hpp"
+#include "etude/execution/emit_loop.hpp"
+
+#include "etude/execution/loop_entries.hpp"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "etude/execution/groups.hpp"
+#include "etude/execution/form_groups.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -233,17 +233,5 @@ class GroupFormer {
 }  // namespace
 
 Grouping form_groups(const Dataflow& flow, const Device& device) { return GroupFormer(flow, device).form(); }
-
-std::vector<NodeId> kernel_operands(const Dataflow& flow, const Grouping& grouping, int index) {
-  const Group& group = grouping.groups[index];
-  std::vector<NodeId> result;
-  const auto add = [&](NodeId id) {
-    for (NodeId source : flow.dependencies[id])
-      if (grouping.group_of[source] != index) result.push_back(source);
-  };
-  if (group.anchor >= 0) add(group.anchor);
-  for (NodeId inner : group.inner) add(inner);
-  return result;
-}
 
 }  // namespace etude

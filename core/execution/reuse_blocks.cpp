@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "etude/execution/reuse_blocks.hpp"
 
-#include "etude/execution/placement.hpp"
+#include <algorithm>
 
 namespace etude {
 

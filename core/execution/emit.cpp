@@ -1,7 +1,8 @@
-#include "etude/execution/emission.hpp"
+#include "etude/execution/emit.hpp"
 
 #include <algorithm>
 
+#include "etude/execution/emit_loop.hpp"
 #include "etude/execution/lowering.hpp"
 
 namespace etude {
@@ -127,12 +128,6 @@ void emit_copies(std::vector<Instruction>& list, const Placement& placement) {
 }
 
 }  // namespace
-
-Instruction lower_anchor(const Placement& placement, int group) {
-  const Group& of = placement.scheduled.group(group);
-  return std::visit([site = Site(placement, of)](const auto& op) { return lower(op, site); },
-                    placement.scheduled.graph().node(of.anchor).op);
-}
 
 Lowered emit(const Placement& placement, const Wanted& wanted) {
   const Graph& graph = placement.scheduled.graph();

@@ -1,4 +1,4 @@
-#include "etude/execution/dataflow.hpp"
+#include "etude/execution/find_dataflow.hpp"
 
 #include <algorithm>
 #include <unordered_set>
