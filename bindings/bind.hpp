@@ -44,7 +44,7 @@ template <class T> struct Crossing<Task<T>> {
   static std::string made() { return "Promise<" + Crossing<T>::made() + ">"; }
 };
 
-/// Embind repeats its initialization in every worker thread, where nobody calls anything. What is bound belongs to the
+/// Embind repeats its initialization in every worker thread, where nothing is called. What is bound belongs to the
 /// thread that loaded the module.
 inline bool in_worker() { return !emscripten_is_main_runtime_thread(); }
 

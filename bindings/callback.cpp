@@ -22,7 +22,7 @@ class OpenLogs {
     const auto found = open_.find(id);
     check(found != open_.end(), ErrorKind::state, "Logs",
           "read after their hook - expected within it, for they are fetched from the device only when "
-          "somebody looks - copy what you need in the hook: {...logs}.");
+          "they are read - copy what you need in the hook: {...logs}.");
     return *found->second;
   }
 

@@ -1,5 +1,5 @@
 /// The program that declares the module for TypeScript: it is linked with --emit-tsd, and prints the types of all
-/// options, which the build of web/ writes into options.d.mts. Nobody downloads it.
+/// options, which the build of web/ writes into options.d.mts. Pages do not download it.
 #ifdef ETUDE_DECLARATIONS
 #include <cstdio>
 

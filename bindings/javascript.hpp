@@ -27,7 +27,7 @@ const val& host(const char* name);
 /// Throws what a call through `attempt` brought back, if it threw.
 val or_throw(val result);
 
-/// Calls a JavaScript function, whoever wrote it; throws Thrown if it throws.
+/// Calls a JavaScript function; throws Thrown if it throws.
 template <class... Arguments> val call(const val& function, Arguments&&... arguments) {
   return or_throw(host("attempt")(function, std::forward<Arguments>(arguments)...));
 }
@@ -66,7 +66,7 @@ class PromisePending : public Pending {
  public:
   explicit PromisePending(val promise, std::shared_ptr<Settlement> settlement = std::make_shared<Settlement>())
       : promise_(std::move(promise)), settlement_(std::move(settlement)) {}
-  /// Whoever waited may be gone before the promise is settled: nobody is resumed then.
+  /// The waiting coroutine may be gone before the promise is settled; then nothing is resumed.
   ~PromisePending() override { settlement_->waiter = nullptr; }
   bool ready() const override { return false; }
   void on_ready(std::coroutine_handle<> resume) override;

@@ -7,7 +7,7 @@
 
 #include "bind.hpp"
 
-/// The runtime's own, which puts names into what is said before an abort, is large, and nobody reads it.
+/// The runtime's own, which puts names into what is said before an abort, is large, and of no use in a page.
 extern "C" char* __cxa_demangle(const char*, char*, std::size_t*, int* status) {
   if (status) *status = -2;
   return nullptr;

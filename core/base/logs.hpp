@@ -23,7 +23,7 @@ class LogSource {
 };
 
 /// What a step or an epoch reports, in insertion order: loss, metrics, val_* (L-24). A value crosses from the device
-/// when somebody looks at it; a value that nobody read while it was current is gone, and reading it is an Error.
+/// when it is read; a value that was not read while it was current is gone, and reading it is an Error.
 class Logs {
  public:
   struct Entry {

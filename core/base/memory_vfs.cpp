@@ -51,7 +51,7 @@ class MemoryVfs::File : public FileSink {
   const bool began_empty_;
 };
 
-/// Paths that somebody holds.
+/// Paths that are locked.
 struct MemoryVfs::Locked {
   std::mutex mutex;
   std::set<std::string> paths;
@@ -185,7 +185,8 @@ std::unique_ptr<FileLock> MemoryVfs::lock(const std::string& path) {
   open(path, true);
   const std::lock_guard held(locked_->mutex);
   check(locked_->paths.insert(plain(path)).second, ErrorKind::state, "file", '"', path,
-        "\" is locked by another part of this program - expected nobody else at work here - wait until that ends, or "
+        "\" is locked by another part of this program - expected no other program at work here - wait until that ends, "
+        "or "
         "choose another folder.");
   return std::make_unique<Lock>(locked_, plain(path));
 }

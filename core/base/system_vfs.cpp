@@ -57,7 +57,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// Small pieces wait until there are many, or somebody wants to see them.
+/// Small pieces wait until there are many, or until they are read.
 class SystemFile : public FileSink {
  public:
   SystemFile(const SystemCalls& system, const std::string& path, bool append)
@@ -72,7 +72,7 @@ class SystemFile : public FileSink {
     try {
       flush();
     } catch (...) {
-      // Whoever wants to know calls flush himself.
+      // For its errors callers call flush().
     }
   }
 
@@ -128,10 +128,10 @@ class SystemLock : public FileLock {
   SystemLock(const SystemCalls& system, const std::string& path) : file_(system, path, O_RDWR | O_CREAT, "locked") {
     if (system.call("flock", [&] { return ::flock(file_, LOCK_EX | LOCK_NB); }) == 0) return;
     if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
-    fail(
-        ErrorKind::state, "file", '"', path,
-        "\" is locked by another process, or another part of this one - expected nobody else at work here - wait until "
-        "that ends, or choose another folder.");
+    fail(ErrorKind::state, "file", '"', path,
+         "\" is locked by another process, or another part of this one - expected no other program at work here - wait "
+         "until "
+         "that ends, or choose another folder.");
   }
 
  private:

@@ -35,7 +35,7 @@ class Tensor {
   template <class T> static Tensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span<const T>(values.begin(), values.size()));
   }
-  /// A view of memory that somebody else owns; `owner` keeps it alive. No copy is made.
+  /// A view of memory that `owner` keeps alive. No copy is made.
   static Tensor borrow(const Shape& shape, DType dtype, void* bytes, std::shared_ptr<void> owner = {});
 
   const Shape& shape() const { return shape_; }

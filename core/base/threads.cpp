@@ -65,7 +65,7 @@ class Gate {
 }  // namespace
 
 struct ThreadPool::Shared {
-  /// Which run this is, and how many of its parts nobody has taken yet. One word: a thread that comes late takes none
+  /// Which run this is, and how many of its parts are not taken yet. One word: a thread that comes late takes none
   /// of the next run with the task of this one.
   std::atomic<std::uint64_t> work{0};
   std::atomic<int> unfinished{0};

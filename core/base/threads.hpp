@@ -6,12 +6,12 @@ namespace etude {
 
 /// Threads that share work. Work is split into parts by its shape, so results do not depend on how many threads there
 /// are, nor on which of them does a part. Threads start when there is work for several for the first time. The caller
-/// takes parts as the others do, and waits only for parts that somebody has begun: a thread that has not started yet,
-/// or that another process keeps from its core, delays nobody. Where the target has no threads, the caller does all
+/// takes parts as the others do, and waits only for parts that were begun: a thread that has not started yet,
+/// or that another process keeps from its core, delays nothing. Where the target has no threads, the caller does all
 /// parts.
 ///
-/// Whoever waits looks for some microseconds, then sleeps. In WebAssembly a page's main thread must not sleep: there it
-/// goes on looking, and a page that must stay smooth trains in a worker of its own.
+/// A waiting thread spins for some microseconds, then sleeps. In WebAssembly a page's main thread must not sleep: there
+/// it goes on looking, and a page that must stay smooth trains in a worker of its own.
 class ThreadPool {
  public:
   /// The caller's thread and count - 1 others; less than 1 counts as 1.
@@ -23,7 +23,8 @@ class ThreadPool {
 
   int count() const { return count_; }
   /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates nothing, but when
-  /// it starts threads. `task` must not throw. Whoever finds the pool at work for another thread does all parts itself.
+  /// it starts threads. `task` must not throw. A caller that finds the pool busy for another thread does all parts
+  /// itself.
   void run(int parts, void (*task)(void* context, int part), void* context);
 
  private:

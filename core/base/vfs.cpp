@@ -54,7 +54,7 @@ void Vfs::discard(const std::string& path) noexcept {
   try {
     remove_tree(path);
   } catch (...) {
-    // It is in nobody's way; what led here is what the caller shall hear of.
+    // It does no harm; the error that led here is reported.
   }
 }
 

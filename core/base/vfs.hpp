@@ -31,7 +31,7 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-/// A link is a file: what it leads to is somebody else's.
+/// A link is a file: its target is never removed.
 enum class PathKind { none, file, folder };
 
 /// All that the project does to files: those of the system, of Node.js, in memory, or of a test that makes them fail.
@@ -58,7 +58,7 @@ class Vfs {
   /// Makes one folder, unless there is one, or a link to one.
   virtual void make_folder(const std::string& path) = 0;
   virtual PathKind kind(const std::string& path) = 0;
-  /// Locks a file, which it makes, and throws Error(state) at once if somebody else holds the lock.
+  /// Locks a file, which it makes, and throws Error(state) at once if the lock is held elsewhere.
   virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
 
   bool exists(const std::string& path) { return kind(path) != PathKind::none; }
@@ -68,7 +68,7 @@ class Vfs {
   void remove_tree(const std::string& path);
   /// The same, as well as it goes: for what is left of something that failed.
   void discard(const std::string& path) noexcept;
-  /// Writes `pieces` to a file so that whoever looks, after a loss of power too, sees what it held before or all of
+  /// Writes `pieces` to a file so that readers, after a loss of power too, see what it held before or all of
   /// them.
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
 };
@@ -76,7 +76,7 @@ class Vfs {
 /// The folder that a path lies in; "." for a name alone.
 std::string parent_of(const std::string& path);
 
-/// Where files are unless somebody says: the system's; what the host of a WebAssembly module sets; null where there are
+/// The default file system: the system's; what the host of a WebAssembly module sets; null where there are
 /// none, as in a page.
 std::shared_ptr<Vfs>& host_vfs();
 /// `chosen`, or host_vfs() if that is null; throws Error(io) where both are.

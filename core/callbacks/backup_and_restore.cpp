@@ -101,7 +101,7 @@ void BackupAndRestore::save(TrainingMoment moment, const Logs& logs) {
 }
 
 void BackupAndRestore::save(const Checkpoint& state) {
-  // Nobody wants to go on from what is not; from the state before it comes to the same.
+  // Such a state is of no use; the one before it leads to the same.
   if (is_finite(state)) store_->save_later(state);
 }
 

@@ -40,7 +40,7 @@ struct EarlyStoppingOptions {
 };
 
 /// Stops fit when a figure gets no better (C-3, C-5). With restore_best_weights the model ends with the weights of its
-/// best epoch, whoever stopped it (C-4); they are kept in memory. Source: keras/src/callbacks/early_stopping.py.
+/// best epoch, whatever stopped training (C-4); they are kept in memory. Source: keras/src/callbacks/early_stopping.py.
 class EarlyStopping : public MonitorCallback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});

@@ -40,7 +40,7 @@ struct ModelCheckpointOptions {
   }
 };
 
-/// Saves the model, as Model::save does, or its weights, while it is trained (C-8). Whoever loads finds what was saved
+/// Saves the model, as Model::save does, or its weights, while it is trained (C-8). Loading finds what was saved
 /// last, whole. With save_best_only what is best is remembered from one fit to the next. Source:
 /// keras/src/callbacks/model_checkpoint.py.
 class ModelCheckpoint : public MonitorCallback {

@@ -39,7 +39,7 @@ class OperationalMetrics : public Callback {
  public:
   explicit OperationalMetrics(OperationalMetricsOptions options = {});
 
-  /// For whoever writes checkpoints by means of their own, and whoever joins replicas: how long it took. Count for the
+  /// For code that writes checkpoints or sums over replicas by its own means: how long it took. Count for the
   /// epoch they fall into.
   void report_checkpoint_write(double milliseconds) { checkpoint_write_.add(milliseconds); }
   void report_replica_sync(double milliseconds) { replica_sync_.add(milliseconds); }
@@ -83,7 +83,7 @@ class OperationalMetrics : public Callback {
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;
   int traces_ = 0;
-  /// Of predict; none in eager mode, where nobody knows.
+  /// Of predict; none in eager mode, where it is not known.
   std::optional<std::size_t> intermediate_bytes_;
   std::size_t output_bytes_ = 0;
   std::optional<double> prediction_bytes_;

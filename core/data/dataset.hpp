@@ -31,7 +31,7 @@ struct DatasetShuffleOptions {
   }
 };
 
-/// Elements described, not made: they come one at a time when somebody iterates, so that there may be more than fit
+/// Elements described, not made: they are made one at a time during iteration, so that there may be more than fit
 /// into memory. A value: every function gives a new dataset and leaves this one as it is. An element is a Batch: before
 /// `batch` one sample, whose tensors have no axis for rows, after it several. Functions given to it may run on other
 /// threads (prefetch), and should depend on their element alone: an iterator that is restored passes over elements

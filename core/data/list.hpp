@@ -25,7 +25,7 @@ class List {
     tensor_ = Tensor::from<double>(Shape{std::ssize(numbers)}, std::vector<double>(numbers.begin(), numbers.end()));
     settle(std::is_integral_v<T>);
   }
-  /// Numbers that somebody put into a tensor already.
+  /// Numbers that are in a tensor already.
   explicit List(Tensor numbers) : tensor_(std::move(numbers)) {}
   /// Throws Error(shape) unless all rows are equally long.
   List(const std::vector<List>& rows);

@@ -83,7 +83,7 @@ class OrderedQueue::Workers {
       Slot made = make(number);
       lock.lock();
       --busy_;
-      if (!made.item) running_ = false;  // nobody needs what lies behind the end
+      if (!made.item) running_ = false;  // what lies behind the end is not needed
       slots_[static_cast<std::size_t>(number - taken_)] = std::move(made);
       changed_.notify_all();
     }

@@ -114,7 +114,7 @@ void Prefetcher::pause() {
     try {
       worker_->finish();
     } catch (...) {
-      // It belongs to an item that nobody wants any more.
+      // It belongs to an item that is not wanted any more.
     }
   }
   asked_ = ended_ = false;

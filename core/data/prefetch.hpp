@@ -9,7 +9,7 @@ namespace etude {
 
 /// Works one slot ahead: while the caller uses what was made in one slot, a thread makes the next in the other one.
 /// Without `threaded`, or where the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only
-/// after its maker returned to the page, so nobody may wait for it), the caller's thread does the work in `take` and
+/// after its maker returned to the page, so no thread may wait for it), the caller's thread does the work in `take` and
 /// only slot 0 is used; likewise where the system has no thread left. Allocates nothing per step.
 class Prefetcher {
  public:
@@ -21,7 +21,7 @@ class Prefetcher {
   /// Waits for the item in the making.
   ~Prefetcher();
 
-  /// Starts on the next item if nobody did yet.
+  /// Starts on the next item, unless that was done.
   void fetch();
   /// The slot of the next item, which stays untouched until the next `take`; empty at the end, and after an exception.
   std::optional<std::size_t> take();

@@ -39,7 +39,7 @@ class RowOrder {
   /// Begins a pass; at its batch number `batch`.
   void begin(int epoch, std::int64_t batch = 0);
   int epoch() const { return epoch_; }
-  /// Seed, epoch, and `batch`: how many batches of the pass somebody has.
+  /// Seed, epoch, and `batch`: how many batches of the pass were handed out.
   DataState state(std::int64_t batch) const;
   /// Goes back there; gives `batch`. Throws Error(value) for what is no such state.
   std::int64_t restore(const DataState& state);

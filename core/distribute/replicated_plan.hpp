@@ -25,8 +25,8 @@ struct Replicas {
 };
 
 /// One step of all replicas, each its own plan. They run side by side up to where they join, are joined, and run on:
-/// nobody waits within a plan, and where the target has no threads, one runs after the other to the same bits. With one
-/// plan it is that plan.
+/// nothing waits within a plan, and where the target has no threads, one runs after the other to the same bits. With
+/// one plan it is that plan.
 class ReplicatedPlan {
  public:
   /// `plans` are those of the replicas that have a share of the batch, in their order. Where they are fewer than the

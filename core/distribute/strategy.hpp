@@ -16,7 +16,7 @@ namespace etude {
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
 
-/// How long replicas were joined, while somebody wants to know.
+/// How long sums over replicas took, while a meter is set.
 struct JoinClock {
   int watchers = 0;
   double milliseconds = 0;

@@ -53,7 +53,8 @@ SymbolicTensor layers::input(const InputOptions& options) {
 std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& inputs) {
   const LayerPtr self = weak_from_this().lock();
   check(self != nullptr, ErrorKind::state, where(),
-        "apply() of a layer that nobody shares - expected one held by a std::shared_ptr, for the model will hold it "
+        "apply() of a layer that no std::shared_ptr holds - expected one held by a std::shared_ptr, for the model will "
+        "hold it "
         "too - make it by std::make_shared, or by layers::….");
   auto call = std::make_shared<LayerCall>(LayerCall{self, inputs, {}});
   Graph graph;

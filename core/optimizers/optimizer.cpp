@@ -198,7 +198,7 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
         "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
         "layers are trainable and that the loss uses y_pred.");
   const auto& scale = options_.loss_scale_factor;
-  // Divided all the same, they would train at a fraction of the learning rate, and nobody would be told.
+  // Divided all the same, they would train at a fraction of the learning rate without a warning.
   check(!scales_loss() || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),
         scale ? "loss_scale_factor = " : "a dynamic scale, at first ",
         scale         ? *scale

@@ -11,7 +11,7 @@ namespace etude {
 class AsyncWriter {
  public:
   AsyncWriter() = default;
-  /// Waits; what the work threw, and nobody asked for, is lost.
+  /// Waits. An error of the work that was not read before is lost.
   ~AsyncWriter();
   AsyncWriter(const AsyncWriter&) = delete;
   AsyncWriter& operator=(const AsyncWriter&) = delete;

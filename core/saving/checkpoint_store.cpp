@@ -127,7 +127,7 @@ void CheckpointStore::warn_of(const char* reason) const noexcept {
   try {
     print_warning(options_.warn, std::string("the last checkpoint was not saved: ") + reason);
   } catch (...) {
-    // There is nobody left to tell.
+    // A destructor reports no error.
   }
 }
 
@@ -149,7 +149,7 @@ std::string CheckpointStore::write(const Checkpoint& checkpoint) {
   sweep();
   const std::uint64_t serial = entries_.empty() ? 1 : entries_.back().serial + 1;
   const std::string name = free_name(checkpoint.step);
-  // The lock is ours: nobody else makes one of that name.
+  // The lock is ours: no other process makes one of that name.
   const std::string unfinished = path_of(std::string(temporary_begin) + name), path = path_of(name);
   try {
     write_files(unfinished, checkpoint, serial);
@@ -205,7 +205,7 @@ void CheckpointStore::remove_what_need_not_stay() {
   remove(names);
 }
 
-/// Renamed first, and that made to last: nobody shall find half of one under its name.
+/// Renames it first, durably, so that half of one is never found under its name.
 void CheckpointStore::remove(const std::vector<std::string>& names) {
   std::vector<std::string> removed;
   for (const std::string& name : names)
@@ -224,7 +224,7 @@ void CheckpointStore::clear() {
   std::erase_if(names, [](const std::string& name) { return !name.starts_with(checkpoint_begin); });
   remove(names);
   files_->remove_tree(path_of("LATEST"));
-  // The lock's file goes while it is held: nobody can lock it in between.
+  // The lock's file is removed while it is held, so that no other process locks it in between.
   files_->remove_tree(path_of("LOCK"));
   lock_.reset();
   if (files_->list(folder_).empty()) files_->remove(folder_);

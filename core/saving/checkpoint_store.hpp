@@ -30,7 +30,7 @@ struct CheckpointStoreOptions {
 ///     ckpt-00001200/model.safetensors, state.json, …, manifest.json      LATEST      LOCK
 ///
 /// It is made under a name that begins with .tmp-, all its bytes are brought to the disk, and then it is renamed.
-/// Whoever loads compares every byte's checksum with the manifest, takes the newest that is whole, and warns of those
+/// Loading compares every byte's checksum with the manifest, takes the newest that is whole, and warns of those
 /// that are not. LATEST, which names the newest, is for people: loading does not rely on it.
 ///
 /// One store at a time works in a folder: it holds LOCK. What a program that ended in the middle has left is removed by
@@ -92,7 +92,7 @@ class CheckpointStore {
   AsyncWriter writer_;  // last: its thread uses all of the above
 };
 
-/// The newest checkpoint in a folder that is whole, for whoever only reads and holds no lock; none if there is none, or
+/// The newest checkpoint in a folder that is whole, for readers, which hold no lock; none if there is none, or
 /// no such folder. Warns of those that are damaged; throws Error(data) if all are, or one is of a newer format.
 std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files = {},
                                                  const TextSink& warn = {});

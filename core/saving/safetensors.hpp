@@ -39,7 +39,7 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
 /// there.
 Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path);
 
-/// Writes a file so that whoever looks sees the old one or the new one, whole. Throws Error(io) where that fails.
+/// Writes a file so that readers see the old one or the new one, whole. Throws Error(io) where that fails.
 void save_safetensors(const std::string& path, const Safetensors& contents, const std::shared_ptr<Vfs>& files = {});
 /// Reads a file: Error(io) where it cannot be read, and what parse_safetensors throws.
 Safetensors load_safetensors(const std::string& path, const std::shared_ptr<Vfs>& files = {});

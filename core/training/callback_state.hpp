@@ -28,7 +28,7 @@ class CallbackState {
 
   const std::string& kind() const { return kind_; }
   const Entries& entries() const { return entries_; }
-  /// Nothing to remember: such a state is not saved, and nobody is given it.
+  /// Nothing to remember: such a state is neither saved nor restored.
   bool empty() const { return entries_.empty(); }
 
   void set(std::string name, Tensor value) { entries_.emplace_back(std::move(name), std::move(value)); }

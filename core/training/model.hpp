@@ -133,7 +133,7 @@ class Model : public Layer {
 
   // Defined in core/saving.
   /// Saves the model, how it was compiled and the state of its optimizer to a folder of checkpoints, of which there is
-  /// one: whoever loads finds the model of before or this one, whole, whatever happens meanwhile. load_model() makes it
+  /// one: loading finds the previous model or this one, whole, whatever happens meanwhile. load_model() makes it
   /// again. Throws Error(value) for a model of a class of its own, or with functions that have no name, and for names
   /// of other formats and places, such as "model.keras" and "localstorage://model", which it does not write; Error(io).
   void save(const std::string& folder) const;

@@ -24,7 +24,7 @@ class PredictionSink {
   Logs& logs();
   /// An execution is over, its hooks too. What this gives, the loop waits for.
   PendingPtr hand_over();
-  /// Whether nobody wants more: no step follows.
+  /// Whether no more is wanted: no step follows.
   virtual bool closed() const { return false; }
 
  private:

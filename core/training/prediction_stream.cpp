@@ -33,7 +33,7 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
 
 }  // namespace
 
-/// The loop of predict, which stands still after each execution until somebody wants its batches.
+/// The loop of predict, which pauses after each execution until its batches are wanted.
 class PredictionLoop : public PredictionSink {
  public:
   PredictionLoop(Model& model, Data x, PredictOptions options)
@@ -129,7 +129,7 @@ class PredictionLoop : public PredictionSink {
     PredictionLoop& stream;
   };
 
-  /// Whoever awaits a batch: when he is gone, nobody is resumed.
+  /// The coroutine that awaits a batch; empty when it is gone.
   struct Consumer {
     explicit Consumer(PredictionLoop& wanted) : stream(wanted) {}
     Consumer(const Consumer&) = delete;
@@ -152,7 +152,7 @@ class PredictionLoop : public PredictionSink {
   }
 
   bool begun_ = false, closed_ = false;
-  /// Of the last execution, those that nobody has yet.
+  /// Of the last execution, those that were not yielded yet.
   std::vector<std::vector<Tensor>> batches_;
   std::coroutine_handle<> stands_, consumer_;
   Task<> loop_;

@@ -24,7 +24,7 @@ class PredictionLoop;
 /// It reads what predict reads, with the same options and the same hooks of callbacks. Nothing happens before the first
 /// batch is asked for; what is wrong is thrown then, and after an exception there are no more batches.
 ///
-/// A batch has memory of its own: it is valid for as long as somebody keeps it. In memory are those of one execution
+/// A batch has memory of its own: it is valid for as long as it is kept. In memory are those of one execution
 /// (steps_per_execution of them), however many there are in all.
 ///
 /// The model must live as long as its stream, and may do anything between two batches: each is made with the weights of

@@ -51,8 +51,8 @@ class StepFunction {
   void operator()(const Batch& batch);
   /// The same in three parts. prepare() finds the plan for a batch; where there is none it traces and compiles the
   /// step, which takes as long as some steps, and returns true. take() is for the batch that was prepared last: a
-  /// device that has a memory of its own may take several before it runs their steps. Until finish() nobody sees what
-  /// they made.
+  /// device that has a memory of its own may take several before it runs their steps. Their results cannot be read
+  /// before finish().
   bool prepare(const Batch& batch);
   void take(const Batch& batch);
   void finish();
@@ -62,7 +62,7 @@ class StepFunction {
   void select_on_devices(DataAdapter& data) const;
   /// Gives that room back.
   void release_arrays() { arrays_.release(); }
-  /// What the last step reported: handles, read when somebody looks.
+  /// What the last step reported: handles, whose values are fetched when they are read.
   Logs& logs();
   /// Fetches what the last step reported, if it is there still: another step of the model is about to overwrite it.
   void keep_logs();

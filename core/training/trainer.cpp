@@ -53,7 +53,7 @@ Trainer::~Trainer() {
       try {
         function->finish();  // of a loop that was given up in the middle of an execution
       } catch (...) {
-        // There is nobody left to tell: the next step on that device fails in the same way.
+        // A destructor reports no error: the next step on that device fails in the same way.
       }
       function->release_arrays();
     }

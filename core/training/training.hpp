@@ -41,7 +41,7 @@ class Training {
   struct Resumed {
     /// In the middle of the epoch, or after all of its steps but not its end.
     bool within_epoch = false;
-    /// Whoever stopped training had done so: no step follows.
+    /// Training was stopped before: no step follows.
     bool stopped = false;
     /// Of the last step of the epoch, or, between epochs, of the epoch before.
     Logs logs = {};

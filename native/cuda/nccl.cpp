@@ -21,7 +21,7 @@ int type_of(DType dtype) {
                                     : type_float32;
 }
 
-/// While it lives, nobody else queues anything on any of them.
+/// While it lives, no other thread enqueues anything on any of them.
 class Locked {
  public:
   explicit Locked(std::span<Runtime* const> sorted) : sorted_(sorted) {

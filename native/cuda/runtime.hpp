@@ -74,10 +74,10 @@ class Runtime {
   /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph, or it is too long.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
-  /// What other threads ask for between both waits. Whoever locks several begins with the least ordinal.
+  /// What other threads ask for between both waits. Of several, the least ordinal is locked first.
   virtual void lock() = 0;
   virtual void unlock() noexcept = 0;
-  /// The queue itself, for whoever has locked it.
+  /// The queue itself, for the thread that has locked it.
   virtual CUstream_st* stream() = 0;
   /// Returns when everything that was queued is done.
   virtual void wait() = 0;

@@ -70,7 +70,7 @@ export function restoreState(callback: Hooks, state: string): void {
 type Read = (id: number, index: number) => number;
 type ReadOutputs = (id: number) => Tensor | Tensor[];
 
-/** Logs whose values are fetched when somebody looks, and kept. */
+/** Logs whose values are fetched when they are read, and kept. */
 class OpenLogs {
   readonly #read: Read;
   readonly #id: number;

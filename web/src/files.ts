@@ -36,6 +36,6 @@ export interface Files {
   list(folder: string): string[];
   makeFolder(path: string): void;
   kind(path: string): 'none' | 'file' | 'folder';
-  /** What releases the lock; undefined if somebody else holds it. */
+  /** What releases the lock; undefined if it is held elsewhere. */
   lock(path: string): (() => void) | undefined;
 }

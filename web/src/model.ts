@@ -275,7 +275,7 @@ export class Model {
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
 
-  /** Lets nobody collect this model before here. */
+  /** Keeps this model from being collected before here. */
   #alive<T>(result: T): T {
     void this.handle;
     return result;

@@ -195,7 +195,7 @@ class Mirror {
   #expectFolder(path: string): void {
     if (this.#kind(path) !== 'folder') throw new Error(`there is no folder ${describe(path)}`);
   }
-  /** Tells of a refusal, once: whoever writes after that may have made room. */
+  /** Tells of a refusal, once: a later write may find room. */
   #check(): void {
     const untold = this.#untold;
     this.#untold = undefined;
@@ -256,7 +256,7 @@ class Mirror {
   }
 }
 
-/** Holds a lock that other tabs and workers see; gives what releases it, or undefined if somebody else has it. */
+/** Holds a lock that other tabs and workers see; gives what releases it, or undefined if it is held elsewhere. */
 function lockFor(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
     const held = navigator.locks.request(name, { ifAvailable: true }, (lock) =>
@@ -274,7 +274,7 @@ function lockFor(name: string): Promise<(() => void) | undefined> {
  *     model.save('digits');
  *     await files.saved();
  *
- * Throws EtudeError "state" if somebody has them open, and "io" where the browser has no database. In Node.js files are
+ * Throws EtudeError "state" if they are open elsewhere, and "io" where the browser has no database. In Node.js files are
  * the system's.
  */
 export async function openFiles(name: string): Promise<PageFiles> {

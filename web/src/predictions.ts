@@ -10,7 +10,7 @@ import type { Tensor } from './tensor.js';
  *     await model.predictStream(x).writeNpy('predictions.npy');
  *
  * Nothing happens before the first batch is asked for. Each batch is the caller's, as what predict gives. Between two the
- * model may do anything: each is made with the weights of the moment in which it is asked for. Whoever leaves the loop early
+ * model may do anything: each is made with the weights of the moment in which it is asked for. Leaving the loop early
  * ends the stream: callbacks hear of the end of predict, and generators are closed.
  */
 export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {

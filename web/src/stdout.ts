@@ -2,7 +2,7 @@ import { inNode } from './node.js';
 
 /** Where the progress bar and warnings go: in Node.js to its stdout and stderr, in a page to the console. */
 export const isTerminal = inNode && process.stdout.isTTY === true;
-/** Keras's default is a bar; in a page nobody looks at one. */
+/** Keras's default is a bar; a page shows none. */
 export const defaultVerbose = inNode ? 'auto' : 0;
 
 const lines = [1, 2].map(() => ({ decoder: new TextDecoder(), begun: '' }));

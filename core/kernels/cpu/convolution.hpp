@@ -29,7 +29,7 @@ enum class ForwardMethod : std::uint8_t {
 };
 
 /// One convolution, or one of its transposes; everything contiguous, T = float or double. Plain numbers only: the
-/// kernels are compiled once per instruction set, and may share no inline function with anybody.
+/// kernels are compiled once per instruction set, and may share no inline function with other files.
 template <class T> struct ConvolutionArguments {
   /// x [batch, height, width, channels], y [batch, rows, columns, filters], kernel [kernel_height, kernel_width,
   /// channels / groups, filters]. Output (i, j) sees the inputs (i · stride_y - before_y + u · dilation_y, ..).

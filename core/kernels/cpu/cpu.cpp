@@ -96,7 +96,7 @@ void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan
   }
 }
 
-/// On several threads, some rows go through all steps, and then others do: nobody waits for anybody between steps.
+/// On several threads, each thread takes some rows through all steps: threads do not wait for each other between steps.
 void Cpu::run(const instruction::Scan& scan, Addresses addresses) {
   const int threads = std::min(thread_pool().count(), scan.arenas);
   const std::int64_t stretches = scan.rows / rows_of_loop;

@@ -3,7 +3,7 @@
 // The only file that includes xsimd. It is included by the files of isa/, which are compiled once per instruction set
 // with -DETUDE_ISA=<one of the names below> and that set's compiler flags. Everything in them lives in
 // etude::cpu::ETUDE_ISA: an inline function outside that namespace could be compiled with AVX-512 here and picked by
-// the linker for everybody.
+// the linker for all.
 
 #include <cstddef>
 #include <cstdint>

@@ -126,7 +126,7 @@ void multiply_row(const Problem<T>& problem, T* result, T* row) {
 }
 
 /// The columns of a product, cut into slices: where it is wider than tall. Each slice is a product of its own, so that
-/// nobody reads what another part packed.
+/// no part reads what another packed.
 template <class T>
 struct Slices {
   const Problem<T>& problem;

@@ -49,7 +49,7 @@ struct BlockB {
     packed,   // the panels are there
     packing,  // some are packed when their turn comes
     passing,  // each is, if B's rows are contiguous by the first tile that reads it, and all in the place of the first:
-              // nobody will read them again, and that place stays in cache
+              // they are not read again, and their place stays in cache
     direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
   };
   Operand<T> source;

@@ -53,7 +53,7 @@ template <class T>
 }
 
 /// Packs `depth` rows and `columns` columns of `b` into panels one behind another, each [depth][tile_width]; columns
-/// that the last panel lacks are filled with something that nobody stores.
+/// that the last panel lacks are filled with numbers that are never stored.
 template <class T>
 [[gnu::noinline]] void pack_b(Operand<T> b, Index depth, Index columns, T* target) {
   constexpr Index width = tile_width<T>;
