@@ -45,6 +45,10 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
   std::size_t workspace(const instruction::Convolution&) const override;
   std::size_t workspace(const instruction::Reduce&) const override;
+  std::size_t workspace(const instruction::ArgMax&) const override;
+  std::size_t workspace(const instruction::ScatterAdd&) const override;
+  std::size_t workspace(const instruction::Softmax&) const override;
+  std::size_t workspace(const instruction::Crossentropy&) const override;
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
