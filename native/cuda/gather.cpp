@@ -40,13 +40,15 @@ struct ScatterAddKernel {
   static constexpr const char* name = "scatter add";
   static constexpr unsigned threads = cuda::warp;
   using Meets = void;
-  std::int64_t count, width, rows, stretches;
+  std::int64_t count, width;
+  Divisor stretches;
   const T* in;
   const std::int32_t* indices;
   T* out;
 
   ETUDE_DEVICE void operator()(const Thread& thread) const {
-    const std::int64_t row = thread.block() / stretches, column = thread.block() % stretches * threads + thread.index();
+    std::int64_t row = thread.block();
+    const std::int64_t column = stretches.divide(row) * threads + thread.index();
     T sum = 0;
     for (std::int64_t first = 0; first < count; first += threads) {
       const std::int64_t mine = first + thread.index();
@@ -161,8 +163,7 @@ void Cuda::run(const ScatterAdd& s, Addresses addresses) {
     T* out = at<T>(addresses, s.out);
     if (!is_sorted(s)) {
       const std::int64_t stretches = blocks_for(s.width, cuda::warp);
-      return launch(*runtime_, s.rows * stretches,
-                    ScatterAddKernel<T>{s.count, s.width, s.rows, stretches, in, indices, out});
+      return launch(*runtime_, s.rows * stretches, ScatterAddKernel<T>{s.count, s.width, stretches, in, indices, out});
     }
     Key* workspace = at<Key>(addresses, s.workspace);
     const Key* keys = cuda::sort(*runtime_, s.count, IndexKeys{indices, s.rows}, workspace, workspace + s.count);
