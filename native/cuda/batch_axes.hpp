@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cuda/thread.hpp"
+#include "cuda/divisor.hpp"
 
 namespace etude::cuda {
 
@@ -10,14 +10,12 @@ namespace etude::cuda {
 struct BatchAxes {
   static constexpr int most = 8;
   int count = 0;
-  std::int64_t extents[most], strides[most];
+  Divisor extents[most];
+  std::int64_t strides[most];
 
   ETUDE_DEVICE std::int64_t offset(std::int64_t index) const {
     std::int64_t result = 0;
-    for (int axis = count - 1; axis >= 0; --axis) {
-      result += index % extents[axis] * strides[axis];
-      index /= extents[axis];
-    }
+    for (int axis = count - 1; axis >= 0; --axis) result += extents[axis].divide(index) * strides[axis];
     return result;
   }
 };

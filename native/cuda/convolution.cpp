@@ -1,20 +1,23 @@
 #include <algorithm>
 
-#include "cuda/launch.hpp"
+#include "cuda/depthwise.hpp"
+#include "cuda/patches.hpp"
 #include "cuda/product.hpp"
 
 // Convolutions are products: of the patches that a window sees and the kernel as a matrix. Our own kernel gathers
-// patches as it reads them; for that of a GPU's vendor they are laid out as a matrix before.
+// patches as it reads them; for that of a GPU's vendor they are laid out as a matrix before, some images at a time. A
+// convolution by a kernel of one cell is the product of x itself; one with a channel a group has kernels of its own.
 
 namespace etude {
 
 using cuda::at;
 using cuda::BatchAxes;
-using cuda::divide;
+using cuda::blocks_for;
+using cuda::Computed;
+using cuda::ConvolutionSizes;
 using cuda::MatrixOperand;
-using cuda::narrow;
+using cuda::MatrixProduct;
 using cuda::ProductShape;
-using cuda::Thread;
 using instruction::Convolution;
 using instruction::ConvolutionFilter;
 using instruction::ConvolutionInput;
@@ -22,95 +25,6 @@ using instruction::ConvolutionShape;
 using instruction::PoolScatter;
 
 namespace {
-
-/// A convolution's sizes as a kernel computes with them.
-struct Sizes {
-  int height, width, channels, rows, columns, filters;
-  int kernel_width, group_channels, group_filters;
-  int stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
-
-  explicit Sizes(const ConvolutionShape& s)
-      : height(narrow(s.height)),
-        width(narrow(s.width)),
-        channels(narrow(s.channels)),
-        rows(narrow(s.rows)),
-        columns(narrow(s.columns)),
-        filters(narrow(s.filters)),
-        kernel_width(narrow(s.window.extent[1])),
-        group_channels(narrow(s.channels / s.groups)),
-        group_filters(narrow(s.filters / s.groups)),
-        stride_y(narrow(s.window.strides[0])),
-        stride_x(narrow(s.window.strides[1])),
-        dilation_y(narrow(s.window.dilation[0])),
-        dilation_x(narrow(s.window.dilation[1])),
-        before_y(narrow(s.window.before[0])),
-        before_x(narrow(s.window.before[1])) {}
-};
-
-/// What the window sees: x at (place of the window, tap of the kernel and channel), 0 in the padding.
-template <class T>
-struct Patches {
-  const T* x;
-  Sizes s;
-
-  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return x + group * s.group_channels; }
-  ETUDE_DEVICE T seen(const T* first, std::int64_t place, std::int64_t tap_channel) const {
-    std::int64_t image = place;
-    const int inside = divide(image, s.rows * s.columns), tap = static_cast<int>(tap_channel) / s.group_channels;
-    const int channel = static_cast<int>(tap_channel) % s.group_channels;
-    const int y = inside / s.columns * s.stride_y - s.before_y + tap / s.kernel_width * s.dilation_y;
-    const int across = inside % s.columns * s.stride_x - s.before_x + tap % s.kernel_width * s.dilation_x;
-    if (y < 0 || y >= s.height || across < 0 || across >= s.width) return T{};
-    return first[((image * s.height + y) * s.width + across) * s.channels + channel];
-  }
-};
-/// A row for each place, a column for each tap and channel.
-template <class T>
-struct PatchRows : Patches<T> {
-  ETUDE_DEVICE bool rows_contiguous() const { return true; }
-  ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, i, j); }
-};
-template <class T>
-struct PatchColumns : Patches<T> {
-  ETUDE_DEVICE bool rows_contiguous() const { return false; }
-  ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, j, i); }
-};
-
-/// Which windows saw a cell of x: dy at (cell, tap and filter), 0 where the tap saw no such cell.
-template <class T>
-struct SeenBy {
-  const T* dy;
-  Sizes s;
-
-  ETUDE_DEVICE bool rows_contiguous() const { return true; }
-  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return dy + group * s.group_filters; }
-  ETUDE_DEVICE T at(const T* first, std::int64_t cell, std::int64_t tap_filter) const {
-    std::int64_t image = cell;
-    const int inside = divide(image, s.height * s.width), tap = static_cast<int>(tap_filter) / s.group_filters;
-    const int filter = static_cast<int>(tap_filter) % s.group_filters;
-    const int y = inside / s.width + s.before_y - tap / s.kernel_width * s.dilation_y;
-    const int across = inside % s.width + s.before_x - tap % s.kernel_width * s.dilation_x;
-    if (y < 0 || across < 0 || y % s.stride_y != 0 || across % s.stride_x != 0) return T{};
-    const int row = y / s.stride_y, column = across / s.stride_x;
-    if (row >= s.rows || column >= s.columns) return T{};
-    return first[((image * s.rows + row) * s.columns + column) * s.filters + filter];
-  }
-};
-
-/// The kernel as a matrix with a row for each tap and filter, a column for each channel of the group.
-template <class T>
-struct TurnedKernel {
-  const T* kernel;
-  Sizes s;
-
-  ETUDE_DEVICE bool rows_contiguous() const { return false; }
-  ETUDE_DEVICE const T* of_batch(std::int64_t group) const { return kernel + group * s.group_filters; }
-  ETUDE_DEVICE T at(const T* first, std::int64_t tap_filter, std::int64_t channel) const {
-    const int tap = static_cast<int>(tap_filter) / s.group_filters,
-              filter = static_cast<int>(tap_filter) % s.group_filters;
-    return first[(std::int64_t{tap} * s.group_channels + channel) * s.filters + filter];
-  }
-};
 
 std::int64_t taps_of(const ConvolutionShape& s) { return s.window.cells() * (s.channels / s.groups); }
 
@@ -127,12 +41,16 @@ ProductShape filter_shape(const ConvolutionShape& s) {
 /// The groups of a tensor whose last axis they share.
 BatchAxes groups_of(const ConvolutionShape& s, std::int64_t each) { return {1, {s.groups}, {each}}; }
 
+std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+std::size_t aligned(std::int64_t elements, DType dtype) {
+  return aligned(static_cast<std::size_t>(elements) * size_of(dtype));
+}
+
 /// Bytes of a dy that comes pooled and has to be spread out first, a multiple of what alignment asks for.
 template <class Gradient> std::size_t spread_bytes(const Gradient& g) {
   if (!g.pooling) return 0;
   const ConvolutionShape& s = g.shape;
-  const auto bytes = static_cast<std::size_t>(s.batch * s.rows * s.columns * s.filters) * size_of(g.dy.dtype);
-  return (bytes + 255) / 256 * 256;
+  return aligned(s.batch * s.rows * s.columns * s.filters, g.dy.dtype);
 }
 
 Operand behind(Operand workspace, std::size_t bytes, DType dtype) {
@@ -147,140 +65,248 @@ template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Ad
   return dy;
 }
 
-/// Writes out a matrix that is gathered.
-template <class T, class Matrix>
-struct LayOut {
-  static constexpr const char* name = "lay out a matrix";
-  Matrix matrix;
-  int columns;
+/// Whether the vendor computes it.
+bool by_vendor(const cuda::Runtime& runtime, const ConvolutionShape& s) {
+  return runtime.product_workspace() > 0 && s.groups == 1 && s.batch * s.height * s.width * s.channels > 0 &&
+         s.rows * s.columns * s.filters > 0;
+}
+
+/// Whether x itself is the matrix of patches, and the kernel that of one tap.
+bool is_pointwise(const ConvolutionShape& s) {
+  return s.window.cells() == 1 && s.window.strides == std::array<std::int64_t, 2>{1, 1} && !s.window.padded();
+}
+
+/// A matrix of which each image has some rows, laid out some rows at a time: those of whole images or, where an image
+/// has more than there is room for, some of them.
+struct Chunks {
+  std::int64_t rows, columns;  ///< in all
+  std::int64_t at_once;        ///< rows
+
+  Chunks(std::int64_t batch, std::int64_t rows_of_image, std::int64_t columns_, DType dtype, std::size_t most_bytes)
+      : rows(batch * rows_of_image), columns(columns_) {
+    constexpr std::int64_t least = 128;  // with fewer, a product's tiles are not full
+    const std::int64_t room = static_cast<std::int64_t>(most_bytes / size_of(dtype)) / columns;
+    const std::int64_t images = room / rows_of_image * rows_of_image;
+    at_once = std::min(rows, images > 0 ? images : std::min(rows_of_image, std::max(least, room)));
+  }
+  static Chunks patches(const ConvolutionShape& s, DType dtype, std::size_t most_bytes) {
+    return {s.batch, s.rows * s.columns, s.window.cells() * s.channels, dtype, most_bytes};
+  }
+  static Chunks seen_by(const ConvolutionShape& s, DType dtype, std::size_t most_bytes) {
+    return {s.batch, s.height * s.width, s.window.cells() * s.filters, dtype, most_bytes};
+  }
+  bool several() const { return at_once < rows; }
+  std::size_t bytes(DType dtype) const { return aligned(at_once * columns, dtype); }
+  /// Calls body(first row, rows of the chunk).
+  template <class Body> void each(Body body) const {
+    for (std::int64_t first = 0; first < rows; first += at_once) body(first, std::min(at_once, rows - first));
+  }
+};
+
+/// Bytes of a kernel that is turned.
+std::size_t turned_bytes(const ConvolutionShape& s, DType dtype) {
+  return aligned(s.window.cells() * s.channels * s.filters, dtype);
+}
+
+/// Bytes of what chunks make of a filter's gradient, and of the sum, where there are several.
+std::size_t sum_bytes(const ConvolutionShape& s, const Chunks& chunks, DType dtype) {
+  return chunks.several() ? aligned(s.window.cells() * s.channels * s.filters, is_half(dtype) ? DType::float32 : dtype)
+                          : 0;
+}
+std::size_t part_bytes(const ConvolutionShape& s, const Chunks& chunks, DType dtype) {
+  return chunks.several() ? aligned(s.window.cells() * s.channels * s.filters, dtype) : 0;
+}
+
+template <class T> MatrixProduct::Matrix matrix_at(const T* data, std::int64_t columns, bool transposed = false) {
+  return {const_cast<std::byte*>(reinterpret_cast<const std::byte*>(data)), columns, transposed, 0};
+}
+
+/// Queues a product of matrices in memory: the vendor's or, where that has no way of computing it, our own.
+template <class T> void product(cuda::Runtime& runtime, const MatrixProduct& p) {
+  if (runtime.multiply(p)) return;
+  const auto operand = [](const MatrixProduct::Matrix& of) {
+    return MatrixOperand<T>{
+        reinterpret_cast<const T*>(of.data), of.transposed ? 1 : of.distance, of.transposed ? of.distance : 1, {}};
+  };
+  ProductShape whole(p.m, p.n, p.k, 1);
+  whole.splits = 1;
+  whole.split_depth = p.k;
+  cuda::multiply(runtime, whole, operand(p.a), operand(p.b), reinterpret_cast<T*>(p.c.data), p.c.distance, {},
+                 static_cast<Computed<T>*>(nullptr));
+}
+
+/// Adds what a chunk made to the sum of those before it, which is stored when the last has come.
+template <class T>
+struct AddChunk {
+  static constexpr const char* name = "add a chunk";
+  const T* part;
+  Computed<T>* sums;
   T* out;
+  bool first, last;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
-    std::int64_t row = i;
-    const int column = divide(row, columns);
-    out[i] = matrix.at(matrix.of_batch(0), row, column);
+    const auto own = static_cast<Computed<T>>(part[i]), sum = first ? own : sums[i] + own;
+    if (last)
+      out[i] = static_cast<T>(sum);
+    else
+      sums[i] = sum;
   }
 };
 
-/// The matrices that are laid out in the workspace: what the windows see, and behind it the kernel if it is turned.
-struct LaidOut {
-  std::int64_t rows, columns, turned;  ///< elements of the kernel
-
-  static LaidOut patches(const ConvolutionShape& s) {
-    return {s.batch * s.rows * s.columns, s.window.cells() * s.channels, 0};
-  }
-  static LaidOut seen_by(const ConvolutionShape& s) {
-    return {s.batch * s.height * s.width, s.window.cells() * s.filters, s.window.cells() * s.filters * s.channels};
-  }
-  static std::size_t aligned(std::int64_t elements, DType dtype) {
-    return (static_cast<std::size_t>(elements) * size_of(dtype) + 255) / 256 * 256;
-  }
-  std::size_t turned_begin(DType dtype) const { return aligned(rows * columns, dtype); }
-  std::size_t end(DType dtype) const { return turned_begin(dtype) + aligned(turned, dtype); }
-};
-
-/// More than that is not laid out.
-constexpr std::size_t most_laid_out = std::size_t{256} << 20;
-
-/// Bytes of workspace with which the vendor computes a convolution; 0 where it does not.
-std::size_t vendor_bytes(const cuda::Runtime& runtime, const ConvolutionShape& s, const LaidOut& laid, DType dtype) {
-  const bool wanted = runtime.product_workspace() > 0 && s.groups == 1 && laid.rows * laid.columns > 0 &&
-                      s.filters * s.channels > 0 && laid.end(dtype) <= most_laid_out;
-  return wanted ? laid.end(dtype) + runtime.product_workspace() : 0;
+void convolve(Cuda& device, std::size_t most_patches_bytes, const Convolution& c, Addresses addresses) {
+  cuda::Runtime& runtime = device.runtime();
+  const ConvolutionShape& s = c.shape;
+  const DType dtype = c.out.dtype;
+  auto* workspace = at<std::byte>(addresses, c.workspace);
+  if (cuda::is_depthwise(s))
+    return cuda::depthwise(runtime, s, dtype, at<std::byte>(addresses, c.x), at<std::byte>(addresses, c.kernel),
+                           at<std::byte>(addresses, c.out));
+  cuda::with_stored(dtype, [&]<class T>(T) {
+    const ConvolutionSizes sizes(s);
+    const T *x = at<const T>(addresses, c.x), *kernel = at<const T>(addresses, c.kernel);
+    T* out = at<T>(addresses, c.out);
+    const auto times_kernel = [&](const T* a, std::int64_t rows, std::int64_t depth, T* to, std::byte* behind) {
+      product<T>(runtime, {dtype, rows, s.filters, depth, 1, matrix_at(a, depth), matrix_at(kernel, s.filters),
+                           matrix_at(to, s.filters), behind});
+    };
+    if (!by_vendor(runtime, s))
+      cuda::multiply(runtime, forward_shape(s), cuda::PatchRows<T>{{x, sizes}},
+                     MatrixOperand<T>{kernel, s.filters, 1, groups_of(s, s.filters / s.groups)}, out, s.filters,
+                     groups_of(s, s.filters / s.groups), reinterpret_cast<Computed<T>*>(workspace));
+    else if (is_pointwise(s))
+      times_kernel(x, s.batch * s.rows * s.columns, s.channels, out, workspace);
+    else {
+      const Chunks chunks = Chunks::patches(s, dtype, most_patches_bytes);
+      chunks.each([&](std::int64_t first, std::int64_t rows) {
+        auto* patches = reinterpret_cast<T*>(workspace);
+        cuda::lay_out(runtime, cuda::PatchRows<T>{{x, sizes}}, x, s.channels, first, rows, chunks.columns, patches);
+        times_kernel(patches, rows, chunks.columns, out + first * s.filters, workspace + chunks.bytes(dtype));
+      });
+    }
+  });
 }
 
-template <class T, class Matrix>
-cuda::MatrixProduct::Matrix lay_out(cuda::Runtime& runtime, const Matrix& matrix, std::int64_t rows,
-                                    std::int64_t columns, std::byte* at) {
-  launch_each(runtime, rows * columns, LayOut<T, Matrix>{matrix, narrow(columns), reinterpret_cast<T*>(at)});
-  return {at, columns, false, 0};
+void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionInput& c, Addresses addresses) {
+  cuda::Runtime& runtime = device.runtime();
+  const ConvolutionShape& s = c.shape;
+  const DType dtype = c.out.dtype;
+  const Operand spread = spread_out(device, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  auto* workspace = at<std::byte>(addresses, rest);
+  if (cuda::is_depthwise(s))
+    return cuda::depthwise_input(runtime, s, dtype, at<std::byte>(addresses, spread),
+                                 at<std::byte>(addresses, c.kernel), at<std::byte>(addresses, c.out));
+  cuda::with_stored(dtype, [&]<class T>(T) {
+    const ConvolutionSizes sizes(s);
+    const T *dy = at<const T>(addresses, spread), *kernel = at<const T>(addresses, c.kernel);
+    T* out = at<T>(addresses, c.out);
+    if (!by_vendor(runtime, s)) {
+      cuda::multiply(runtime, input_shape(s), cuda::SeenBy<T>{dy, sizes}, cuda::TurnedKernel<T>{kernel, sizes}, out,
+                     s.channels, groups_of(s, s.channels / s.groups), reinterpret_cast<Computed<T>*>(workspace));
+    } else if (is_pointwise(s)) {
+      product<T>(runtime, {dtype, s.batch * s.height * s.width, s.channels, s.filters, 1, matrix_at(dy, s.filters),
+                           matrix_at(kernel, s.filters, true), matrix_at(out, s.channels), workspace});
+    } else {
+      // The kernel with a row for each tap and filter.
+      device.run(
+          instruction::Transpose{
+              {s.window.cells(), s.filters, s.channels}, {s.channels * s.filters, 1, s.filters}, c.kernel, rest},
+          addresses);
+      const auto* turned = reinterpret_cast<const T*>(workspace);
+      auto* seen = reinterpret_cast<T*>(workspace + turned_bytes(s, dtype));
+      const Chunks chunks = Chunks::seen_by(s, dtype, most_patches_bytes);
+      chunks.each([&](std::int64_t first, std::int64_t rows) {
+        cuda::lay_out(runtime, cuda::SeenBy<T>{dy, sizes}, dy, s.filters, first, rows, chunks.columns, seen);
+        product<T>(runtime, {dtype, rows, s.channels, chunks.columns, 1, matrix_at(seen, chunks.columns),
+                             matrix_at(turned, s.channels), matrix_at(out + first * s.channels, s.channels),
+                             reinterpret_cast<std::byte*>(seen) + chunks.bytes(dtype)});
+      });
+    }
+  });
 }
 
-cuda::MatrixProduct::Matrix matrix_at(std::byte* data, std::int64_t columns) { return {data, columns, false, 0}; }
+void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionFilter& c, Addresses addresses) {
+  cuda::Runtime& runtime = device.runtime();
+  const ConvolutionShape& s = c.shape;
+  const DType dtype = c.out.dtype;
+  const Operand spread = spread_out(device, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  auto* workspace = at<std::byte>(addresses, rest);
+  if (cuda::is_depthwise(s))
+    return cuda::depthwise_filter(runtime, s, dtype, at<std::byte>(addresses, c.x), at<std::byte>(addresses, spread),
+                                  at<std::byte>(addresses, c.out), workspace);
+  cuda::with_stored(dtype, [&]<class T>(T) {
+    const ConvolutionSizes sizes(s);
+    const T *x = at<const T>(addresses, c.x), *dy = at<const T>(addresses, spread);
+    T* out = at<T>(addresses, c.out);
+    const auto times_dy = [&](const T* a, std::int64_t columns, std::int64_t rows, const T* b, T* to,
+                              std::byte* behind) {
+      product<T>(runtime, {dtype, columns, s.filters, rows, 1, matrix_at(a, columns, true), matrix_at(b, s.filters),
+                           matrix_at(to, s.filters), behind});
+    };
+    if (!by_vendor(runtime, s))
+      cuda::multiply(runtime, filter_shape(s), cuda::PatchColumns<T>{{x, sizes}},
+                     MatrixOperand<T>{dy, s.filters, 1, groups_of(s, s.filters / s.groups)}, out, s.filters,
+                     groups_of(s, s.filters / s.groups), reinterpret_cast<Computed<T>*>(workspace));
+    else if (is_pointwise(s))
+      times_dy(x, s.channels, s.batch * s.rows * s.columns, dy, out, workspace);
+    else {
+      const Chunks chunks = Chunks::patches(s, dtype, most_patches_bytes);
+      auto* patches = reinterpret_cast<T*>(workspace);
+      std::byte* behind = workspace + chunks.bytes(dtype);
+      auto* sums = reinterpret_cast<Computed<T>*>(behind);
+      behind += sum_bytes(s, chunks, dtype);
+      auto* part = chunks.several() ? reinterpret_cast<T*>(behind) : out;
+      behind += part_bytes(s, chunks, dtype);
+      chunks.each([&](std::int64_t first, std::int64_t rows) {
+        cuda::lay_out(runtime, cuda::PatchRows<T>{{x, sizes}}, x, s.channels, first, rows, chunks.columns, patches);
+        times_dy(patches, chunks.columns, rows, dy + first * s.filters, part, behind);
+        if (chunks.several())
+          launch_each(runtime, chunks.columns * s.filters,
+                      AddChunk<T>{part, sums, out, first == 0, first + rows == chunks.rows});
+      });
+    }
+  });
+}
 
 }  // namespace
 
 std::size_t Cuda::workspace(const Convolution& c) const {
+  const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
-  return std::max(forward_shape(c.shape).part_bytes(dtype),
-                  vendor_bytes(*runtime_, c.shape, LaidOut::patches(c.shape), dtype));
+  if (cuda::is_depthwise(s)) return 0;
+  if (!by_vendor(*runtime_, s)) return forward_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return runtime_->product_workspace();
+  return Chunks::patches(s, dtype, options_.most_patches_bytes).bytes(dtype) + runtime_->product_workspace();
 }
 std::size_t Cuda::workspace(const ConvolutionInput& c) const {
+  const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
-  return spread_bytes(c) + std::max(input_shape(c.shape).part_bytes(dtype),
-                                    vendor_bytes(*runtime_, c.shape, LaidOut::seen_by(c.shape), dtype));
+  if (cuda::is_depthwise(s)) return spread_bytes(c);
+  if (!by_vendor(*runtime_, s)) return spread_bytes(c) + input_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return spread_bytes(c) + runtime_->product_workspace();
+  return spread_bytes(c) + turned_bytes(s, dtype) +
+         Chunks::seen_by(s, dtype, options_.most_patches_bytes).bytes(dtype) + runtime_->product_workspace();
 }
 std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
+  const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
-  return spread_bytes(c) + std::max(filter_shape(c.shape).part_bytes(dtype),
-                                    vendor_bytes(*runtime_, c.shape, LaidOut::patches(c.shape), dtype));
+  if (cuda::is_depthwise(s)) return spread_bytes(c) + cuda::depthwise_filter_bytes(s, dtype);
+  if (!by_vendor(*runtime_, s)) return spread_bytes(c) + filter_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return spread_bytes(c) + runtime_->product_workspace();
+  const Chunks chunks = Chunks::patches(s, dtype, options_.most_patches_bytes);
+  return spread_bytes(c) + chunks.bytes(dtype) + sum_bytes(s, chunks, dtype) + part_bytes(s, chunks, dtype) +
+         runtime_->product_workspace();
 }
 
 void Cuda::run(const Convolution& c, Addresses addresses) {
-  const ConvolutionShape& s = c.shape;
-  const Sizes sizes(s);
-  const DType dtype = c.out.dtype;
-  cuda::with_stored(dtype, [&]<class T>(T) {
-    const PatchRows<T> patches{{at<const T>(addresses, c.x), sizes}};
-    if (const LaidOut laid = LaidOut::patches(s); vendor_bytes(*runtime_, s, laid, dtype)) {
-      auto* workspace = at<std::byte>(addresses, c.workspace);
-      if (runtime_->multiply({dtype, laid.rows, s.filters, laid.columns, 1,
-                              lay_out<T>(*runtime_, patches, laid.rows, laid.columns, workspace),
-                              matrix_at(at<std::byte>(addresses, c.kernel), s.filters),
-                              matrix_at(at<std::byte>(addresses, c.out), s.filters), workspace + laid.end(dtype)}))
-        return;
-    }
-    const MatrixOperand<T> kernel{at<const T>(addresses, c.kernel), s.filters, 1, groups_of(s, s.filters / s.groups)};
-    cuda::multiply(*runtime_, forward_shape(s), patches, kernel, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, c.workspace));
-  });
+  convolve(*this, options_.most_patches_bytes, c, addresses);
   if (c.epilogue) run(*c.epilogue, addresses);
 }
-
 void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
-  const ConvolutionShape& s = c.shape;
-  const Sizes sizes(s);
-  const DType dtype = c.out.dtype;
-  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
-  cuda::with_stored(dtype, [&]<class T>(T) {
-    const SeenBy<T> seen{at<const T>(addresses, dy), sizes};
-    const TurnedKernel<T> kernel{at<const T>(addresses, c.kernel), sizes};
-    if (const LaidOut laid = LaidOut::seen_by(s); vendor_bytes(*runtime_, s, laid, dtype)) {
-      auto* workspace = at<std::byte>(addresses, rest);
-      if (runtime_->multiply(
-              {dtype, laid.rows, s.channels, laid.columns, 1,
-               lay_out<T>(*runtime_, seen, laid.rows, laid.columns, workspace),
-               lay_out<T>(*runtime_, kernel, laid.columns, s.channels, workspace + laid.turned_begin(dtype)),
-               matrix_at(at<std::byte>(addresses, c.out), s.channels), workspace + laid.end(dtype)}))
-        return;
-    }
-    cuda::multiply(*runtime_, input_shape(s), seen, kernel, at<T>(addresses, c.out), s.channels,
-                   groups_of(s, s.channels / s.groups), at<cuda::Computed<T>>(addresses, rest));
-  });
+  convolve(*this, options_.most_patches_bytes, c, addresses);
   if (c.epilogue) run(*c.epilogue, addresses);
 }
-
 void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
-  const ConvolutionShape& s = c.shape;
-  const Sizes sizes(s);
-  const DType dtype = c.out.dtype;
-  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
-  cuda::with_stored(dtype, [&]<class T>(T) {
-    if (const LaidOut laid = LaidOut::patches(s); vendor_bytes(*runtime_, s, laid, dtype)) {
-      auto* workspace = at<std::byte>(addresses, rest);
-      const PatchRows<T> rows{{at<const T>(addresses, c.x), sizes}};
-      cuda::MatrixProduct::Matrix patches = lay_out<T>(*runtime_, rows, laid.rows, laid.columns, workspace);
-      patches.transposed = true;
-      if (runtime_->multiply({dtype, laid.columns, s.filters, laid.rows, 1, patches,
-                              matrix_at(at<std::byte>(addresses, dy), s.filters),
-                              matrix_at(at<std::byte>(addresses, c.out), s.filters), workspace + laid.end(dtype)}))
-        return;
-    }
-    const PatchColumns<T> patches{{at<const T>(addresses, c.x), sizes}};
-    const MatrixOperand<T> gradient{at<const T>(addresses, dy), s.filters, 1, groups_of(s, s.filters / s.groups)};
-    cuda::multiply(*runtime_, filter_shape(s), patches, gradient, at<T>(addresses, c.out), s.filters,
-                   groups_of(s, s.filters / s.groups), at<cuda::Computed<T>>(addresses, rest));
-  });
+  convolve(*this, options_.most_patches_bytes, c, addresses);
   if (c.epilogue) run(*c.epilogue, addresses);
 }
 

@@ -23,6 +23,8 @@ struct CudaOptions {
   /// kernel of its own; 0: never. A multiplication counts as often as the numbers that neighbouring threads read lie in
   /// different places.
   std::int64_t most_work_of_programs = std::int64_t{1} << 22;
+  /// Up to how many bytes of a convolution's patches are laid out at a time, for a product of the vendor.
+  std::size_t most_patches_bytes = std::size_t{24} << 20;
 };
 
 /// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host; from the second time on
@@ -45,6 +47,10 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
   std::size_t workspace(const instruction::Convolution&) const override;
   std::size_t workspace(const instruction::Reduce&) const override;
+  std::size_t workspace(const instruction::ArgMax&) const override;
+  std::size_t workspace(const instruction::ScatterAdd&) const override;
+  std::size_t workspace(const instruction::Softmax&) const override;
+  std::size_t workspace(const instruction::Crossentropy&) const override;
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }

@@ -24,19 +24,6 @@ namespace etude::cuda {
 /// Threads of a block where nothing speaks for another number.
 inline constexpr unsigned usual_threads = 256;
 
-/// Divides `i`, which is not negative, and gives the rest. Nearly always by 32 bits, which is cheap on a GPU; division
-/// of 64 bits is not.
-ETUDE_DEVICE int divide(std::int64_t& i, int by) {
-  if (i <= 0xffffffff) {
-    const auto narrow = static_cast<std::uint32_t>(i), divisor = static_cast<std::uint32_t>(by);
-    i = narrow / divisor;
-    return static_cast<int>(narrow % divisor);
-  }
-  const auto rest = static_cast<int>(i % by);
-  i /= by;
-  return rest;
-}
-
 /// Blocks for so many items, of which a block does `each`.
 constexpr std::int64_t blocks_for(std::int64_t items, std::int64_t each) { return (items + each - 1) / each; }
 

@@ -1,10 +1,12 @@
 #include <limits>
 
+#include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 
 namespace etude {
 
 using cuda::at;
+using cuda::Divisor;
 using cuda::launch_each;
 using cuda::narrow;
 using instruction::Pooling;
@@ -14,6 +16,7 @@ namespace {
 struct Sizes {
   int height, width, channels, rows, columns;
   int pool_height, pool_width, stride_y, stride_x, before_y, before_x;
+  Divisor by_height, by_width, by_channels, by_rows, by_columns, by_pool_width, by_stride_y, by_stride_x;
 
   explicit Sizes(const Pooling& p)
       : height(narrow(p.height)),
@@ -26,7 +29,15 @@ struct Sizes {
         stride_y(narrow(p.window.strides[0])),
         stride_x(narrow(p.window.strides[1])),
         before_y(narrow(p.window.before[0])),
-        before_x(narrow(p.window.before[1])) {}
+        before_x(narrow(p.window.before[1])),
+        by_height(height),
+        by_width(width),
+        by_channels(channels),
+        by_rows(rows),
+        by_columns(columns),
+        by_pool_width(pool_width),
+        by_stride_y(stride_y),
+        by_stride_x(stride_x) {}
 };
 
 /// An element of a tensor [batch, rows, columns, channels].
@@ -34,10 +45,10 @@ struct Place {
   std::int64_t image;
   int row, column, channel;
 
-  ETUDE_DEVICE Place(std::int64_t i, int rows, int columns, int channels) {
-    channel = cuda::divide(i, channels);
-    column = cuda::divide(i, columns);
-    row = cuda::divide(i, rows);
+  ETUDE_DEVICE Place(std::int64_t i, const Divisor& rows, const Divisor& columns, const Divisor& channels) {
+    channel = static_cast<int>(channels.divide(i));
+    column = static_cast<int>(columns.divide(i));
+    row = static_cast<int>(rows.divide(i));
     image = i;
   }
 };
@@ -52,7 +63,7 @@ struct MaxPoolKernel {
   I* index;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
-    const Place place(i, s.rows, s.columns, s.channels);
+    const Place place(i, s.by_rows, s.by_columns, s.by_channels);
     T largest = -std::numeric_limits<T>::infinity();
     int which = -1;
     for (int u = 0; u < s.pool_height; ++u)
@@ -79,12 +90,13 @@ struct PoolGatherKernel {
   T* out;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
-    const Place place(i, s.rows, s.columns, s.channels);
+    const Place place(i, s.by_rows, s.by_columns, s.by_channels);
     const int named = static_cast<int>(index[i]);
-    const int y = place.row * s.stride_y - s.before_y + named / s.pool_width,
-              x = place.column * s.stride_x - s.before_x + named % s.pool_width;
-    const bool cell =
-        named >= 0 && named < s.pool_height * s.pool_width && y >= 0 && y < s.height && x >= 0 && x < s.width;
+    const bool in_window = named >= 0 && named < s.pool_height * s.pool_width;
+    int down = in_window ? named : 0;
+    const int across = s.by_pool_width.divide(down);
+    const int y = place.row * s.stride_y - s.before_y + down, x = place.column * s.stride_x - s.before_x + across;
+    const bool cell = in_window && y >= 0 && y < s.height && x >= 0 && x < s.width;
     out[i] = cell ? in[((place.image * s.height + y) * s.width + x) * s.channels + place.channel] : T(0);
   }
 };
@@ -99,10 +111,10 @@ struct PoolScatterKernel {
   T* out;
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
-    const Place cell(i, s.height, s.width, s.channels);
+    const Place cell(i, s.by_height, s.by_width, s.by_channels);
     const int y = cell.row + s.before_y, x = cell.column + s.before_x;
-    const int first_row = y < s.pool_height ? 0 : (y - s.pool_height) / s.stride_y + 1,
-              first_column = x < s.pool_width ? 0 : (x - s.pool_width) / s.stride_x + 1;
+    const int first_row = y < s.pool_height ? 0 : s.by_stride_y.quotient(y - s.pool_height) + 1,
+              first_column = x < s.pool_width ? 0 : s.by_stride_x.quotient(x - s.pool_width) + 1;
     T sum = 0;
     for (int row = first_row; row < s.rows && row * s.stride_y <= y; ++row)
       for (int column = first_column; column < s.columns && column * s.stride_x <= x; ++column) {

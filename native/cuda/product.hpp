@@ -64,7 +64,8 @@ struct Product {
     alignas(16) T a[tile_depth][tile_extent + 4], b[tile_depth][tile_extent + 4];
   };
 
-  std::int64_t m, n, k, splits, split_depth;
+  std::int64_t m, n, k, split_depth;
+  Divisor tiles_n, tiles_m, splits;
   A a;
   B b;
   C* c;
@@ -76,12 +77,8 @@ struct Product {
     const int t = static_cast<int>(thread.index());
     // Which tile: columns change fastest, then rows, then splits, then the batch.
     std::int64_t block = thread.block();
-    const std::int64_t tiles_n = (n + tile_extent - 1) / tile_extent, tiles_m = (m + tile_extent - 1) / tile_extent;
-    const std::int64_t left = block % tiles_n * tile_extent;
-    block /= tiles_n;
-    const std::int64_t top = block % tiles_m * tile_extent;
-    block /= tiles_m;
-    const std::int64_t split = block % splits, index = block / splits;
+    const std::int64_t left = tiles_n.divide(block) * tile_extent, top = tiles_m.divide(block) * tile_extent;
+    const std::int64_t split = splits.divide(block), index = block;
     const std::int64_t first = split * split_depth, rest = k - first,
                        last = rest < split_depth ? k : first + split_depth;
 
@@ -140,7 +137,8 @@ template <class C>
 struct AddSplits {
   using T = Computed<C>;
   static constexpr const char* name = "add splits";
-  std::int64_t m, n, batch, splits;
+  Divisor m, n;
+  std::int64_t elements, splits;  ///< elements: of one split
   const T* parts;
   C* c;
   std::int64_t c_row;
@@ -148,8 +146,10 @@ struct AddSplits {
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
     T sum = parts[i];
-    for (std::int64_t split = 1; split < splits; ++split) sum += parts[split * batch * m * n + i];
-    c[c_batch.offset(i / (m * n)) + i / n % m * c_row + i % n] = static_cast<C>(sum);
+    for (std::int64_t split = 1; split < splits; ++split) sum += parts[split * elements + i];
+    std::int64_t index = i;
+    const std::int64_t column = n.divide(index), row = m.divide(index);
+    c[c_batch.offset(index) + row * c_row + column] = static_cast<C>(sum);
   }
 };
 
@@ -159,13 +159,13 @@ void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& 
               const BatchAxes& c_batch, Computed<C>* parts) {
   const auto queue = [&]<class To>(To* to, std::int64_t row, std::int64_t split_stride, const BatchAxes& batch) {
     launch(runtime, shape.tiles() * shape.splits,
-           Product<To, A, B>{shape.m, shape.n, shape.k, shape.splits, shape.split_depth, a, b, to, row, split_stride,
-                             batch});
+           Product<To, A, B>{shape.m, shape.n, shape.k, shape.split_depth, blocks_for(shape.n, tile_extent),
+                             blocks_for(shape.m, tile_extent), shape.splits, a, b, to, row, split_stride, batch});
   };
   if (shape.splits == 1) return queue(c, c_row, 0, c_batch);
   queue(parts, shape.n, shape.batch * shape.m * shape.n, {1, {shape.batch}, {shape.m * shape.n}});
-  launch_each(runtime, shape.batch * shape.m * shape.n,
-              AddSplits<C>{shape.m, shape.n, shape.batch, shape.splits, parts, c, c_row, c_batch});
+  const std::int64_t elements = shape.batch * shape.m * shape.n;
+  launch_each(runtime, elements, AddSplits<C>{shape.m, shape.n, elements, shape.splits, parts, c, c_row, c_batch});
 }
 
 }  // namespace etude::cuda

@@ -1,22 +1,50 @@
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
+#include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 
-// Reductions. A block of threads reduces some neighbouring columns, of which each thread has a part of the rows; tall
-// ones are cut into chunks, reduced once more. Who adds up what depends on the shape alone.
+// Reductions. A block of threads reduces some neighbouring columns, of which each thread has a part of the rows. Where
+// that makes few blocks, rows are cut into chunks, whose results are reduced once more. What is added to what depends
+// on the shape alone.
 
 namespace etude {
 
 using cuda::at;
 using cuda::blocks_for;
+using cuda::Divisor;
 using cuda::launch;
 using cuda::Thread;
 using instruction::Reduce;
 
 namespace {
 
-constexpr std::int64_t chunk_rows = 4096;
+constexpr unsigned threads_of_block = 256;
+constexpr int rows_at_once = 4;
+
+/// How a reduction is cut.
+struct Cut {
+  int columns = 1;         ///< of a block, a power of two
+  std::int64_t stretches;  ///< of so many columns
+  std::int64_t chunk_rows, chunks;
+
+  Cut(std::int64_t outer, std::int64_t count, std::int64_t inner) {
+    // Few columns a block, of 32 bytes still, make more blocks; a second kernel takes longer than some rows a thread.
+    constexpr std::int64_t enough_blocks = 512, rows_of_thread = 64;
+    constexpr int least_columns = 8;
+    while (columns < inner && columns < static_cast<int>(cuda::warp)) columns *= 2;
+    while (columns > least_columns && outer * blocks_for(inner, columns) < enough_blocks) columns /= 2;
+    stretches = blocks_for(inner, columns);
+    const std::int64_t lanes = static_cast<int>(threads_of_block) / columns;
+    chunk_rows = std::max<std::int64_t>(count, 1);
+    if (count > rows_of_thread * lanes) {
+      const std::int64_t wanted = blocks_for(enough_blocks, std::max<std::int64_t>(outer * stretches, 1));
+      chunk_rows = blocks_for(count, std::min(wanted, blocks_for(count, rows_at_once * lanes)));
+    }
+    chunks = std::max<std::int64_t>(blocks_for(count, chunk_rows), 1);
+  }
+};
 
 template <class T> struct Largest {
   ETUDE_DEVICE static T none() {
@@ -32,30 +60,40 @@ template <class T> struct Total {
   ETUDE_DEVICE static T join(T a, T b) { return a + b; }
 };
 
-/// in [outer, count, inner] -> out [outer, chunks, inner]; a block has `columns` columns, a power of two.
+/// in [outer, count, inner] -> out [outer, chunks, inner].
 template <class T, class Join>
 struct ReduceKernel {
   static constexpr const char* name = "reduce";
-  static constexpr unsigned threads = 256;
+  static constexpr unsigned threads = threads_of_block;
   using Meets = void;
   struct Shared {
     T parts[threads];
   };
-  std::int64_t count, inner, chunks;
+  std::int64_t count, inner, chunk_rows;
+  Divisor stretches, chunks;
   int columns;
   const T* in;
   T* out;
 
   ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     const int t = static_cast<int>(thread.index()), lane = t / columns, lanes = static_cast<int>(threads) / columns;
-    const std::int64_t stretches = (inner + columns - 1) / columns;
-    const std::int64_t column = thread.block() % stretches * columns + t % columns, unit = thread.block() / stretches;
-    const std::int64_t first = unit % chunks * chunk_rows, rest = count - first;
-    const std::int64_t rows = chunks > 1 && rest > chunk_rows ? chunk_rows : rest;
+    std::int64_t unit = thread.block();
+    const std::int64_t column = stretches.divide(unit) * columns + t % columns;
+    std::int64_t entry = unit;
+    const std::int64_t first = chunks.divide(entry) * chunk_rows, rest = count - first;
+    const std::int64_t rows = rest > chunk_rows ? chunk_rows : rest;
     T value = Join::none();
     if (column < inner) {
-      const T* from = in + (unit / chunks * count + first) * inner + column;
-      for (std::int64_t row = lane; row < rows; row += lanes) value = Join::join(value, from[row * inner]);
+      const T* from = in + (entry * count + first) * inner + column;
+      const std::int64_t step = lanes * inner;
+      from += lane * inner;
+      std::int64_t row = lane;
+      for (; row + (rows_at_once - 1) * lanes < rows; row += rows_at_once * lanes, from += rows_at_once * step) {
+        T loaded[rows_at_once];
+        for (int k = 0; k < rows_at_once; ++k) loaded[k] = from[k * step];
+        for (int k = 0; k < rows_at_once; ++k) value = Join::join(value, loaded[k]);
+      }
+      for (; row < rows; row += lanes, from += step) value = Join::join(value, *from);
     }
     shared.parts[t] = value;
     for (int half = lanes / 2; half > 0; half /= 2) {
@@ -66,31 +104,32 @@ struct ReduceKernel {
   }
 };
 
-std::int64_t chunks_of(const Reduce& r) { return std::max<std::int64_t>(blocks_for(r.count, chunk_rows), 1); }
+Cut cut_of(const Reduce& r) { return {r.outer, r.count, r.inner}; }
 
 template <class T, class Join>
-void reduce(cuda::Runtime& runtime, std::int64_t outer, std::int64_t count, std::int64_t inner, std::int64_t chunks,
+void reduce(cuda::Runtime& runtime, std::int64_t outer, std::int64_t count, std::int64_t inner, const Cut& cut,
             const T* in, T* out) {
-  int columns = 1;
-  while (columns < inner && columns < static_cast<int>(cuda::warp)) columns *= 2;
-  launch(runtime, outer * chunks * blocks_for(inner, columns),
-         ReduceKernel<T, Join>{count, inner, chunks, columns, in, out});
+  launch(runtime, outer * cut.chunks * cut.stretches,
+         ReduceKernel<T, Join>{count, inner, cut.chunk_rows, cut.stretches, cut.chunks, cut.columns, in, out});
 }
 
 template <class T, class Join> void reduce(cuda::Runtime& runtime, const Reduce& r, Addresses addresses) {
   const T* in = at<const T>(addresses, r.in);
   T* out = at<T>(addresses, r.out);
-  const std::int64_t chunks = chunks_of(r);
-  if (chunks == 1) return reduce<T, Join>(runtime, r.outer, r.count, r.inner, 1, in, out);
+  const Cut cut = cut_of(r);
+  if (cut.chunks == 1) return reduce<T, Join>(runtime, r.outer, r.count, r.inner, cut, in, out);
   T* parts = at<T>(addresses, r.workspace);
-  reduce<T, Join>(runtime, r.outer, r.count, r.inner, chunks, in, parts);
-  reduce<T, Join>(runtime, r.outer, chunks, r.inner, 1, parts, out);
+  reduce<T, Join>(runtime, r.outer, r.count, r.inner, cut, in, parts);
+  Cut whole = cut;
+  whole.chunks = 1;
+  whole.chunk_rows = cut.chunks;
+  reduce<T, Join>(runtime, r.outer, cut.chunks, r.inner, whole, parts, out);
 }
 
 }  // namespace
 
 std::size_t Cuda::workspace(const Reduce& r) const {
-  const std::int64_t chunks = chunks_of(r);
+  const std::int64_t chunks = cut_of(r).chunks;
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
 

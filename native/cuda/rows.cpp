@@ -1,26 +1,31 @@
-#include <cmath>
 #include <limits>
 
 #include "cuda/launch.hpp"
+#include "cuda/long_rows.hpp"
 
-// What looks at whole rows: a warp for each of them.
+// What looks at whole rows: a warp for each of them; a block where they are long; and where there are few that are very
+// long, several blocks, each of which has a part of a row.
 
 namespace etude {
 
 using cuda::at;
+using cuda::Best;
 using cuda::blocks_for;
+using cuda::exponential;
 using cuda::launch;
+using cuda::launch_each;
+using cuda::logarithm;
+using cuda::Normaliser;
+using cuda::RowParts;
 using cuda::Thread;
 using cuda::warp;
+using instruction::ArgMax;
+using instruction::Crossentropy;
+using instruction::Softmax;
 
 namespace {
 
 constexpr unsigned rows_of_block = 4;
-
-ETUDE_DEVICE float exponential(float x) { return expf(x); }
-ETUDE_DEVICE double exponential(double x) { return exp(x); }
-ETUDE_DEVICE float logarithm(float x) { return logf(x); }
-ETUDE_DEVICE double logarithm(double x) { return log(x); }
 
 ETUDE_DEVICE std::int64_t row_of(const Thread& thread) {
   return thread.block() * rows_of_block + thread.index() / warp;
@@ -125,17 +130,76 @@ struct ArgMaxKernel {
   }
 };
 
+/// Queues the summaries of the parts of rows, where there are several; null where there is one.
+template <template <class> class Summary, class T>
+const Summary<T>* summarise(cuda::Runtime& runtime, const RowParts& of, const T* in, std::byte* workspace) {
+  if (of.parts == 1) return nullptr;
+  auto* summaries = reinterpret_cast<Summary<T>*>(workspace);
+  launch(runtime, of.blocks(), cuda::SummaryKernel<T, Summary>{of.count, of.extent, of.parts, in, summaries});
+  return summaries;
+}
+
+/// What `body` makes of a value of the elements' type.
+template <class Body> std::size_t bytes_of(DType dtype, Body body) {
+  std::size_t bytes = 0;
+  cuda::with_float(dtype, [&](auto element) { bytes = body(element); });
+  return bytes;
+}
+
+template <class T>
+void long_crossentropy(cuda::Runtime& runtime, const Crossentropy& c, const RowParts& of, Addresses addresses) {
+  const T* logits = at<const T>(addresses, c.logits);
+  T* losses = at<T>(addresses, c.losses);
+  auto* workspace = at<std::byte>(addresses, c.workspace);
+  const Normaliser<T>* summaries = summarise<Normaliser>(runtime, of, logits, workspace);
+  if (c.sparse)
+    return launch(runtime, of.rows,
+                  cuda::LongCrossentropyKernel<T, true>{of.count,
+                                                        of.count,
+                                                        of.parts,
+                                                        {},
+                                                        logits,
+                                                        summaries,
+                                                        nullptr,
+                                                        at<const std::int32_t>(addresses, c.targets),
+                                                        losses});
+  T* of_parts = of.parts == 1 ? losses : reinterpret_cast<T*>(workspace + of.bytes(sizeof(Normaliser<T>)));
+  launch(runtime, of.blocks(),
+         cuda::LongCrossentropyKernel<T, false>{of.count, of.extent, of.parts, of.parts, logits, summaries,
+                                                at<const T>(addresses, c.targets), nullptr, of_parts});
+  if (of.parts > 1) launch_each(runtime, of.rows, cuda::AddParts<T>{of.parts, of_parts, losses});
+}
+
 }  // namespace
 
-void Cuda::run(const instruction::Softmax& s, Addresses addresses) {
+std::size_t Cuda::workspace(const Softmax& s) const {
+  return bytes_of(s.in.dtype, [&]<class T>(T) { return RowParts(s.rows, s.count).bytes(sizeof(Normaliser<T>)); });
+}
+std::size_t Cuda::workspace(const Crossentropy& c) const {
+  return bytes_of(c.logits.dtype, [&]<class T>(T) {
+    return RowParts(c.rows, c.count).bytes(sizeof(Normaliser<T>) + (c.sparse ? 0 : sizeof(T)));
+  });
+}
+std::size_t Cuda::workspace(const ArgMax& a) const {
+  return bytes_of(a.in.dtype, [&]<class T>(T) { return RowParts(a.rows, a.count).bytes(sizeof(Best<T>)); });
+}
+
+void Cuda::run(const Softmax& s, Addresses addresses) {
+  const RowParts of(s.rows, s.count);
   cuda::with_float(s.in.dtype, [&]<class T>(T) {
-    launch(*runtime_, blocks_for(s.rows, rows_of_block),
-           SoftmaxKernel<T>{s.rows, s.count, at<const T>(addresses, s.in), at<T>(addresses, s.out)});
+    const T* in = at<const T>(addresses, s.in);
+    T* out = at<T>(addresses, s.out);
+    if (of.of_warp())
+      return launch(*runtime_, blocks_for(s.rows, rows_of_block), SoftmaxKernel<T>{s.rows, s.count, in, out});
+    const Normaliser<T>* summaries = summarise<Normaliser>(*runtime_, of, in, at<std::byte>(addresses, s.workspace));
+    launch(*runtime_, of.blocks(), cuda::LongSoftmaxKernel<T>{s.count, of.extent, of.parts, in, summaries, out});
   });
 }
 
-void Cuda::run(const instruction::Crossentropy& c, Addresses addresses) {
+void Cuda::run(const Crossentropy& c, Addresses addresses) {
+  const RowParts of(c.rows, c.count);
   cuda::with_float(c.logits.dtype, [&]<class T>(T) {
+    if (!of.of_warp()) return long_crossentropy<T>(*runtime_, c, of, addresses);
     const T* logits = at<const T>(addresses, c.logits);
     T* losses = at<T>(addresses, c.losses);
     const std::int64_t blocks = blocks_for(c.rows, rows_of_block);
@@ -149,10 +213,15 @@ void Cuda::run(const instruction::Crossentropy& c, Addresses addresses) {
   });
 }
 
-void Cuda::run(const instruction::ArgMax& a, Addresses addresses) {
+void Cuda::run(const ArgMax& a, Addresses addresses) {
+  const RowParts of(a.rows, a.count);
   cuda::with_float(a.in.dtype, [&]<class T>(T) {
-    launch(*runtime_, blocks_for(a.rows, rows_of_block),
-           ArgMaxKernel<T>{a.rows, a.count, at<const T>(addresses, a.in), at<std::int32_t>(addresses, a.out)});
+    const T* in = at<const T>(addresses, a.in);
+    auto* out = at<std::int32_t>(addresses, a.out);
+    if (of.of_warp())
+      return launch(*runtime_, blocks_for(a.rows, rows_of_block), ArgMaxKernel<T>{a.rows, a.count, in, out});
+    const Best<T>* summaries = summarise<Best>(*runtime_, of, in, at<std::byte>(addresses, a.workspace));
+    launch(*runtime_, a.rows, cuda::LongArgMaxKernel<T>{a.count, of.parts, in, summaries, out});
   });
 }
 

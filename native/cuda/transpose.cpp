@@ -6,6 +6,7 @@ namespace etude {
 using cuda::at;
 using cuda::BatchAxes;
 using cuda::blocks_for;
+using cuda::Divisor;
 using cuda::launch;
 using cuda::Thread;
 
@@ -26,23 +27,21 @@ struct TransposeKernel {
   T* out;
   // The other axes.
   int axes;
-  std::int64_t extents[Shape::max_rank], in_strides[Shape::max_rank], out_strides[Shape::max_rank];
-  // [rows, columns] with contiguous columns in x becomes [columns, rows] with contiguous rows.
+  Divisor extents[Shape::max_rank];
+  std::int64_t in_strides[Shape::max_rank], out_strides[Shape::max_rank];
+  // [rows, columns] with contiguous columns in x becomes [columns, rows] with contiguous rows; squares across and down.
   std::int64_t rows, columns, in_row, out_column;
+  Divisor across, down;
 
   ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     std::int64_t block = thread.block();
-    const std::int64_t across = (columns + extent - 1) / extent, down = (rows + extent - 1) / extent;
-    const std::int64_t left = block % across * extent;
-    block /= across;
-    const std::int64_t top = block % down * extent;
-    block /= down;
+    const std::int64_t left = across.divide(block) * extent, top = down.divide(block) * extent;
     const T* from = in;
     T* to = out;
     for (int axis = axes - 1; axis >= 0; --axis) {
-      from += block % extents[axis] * in_strides[axis];
-      to += block % extents[axis] * out_strides[axis];
-      block /= extents[axis];
+      const std::int64_t entry = extents[axis].divide(block);
+      from += entry * in_strides[axis];
+      to += entry * out_strides[axis];
     }
     const int x = static_cast<int>(thread.index()) % extent, y = static_cast<int>(thread.index()) / extent;
     for (int i = y; i < extent; i += at_once)
@@ -87,7 +86,9 @@ template <class T> void transpose(cuda::Runtime& runtime, const instruction::Tra
     return cuda::launch_each(runtime, t.extents.size(), kernel);
   }
   const Axis &rows = axes[count - 1], &columns = axes[innermost];
-  TransposeKernel<T> kernel{in, out, 0, {}, {}, {}, rows.extent, columns.extent, rows.in, columns.out};
+  const std::int64_t across = blocks_for(columns.extent, TransposeKernel<T>::extent),
+                     down = blocks_for(rows.extent, TransposeKernel<T>::extent);
+  TransposeKernel<T> kernel{in, out, 0, {}, {}, {}, rows.extent, columns.extent, rows.in, columns.out, across, down};
   std::int64_t others = 1;
   for (int i = 0; i < count - 1; ++i) {
     if (i == innermost) continue;
@@ -96,7 +97,7 @@ template <class T> void transpose(cuda::Runtime& runtime, const instruction::Tra
     kernel.out_strides[kernel.axes++] = axes[i].out;
     others *= axes[i].extent;
   }
-  launch(runtime, others * blocks_for(rows.extent, kernel.extent) * blocks_for(columns.extent, kernel.extent), kernel);
+  launch(runtime, others * across * down, kernel);
 }
 
 }  // namespace

@@ -247,7 +247,9 @@ void HostRuntime::launch(const cuda::Kernel& kernel, std::int64_t blocks, const 
 void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) {
   const auto function = reinterpret_cast<cuda::HostFunction>(const_cast<void*>(kernel.function));
   std::vector<std::max_align_t> shared((kernel.shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-  for (std::int64_t block = blocks - 1; block >= 0; --block) {  // in an order that nobody may count on
+  for (std::int64_t number = 0; number < blocks; ++number) {
+    // In an order that no kernel may count on.
+    const std::int64_t block = first_block_first ? number : blocks - 1 - number;
     // Nobody finds in shared memory what an earlier block left: NaN in every type.
     if (!shared.empty()) std::memset(shared.data(), 0xff, kernel.shared_bytes);
     if (kernel.threads_meet)

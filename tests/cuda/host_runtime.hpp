@@ -19,6 +19,8 @@ namespace etude::testing {
 class HostRuntime : public cuda::Runtime {
  public:
   explicit HostRuntime(bool has_vendor = false, int ordinal = 0);
+  /// Whether a kernel's first block runs first.
+  bool first_block_first = false;
   ~HostRuntime() override;
 
   std::string_view model() const override { return "host"; }

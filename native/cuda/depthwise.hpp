@@ -1,0 +1,23 @@
+#pragma once
+
+#include "cuda/runtime.hpp"
+#include "etude/execution/instruction.hpp"
+
+// Convolutions with a channel a group: a thread multiplies so little that a product's tiles would be nearly empty.
+
+namespace etude::cuda {
+
+/// Whether that is such a convolution, with several groups.
+bool is_depthwise(const instruction::ConvolutionShape& shape);
+/// Bytes of the workspace that the filter's gradient wants.
+std::size_t depthwise_filter_bytes(const instruction::ConvolutionShape& shape, DType dtype);
+
+/// All stored as `dtype`.
+void depthwise(Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype, const std::byte* x,
+               const std::byte* kernel, std::byte* out);
+void depthwise_input(Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype, const std::byte* dy,
+                     const std::byte* kernel, std::byte* out);
+void depthwise_filter(Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype, const std::byte* x,
+                      const std::byte* dy, std::byte* out, std::byte* workspace);
+
+}  // namespace etude::cuda
