@@ -34,8 +34,8 @@ BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
         "Empty `backup_dir` argument passed - expected a folder for this training alone - set backup_dir.");
   if (!options_.termination) options_.termination = host_termination();
   check(!options_.save_before_preemption || options_.termination, ErrorKind::value, "BackupAndRestore",
-        "save_before_preemption = true where there are no signals, as in WebAssembly - expected false - leave it out; "
-        "save_freq says how often to save.");
+        "{.save_before_preemption = true} where there are no signals, as in WebAssembly - expected false - leave it "
+        "out; save_freq says how often to save.");
 }
 
 void BackupAndRestore::acquire() {

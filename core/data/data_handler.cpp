@@ -7,6 +7,7 @@
 
 #include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 
 namespace etude {
 namespace {
@@ -28,8 +29,8 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
   if (!options_.warn) options_.warn = warn_on_stderr;
   if (endless()) {
     options_.warn(
-        "The training loop will run indefinitely since you have set `steps_per_epoch=-1`. Please use batch-level "
-        "callbacks to save checkpoints or log training progress, etc");
+        spelled("The training loop will run indefinitely since you have set {.steps_per_epoch = -1}. Please use "
+                "batch-level callbacks to save checkpoints or log training progress, etc"));
     return;
   }
   if (options_.steps_per_epoch) check_positive("steps_per_epoch", *options_.steps_per_epoch);
@@ -119,9 +120,8 @@ void DataHandler::stop_iteration() {
   if (std::exchange(warned_, true)) return;
   const std::int64_t wanted = checked::multiply_or_most(options_.epochs - options_.initial_epoch, *inferred_steps_);
   options_.warn(
-      "Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at "
-      "least "
-      "`steps_per_epoch * epochs` batches (in this case, " +
+      spelled("Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate "
+              "at least `steps_per_epoch * epochs` batches (in this case, ") +
       std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
 }
 

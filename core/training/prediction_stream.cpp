@@ -20,7 +20,7 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
     const Shape& shape = batch[index].shape();
     check(shape.rank() > 0 && shape.slice(1, shape.rank()) == first.shape().slice(1, first.shape().rank()),
           ErrorKind::shape, "predict_stream", "outputs of shape ", shape, " after ", first.shape(),
-          " within one execution - expected the same shape but for the rows - compile with steps_per_execution = 1.");
+          " within one execution - expected the same shape but for the rows - compile({.steps_per_execution = 1}).");
     rows += shape[0];
   }
   Shape shape = first.shape();
