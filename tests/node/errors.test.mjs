@@ -124,7 +124,7 @@ test('a result that JavaScript has no memory for is an error like any other, and
   const big = 2 ** 20;
   /** What V8 does for an array that it has no room for. */
   Uint8Array.prototype.slice = function (...bounds) {
-    if (this.length >= big) throw new RangeError('Array buffer allocation failed');
+    if (this.subarray(...bounds).length >= big) throw new RangeError('Array buffer allocation failed');
     return slice.apply(this, bounds);
   };
   const rows = new et.Tensor(new Float32Array(3 * big), [big, 3]);
