@@ -16,6 +16,15 @@ void warn_on_stderr(std::string_view text) {
   std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
+/// How a warning names the data of each Purpose, what its end interrupts, and the option that asks for batches.
+struct PurposeWords {
+  const char *data, *interrupted, *option;
+};
+constexpr PurposeWords words[] = {{"input", "training", "steps_per_epoch * epochs"},
+                                  {"validation input", "validation", "validation_steps"},
+                                  {"input", "evaluation", "steps"},
+                                  {"input", "prediction", "steps"}};
+
 void check_positive(const char* name, std::int64_t value) {
   check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - choose a positive one.");
 }
@@ -119,10 +128,11 @@ void DataHandler::stop_iteration() {
   insufficient_ = true;
   if (std::exchange(warned_, true)) return;
   const std::int64_t wanted = checked::multiply_or_most(options_.epochs - options_.initial_epoch, *inferred_steps_);
-  options_.warn(
-      spelled("Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate "
-              "at least `steps_per_epoch * epochs` batches (in this case, ") +
-      std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
+  const auto& [data, interrupted, option] = words[static_cast<std::size_t>(options_.purpose)];
+  options_.warn(std::string("Your ") + data + " ran out of data; interrupting " + interrupted +
+                ". Make sure that your dataset or generator can generate at least `" + spelled(option) +
+                "` batches (in this case, " + std::to_string(wanted) +
+                " batches). You may need to use the repeat() function when building your dataset.");
 }
 
 void DataHandler::go_on_from(const DataState& state) {
