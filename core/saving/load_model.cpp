@@ -29,12 +29,6 @@ std::string ending_of(const std::string& path) {
   return ending;
 }
 
-void check_is_path(const std::string& path, std::string_view where) {
-  check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
-        "\" - expected the path of a file or folder: there is no other storage - leave out what stands before the path",
-        host_spelling() ? "; a page keeps files once openFiles() was called." : ".");
-}
-
 void check_weights_file(const std::string& path, std::string_view where) {
   check_is_path(path, where);
   check(path.ends_with(".safetensors"), ErrorKind::value, where, '"', path,
@@ -141,6 +135,12 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   if (!options.compile || !compiled) return model;
   compile_again(*model, config, checkpoint->group("optimizer"));
   return model;
+}
+
+void check_is_path(const std::string& path, std::string_view where) {
+  check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
+        "\" - expected the path of a file or folder: there is no other storage - leave out what stands before the path",
+        host_spelling() ? "; a page keeps files once openFiles() was called." : ".");
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
