@@ -66,32 +66,42 @@ unpack_newer() {
 
 # ---- the pieces ----
 
-setup_native() {
+# What the library and the README's programs are built with.
+setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
-    /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev \
-    /usr/include/CLI/CLI.hpp:libcli11-dev
-  [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/catch2/CMakeLists.txt ]] && return
+    /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return
   have apt-get || return 0
-  locked setup_libraries
+  locked unpack_xsimd
+}
+
+# And the tests, and the programs that take options.
+setup_native() {
+  setup_core
+  want /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/CLI/CLI.hpp:libcli11-dev
+  [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
+  have apt-get || return 0
+  locked unpack_catch2
 }
 
 # xsimd and Catch2 as sources: the same ones for every compiler, sanitizer and for wasm.
-setup_libraries() {
-  if [[ ! -e $toolchain/include/xsimd/xsimd.hpp ]]; then
-    say "unpacking xsimd into $toolchain"
-    unpack_newer "$toolchain/xsimd" libxsimd-dev
-    mkdir -p "$toolchain/include"
-    ln -sfn ../xsimd/usr/include/xsimd "$toolchain/include/xsimd"
-  fi
-  if [[ ! -e $toolchain/catch2/CMakeLists.txt ]]; then
-    say "unpacking Catch2 into $toolchain"
-    local downloads
-    downloads=$(mktemp -d -p "$toolchain")
-    (cd "$downloads" && apt_newer source --download-only catch2 && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
-    rm -rf "$toolchain/catch2"
-    mv "$downloads/tree" "$toolchain/catch2"
-    rm -rf "$downloads"
-  fi
+unpack_xsimd() {
+  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev was faster
+  say "unpacking xsimd into $toolchain"
+  unpack_newer "$toolchain/xsimd" libxsimd-dev
+  mkdir -p "$toolchain/include"
+  ln -sfn ../xsimd/usr/include/xsimd "$toolchain/include/xsimd"
+}
+
+unpack_catch2() {
+  [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
+  say "unpacking Catch2 into $toolchain"
+  local downloads
+  downloads=$(mktemp -d -p "$toolchain")
+  (cd "$downloads" && apt_newer source --download-only catch2 && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
+  rm -rf "$toolchain/catch2"
+  mv "$downloads/tree" "$toolchain/catch2"
+  rm -rf "$downloads"
 }
 
 # Debian bookworm's Node.js is 18; npm itself can fetch a newer one.
@@ -106,10 +116,12 @@ setup_node() {
 }
 node_is_recent() { have node && at_least "$node_oldest" "$(node --version | tr -d v)"; }
 
+setup_wasm() { setup_native; setup_wasm_core; }
+
 # Finds Emscripten (emsdk, then PATH, then the folder in the cache) and tells CMakePresets.json through ETUDE_EMSCRIPTEN.
-setup_wasm() {
+setup_wasm_core() {
   local found
-  setup_native
+  setup_core
   setup_node
   for found in "${EMSDK:+$EMSDK/upstream/emscripten}" "$(dirname "$(readlink -f "$(command -v emcc || echo /none/emcc)")")" \
     "$toolchain/emscripten"; do
@@ -159,8 +171,9 @@ CONFIG
 setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
 setup_fuzz() { setup_clang; want /usr/lib/llvm-19/lib/clang/19/lib/linux:libclang-rt-19-dev; }
 setup_format() { want clang-format-19:clang-format-19; }
+setup_images() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
 # de_DE: a test makes a locale of it, whose numbers have commas.
-setup_data() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist /usr/share/i18n/locales/de_DE:locales; }
+setup_data() { setup_images; want /usr/share/i18n/locales/de_DE:locales; }
 setup_browser() { want chromium:chromium; }
 
 # nvcc, which has to be there: false where it is not; and NVRTC, from PyPI where the system has none.

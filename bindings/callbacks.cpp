@@ -9,6 +9,14 @@ void check_function(const val& value, const Where& where, const char* expected) 
   if (type_of(value) != "function") where.wrong(value, expected, "pass one");
 }
 
+/// With an option of Keras that is an error where there are no signals, rather than unknown.
+struct BackupAndRestoreOptions : etude::BackupAndRestoreOptions {
+  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
+    etude::BackupAndRestoreOptions::fields(self, visit);
+    visit("save_before_preemption", self.save_before_preemption);
+  }
+};
+
 }  // namespace
 
 template <> struct Crossing<OpenFile> {

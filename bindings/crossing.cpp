@@ -58,18 +58,6 @@ std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
 
-std::string camel_case(std::string_view name) {
-  std::string result;
-  bool capital = false;
-  for (const char c : name) {
-    if (c == '_')
-      capital = true;
-    else
-      result += static_cast<char>(std::exchange(capital, false) ? std::toupper(c) : c);
-  }
-  return result;
-}
-
 template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where) {
   // A model is a layer too: web's Model holds the handle.
   if (value.instanceof(host("Model"))) return from_js<ModelPtr>(value["handle"], where);
@@ -84,15 +72,18 @@ Variable Crossing<Variable>::from(const val& value, const Where& where) {
 }
 
 Tensor Crossing<Tensor>::from(const val& value, const Where& where) {
-  const val tensor = call_host("tensor", value);
+  const val tensor = call_host("tensor", value), bytes = tensor["bytes"];
   Tensor result(from_js<Shape>(tensor["shape"], where), from_js<DType>(tensor["dtype"], where));
-  bytes_of(result.raw(), result.bytes()).call<void>("set", tensor["bytes"]);
+  check(bytes["length"].as<double>() == static_cast<double>(result.bytes()), ErrorKind::dtype, where.function,
+        "a Tensor of dtype ", result.dtype(), " whose data is ", describe(tensor["data"]), " - expected ",
+        result.bytes(), " bytes for its ", result.size(), " elements - make it by et.tensor(), which converts.");
+  bytes_of(result.raw(), result.bytes()).call<void>("set", bytes);
   return result;
 }
 /// JavaScript has no array of half precision everywhere: it gets float32.
 val Crossing<Tensor>::to(const Tensor& given) {
   const Tensor tensor = is_half(given.dtype()) ? given.astype(DType::float32) : given;
-  const val bytes = bytes_of(tensor.raw(), tensor.bytes()).call<val>("slice");
+  const val bytes = call_host("copyOf", bytes_of(tensor.raw(), tensor.bytes()));
   return host("Tensor").call<val>("fromBytes", bytes, to_js(tensor.shape()), to_js(tensor.dtype()));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "javascript.hpp"
+#include "spelling.hpp"
 
 namespace etude::js {
 
@@ -31,8 +32,6 @@ template <class T> struct Crossing;
 template <class T> T from_js(const val& value, const Where& where) { return Crossing<T>::from(value, where); }
 template <class T> val to_js(const T& object) { return Crossing<T>::to(object); }
 
-/// "steps_per_epoch" -> "stepsPerEpoch", "beta_1" -> "beta1": the one rule for names.
-std::string camel_case(std::string_view name);
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".

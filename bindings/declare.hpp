@@ -2,11 +2,10 @@
 
 /// The same registration as in bind.hpp for a program of which only the declarations are wanted: what is bound has the
 /// types that TypeScript is told of, and does nothing.
-#include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "bind.hpp"
+#include "required.hpp"
 
 namespace etude::js {
 
@@ -32,43 +31,6 @@ template <class T> std::string default_of(const T& value) {
   else if constexpr (requires { value.name(); })
     text << (value.name().empty() ? "" : "'" + value.name() + "'");
   return text.str();
-}
-
-/// Options without which nothing can be made: their defaults are refused.
-inline bool is_required(std::string_view options, std::string_view field) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 26> required{{
-      {"ActivationOptions", "activation"},
-      {"BackupAndRestoreOptions", "backup_dir"},
-      {"CSVLoggerOptions", "filename"},
-      {"Conv2DOptions", "filters"},
-      {"Conv2DOptions", "kernel_size"},
-      {"CosineDecayOptions", "decay_steps"},
-      {"CosineDecayOptions", "initial_learning_rate"},
-      {"CosineDecayRestartsOptions", "first_decay_steps"},
-      {"CosineDecayRestartsOptions", "initial_learning_rate"},
-      {"DenseOptions", "units"},
-      {"DropoutOptions", "rate"},
-      {"EmbeddingOptions", "input_dim"},
-      {"EmbeddingOptions", "output_dim"},
-      {"GRUOptions", "units"},
-      {"GaussianNoiseOptions", "stddev"},
-      {"InputOptions", "shape"},
-      {"LSTMOptions", "units"},
-      {"LearningRateSchedulerOptions", "schedule"},
-      {"LossScaleOptimizerOptions", "inner_optimizer"},
-      {"ModelCheckpointOptions", "filepath"},
-      {"MultiHeadAttentionOptions", "key_dim"},
-      {"MultiHeadAttentionOptions", "num_heads"},
-      {"PiecewiseConstantDecayOptions", "boundaries"},
-      {"PiecewiseConstantDecayOptions", "values"},
-      {"RescalingOptions", "scale"},
-      {"SimpleRNNOptions", "units"},
-  }};
-  constexpr std::array<std::string_view, 3> decays{"initial_learning_rate", "decay_steps", "decay_rate"};
-  const bool decay = options == "ExponentialDecayOptions" || options == "InverseTimeDecayOptions";
-  const bool polynomial = options == "PolynomialDecayOptions" && field != "decay_rate";
-  return ((decay || polynomial) && std::ranges::find(decays, field) != decays.end()) ||
-         std::ranges::find(required, std::pair(options, field)) != required.end();
 }
 
 /// Writes a field's line of the TypeScript type.

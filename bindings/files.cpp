@@ -98,7 +98,7 @@ class HostFiles : public Vfs {
 
 val copied(std::string_view bytes) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  return val(emscripten::typed_memory_view(bytes.size(), data)).call<val>("slice");
+  return call_host("copyOf", val(emscripten::typed_memory_view(bytes.size(), data)));
 }
 
 }  // namespace

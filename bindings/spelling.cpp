@@ -1,52 +1,9 @@
-/// Errors speak JavaScript: `{.units = 10}` is written `{ units: 10 }`, `layers::dense` `et.layers.dense`, and
-/// `steps_per_epoch` `stepsPerEpoch`.
-#include <algorithm>
+/// Core speaks JavaScript from the module's start.
+#include "spelling.hpp"
 
 #include "bind.hpp"
 
 namespace etude::js {
-namespace {
-
-bool in_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
-
-/// The name at the beginning of `rest`, which it takes away.
-std::string name_of(std::string_view& rest) {
-  const auto end = std::ranges::find_if_not(rest, in_name);
-  const std::string_view word(rest.begin(), end);
-  const std::string name = word.ends_with('_') ? std::string(word) : camel_case(word);
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.begin()));
-  return rest.starts_with("::") ? "et." + name : name;
-}
-
-void spell(std::string& text, std::string_view rest) {
-  struct Rule {
-    std::string_view from, to;
-  };
-  constexpr Rule anywhere[]{{"::", "."}, {"{.", "{ "}}, in_options[]{{" = ", ": "}, {", .", ", "}, {"}", " }"}};
-  bool quoted = std::ranges::count(text, '"') % 2 != 0, options = false;
-  while (!rest.empty()) {
-    const auto applied = [&](std::span<const Rule> rules) {
-      return std::ranges::any_of(rules, [&](const Rule& rule) {
-        if (!rest.starts_with(rule.from)) return false;
-        options = rule.from != "}" && (options || rule.from == "{.");
-        text += rule.to;
-        rest.remove_prefix(rule.from.size());
-        return true;
-      });
-    };
-    quoted ^= rest.front() == '"';
-    if (!quoted && (applied(anywhere) || (options && applied(in_options)))) continue;
-    const bool begins = text.empty() || !std::isalnum(static_cast<unsigned char>(text.back()));
-    if (!quoted && begins && rest.front() >= 'a' && rest.front() <= 'z') {
-      text += name_of(rest);
-    } else {
-      text += rest.front();
-      rest.remove_prefix(1);
-    }
-  }
-}
-
-}  // namespace
 
 EMSCRIPTEN_BINDINGS(spelling) { host_spelling() = spell; }
 

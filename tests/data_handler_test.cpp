@@ -139,6 +139,19 @@ TEST_CASE("data handler: data that runs out warns with the numbers and stops aft
         "building your dataset.");
 }
 
+TEST_CASE("data handler: a warning says what the end of the data interrupts, and which option asked for more",
+          "[data]") {
+  const auto warning = [](Purpose purpose) {
+    return run(generator_adapter(2), {.steps_per_epoch = 3, .purpose = purpose}).warning;
+  };
+  CHECK_THAT(warning(Purpose::validation),
+             ContainsSubstring("Your validation input ran out of data; interrupting validation.") &&
+                 ContainsSubstring("at least `validation_steps` batches (in this case, 3 batches)"));
+  CHECK_THAT(warning(Purpose::evaluation), ContainsSubstring("Your input ran out of data; interrupting evaluation.") &&
+                                               ContainsSubstring("at least `steps` batches"));
+  CHECK_THAT(warning(Purpose::prediction), ContainsSubstring("interrupting prediction."));
+}
+
 TEST_CASE("data handler: data that runs out inside an execution reports the step that ran last (L-15)", "[data]") {
   const Record record = run(generator_adapter(5), {.steps_per_epoch = 9, .steps_per_execution = 3});
   CHECK(record.begins == Indices{0, 3});

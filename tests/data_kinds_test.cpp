@@ -224,7 +224,7 @@ TEST_CASE("steps_per_epoch = -1: an epoch without end, with a warning (L-17)", "
     DataHandler handler(
         data.adapter({.rows = {.batch_size = data.is_arrays() ? std::optional<std::int64_t>(1) : std::nullopt}}),
         {.steps_per_epoch = -1, .warn = [&](std::string_view text) { warning = text; }});
-    CHECK_THAT(warning, ContainsSubstring("will run indefinitely since you have set `steps_per_epoch=-1`"));
+    CHECK_THAT(warning, ContainsSubstring("will run indefinitely since you have set {.steps_per_epoch = -1}"));
     CHECK_FALSE(handler.inferred_steps());
     std::int64_t taken = 0;
     for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())

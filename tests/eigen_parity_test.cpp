@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <numeric>
 
 #include "etude/eigen.hpp"
 #include "etude/ops/convolution.hpp"
@@ -66,7 +67,7 @@ TEST_CASE("matrix products are Eigen's", "[execution][parity][eigen]") {
         }
 }
 
-TEST_CASE("convolutions and their kernels' gradients are Eigen's contractions", "[execution][parity][eigen]") {
+TEST_CASE("convolutions and their gradients are Eigen's contractions", "[execution][parity][eigen]") {
   Random random = draws(52);
   const std::vector<Case> cases{{{2, 8, 9, 3}, {3, 3, 3, 5}},
                                 {{1, 7, 7, 1}, {5, 2, 1, 4}, {2, 3}},
@@ -92,15 +93,25 @@ TEST_CASE("convolutions and their kernels' gradients are Eigen's contractions", 
       const Tensor flat_kernel = kernel.reshape({terms, y[3]}), flat_dy = dy.reshape({places, y[3]});
       const EigenTensor<2> want = rows.contract(eigen::tensor<double, 2>(flat_kernel), Axes{{{1, 0}}}),
                            want_dkernel = rows.contract(eigen::tensor<double, 2>(flat_dy), Axes{{{0, 0}}});
+      // What an element of the windows adds to dx, added up where the element came from.
+      const EigenTensor<2> drows =
+          eigen::tensor<double, 2>(flat_dy).contract(eigen::tensor<double, 2>(flat_kernel), Axes{{{1, 1}}});
+      Tensor numbered(one.x, DType::float64), want_dx(one.x, DType::float64);
+      std::iota(numbered.data<double>().begin(), numbered.data<double>().end(), 1.0);
+      const EigenTensor<5> sources = windows(numbered, one.kernel, window);  // 0 where there is padding
+      for (Eigen::Index i = 0; i < sources.size(); ++i)
+        if (const auto source = static_cast<std::size_t>(sources.data()[i]); source > 0)
+          want_dx.data<double>()[source - 1] += drows.data()[i];
       for (Cpu& device : instruction_sets()) {
         INFO(device.isa() << ' ' << dtype << ' ' << one.x << " by " << one.kernel);
         const auto got = evaluate(device, inputs, [&](Values v) {
           const Value result = ops::convolution(v[0], v[1], window);
-          const std::vector<Value> sources{v[1]};
-          return std::vector{result, gradients(ops::sum(result * v[2]), sources)[0]};
+          const std::vector<Value> d = gradients(ops::sum(result * v[2]), v.first(2));
+          return std::vector{result, d[0], d[1]};
         });
         CHECK(difference(numbers(got[0]), numbers(eigen::view(want)), tolerance(dtype)) == "");
-        CHECK(difference(numbers(got[1]), numbers(eigen::view(want_dkernel)), tolerance(dtype)) == "");
+        CHECK(difference(numbers(got[1]), numbers(want_dx), tolerance(dtype)) == "");
+        CHECK(difference(numbers(got[2]), numbers(eigen::view(want_dkernel)), tolerance(dtype)) == "");
       }
     }
 }

@@ -1,11 +1,61 @@
 #pragma once
 
+#include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "etude/base/vfs.hpp"
+#include "support.hpp"
 
 namespace etude::testing {
 
 /// A file of tests/golden, as its README.md describes it.
-nlohmann::json golden(const std::string& name);
+inline nlohmann::json golden(const std::string& name) {
+  const auto bytes = read_file(ETUDE_GOLDEN_DIR "/" + name);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  return nlohmann::json::parse(text, text + bytes.size());
+}
+
+/// What real Keras of that major version gave in a case of tests/golden/make_repairs.py.
+inline const nlohmann::json& keras(int version, const std::string& name) {
+  static const nlohmann::json versions[] = {golden("keras2.json"), golden("keras3.json")};
+  return versions[version - 2].at("cases").at(name);
+}
+
+/// The numbers of nested lists, in order.
+inline std::vector<double> numbers_in(const nlohmann::json& value) {
+  if (value.is_string()) return {std::numeric_limits<double>::quiet_NaN()};
+  if (!value.is_array()) return {value.get<double>()};
+  std::vector<double> all;
+  for (const nlohmann::json& each : value)
+    for (const double number : numbers_in(each)) all.push_back(number);
+  return all;
+}
+
+inline Shape shape_in(const nlohmann::json& extents) {
+  Shape shape;
+  for (const nlohmann::json& extent : extents) shape.append(extent);
+  return shape;
+}
+
+/// An array that the generator described by its dtype, shape and value.
+inline Tensor tensor_in(const nlohmann::json& described) {
+  const std::string name = described.at("dtype");
+  const DType dtype = name == "uint8" ? DType::uint8 : name == "int32" ? DType::int32 : DType::float32;
+  return tensor_of(shape_in(described.at("shape")), dtype, numbers_in(described.at("value")));
+}
+
+/// Logs, pairs of name and value, as "loss=4 a_loss=4".
+inline std::string logs_in(const nlohmann::json& pairs) {
+  std::string text;
+  for (const nlohmann::json& pair : pairs) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", pair.at(1).get<double>());
+    text += (text.empty() ? "" : " ") + pair.at(0).get<std::string>() + '=' + number;
+  }
+  return text;
+}
 
 }  // namespace etude::testing

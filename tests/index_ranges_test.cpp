@@ -127,7 +127,64 @@ TEST_CASE("labels are checked in whatever dtype and from whatever data they come
   CHECK_THAT(error_of([&] { model->fit(generator, {.verbose = 0}); }), ContainsSubstring("label 7 in row 5 of y of"));
   FitOptions validated = in_order(8);
   validated.validation_data = Data(x, labels_with(7));
-  CHECK_THAT(error_of([&] { model->fit(x, labels_with(1), validated); }), ContainsSubstring("label 7 in row 5 of y"));
+  CHECK_THAT(error_of([&] { model->fit(x, labels_with(1), validated); }),
+             ContainsSubstring("label 7 in row 5 of y of the validation data -"));
+}
+
+TEST_CASE("a label of validation data has the row of the data that it was split from", "[index_ranges]") {
+  const bool eagerly = GENERATE(false, true);
+  const auto model = classifier({.run_eagerly = eagerly});
+  FitOptions options = in_order(2);
+  options.validation_split = 0.5;
+  CHECK_THAT(error_of([&] { model->fit(x, labels_with(7), options); }),
+             ContainsSubstring("label 7 in row 5 of y of the validation data -"));
+  // A row of the training part is what it was, and evaluate() says nothing of validation.
+  options.validation_split = 0.25;
+  for (const char* text : {"label 7 in row 5 of y -", "label -1 in row 5 of y -"}) {
+    const Tensor y = labels_with(text[6] == '7' ? 7 : -1);
+    CHECK_THAT(error_of([&] { model->fit(x, y, options); }), ContainsSubstring(text));
+    CHECK_THAT(error_of([&] { model->evaluate(x, y, {.verbose = 0}); }), ContainsSubstring(text));
+  }
+  // Data in batches has no rows as a whole.
+  options = in_order(8);
+  options.validation_data = Data(Dataset::from_tensor_slices(Batch{{x}, {labels_with(7)}, {}}).batch(4));
+  CHECK_THAT(error_of([&] { model->fit(x, labels_with(1), options); }),
+             ContainsSubstring("label 7 in row 1 of y of this batch of the validation data -"));
+}
+
+TEST_CASE("a loss that ignores a label does not hide the check of a metric that does not", "[index_ranges]") {
+  const LossPtr ignoring = losses::sparse_categorical_crossentropy({.ignore_class = -1});
+  const auto metric = [](std::optional<std::int64_t> ignored) {
+    return CompileOptions{.metrics = {metrics::sparse_categorical_crossentropy({.ignore_class = ignored})}};
+  };
+  const auto error = [&](CompileOptions options, double label) {
+    return error_of([&] { classifier(std::move(options), ignoring)->evaluate(x, labels_with(label), {.verbose = 0}); });
+  };
+  CHECK(error({}, -1) == "");
+  CHECK(error(metric(-1), -1) == "");
+  CHECK_THAT(error(metric({}), -1), ContainsSubstring("label -1 in row 5 of y -"));
+  CHECK_THAT(error(metric(-1), -2), ContainsSubstring("label -2 in row 5 of y -"));
+}
+
+TEST_CASE("a loss under a mask does not hide the check of a metric without one", "[index_ranges]") {
+  const Tensor steps = filled({2, 3, 3}, 0.5), counts = tensor_of({2, 3}, DType::boolean, {1, 1, 0, 1, 0, 0});
+  const auto unmasked = metrics::from_function(
+      [](Value y_true, Value y_pred) { return ops::sparse_softmax_crossentropy(ops::log(y_pred), y_true); },
+      "unmasked");
+  const bool own = GENERATE(false, true);  // whether the step computes the mask, or the batch has it
+  Calling model([=](Value given) {
+    const Value y_pred = ops::softmax(given);
+    return own ? y_pred.with_mask(ops::greater(ops::sum(given, {-1}), ops::scalar(9, given))) : y_pred;
+  });
+  const auto error = [&](const MetricChoices& chosen, double label) {
+    model.compile({.loss = "sparse_categorical_crossentropy", .metrics = chosen});
+    Batch batch{{steps}, {tensor_of({2, 3}, DType::int32, {0, 1, label, 2, 1, 0})}, {}};
+    if (!own) batch.mask = {counts};
+    return error_of([&] { model.evaluate(batches({batch}), {.verbose = 0}); });
+  };
+  CHECK(error({}, 7) == "");
+  CHECK_THAT(error({unmasked}, 7), ContainsSubstring("label 7 in row 0 of y"));
+  CHECK(error({unmasked}, 2) == "");
 }
 
 TEST_CASE("a label to be ignored may be any number", "[index_ranges]") {

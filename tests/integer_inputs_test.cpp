@@ -92,7 +92,8 @@ TEST_CASE("a flattened image of bytes goes through layers that move it", "[integ
   CHECK(model.predict(tensor_of({1, 2, 2, 1}, DType::uint8, {7, 255, 3, 0}), {.verbose = 0}).item() == 255);
 }
 
-// Keras 3.15.1: Add()([int32, float32]) is float32, Concatenate()([uint8, int32]) int32, of float32 beside it float32.
+// Keras 3.15.1, JAX backend: Add()([int32, float32]) is float32, Concatenate()([uint8, int32]) int32, of float32 beside
+// it float32.
 TEST_CASE("layers that merge promote integers beside floats", "[integers]") {
   const Tensor whole = tensor_of({1, 2}, DType::int32, {1, 2}), bytes = tensor_of({1, 2}, DType::uint8, {200, 100}),
                floats = tensor_of({1, 2}, DType::float32, {0.5, 0.25});
@@ -105,7 +106,9 @@ TEST_CASE("layers that merge promote integers beside floats", "[integers]") {
   check(layers::add(), {whole, floats}, DType::float32, {1.5, 2.25});
   check(layers::add(), {floats, bytes}, DType::float32, {200.5, 100.25});
   check(layers::add(), {whole, whole}, DType::int32, {2, 4});
+  // Not modulo 256: a model of Keras whose inputs have the default dtype gives 400, too.
   check(layers::add(), {bytes, bytes}, DType::int32, {400, 200});
+  check(layers::add(), {bytes, bytes.astype(DType::boolean)}, DType::int32, {201, 101});
   check(layers::concatenate(), {bytes, whole}, DType::int32, {200, 100, 1, 2});
   check(layers::concatenate(), {bytes, floats}, DType::float32, {200, 100, 0.5, 0.25});
   check(layers::concatenate(), {bytes, bytes}, DType::uint8, {200, 100, 200, 100});

@@ -254,6 +254,27 @@ TEST_CASE("names of other formats and of other places are an Error, and no folde
   CHECK(load_model("model.v2")->count_params() == model.count_params());
 }
 
+TEST_CASE("callbacks refuse names of other places when they are made, unless they have a place of their own",
+          "[saving]") {
+  for (const std::string place : {"localstorage://run", "indexeddb://run", "https://example.org/run"}) {
+    CAPTURE(place);
+    CHECK(kind_of([&] { callbacks::backup_and_restore({.backup_dir = place}); }) == ErrorKind::value);
+    CHECK(kind_of([&] { callbacks::csv_logger({.filename = place}); }) == ErrorKind::value);
+    CHECK(kind_of([&] { callbacks::tensorboard({.log_dir = place}); }) == ErrorKind::value);
+    CHECK(kind_of([&] {
+            callbacks::model_checkpoint({.filepath = place + ".safetensors", .save_weights_only = true});
+          }) == ErrorKind::value);
+  }
+  CHECK(error_of([] { callbacks::csv_logger({.filename = "localstorage://log"}); }) ==
+        "[CSVLogger] \"localstorage://log\" - expected the path of a file or folder: there is no other storage - leave "
+        "out what stands before the path.");
+  const auto files = std::make_shared<MemoryVfs>();
+  const OpenFile open = [files](const std::string& path, bool append) { return files->open(path, append); };
+  callbacks::backup_and_restore({.backup_dir = "own://run", .files = files});
+  callbacks::csv_logger({.filename = "own://log", .open = open});
+  callbacks::tensorboard({.log_dir = "own://logs", .open = open});
+}
+
 TEST_CASE("a folder of such a name that is there already is loaded", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());

@@ -77,6 +77,11 @@ TEST_CASE("numbers are read and written with a point in a locale that has a comm
   std::string text;
   append_text(text, 0.5);
   CHECK(text == "0.5");
+  Sequential model({layers::dense({.units = 3, .activation = "softmax"})});
+  model.compile({.loss = "sparse_categorical_crossentropy"});
+  const Tensor label = Tensor::from<float>({1}, {7.5});
+  CHECK(error_of([&] { model.evaluate(filled({1, 2}, 0.5), label, {.verbose = 0}); }).find("label 7.5 in row 0") !=
+        std::string::npos);
 }
 
 TEST_CASE("data, logs, checkpoints and configs are the same in a locale that has a comma", "[locale]") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "data_samples.hpp"
+#include "golden.hpp"
 #include "interrupted_runs.hpp"
 #include "training_samples.hpp"
 
@@ -39,19 +40,25 @@ Sequential passing_on() { return Sequential(summing_unit()); }
 }  // namespace
 
 TEST_CASE("fit: validation data that comes once serves until it is exhausted; later epochs have no val_*", "[fit]") {
-  // Keras 2.12: val_loss in the first epoch alone, and on_test_begin and on_test_end in each.
+  const nlohmann::json wanted = testing::keras(2, "validation data that comes once").at("exhausted");
+  const auto hooks = [&](const std::string& start) {
+    Texts found;
+    for (const std::string event : wanted.at("events"))
+      if (event.starts_with(start)) found.push_back(event);
+    return found;
+  };
   const Run run(Data(x, y), {.epochs = 4, .validation_data = Data(batches_of(x, y, 5, 2))});
-  CHECK((*run.history)["loss"].size() == 4);
-  CHECK((*run.history)["val_loss"].size() == 1);
-  CHECK(run.recorder->starting_with("epoch_end") ==
-        Texts{"epoch_end 0: loss,val_loss", "epoch_end 1: loss", "epoch_end 2: loss", "epoch_end 3: loss"});
-  CHECK(run.recorder->starting_with("test_end") == Texts{"test_end: loss", "test_end", "test_end", "test_end"});
-  CHECK(run.count("test_begin") == 4);
+  for (const auto& [name, values] : wanted.at("history").items()) CHECK((*run.history)[name].size() == values.size());
+  for (const std::string hook : {"epoch_", "train_", "test_begin", "test_batch_end", "test_end"})
+    CHECK(run.recorder->starting_with(hook) == hooks(hook));
+  // Étude's own: a step that gets no batch does not begin.
   CHECK(run.count("test_batch_begin") == 2);
 }
 
 TEST_CASE("fit: validation steps of data that comes once are those that are left", "[fit]") {
   const Run run(Data(x, y), {.epochs = 4, .validation_data = Data(batches_of(x, y, 5, 3)), .validation_steps = 2});
+  // Étude's own: Keras 2 loses the third batch, which it has prefetched in the first epoch.
+  CHECK(testing::keras(2, "validation data that comes once").at("by steps").at("history").at("val_loss").size() == 1);
   CHECK((*run.history)["val_loss"].size() == 2);
   CHECK(run.count("test_batch_begin") == 3);
   CHECK(run.count("test_batch_end") == 3);
@@ -71,17 +78,23 @@ TEST_CASE("data handler: data that may be exhausted warns once, and then has no 
 
 TEST_CASE("fit: an epoch that gets no batch ends with the logs of the last one, and training with it (L-15)", "[fit]") {
   const Run run(batches_of(x, y, 5, 6), {.epochs = 5, .validation_data = Data(x, y), .steps_per_epoch = 3});
-  CHECK(run.history->epoch() == std::vector{0, 1, 2});
+  const nlohmann::json wanted = testing::keras(2, "an epoch without a batch");
+  CHECK(run.history->epoch() == wanted.at("epoch").get<std::vector<int>>());
+  // Étude's own: these are the last epoch's logs. Keras 2 has a loss of 0, of metrics that were reset.
+  CHECK(wanted.at("history").at("loss").at(2) == 0);
   for (const auto& [name, values] : run.history->history()) {
     INFO(name);
     REQUIRE(values.size() == 3);
     CHECK(values[2] == values[1]);
     CHECK(values[1] != values[0]);
   }
-  CHECK(run.recorder->events.back() == "train_end: loss,val_loss");
+  Texts ends;
+  for (const std::string event : wanted.at("events"))
+    if (event.starts_with("epoch_end")) ends.push_back(event);
+  CHECK(run.recorder->starting_with("epoch_end") == ends);
+  CHECK(run.recorder->events.back() == wanted.at("events").back());
   CHECK(run.count("epoch_begin") == 3);
-  CHECK(run.count("epoch_end") == 3);
-  CHECK(run.model.optimizer().iterations() == 6);
+  CHECK(run.model.optimizer().iterations() == wanted.at("iterations"));
 }
 
 TEST_CASE("loops: every hook that begins ends, wherever the data does", "[fit]") {
@@ -131,9 +144,10 @@ TEST_CASE("predict: on_predict_batch_end is given the outputs of its execution (
     all = numbers(model.predict(rows, options));
   }
   CHECK(all == std::vector<double>{0, 1, 2, 3, 4});
-  // Keras 3.15 and 2.12: with two steps an execution, outputs of 4 rows and of 1.
-  CHECK(seen == (steps_per_execution == 1 ? std::vector<std::vector<double>>{{0, 1}, {2, 3}, {4}}
-                                          : std::vector<std::vector<double>>{{0, 1, 2, 3}, {4}}));
+  for (const int version : {2, 3})
+    CHECK(seen == testing::keras(version, "outputs of executions")
+                      .at(steps_per_execution == 1 ? "by 1" : "by 2")
+                      .get<std::vector<std::vector<double>>>());
   CHECK_THAT(error_of([&] { kept.outputs(); }), ContainsSubstring("[Logs] outputs read after their hook"));
 }
 

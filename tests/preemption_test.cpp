@@ -144,7 +144,8 @@ TEST_CASE("preemption: where there are no signals the option is an error", "[cal
   const std::string error =
       error_of([] { callbacks::backup_and_restore({.backup_dir = "b", .save_before_preemption = true}); });
   host_termination() = watch;
-  CHECK_THAT(error, ContainsSubstring("[BackupAndRestore] save_before_preemption = true where there are no signals"));
+  CHECK_THAT(error,
+             ContainsSubstring("[BackupAndRestore] {.save_before_preemption = true} where there are no signals"));
 }
 
 }  // namespace etude

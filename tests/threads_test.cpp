@@ -354,14 +354,22 @@ TEST_CASE("loops of one model on two threads are an error, and the first one goe
   const auto on_another_thread = [&](const std::function<void()>& action) {
     std::thread([&] { texts.push_back(error_of(action)); }).join();
   };
+  PredictionStream begun = model.predict_stream(x, {.batch_size = 4, .verbose = 0});
+  begun.next();
   const auto try_all = std::make_shared<LambdaCallback>(LambdaCallbackOptions{.on_epoch_end = [&](std::int64_t, Logs&) {
     on_another_thread([&] { model.predict(x, {.verbose = 0}); });
     on_another_thread([&] { model.evaluate(x, y, {.verbose = 0}); });
     on_another_thread([&] { model.train_on_batch(x, y); });
+    on_another_thread([&] { model.predict_stream(x, {.verbose = 0}).next(); });
+    on_another_thread([&] { begun.next(); });
+    // One that is closed by its end says nothing.
+    on_another_thread([&] { PredictionStream(std::move(begun)); });
     model.predict(x, {.verbose = 0});  // on its own thread it may
   }});
   model.fit(x, y, {.epochs = 1, .verbose = 0, .callbacks = {try_all}});
-  REQUIRE(texts.size() == 3);
+  REQUIRE(texts.size() == 6);
+  CHECK(texts.back() == "no error");
+  texts.pop_back();
   for (const std::string& text : texts)
     CHECK(text.find("another thread runs a loop of this model") != std::string::npos);
   on_another_thread([&] { model.predict(x, {.verbose = 0}); });

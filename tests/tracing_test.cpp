@@ -5,6 +5,7 @@
 #include <unistd.h>
 #endif
 
+#include "etude/base/clock.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
@@ -97,6 +98,15 @@ TEST_CASE("check_trace names the op to which a number computed anew became a con
   // Off, nothing is said.
   model.compile(mse());
   CHECK(error_of([&] { model.fit(x, y, quiet()); }) == "");
+}
+
+TEST_CASE("check_trace sees a clock of milliseconds in a step that is traced within one", "[tracing]") {
+  const auto milliseconds = [] { return static_cast<double>(wall_milliseconds()); };
+  for (int i = 0; i < 20; ++i) {
+    Stepping model(two_dense(), scaled_by(milliseconds));
+    model.compile(checked());
+    CHECK_THAT(error_of([&] { model.fit(x, y, quiet()); }), ContainsSubstring("[check_trace] Multiply of shape []"));
+  }
 }
 
 TEST_CASE("check_trace tells ops that one trace has and another lacks", "[tracing]") {

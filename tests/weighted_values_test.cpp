@@ -1,16 +1,19 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
+#include "golden.hpp"
 #include "mirrored_samples.hpp"
-#include "support.hpp"
 
-// Sample weights on classes that are ignored, and on functions of the batch as a whole.
+// Sample weights on classes that are ignored, and on functions of the batch as a whole. Numbers of Keras 2 and 3.
 namespace etude {
 namespace {
 
 using namespace samples;
 using Catch::Matchers::WithinRel;
+using nlohmann::json;
 using testing::Compiled;
+using testing::keras;
 
 /// What a metric says after one update.
 double value_of(const MetricPtr& metric, const Tensor& y_true, const Tensor& y_pred, const Tensor& weight = {}) {
@@ -43,19 +46,24 @@ CompileOptions scalar_loss() {
 }  // namespace
 
 TEST_CASE("a weighted metric with ignore_class divides by the weights of what it does not ignore", "[metrics]") {
-  const auto metric = [] { return metrics::sparse_categorical_crossentropy({.ignore_class = 0}); };
-  const Tensor labels = Tensor::from<std::int32_t>({3}, {0, 1, 2});
-  const Tensor y_pred = Tensor::from<float>({3, 3}, {.8F, .1F, .1F, .05F, .95F, 0, .1F, .8F, .1F});
-  // Keras 3.15.1 (JAX); with weights Keras 2.12.1 gives the same.
-  CHECK_THAT(value_of(metric(), labels, y_pred, Tensor::from<float>({3}, {.5F, 1.5F, 2})),
-             WithinRel(1.3377457857, 1e-6));
-  CHECK_THAT(value_of(metric(), labels, y_pred), WithinRel(0.7846261859, 1e-6));
-
-  const Tensor steps = Tensor::from<std::int32_t>({2, 2}, {0, 1, 2, 1});
-  const Tensor scores = Tensor::from<float>({2, 2, 3}, {.8F, .1F, .1F, .05F, .95F, 0, .1F, .8F, .1F, .2F, .3F, .5F});
-  CHECK_THAT(value_of(metric(), steps, scores, Tensor::from<float>({2, 2}, {.5F, 2, 1, 3})),
-             WithinRel(1.0028483868, 1e-6));
-  CHECK_THAT(value_of(metric(), steps, scores), WithinRel(0.8894628286, 1e-6));
+  int cases = 0;
+  for (const json& test : testing::golden("conformance/keras3.json")) {
+    if (test.at("target") != "SparseCategoricalCrossentropy") continue;
+    const json& given = test.at("inputs").at("updates").at(0);
+    const auto array = [&](const char* name, DType dtype) {
+      Shape shape;
+      for (const json* level = &given.at(name); level->is_array(); level = &level->front())
+        shape.append(static_cast<std::int64_t>(level->size()));
+      return testing::tensor_of(shape, dtype, testing::numbers_in(given.at(name)));
+    };
+    CAPTURE(test.at("id").get<std::string>());
+    CHECK_THAT(value_of(metrics::sparse_categorical_crossentropy({.ignore_class = 0}), array("y_true", DType::int32),
+                        array("y_pred", DType::float32),
+                        given.contains("sample_weight") ? array("sample_weight", DType::float32) : Tensor{}),
+               WithinRel(test.at("expect").at("value").get<double>(), 1e-6));
+    ++cases;
+  }
+  CHECK(cases == 4);
 }
 
 TEST_CASE("weights of rows leave out ignored steps, whatever the number of steps", "[metrics]") {
@@ -67,20 +75,22 @@ TEST_CASE("weights of rows leave out ignored steps, whatever the number of steps
 }
 
 TEST_CASE("a loss that gives one number for the batch is multiplied by the mean of the weights", "[losses]") {
-  // Keras 3.15.1 (JAX) and 2.12.1.
-  CHECK(unit(scalar_loss())->test_on_batch(x, zeros)["loss"] == 21.25);
+  const json wanted = keras(GENERATE(2, 3), "a loss of one number");
+  CHECK(unit(scalar_loss())->test_on_batch(x, zeros)["loss"] == wanted.at("unweighted"));
   const Data weighted = Batch{{x}, {zeros}, {weights}};
-  CHECK(unit(scalar_loss())->test_on_batch(weighted)["loss"] == 63.75);
-  CHECK(unit(scalar_loss())->test_on_batch(Batch{{x}, {zeros}, {weights.reshape({4, 1})}})["loss"] == 63.75);
-  CHECK(unit(scalar_loss())->evaluate(weighted, {.batch_size = 2, .verbose = 0})["loss"] == 91.875);
-  CHECK(unit(scalar_loss())->evaluate(weighted, {.batch_size = 3, .verbose = 0})["loss"] == 106.5);
+  CHECK(unit(scalar_loss())->test_on_batch(weighted)["loss"] == wanted.at("weighted"));
+  CHECK(unit(scalar_loss())->test_on_batch(Batch{{x}, {zeros}, {weights.reshape({4, 1})}})["loss"] ==
+        wanted.at("weights in a column"));
+  CHECK(unit(scalar_loss())->evaluate(weighted, {.batch_size = 2, .verbose = 0})["loss"] == wanted.at("evaluate by 2"));
+  CHECK(unit(scalar_loss())->evaluate(weighted, {.batch_size = 3, .verbose = 0})["loss"] == wanted.at("evaluate by 3"));
 
   const auto by_class = unit(scalar_loss());
-  CHECK(by_class->train_on_batch(Batch{{x}, {zeros}, {}}, {.class_weight = {{0, 2.0}}})["loss"] == 42.5);
-  CHECK_THAT(weights_of(*by_class)[0], WithinRel(0.15, 1e-5));
+  CHECK(by_class->train_on_batch(Batch{{x}, {zeros}, {}}, {.class_weight = {{0, 2.0}}})["loss"] ==
+        wanted.at("class_weight 2").at(0));
+  CHECK_THAT(weights_of(*by_class)[0], WithinRel(wanted.at("class_weight 2").at(1).get<double>(), 1e-5));
   const auto by_sample = unit(scalar_loss());
-  CHECK(by_sample->train_on_batch(weighted)["loss"] == 63.75);
-  CHECK_THAT(weights_of(*by_sample)[0], WithinRel(-0.275, 1e-5));
+  CHECK(by_sample->train_on_batch(weighted)["loss"] == wanted.at("trained, weighted").at(0));
+  CHECK_THAT(weights_of(*by_sample)[0], WithinRel(wanted.at("trained, weighted").at(1).get<double>(), 1e-5));
 }
 
 TEST_CASE("each reduction takes a loss that gives one number for the batch", "[losses]") {
@@ -96,14 +106,13 @@ TEST_CASE("each reduction takes a loss that gives one number for the batch", "[l
                            })
         .item();
   };
-  // Keras 3.15.1 (JAX).
-  CHECK(loss("sum", true) == 255);
-  CHECK(loss("sum_over_batch_size", true) == 63.75);
-  CHECK(loss("mean", true) == 63.75);
-  CHECK(loss("mean_with_sample_weight", true) == 21.25);
-  CHECK(loss("none", true) == 255);
-  for (const char* reduction : {"sum", "sum_over_batch_size", "mean", "mean_with_sample_weight", "none"})
-    CHECK(loss(reduction, false) == 21.25);
+  const json wanted = keras(3, "reductions of one number");
+  CHECK(wanted.size() == 5);
+  for (const auto& [reduction, values] : wanted.items()) {
+    CAPTURE(reduction);
+    CHECK(loss(reduction.c_str(), true) == values.at("weighted"));
+    CHECK(loss(reduction.c_str(), false) == values.at("unweighted"));
+  }
 }
 
 TEST_CASE("a loss that gives one number for the batch is the same behind a mask", "[losses]") {
@@ -119,14 +128,18 @@ TEST_CASE("a loss that gives one number for the batch is the same behind a mask"
 TEST_CASE("a weighted metric that gives one number for the batch weighs batches", "[metrics]") {
   CompileOptions how = mse();
   how.metrics = {metrics::from_function(mean_distance, "distance")};
-  how.weighted_metrics = {metrics::from_function(mean_distance, "weighted")};
+  how.weighted_metrics = {metrics::from_function(mean_distance, "mean_distance")};
   const Data data = Batch{{x}, {zeros}, {weights}};
-  // Keras 2.12.1; 3.15.1 ends with an error.
-  CHECK(unit(how)->test_on_batch(data)["weighted"] == 3.75);
-  const Logs pairs = unit(how)->evaluate(data, {.batch_size = 2, .verbose = 0});
-  CHECK_THAT(pairs["weighted"], WithinRel(4.875, 1e-6));
-  CHECK_THAT(pairs["distance"], WithinRel(3.75, 1e-6));
-  CHECK_THAT(unit(how)->evaluate(data, {.batch_size = 3, .verbose = 0})["weighted"], WithinRel(5.166666508, 1e-6));
+  // Keras 3 ends with an error.
+  const json wanted = keras(2, "a weighted metric of one number");
+  const auto check_logs = [&](const char* name, const Logs& logs) {
+    CAPTURE(name);
+    for (const json& log : wanted.at(name))
+      CHECK_THAT(logs[log.at(0).get<std::string>()], WithinRel(log.at(1).get<double>(), 1e-6));
+  };
+  check_logs("on a batch", unit(how)->test_on_batch(data));
+  check_logs("by 2", unit(how)->evaluate(data, {.batch_size = 2, .verbose = 0}));
+  check_logs("by 3", unit(how)->evaluate(data, {.batch_size = 3, .verbose = 0}));
 }
 
 TEST_CASE("one number for the batch, weighted, is the mean of what replicas find", "[mirrored]") {
@@ -144,25 +157,18 @@ TEST_CASE("one number for the batch, weighted, is the mean of what replicas find
 }
 
 TEST_CASE("'Accuracy', 'crossentropy' and 'ce' are resolved by shapes, and logged as they were given", "[metrics]") {
-  struct Case {
-    Tensor y_true, y_pred;
-    double accuracy, crossentropy;
-  };
-  const Tensor scores = Tensor::from<float>({2, 3}, {.2F, .3F, .5F, .6F, .3F, .1F});
-  // Keras 2.12.1.
-  const Case cases[] = {{Tensor::from<float>({2, 1}, {0, 1}), Tensor::from<float>({2, 1}, {.2F, .9F}), 1, 0.1642518938},
-                        {Tensor::from<std::int32_t>({2, 1}, {2, 1}), scores, 0.5, 0.9485599995},
-                        {Tensor::from<std::int32_t>({2}, {2, 1}), scores, 0.5, 0.9485599995},
-                        {Tensor::from<float>({2, 3}, {0, 0, 1, 0, 1, 0}), scores, 0.5, 0.9485599995}};
-  for (const auto& [y_true, y_pred, accuracy, crossentropy] : cases) {
+  for (const json& test : keras(2, "names resolved by shapes")) {
+    const Tensor y_true = testing::tensor_in(test.at("y_true")), y_pred = testing::tensor_in(test.at("y_pred"));
     Sequential model({layers::activation("linear")});
     const auto loss = losses::from_function([](Value, Value p) { return ops::mean(p, {-1}); });
     model.compile({.loss = loss, .metrics = {"Accuracy", "ACC", "crossentropy", "ce", "CE"}});
     const Logs logs = model.test_on_batch(Batch{{y_pred}, {y_true}, {}});
     CAPTURE(y_true.shape(), y_pred.shape());
-    CHECK(keys(logs) == "loss,Accuracy,ACC,crossentropy,ce,CE");
-    for (const char* name : {"Accuracy", "ACC"}) CHECK_THAT(logs[name], WithinRel(accuracy, 1e-6));
-    for (const char* name : {"crossentropy", "ce", "CE"}) CHECK_THAT(logs[name], WithinRel(crossentropy, 1e-6));
+    REQUIRE(logs.size() == test.at("logs").size());
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      CHECK(logs.name(i) == test.at("logs").at(i).at(0));
+      CHECK_THAT(logs[logs.name(i)], WithinRel(test.at("logs").at(i).at(1).get<double>(), 1e-6));
+    }
   }
 }
 

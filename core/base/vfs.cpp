@@ -1,6 +1,7 @@
 #include "etude/base/vfs.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 #include "etude/base/system_vfs.hpp"
 
 namespace etude {
@@ -65,9 +66,9 @@ std::shared_ptr<Vfs>& host_vfs() {
 
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
   const std::shared_ptr<Vfs>& files = chosen ? chosen : host_vfs();
-  check(files != nullptr, ErrorKind::io, where,
-        "there are no files here - expected a host that has some, or the option files - pass a Vfs, such as "
-        "MemoryVfs; in a page, call openFiles first.");
+  check(files != nullptr, ErrorKind::io, where, "there are no files here - expected ",
+        host_spelling() ? "those that openFiles gives a page - call openFiles first."
+                        : "a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
   return files;
 }
 

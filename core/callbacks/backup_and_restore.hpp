@@ -59,7 +59,8 @@ struct BackupAndRestoreOptions {
 /// in keras/callbacks.py (2.12).
 class BackupAndRestore : public Callback {
  public:
-  /// Throws Error(value) without a folder, and for save_before_preemption where there are no signals.
+  /// Throws Error(value) without a folder, for the name of another place, such as "localstorage://run", and for
+  /// save_before_preemption where there are no signals.
   explicit BackupAndRestore(BackupAndRestoreOptions options);
 
   /// Throws Error(state) if another training works in the folder; Error(data) if all that is there is damaged. A state

@@ -4,6 +4,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/callbacks/output.hpp"
+#include "etude/saving/load_model.hpp"
 
 namespace etude {
 namespace {
@@ -45,6 +46,7 @@ std::string key_name(std::size_t number) { return "keys/" + std::to_string(numbe
 CSVLogger::CSVLogger(CSVLoggerOptions options) : options_(std::move(options)) {
   check(!options_.filename.empty(), ErrorKind::value, where,
         "no filename - expected the path of the file to write - set filename.");
+  if (!options_.open) check_is_path(options_.filename, where);
   check(!options_.separator.empty(), ErrorKind::value, where,
         "an empty separator - expected what stands between two columns - choose one, such as \",\".");
 }

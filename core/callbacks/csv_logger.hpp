@@ -34,7 +34,8 @@ struct CSVLoggerOptions {
 /// off, unless the option `open` is given, for then nothing can be cut.
 class CSVLogger : public Callback {
  public:
-  /// Throws Error(value) without a filename or separator.
+  /// Throws Error(value) without a filename or separator, and, unless `open` is given, for the name of another place,
+  /// such as "localstorage://log".
   explicit CSVLogger(CSVLoggerOptions options);
 
   void on_train_begin(Logs&) override;

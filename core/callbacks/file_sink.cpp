@@ -1,6 +1,7 @@
 #include "etude/callbacks/file_sink.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 
 namespace etude {
 
@@ -8,9 +9,10 @@ std::unique_ptr<FileSink> open_file(const OpenFile& open, const std::string& pat
                                     std::string_view where) {
   if (open) return open(path, append);
   Vfs* const files = host_vfs().get();
-  check(files != nullptr, ErrorKind::io, where, '"', path,
-        "\" cannot be opened: there are no files here - expected those that openFiles gives a page, or the option "
-        "open, a function that takes what is written - call the one, pass the other, or leave this callback out.");
+  check(files != nullptr, ErrorKind::io, where, '"', path, "\" cannot be opened: there are no files here - expected ",
+        host_spelling() ? "those that openFiles gives a page" : "a host that has some",
+        ", or the option open, a function that takes what is written - call the one, pass the other, or leave this "
+        "callback out.");
   files->make_folders(parent_of(path));
   return files->open(path, append);
 }

@@ -62,7 +62,10 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
   check(!options_.filepath.empty(), ErrorKind::value, where, "no filepath - expected where to save - set filepath.");
   check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
         options_.filepath, "\" for weights - expected a name that ends with .safetensors - choose one.");
-  if (!options_.save_weights_only) check_saves_to(options_.filepath, where);
+  if (options_.save_weights_only)
+    check_is_path(options_.filepath, where);
+  else
+    check_saves_to(options_.filepath, where);
   if (options_.initial_value_threshold) set_best(*options_.initial_value_threshold);
 }
 

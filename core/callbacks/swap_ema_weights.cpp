@@ -15,7 +15,7 @@ void SwapEMAWeights::put_averages() {
   if (!weights_.empty()) return;
   check(model().optimizer().use_ema(), ErrorKind::state, "SwapEMAWeights", "the optimizer \"",
         model().optimizer().name(),
-        "\" keeps no averages - expected one that was made with use_ema = true - set it, or leave the callback out.");
+        "\" keeps no averages - expected one made by {.use_ema = true} - make it so, or leave the callback out.");
   const std::vector<Variable> variables = model().trainable_variables();
   for (const Variable& variable : variables) weights_.push_back(variable.value());
   model().optimizer().finalize_variable_values(variables);

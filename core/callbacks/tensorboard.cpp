@@ -6,6 +6,7 @@
 
 #include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
+#include "etude/saving/load_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -41,6 +42,7 @@ TensorBoard::TensorBoard(TensorBoardOptions options) : options_(std::move(option
   unavailable(options_.embeddings_freq != 0, "embeddings_freq", "leave it out");
   check(options_.histogram_freq >= 0, ErrorKind::value, "TensorBoard", "histogram_freq = ", options_.histogram_freq,
         " - expected 0, for none, or a number of epochs - choose one.");
+  if (!options_.open) check_is_path(options_.log_dir, "TensorBoard");
 }
 
 // A loop of its own has files of its own.

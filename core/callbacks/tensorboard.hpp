@@ -56,7 +56,8 @@ struct TensorBoardOptions {
 /// Source: keras/src/callbacks/tensorboard.py.
 class TensorBoard : public Callback {
  public:
-  /// Throws Error(value) for what is not offered: graphs, images, embeddings, profiles.
+  /// Throws Error(value) for what is not offered: graphs, images, embeddings, profiles; and, unless `open` is given,
+  /// for the name of another place, such as "localstorage://logs".
   explicit TensorBoard(TensorBoardOptions options = {});
 
   void set_model(Model* model) override;

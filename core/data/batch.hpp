@@ -20,13 +20,14 @@ struct Selection {
   std::int64_t first = 0, pass = 0;
 };
 
-/// Where the rows of a batch stand in the data, for errors: row i is number order[i] there, or without an order number
-/// first + i. Not known where `first` is negative.
+/// Where the rows of a batch stand in the caller's data, for errors: row i is number order[i] behind `before` others,
+/// or without an order number first + i. Not known where `first` is negative.
 struct RowNumbers {
   std::int64_t first = -1;
   const std::int64_t* order = nullptr;
+  std::int64_t before = 0;
 
-  std::int64_t at(std::int64_t row) const { return order ? order[row] : first + row; }
+  std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
 /// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one

@@ -15,10 +15,12 @@
 namespace etude {
 namespace {
 
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
 /// Drops spaces at both ends.
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -101,6 +103,7 @@ bool CsvReader::read_line() {
     }
     if (!std::exchange(in_line_, true)) {
       fields_.assign(1, {});
+      blank_ = true;
       line_ = lines_ + 1;
     }
     if (quoted_) {
@@ -125,29 +128,34 @@ bool CsvReader::read_character() {
     ++lines_;
     return true;
   }
-  if (c == '"' && trimmed(field).empty()) {
+  if (c == '"' && blank_) {
     field.clear();
     quoted_ = true;
   } else if (c == options_.delimiter.front()) {
     fields_.emplace_back();
+    blank_ = true;
   } else {
-    field += c;
+    append(c);
   }
   return false;
 }
 
+void CsvReader::append(char c) {
+  fields_.back() += c;
+  blank_ = blank_ && is_blank(c);
+}
+
 /// False: whether another quote follows is not known yet.
 bool CsvReader::read_quoted_character() {
-  std::string& field = fields_.back();
   const char c = text_[at_];
   const bool last = at_ + 1 == text_.size();
   if (c == '"' && last && !finished_) return false;
   ++at_;
   if (c == '\n') ++lines_;
   if (c != '"') {
-    field += c;
+    append(c);
   } else if (!last && text_[at_] == '"') {
-    field += text_[at_++];
+    append(text_[at_++]);
   } else {
     quoted_ = false;
   }

@@ -58,6 +58,8 @@ class CsvReader {
   /// Takes in text_[at_]; true: it ends the line.
   bool read_character();
   bool read_quoted_character();
+  /// Adds to the last field.
+  void append(char c);
   void read_header();
   float number(std::size_t column) const;
   float label_of_line() const;
@@ -69,6 +71,7 @@ class CsvReader {
   std::size_t at_ = 0;
   std::int64_t line_ = 0, lines_ = 0;  // where the fields begin; what has ended
   bool finished_ = false, begun_ = false, in_line_ = false, quoted_ = false, behind_cr_ = false;
+  bool blank_ = true;  // whether the last field has nothing but spaces
   std::vector<std::string> fields_, names_;
   std::vector<std::size_t> inputs_;
   std::optional<std::size_t> label_;

@@ -7,6 +7,7 @@
 
 #include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 
 namespace etude {
 namespace {
@@ -14,6 +15,15 @@ namespace {
 void warn_on_stderr(std::string_view text) {
   std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
+
+/// How a warning names the data of each Purpose, what its end interrupts, and the option that asks for batches.
+struct PurposeWords {
+  const char *data, *interrupted, *option;
+};
+constexpr PurposeWords words[] = {{"input", "training", "steps_per_epoch * epochs"},
+                                  {"validation input", "validation", "validation_steps"},
+                                  {"input", "evaluation", "steps"},
+                                  {"input", "prediction", "steps"}};
 
 void check_positive(const char* name, std::int64_t value) {
   check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - choose a positive one.");
@@ -28,8 +38,8 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
   if (!options_.warn) options_.warn = warn_on_stderr;
   if (endless()) {
     options_.warn(
-        "The training loop will run indefinitely since you have set `steps_per_epoch=-1`. Please use batch-level "
-        "callbacks to save checkpoints or log training progress, etc");
+        spelled("The training loop will run indefinitely since you have set {.steps_per_epoch = -1}. Please use "
+                "batch-level callbacks to save checkpoints or log training progress, etc"));
     return;
   }
   if (options_.steps_per_epoch) check_positive("steps_per_epoch", *options_.steps_per_epoch);
@@ -118,11 +128,11 @@ void DataHandler::stop_iteration() {
   insufficient_ = true;
   if (std::exchange(warned_, true)) return;
   const std::int64_t wanted = checked::multiply_or_most(options_.epochs - options_.initial_epoch, *inferred_steps_);
-  options_.warn(
-      "Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at "
-      "least "
-      "`steps_per_epoch * epochs` batches (in this case, " +
-      std::to_string(wanted) + " batches). You may need to use the repeat() function when building your dataset.");
+  const auto& [data, interrupted, option] = words[static_cast<std::size_t>(options_.purpose)];
+  options_.warn(std::string("Your ") + data + " ran out of data; interrupting " + interrupted +
+                ". Make sure that your dataset or generator can generate at least `" + spelled(option) +
+                "` batches (in this case, " + std::to_string(wanted) +
+                " batches). You may need to use the repeat() function when building your dataset.");
 }
 
 void DataHandler::go_on_from(const DataState& state) {

@@ -11,6 +11,9 @@
 
 namespace etude {
 
+/// What a loop goes through its data for.
+enum class Purpose : std::uint8_t { training, validation, evaluation, prediction };
+
 struct DataHandlerOptions {
   int initial_epoch = 0;
   /// Index after the last epoch, not a count (L-6).
@@ -21,6 +24,7 @@ struct DataHandlerOptions {
   /// Whether data that comes once may be at its end when enumerate_epochs() is called again: that epoch has no batch.
   /// Of validation data.
   bool may_be_exhausted = false;
+  Purpose purpose = Purpose::training;
   /// Where warnings go; stderr if empty.
   std::function<void(std::string_view)> warn{};
 };
@@ -78,6 +82,7 @@ class DataHandler {
   bool insufficient() const { return insufficient_; }
 
   DataAdapter& adapter() { return *adapter_; }
+  Purpose purpose() const { return options_.purpose; }
 
   /// Batches taken in all epochs, those before a `restore` too.
   std::int64_t taken() const { return taken_; }

@@ -28,7 +28,9 @@ Split train_validation_split(const Batch& arrays, double validation_split) {
         validation_split,
         "` - expected at least one sample for each - Either provide more data, or a different value for the "
         "`validation_split` argument.");
-  return {rows(arrays, 0, split_at), rows(arrays, split_at, samples)};
+  Split split{rows(arrays, 0, split_at), rows(arrays, split_at, samples)};
+  split.validation.numbers = {.first = split_at};
+  return split;
 }
 
 void check_no_validation_split(double validation_split) {

@@ -88,7 +88,8 @@ bool TensorLikeAdapter::fill(Slot& slot) {
     for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
       for (std::size_t i = 0; i < ((*arrays_).*member).size(); ++i)
         fill((slot.batch.*member)[i], ((*arrays_).*member)[i], (slot.buffers.*member)[i], rows);
-    slot.batch.numbers = {order_.first(), order_.shuffles() ? order_.indices() : nullptr};
+    const std::int64_t before = std::max<std::int64_t>(arrays_->numbers.first, 0);
+    slot.batch.numbers = {before + order_.first(), order_.shuffles() ? order_.indices() : nullptr, before};
   }
   order_.advance();
   return true;

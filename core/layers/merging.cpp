@@ -10,7 +10,10 @@ namespace etude {
 
 namespace {
 
-/// As Keras promotes what is merged: integers beside floats become such floats; with `adds`, bytes become int32.
+/// As Keras promotes what is merged: integers beside floats become such floats. With `adds`, bytes become int32, unlike
+/// in Keras 3.15.1 and tf-keras 2.21, whose layer by itself adds uint8 modulo 256, 200 and 200 to 144, and bool to
+/// bool. But Keras's models cast bytes to the float32 of their inputs first, by default, and come to 400; ours keep
+/// bytes, so the sum needs room.
 std::vector<Value> promoted(std::vector<Value> inputs, bool adds) {
   if (std::ranges::any_of(inputs, [](const Value& x) { return !x; })) return inputs;
   const auto other = std::ranges::find_if(inputs, [](const Value& x) { return is_floating(x.dtype()); });

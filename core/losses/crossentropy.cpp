@@ -69,10 +69,13 @@ class SparseCategoricalCrossentropy : public Loss {
 
   Value call(Value y_true, Value given) override {
     const Value y_pred = with_last(given, options_.axis), labels = this->labels(y_true, y_pred.with_mask(given.mask()));
-    if (options_.from_logits) return ops::sparse_softmax_crossentropy(y_pred, labels);
+    const auto of_logits = [&](Value logits) {
+      return ops::sparse_softmax_crossentropy(logits.with_mask(given.mask()), labels);
+    };
+    if (options_.from_logits) return of_logits(y_pred);
     if (fuse_logits)
-      if (const Value logits = logits_of<op::Softmax>(y_pred)) return ops::sparse_softmax_crossentropy(logits, labels);
-    return ops::sparse_softmax_crossentropy(ops::log(ops::clip(y_pred, epsilon, 1 - epsilon)), labels);
+      if (const Value logits = logits_of<op::Softmax>(y_pred)) return of_logits(logits);
+    return of_logits(ops::log(ops::clip(y_pred, epsilon, 1 - epsilon)));
   }
 
   Value own_mask(Value y_true) const override {

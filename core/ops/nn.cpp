@@ -89,8 +89,13 @@ Value softmax_crossentropy(Value logits, Value targets) {
 
 Value sparse_softmax_crossentropy(Value logits, Value labels) {
   const Value losses = logits.graph().append(op::SparseSoftmaxCrossentropy{}, {logits, cast(labels, DType::int32)});
-  logits.graph().expect({labels.id(), logits.shape()[-1], "sparse_softmax_crossentropy", "label", "classes",
-                         "check the labels, or replace those that do not count before"});
+  logits.graph().expect({.numbers = labels.id(),
+                         .count = logits.shape()[-1],
+                         .where = "sparse_softmax_crossentropy",
+                         .what = "label",
+                         .of = "classes",
+                         .advice = "check the labels, or replace those that do not count before",
+                         .mask = logits.mask() ? logits.mask().id() : -1});
   return losses;
 }
 

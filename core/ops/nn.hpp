@@ -10,7 +10,8 @@ Value softmax(Value x);
 Value log_softmax(Value x);
 /// logits and targets [.., k] -> [..].
 Value softmax_crossentropy(Value logits, Value targets);
-/// logits [.., k], labels [..] of any integer or float dtype -> [..].
+/// logits [.., k], labels [..] of any integer or float dtype -> [..]. Where a mask of the logits is false, labels may
+/// be any number.
 Value sparse_softmax_crossentropy(Value logits, Value labels);
 /// max(x, 0) - x·t + log1p(exp(-|x|)), elementwise.
 Value sigmoid_crossentropy(Value logits, Value targets);

@@ -119,7 +119,7 @@ CheckpointStore::~CheckpointStore() {
   } catch (const std::exception& error) {
     warn_of(error.what());
   } catch (...) {
-    warn_of("for a reason that is no std::exception");
+    warn_of("an exception of an unknown type was thrown");
   }
 }
 

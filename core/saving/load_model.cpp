@@ -6,6 +6,7 @@
 #include <map>
 
 #include "etude/base/error.hpp"
+#include "etude/base/spelling.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/checkpoint_writes.hpp"
 #include "etude/saving/model_config.hpp"
@@ -26,13 +27,6 @@ std::string ending_of(const std::string& path) {
   std::string ending = point == path.npos || path[point] == '/' ? "" : path.substr(point + 1);
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
-}
-
-void check_is_path(const std::string& path, std::string_view where) {
-  check(
-      path.find("://") == path.npos, ErrorKind::value, where, '"', path,
-      "\" - expected the path of a file or folder: there is no other storage - leave out what stands before the path; "
-      "a page keeps files once openFiles() was called.");
 }
 
 void check_weights_file(const std::string& path, std::string_view where) {
@@ -73,7 +67,7 @@ void compile_again(Model& model, const Json& config, const std::vector<NamedTens
   const Flags now = trainable_flags(model);
   if (config.contains("compiled_trainable")) {
     const Json& seen = config["compiled_trainable"];
-    check(seen.is_array() && seen.size() == now.size(), ErrorKind::data, "load_model", "compiled_trainable of ",
+    check(seen.is_array() && seen.size() == now.size(), ErrorKind::data, "load_model", "\"compiled_trainable\" of ",
           seen.size(), " - expected an array of ", now.size(), " - the folder is damaged.");
     for (std::size_t i = 0; i < now.size(); ++i) {
       bool trainable = true;
@@ -143,6 +137,12 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   return model;
 }
 
+void check_is_path(const std::string& path, std::string_view where) {
+  check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
+        "\" - expected the path of a file or folder: there is no other storage - leave out what stands before the path",
+        host_spelling() ? "; a page keeps files once openFiles() was called." : ".");
+}
+
 void check_saves_to(const std::string& folder, std::string_view where) {
   constexpr std::array others{"keras", "h5",     "hdf5", "safetensors", "json", "npz",
                               "onnx",  "tflite", "pt",   "pth",         "zip"};
@@ -156,7 +156,8 @@ void check_saves_to(const std::string& folder, std::string_view where) {
 ModelPtr model_from_json(std::string_view text) {
   const Json json = parse_json(text, "config");
   check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional - make layers by from_json<Layer>().");
+        "\" - expected Sequential or Functional",
+        host_spelling() ? " - pass the text that model.toJson() gave." : " - make layers by from_json<Layer>().");
   return model_from_json(json);
 }
 

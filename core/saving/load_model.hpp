@@ -28,5 +28,7 @@ ModelPtr model_from_json(std::string_view text);
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
 /// "localstorage://model"; `where` is what errors call the caller.
 void check_saves_to(const std::string& folder, std::string_view where);
+/// The same for names of places alone.
+void check_is_path(const std::string& path, std::string_view where);
 
 }  // namespace etude

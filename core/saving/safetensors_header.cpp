@@ -61,7 +61,8 @@ class HeaderReader {
   }
   bool end_object() {
     if (place_ == Place::header) return go(Place::nowhere);
-    if (place_ == Place::tensor && fields_.size() != 3) wrong("\"" + name_ + "\" without dtype, shape or data_offsets");
+    if (place_ == Place::tensor && fields_.size() != 3)
+      wrong("\"" + name_ + "\" without \"dtype\", \"shape\" or \"data_offsets\"");
     return go(Place::header);
   }
   bool key(std::string& name) {
@@ -98,7 +99,7 @@ class HeaderReader {
     if (field_ == "shape") {
       tensor.shape = numbers_;
     } else {
-      if (numbers_.size() != 2) wrong("data_offsets of " + std::to_string(numbers_.size()) + " numbers");
+      if (numbers_.size() != 2) wrong("\"data_offsets\" of " + std::to_string(numbers_.size()) + " numbers");
       tensor.begin = numbers_[0];
       tensor.end = numbers_[1];
     }

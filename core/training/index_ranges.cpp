@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "etude/base/error.hpp"
+#include "etude/base/number.hpp"
 
 namespace etude {
 namespace {
@@ -49,7 +50,7 @@ template <class Part, class Visit> void for_each_run(const Part& part, std::int6
 
 std::string number_text(double number) {
   return std::trunc(number) == number && std::abs(number) < 1e15 ? std::to_string(static_cast<std::int64_t>(number))
-                                                                 : std::to_string(number);
+                                                                 : shortest(number);
 }
 
 }  // namespace
@@ -101,21 +102,27 @@ IndexRanges::IndexRanges(const Graph& graph) {
   for (const ExpectedRange& expected : graph.expected()) {
     const std::optional<Origin> origin = origin_of(graph, expected.numbers);
     if (!origin) continue;
-    const bool known = std::ranges::any_of(ranges_, [&](const Range& range) {
-      return range.origin.input == origin->input && range.origin.part == origin->part &&
-             range.expected.count == expected.count;
-    });
-    if (!known)
-      ranges_.push_back({*origin, expected, expected.mask < 0 ? std::nullopt : mask_of(graph, expected.mask)});
+    const bool masked = expected.mask >= 0;
+    const std::optional<Mask> mask = masked ? mask_of(graph, expected.mask) : std::nullopt;
+    if (masked && (!mask || !origin->in_order)) continue;
+    const Range range{*origin, expected, mask};
+    if (std::ranges::none_of(ranges_, [&](const Range& known) { return covers(known, range); }))
+      ranges_.push_back(range);
   }
-  std::erase_if(ranges_,
-                [](const Range& range) { return range.expected.mask >= 0 && (!range.mask || !range.origin.in_order); });
 }
 
-void IndexRanges::check(const Batch& batch) const {
+/// Whether numbers that fit `known` fit `other`, too.
+bool IndexRanges::covers(const Range& known, const Range& other) {
+  return known.origin.input == other.origin.input && known.origin.part == other.origin.part &&
+         known.expected.count == other.expected.count &&
+         (!known.expected.ignored || known.expected.ignored == other.expected.ignored) &&
+         (!known.mask || known.mask == other.mask);
+}
+
+void IndexRanges::check(const Batch& batch, Purpose purpose) const {
   for (const Range& range : ranges_)
     if (!holds(tensor_at(batch, range.origin.input), range)) [[unlikely]]
-      check_each(batch, range);
+      check_each(batch, range, purpose);
 }
 
 /// Whether all numbers are in their range, whatever the mask says. Looks at all of them, so that it is one pass without
@@ -148,7 +155,7 @@ bool IndexRanges::holds(const Tensor& tensor, const Range& range) {
   return false;  // each is looked at
 }
 
-void IndexRanges::check_each(const Batch& batch, const Range& range) {
+void IndexRanges::check_each(const Batch& batch, const Range& range, Purpose purpose) {
   const ExpectedRange& expected = range.expected;
   const Tensor& tensor = tensor_at(batch, range.origin.input);
   const Tensor* mask = range.mask ? &tensor_at(batch, range.mask->input) : nullptr;
@@ -165,8 +172,9 @@ void IndexRanges::check_each(const Batch& batch, const Range& range) {
         const bool known = batch.numbers.first >= 0;
         fail(ErrorKind::data, expected.where, expected.what, ' ', number_text(tensor.at(i)), " in row ",
              known ? batch.numbers.at(row) : row, " of ", name_at(batch, range.origin.input),
-             known ? "" : " of this batch", " - expected 0 to ", expected.count - 1, ", for there are ", expected.count,
-             ' ', expected.of, " - ", expected.advice, '.');
+             known ? "" : " of this batch", purpose == Purpose::validation ? " of the validation data" : "",
+             " - expected 0 to ", expected.count - 1, ", for there are ", expected.count, ' ', expected.of, " - ",
+             expected.advice, '.');
       }
   });
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "etude/data/batch.hpp"
+#include "etude/data/data_handler.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -18,7 +18,7 @@ class IndexRanges {
   IndexRanges() = default;
   explicit IndexRanges(const Graph& graph);
   /// Throws Error(data) that names the first number outside of its range, and its row. Allocates nothing else.
-  void check(const Batch& batch) const;
+  void check(const Batch& batch, Purpose purpose = Purpose::training) const;
 
  private:
   /// In each `period` of the tensor's elements, `length` from `first` on; all of them where the period is 0.
@@ -36,6 +36,7 @@ class IndexRanges {
   struct Mask {
     int input;
     double absent;
+    friend bool operator==(const Mask&, const Mask&) = default;
   };
   struct Range {
     Origin origin;
@@ -45,8 +46,9 @@ class IndexRanges {
 
   static std::optional<Origin> origin_of(const Graph& graph, NodeId id);
   static std::optional<Mask> mask_of(const Graph& graph, NodeId id);
+  static bool covers(const Range& known, const Range& other);
   static bool holds(const Tensor& tensor, const Range& range);
-  static void check_each(const Batch& batch, const Range& range);
+  static void check_each(const Batch& batch, const Range& range, Purpose purpose);
 
   std::vector<Range> ranges_;
 };

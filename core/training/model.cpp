@@ -9,6 +9,7 @@
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/training/index_ranges.hpp"
+#include "etude/training/on_thread.hpp"
 #include "etude/training/trainer.hpp"
 
 namespace etude {
@@ -36,27 +37,6 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 }
 
 }  // namespace
-
-class Model::OnThread {
- public:
-  OnThread(Model& model, const char* method) : model_(model) {
-    static thread_local const char thread = 0;
-    const void* running = nullptr;
-    begun_ = model.thread_.compare_exchange_strong(running, &thread);
-    check(begun_ || running == &thread, ErrorKind::state, method,
-          "another thread runs a loop of this model - expected one thread at a time, for all steps of a model share "
-          "their memory - wait for it, or give this thread a model of its own with the same weights.");
-  }
-  ~OnThread() {
-    if (begun_) model_.thread_ = nullptr;
-  }
-  OnThread(const OnThread&) = delete;
-  OnThread& operator=(const OnThread&) = delete;
-
- private:
-  Model& model_;
-  bool begun_;
-};
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
     : Layer(class_name, options), replicas_(get_strategy()) {

@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/data/npy_writer.hpp"
+#include "etude/training/on_thread.hpp"
 #include "etude/training/trainer.hpp"
 
 namespace etude {
@@ -20,7 +21,7 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
     const Shape& shape = batch[index].shape();
     check(shape.rank() > 0 && shape.slice(1, shape.rank()) == first.shape().slice(1, first.shape().rank()),
           ErrorKind::shape, "predict_stream", "outputs of shape ", shape, " after ", first.shape(),
-          " within one execution - expected the same shape but for the rows - compile with steps_per_execution = 1.");
+          " within one execution - expected the same shape but for the rows - compile({.steps_per_execution = 1}).");
     rows += shape[0];
   }
   Shape shape = first.shape();
@@ -37,10 +38,14 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
 class PredictionLoop : public PredictionSink {
  public:
   PredictionLoop(Model& model, Data x, PredictOptions options)
-      : loop_(model.predict_into(std::move(x), std::move(options), *this)) {}
+      : model_(model), loop_(model.predict_into(std::move(x), std::move(options), *this)) {}
   ~PredictionLoop() override {
     closed_ = true;
-    if (stands_) run();  // what it throws then stays in it
+    try {
+      if (stands_) run();  // what hooks throw then stays in it
+    } catch (const Error&) {
+      // Another thread runs a loop of the model: hooks do not hear of the end of this one.
+    }
   }
 
   Task<std::optional<std::vector<Tensor>>> next() {
@@ -144,13 +149,16 @@ class PredictionLoop : public PredictionSink {
   bool over() const { return begun_ && loop_.done(); }
   /// Whether it is at work, or waits for an event loop.
   bool runs() const { return begun_ && !stands_ && !loop_.done(); }
+  /// On one thread at a time; between two batches others may run loops of the model.
   void run() {
+    const Model::OnThread thread(model_, "predict_stream");
     if (std::exchange(begun_, true))
       std::exchange(stands_, {}).resume();
     else
       loop_.await_ready();
   }
 
+  Model& model_;
   bool begun_ = false, closed_ = false;
   /// Of the last execution, those that were not yielded yet.
   std::vector<std::vector<Tensor>> batches_;

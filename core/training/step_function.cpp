@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 
+#include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
 #include "etude/graph/difference.hpp"
@@ -145,10 +146,10 @@ void StepFunction::operator()(const Batch& batch) {
   finish();
 }
 
-void StepFunction::take(const Batch& batch) {
-  if (options_.run_eagerly) return run_eagerly(batch);
+void StepFunction::take(const Batch& batch, Purpose purpose) {
+  if (options_.run_eagerly) return run_eagerly(batch, purpose);
   Compiled& compiled = *compiled_.front();
-  check_ranges(batch, compiled);
+  check_ranges(batch, compiled, purpose);
   samples_ += batch.size();
   if (batch.selection.arrays)
     take_rows(batch, compiled);
@@ -158,13 +159,13 @@ void StepFunction::take(const Batch& batch) {
 }
 
 /// Arrays whose rows devices select are looked at once.
-void StepFunction::check_ranges(const Batch& batch, Compiled& compiled) {
+void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose purpose) {
   const auto& arrays = batch.selection.arrays;
-  if (!arrays) return compiled.ranges.check(batch);
+  if (!arrays) return compiled.ranges.check(batch, purpose);
   if (compiled.checked.lock() == arrays) return;
   Batch all = *arrays;
-  all.numbers = {.first = 0};
-  compiled.ranges.check(all);
+  all.numbers.first = std::max<std::int64_t>(all.numbers.first, 0);
+  compiled.ranges.check(all, purpose);
   compiled.checked = arrays;
 }
 
@@ -233,8 +234,10 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
       const Graph& graph = traced.emplace_back(share, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
       note_variables(graph);
-      if (options_.check_trace)
+      if (options_.check_trace) {
+        wait_for_next_millisecond();  // else the time may be the same number in both traces
         check_alike(traced.back(), Traced(share, replicas_.strategy->multiplies_halves(), own, step_));
+      }
       if (options_.after_trace) options_.after_trace(graph);
     }
     of.push_back(&traced.back());
@@ -282,14 +285,14 @@ void StepFunction::rehearse(const Batch& example) {
   note_variables(graph);
 }
 
-void StepFunction::run_eagerly(const Batch& batch) {
+void StepFunction::run_eagerly(const Batch& batch, Purpose purpose) {
   Graph graph({}, replicas_.strategy->multiplies_halves());
   Eager eager(graph, replicas_.strategy->device(), tensors_of(batch));
   Trace trace(graph);
   const StepResult result = step_(input_values(graph, batch));
   ++traces_;
   note_variables(graph);
-  IndexRanges(graph).check(batch);
+  IndexRanges(graph).check(batch, purpose);
   eager.commit();
   samples_ += batch.size();
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});

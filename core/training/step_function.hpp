@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "etude/base/logs.hpp"
-#include "etude/data/data_adapter.hpp"
+#include "etude/data/data_handler.hpp"
 #include "etude/distribute/replicated_plan.hpp"
 #include "etude/training/resident_arrays.hpp"
 #include "etude/training/step.hpp"
@@ -52,9 +52,9 @@ class StepFunction {
   /// The same in three parts. prepare() finds the plan for a batch; where there is none it traces and compiles the
   /// step, which takes as long as some steps, and returns true. take() is for the batch that was prepared last: a
   /// device that has a memory of its own may take several before it runs their steps. Their results cannot be read
-  /// before finish().
+  /// before finish(). `purpose`: errors say whether a batch is validation data.
   bool prepare(const Batch& batch);
-  void take(const Batch& batch);
+  void take(const Batch& batch, Purpose purpose = Purpose::training);
   void finish();
   /// If the data's batches are rows of arrays, and devices with a memory of their own have room for those, the arrays
   /// are taken there once, by the first step, and of each pass only the order of the rows is. To be called before
@@ -85,13 +85,13 @@ class StepFunction {
 
  private:
   struct Compiled;
-  static void check_ranges(const Batch& batch, Compiled& compiled);
+  static void check_ranges(const Batch& batch, Compiled& compiled, Purpose purpose);
   void take_rows(const Batch& batch, Compiled& compiled);
   void take_host_memory(const Batch& batch, Compiled& compiled);
   std::unique_ptr<Compiled> trace(const Batch& batch);
   /// Those that have a share of a batch.
   int sharing(const Batch& batch) const;
-  void run_eagerly(const Batch& batch);
+  void run_eagerly(const Batch& batch, Purpose purpose);
   void note_variables(const Graph& graph);
 
   std::function<StepResult(const StepData&)> step_;

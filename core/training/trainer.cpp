@@ -86,12 +86,13 @@ Task<DataHandler> Trainer::make_handler(std::unique_ptr<DataAdapter> adapter, Da
   co_return handler;
 }
 
-Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& options) {
+Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
   check(options.rows.steps.value_or(1) > 0, ErrorKind::value, "data", "steps = ", options.rows.steps.value_or(0),
         " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
   once.steps_per_epoch = options.rows.steps;
   once.may_be_exhausted = true;  // a second epoch is one of fit's validation
+  once.purpose = purpose;
   return make_handler(data.adapter(options), std::move(once));
 }
 
@@ -153,8 +154,8 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
       if (!validation_handler) {
         const auto batch_size = options.validation_batch_size || !validation->has_rows() ? options.validation_batch_size
                                                                                          : options.batch_size;
-        validation_handler.emplace(
-            co_await make_handler(*validation, adapter_options(batch_size, options.validation_steps, options)));
+        validation_handler.emplace(co_await make_handler(
+            *validation, adapter_options(batch_size, options.validation_steps, options), Purpose::validation));
         training.set_validation(*validation_handler);
         model_.make_test_function()->select_on_devices(validation_handler->adapter());
       }
@@ -192,7 +193,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
           keep_or_check_claim();
           function.prepare(*batch);  // meanwhile another loop may have run steps of the same function
         }
-        function.take(*batch);
+        function.take(*batch, data.purpose());
         if (!sink) continue;
         function.finish();
         sink->take(function);
@@ -244,8 +245,8 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
 
 Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
-  DataHandler handler =
-      co_await make_handler(in_order(data), adapter_options(options.batch_size, options.steps, options));
+  DataHandler handler = co_await make_handler(
+      in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);
@@ -253,7 +254,8 @@ Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
 }
 
 Task<> Trainer::predict(Data x, PredictOptions options, PredictionSink& sink) {
-  DataHandler handler = co_await make_handler(in_order(x), adapter_options(options.batch_size, options.steps, options));
+  DataHandler handler = co_await make_handler(in_order(x), adapter_options(options.batch_size, options.steps, options),
+                                              Purpose::prediction);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
                          in_hook_);

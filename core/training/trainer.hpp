@@ -50,7 +50,7 @@ class Trainer {
   Data in_order(const Data& data) const;
   /// Builds the model too, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
-  Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options);
+  Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options, Purpose purpose);
   /// Fetches the logs of a loop that waits for this one, or takes turns with it, before this one's steps overwrite
   /// them.
   void keep_logs() const;

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -45,6 +48,46 @@ TEST_CASE("the files of the fuzzers' corpora are written anew", "[.][fuzz_corpus
   }
 }
 
+TEST_CASE("what the readers cost at most for a byte of their samples, changed and not, is measured",
+          "[.][fuzz_costs]") {
+  for (const FuzzTarget& target : fuzz_targets()) {
+    Random random(11, RandomStream::step);
+    const std::vector<std::string> inputs = target.samples();
+    double bytes = 0, seconds = 0;
+    for (int i = 0; i < rounds(20'000, 1'000'000); ++i) {
+      std::string input = inputs[random.below(static_cast<std::uint32_t>(inputs.size()))];
+      if (i > 0) input = mutated(input, random);
+      if (target.repaired && random.below(4)) input = target.repaired(input);
+      const FuzzOutcome outcome = outcome_of(target, input);
+      if (i == 0) continue;  // what is made once
+      const double size = std::max(1.0, static_cast<double>(input.size()));
+      bytes = std::max(bytes, (static_cast<double>(outcome.bytes) - static_cast<double>(target.fixed_bytes)) / size);
+      seconds = std::max(seconds, outcome.seconds);
+    }
+    WARN(target.name << ": " << bytes << " bytes per byte beyond the free ones; " << seconds << " s");
+  }
+}
+
+TEST_CASE("a reader that asks for more memory or takes more CPU time than its share is found", "[fuzz]") {
+  const auto greedy = [](std::string_view bytes) {
+    static std::string kept;
+    kept = std::string(2 * free_bytes + bytes.size(), ' ');
+  };
+  const auto none = [] { return std::vector<std::string>{}; };
+  CHECK_FALSE(is_refused_by({"greedy", greedy, none, nullptr, free_bytes, 0}, "abc"));
+  CHECK_THROWS_WITH(is_refused_by({"greedy", greedy, none, nullptr, 100, 0}, "abc"),
+                    Catch::Matchers::ContainsSubstring("bytes of memory for 3 bytes of input"));
+#ifndef __EMSCRIPTEN__
+  const auto slow = [](std::string_view) {
+    constexpr auto ticks = static_cast<std::clock_t>(2 * free_seconds * CLOCKS_PER_SEC);
+    for (const std::clock_t began = std::clock(); std::clock() - began < ticks;) continue;
+  };
+  CHECK_FALSE(is_refused_by({"slow", slow, none, nullptr, 0, 1e9}, "abc"));
+  CHECK_THROWS_WITH(is_refused_by({"slow", slow, none, nullptr, 0, 1000}, "abc"),
+                    Catch::Matchers::ContainsSubstring("seconds for 3 bytes of input"));
+#endif
+}
+
 TEST_CASE("reliability: every reader takes what our writers write", "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     CAPTURE(target.name);
@@ -55,7 +98,7 @@ TEST_CASE("reliability: every reader takes what our writers write", "[reliabilit
   }
 }
 
-TEST_CASE("reliability: every reader takes or refuses each file of its corpus, within its share of memory",
+TEST_CASE("reliability: every reader takes or refuses each file of its corpus, within its share of memory and time",
           "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     int files = 0;
@@ -69,7 +112,7 @@ TEST_CASE("reliability: every reader takes or refuses each file of its corpus, w
   }
 }
 
-TEST_CASE("reliability: every reader takes or refuses inputs changed at random, within its share of memory",
+TEST_CASE("reliability: every reader takes or refuses inputs changed at random, within its share of memory and time",
           "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     CAPTURE(target.name);

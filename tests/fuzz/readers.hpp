@@ -35,6 +35,13 @@ FuzzInputs gzip_inputs();
 void read_csv_text(std::string_view bytes);
 FuzzInputs csv_inputs();
 
+/// Two bytes that choose options, then the log that a CSVLogger goes on with.
+void read_csv_log(std::string_view bytes);
+FuzzInputs csv_log_inputs();
+/// A file of class ProgramCache, which only native builds have.
+void read_program(std::string_view bytes);
+FuzzInputs program_inputs();
+
 /// A byte that chooses the kind of object, then its config.
 void read_object_config(std::string_view bytes);
 FuzzInputs config_inputs();

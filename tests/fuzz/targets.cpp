@@ -1,6 +1,7 @@
 #include "fuzz/targets.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <new>
 #include <stdexcept>
 
@@ -11,21 +12,35 @@
 namespace etude::testing {
 namespace {
 
-constexpr FuzzTarget targets[]{
-    {"safetensors", read_safetensors_file, safetensors_inputs, repaired_safetensors, 1000},
-    {"manifest", read_manifest, manifest_inputs, repaired_manifest, 1000},
-    {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000},
-    {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint},
-    {"backup", read_backup, backup_inputs, repaired_checkpoint},
-    {"npy", read_npy_file, npy_inputs, nullptr, 100},
-    {"idx", read_idx_file, idx_inputs, nullptr, 100},
-#ifdef ETUDE_ZLIB
-    {"gzip", read_gzip, gzip_inputs, repaired_gzip},
+/// CPU time of this process.
+double cpu_seconds() {
+#ifdef __EMSCRIPTEN__
+  return 0;  // its clock is that on the wall
+#else
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 #endif
-    {"csv", read_csv_text, csv_inputs, nullptr, 1000},
-    {"config", read_object_config, config_inputs},
-    {"model_config", read_model_config, model_config_inputs},
-    {"filepath", read_filepath, filepath_inputs},
+}
+
+constexpr FuzzTarget targets[]{
+    {"safetensors", read_safetensors_file, safetensors_inputs, repaired_safetensors, 1000, 5e3},
+    {"manifest", read_manifest, manifest_inputs, repaired_manifest, 1000, 5e3},
+    {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000, 5e3},
+    {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint, 10'000, 1e5},
+    {"backup", read_backup, backup_inputs, repaired_checkpoint, 10'000, 1e5, 4 * request_limit},
+    {"npy", read_npy_file, npy_inputs, nullptr, 100, 5e3},
+    {"idx", read_idx_file, idx_inputs, nullptr, 100, 5e3},
+#ifdef ETUDE_ZLIB
+    {"gzip", read_gzip, gzip_inputs, repaired_gzip, 1000, 5e3},
+#endif
+    {"csv", read_csv_text, csv_inputs, nullptr, 1000, 5e3},
+    {"csv_log", read_csv_log, csv_log_inputs, nullptr, 1000, 5e3},
+#ifndef __EMSCRIPTEN__
+    {"program", read_program, program_inputs, repaired_program, 1000, 5e3},
+#endif
+    {"config", read_object_config, config_inputs, nullptr, 1000, 5e3},
+    // A layer of 50 bytes may have as many weights as a request may ask for.
+    {"model_config", read_model_config, model_config_inputs, nullptr, 100'000, 1e5},
+    {"filepath", read_filepath, filepath_inputs, nullptr, 1000, 5e3, request_limit},
 };
 
 }  // namespace
@@ -38,24 +53,35 @@ const FuzzTarget& fuzz_target(std::string_view name) {
   return *found;
 }
 
-bool is_refused_by(const FuzzTarget& target, std::string_view bytes) {
-  const std::size_t before = allocated_bytes();
+FuzzOutcome outcome_of(const FuzzTarget& target, std::string_view bytes) {
   bool refused = false;
-  {
-    const LimitedAllocations limit(std::max(request_limit, 64 * bytes.size()));
-    try {
-      target.read(bytes);
-    } catch (const Error&) {
-      refused = true;
-    } catch (const std::bad_alloc&) {
-      refused = true;
-    }
+  const LimitedAllocations limit(std::max(request_limit, 64 * bytes.size()));
+  const std::size_t before = allocated_bytes();
+  const double began = cpu_seconds();
+  try {
+    target.read(bytes);
+  } catch (const Error&) {
+    refused = true;
+  } catch (const std::bad_alloc&) {
+    refused = true;
   }
-  const std::size_t asked = allocated_bytes() - before;
-  if (target.bytes_per_byte > 0 && asked > free_bytes + target.bytes_per_byte * bytes.size())
-    throw std::length_error(std::string(target.name) + " asked for " + std::to_string(asked) + " bytes of memory for " +
-                            std::to_string(bytes.size()) + " bytes of input");
-  return refused;
+  return {refused, allocated_bytes() - before, cpu_seconds() - began};
+}
+
+bool is_refused_by(const FuzzTarget& target, std::string_view bytes) {
+  const auto fail_with = [&](const std::string& cost) {
+    throw std::length_error(std::string(target.name) + " took " + cost + " for " + std::to_string(bytes.size()) +
+                            " bytes of input");
+  };
+  const auto size = static_cast<double>(bytes.size());
+  const double most_seconds = free_seconds + 1e-9 * target.nanoseconds_per_byte * size;
+  for (int attempts = 3;;) {
+    const FuzzOutcome outcome = outcome_of(target, bytes);
+    if (outcome.bytes > target.fixed_bytes + target.bytes_per_byte * bytes.size())
+      fail_with(std::to_string(outcome.bytes) + " bytes of memory");
+    if (outcome.seconds <= most_seconds) return outcome.refused;
+    if (--attempts == 0) fail_with(std::to_string(outcome.seconds) + " seconds");
+  }
 }
 
 }  // namespace etude::testing

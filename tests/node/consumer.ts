@@ -72,6 +72,24 @@ et.configure({ wasm: new URL('https://example.org/etude/'), threads: 2 });
 const name: string = 'my_own_loss';
 model.compile({ optimizer: 'adam', loss: name, metrics: ['mae', name] });
 const named: et.OptimizerName[] = ['adam', 'rmsprop', name];
+/** Whether a union lists a name; a plain string lists none. */
+type Lists<Names, Name> = [Extract<Names, Name>] extends [never] ? false : true;
+const plain: Lists<string, 'adam'> = false;
+export const listed: true[] = [
+  true satisfies Lists<et.ActivationName, 'relu'>,
+  true satisfies Lists<et.InitializerName, 'glorot_uniform'>,
+  true satisfies Lists<et.LossName, 'mse'>,
+  true satisfies Lists<et.MetricName, 'accuracy'>,
+  true satisfies Lists<et.OptimizerName, 'adam'>,
+  true satisfies Lists<et.RegularizerName, 'l2'>,
+  true satisfies Lists<et.CompileOptions['optimizer'], 'adam'>,
+  true satisfies Lists<et.CompileOptions['loss'], 'mse'>,
+  true satisfies Lists<et.CompileOptions['metrics'], 'accuracy'>,
+  true satisfies Lists<et.DenseOptions['activation'], 'relu'>,
+  true satisfies Lists<et.DenseOptions['kernelInitializer'], 'he_normal'>,
+  true satisfies Lists<et.DenseOptions['kernelRegularizer'], 'l2'>,
+  !plain,
+];
 export const loading: Promise<void>[] = [et.ready(), et.reload()];
 export const fitted = [
   model.fit(function* () { yield [et.tensor([[1]]), new Float32Array(1)]; }, { epochs: named.length }),

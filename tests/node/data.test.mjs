@@ -1,5 +1,6 @@
 // What data may be: tensors, typed arrays, nested arrays, generators of both kinds, files.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as et from 'etude-ml';
-import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
+import { assertError, assertJavaScript, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
 const quiet = { verbose: 0 };
 const x = waves([12, 3]);
@@ -198,6 +199,34 @@ test('a one-pass generator as validation data serves until it is exhausted; late
   }
   const { history } = await model.fit([[1, 2]], [[0]], { ...quiet, epochs: 4, validationData: validation.synchronous(), validationSteps: 1 });
   assert.deepEqual(history.val_loss, [9, 1]);
+});
+
+/** What a program of its own writes to stderr. */
+function warningsOf(program) {
+  const text = `import * as et from 'etude-ml';
+    const model = et.sequential([et.layers.dense({ units: 1 })]);
+    model.compile({ loss: 'mse' });
+    ${program}`;
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', text], { cwd: import.meta.dirname, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return stderr.trim().split('\n').filter((line) => line);
+}
+
+test('a one-pass generator as validation data is warned of once, in words of JavaScript', () => {
+  const once = "(function* () { yield [[[1]], [[0]]]; yield [[[2]], [[0]]]; })()";
+  const [warning, ...others] = warningsOf(`await model.fit([[1]], [[0]], { verbose: 0, epochs: 5, validationData: ${once} });`);
+  assert.match(warning, /^Warning: Your .*input ran out of data; interrupting /);
+  assertJavaScript(warning);
+  assert.deepEqual(others, []);
+});
+
+test('warnings of data speak JavaScript', () => {
+  const endless = 'function* () { for (;;) yield [[[1]], [[0]]]; }';
+  const [short] = warningsOf("await model.fit((function* () { yield [[[1]], [[0]]]; })(), { verbose: 0, stepsPerEpoch: 2, epochs: 3 });");
+  assert.match(short, /at least `stepsPerEpoch \* epochs` batches \(in this case, 6 batches\)/);
+  const [forever] = warningsOf(`await model.fit(${endless}, { verbose: 0, stepsPerEpoch: -1, callbacks: [{ onTrainBatchEnd(step) { this.model.stopTraining = step > 3; } }] });`);
+  assert.match(forever, /since you have set \{ stepsPerEpoch: -1 \}\./);
+  for (const warning of [short, forever]) assertJavaScript(warning);
 });
 
 test('every hook that begins ends, in an epoch that gets no batch too', async () => {

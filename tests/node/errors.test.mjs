@@ -105,6 +105,47 @@ test('messages speak JavaScript', async () => {
   assert.match(await said(() => model.fit(batches(), { ...quiet, validationSplit: 0.5 })), /`validationSplit` is only supported for arrays - pass validationData instead\.$/);
 });
 
+test('the place of an error is called as JavaScript calls it', async () => {
+  await assertError(() => et.loadModel('/nowhere'), 'io', '[loadModel] ');
+  await assertError(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), 'value', '[modelFromJson] ', 'pass the text that model.toJson() gave.');
+  await assertError(() => et.data.range(3).assertCardinality(-7), 'value', '[Dataset.assertCardinality] ');
+  await assertError(() => model.save('there://x'), 'value', '[Model.save] ', 'a page keeps files once openFiles() was called.');
+  const own = et.layers.dense({ units: 1, name: 'my_own' });
+  await assertError(() => et.sequential([own], { name: 'my_model' }).predict(waves([2]), quiet), 'shape', '"my_own"');
+});
+
+test('a tensor whose data are not of its dtype is refused', async () => {
+  await assertError(() => model.predict(new et.Tensor(new Float32Array(24), [8, 3], 'uint8'), quiet), 'dtype', 'dtype uint8', 'Float32Array', '24 bytes');
+  await assertError(() => model.fit(new et.Tensor(new Uint8Array(24), [8, 3], 'float32'), y, quiet), 'dtype', 'dtype float32', 'Uint8Array', '96 bytes');
+});
+
+test('a result that JavaScript has no memory for is an error like any other, and the module goes on', async () => {
+  const { slice } = Uint8Array.prototype;
+  const big = 2 ** 20;
+  /** What V8 does for an array that it has no room for. */
+  Uint8Array.prototype.slice = function (...bounds) {
+    if (this.subarray(...bounds).length >= big) throw new RangeError('Array buffer allocation failed');
+    return slice.apply(this, bounds);
+  };
+  const rows = new et.Tensor(new Float32Array(3 * big), [big, 3]);
+  const wide = et.sequential([et.layers.dense({ units: big })]);
+  wide.build([-1, 1]);
+  try {
+    const words = ['[memory]', `${4 * big} bytes in JavaScript`, 'Array buffer allocation failed', 'predictStream()'];
+    await assertError(() => model.predict(rows, { ...quiet, batchSize: big }), 'internal', ...words);
+    await assertError(() => model.predictOnBatch(rows), 'internal', ...words);
+    await assertError(() => wide.getWeights(), 'internal', ...words);
+    await assertError(async () => { for await (const batch of model.predictStream(rows, { ...quiet, batchSize: big })) assert.fail(batch.shape); }, 'internal', ...words);
+    await assert.rejects(model.fit(x, y, { ...quiet, callbacks: [{ onEpochEnd: () => model.predictOnBatch(rows) }] }), /\[memory\]/);
+    assert.equal((await model.predict(x, quiet)).size, 8);
+  } finally {
+    Uint8Array.prototype.slice = slice;
+  }
+  assert.equal((await model.predict(rows, { ...quiet, batchSize: big })).size, big);
+  assert.equal(wide.getWeights()[1].size, big);
+  await fit({});
+});
+
 test('after all that the model is as it was, and trains', async () => {
   const { history } = await fit({});
   assert.ok(Number.isFinite(history.loss[0]));

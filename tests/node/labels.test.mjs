@@ -28,6 +28,14 @@ test('a label that is no class is an error that names value, row and range, and 
   assert.notDeepEqual(weightsOf(model), before);
 });
 
+test('a label of validation data has its row of the whole arrays, and the error says that it is validation data', async () => {
+  const labels = Int32Array.from({ length: 1000 }, (_, i) => (i === 990 ? 7 : i % 3));
+  const y = et.tensor(labels, [1000]);
+  const fit = (options) => classifier().fit(waves([1000, 3]), y, { ...quiet, ...options });
+  await assertError(() => fit({ validationSplit: 0.2 }), 'data', 'label 7 in row 990 of y of the validation data -');
+  await assertError(() => fit({ validationSplit: 0.005 }), 'data', 'label 7 in row 990 of y -');
+});
+
 test('a token that an embedding does not have is an error that names the layer', async () => {
   const model = et.sequential([et.layers.embedding({ inputDim: 4, outputDim: 2, name: 'words' }), et.layers.flatten()]);
   await assertError(() => model.predict([[0, 1], [2, 4]], quiet), 'data', '[Embedding "words"] index 4 in row 1 of x', 'expected 0 to 3');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
-import { signsOf, waves } from './support.mjs';
+import { assertClose, signsOf, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };
 const x = waves([8, 3]);
@@ -22,6 +22,16 @@ test('every loss trains, by name and by function', async () => {
       assert.ok(Number.isFinite(history.loss[0]), name);
     }
   }
+});
+
+test('a weighted metric with ignoreClass divides by the weights of what it does not ignore', async () => {
+  const model = et.sequential([et.layers.rescaling({ scale: 1 })]);
+  const metric = () => et.metrics.sparseCategoricalCrossentropy({ ignoreClass: 0 });
+  model.compile({ loss: (yTrue, yPred) => et.ops.mean(yPred), metrics: [metric()], weightedMetrics: [metric()] });
+  const yPred = [[0.8, 0.1, 0.1], [0.05, 0.95, 0], [0.1, 0.8, 0.1]];
+  const [, plain, weighted] = await model.evaluate(yPred, et.tensor(Int32Array.of(0, 1, 2)), { ...quiet, sampleWeight: [0.5, 1.5, 2] });
+  // Keras 3.15.1; with weights Keras 2.12.1 gives the same. Dividing by all weights gives 1.1705.
+  assertClose([plain, weighted], [0.7846261859, 1.3377457857]);
 });
 
 test('every metric is read, by function', async () => {

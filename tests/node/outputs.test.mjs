@@ -1,11 +1,14 @@
 // What is given for some outputs of several, what they share, and which added losses and weights count. Numbers of
-// Keras 2.12.1 and, for added losses, weights and activity regularizers, of 3.15.1 too.
+// Keras 2: see tests/golden/make_repairs.py.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertClose, assertError } from './support.mjs';
 
 const { layers, metrics, ops } = et;
+const keras = JSON.parse(readFileSync(`${process.env.ETUDE_ROOT}/tests/golden/keras2.json`, 'utf8')).cases;
+const several = (name) => Object.fromEntries(keras['several outputs'][name]);
 const quiet = { verbose: 0, returnDict: true };
 const still = () => et.optimizers.sgd({ learningRate: 0 });
 const times = (value, name) => layers.dense({ units: 1, useBias: false, kernelInitializer: et.initializers.constant({ value }), name });
@@ -21,39 +24,41 @@ function aAndB(options = {}) {
   return model;
 }
 const figures = (options, y = [zeros, zeros], more = {}) => aAndB(options).testOnBatch(x, y, { returnDict: true, ...more });
-const losses = { loss: 106.25, a_loss: 21.25, b_loss: 85 };
 
 test('one metric for several outputs counts each by itself, be it an object or a function', async () => {
   const distance = (yTrue, yPred) => ops.mean(ops.absolute(ops.subtract(yPred, yTrue)), [-1]);
   const metric = metrics.meanAbsoluteError({ name: 'm' });
-  assert.deepEqual(figures({ metrics: [metric] }), { ...losses, a_m: 3.75, b_m: 7.5 });
-  assert.deepEqual(figures({ metrics: [distance] }), { ...losses, a_distance: 3.75, b_distance: 7.5 });
+  assert.deepEqual(figures({ metrics: [metric] }), several('one metric object'));
+  const { a_m, b_m, ...losses } = several('one metric object');
+  assert.deepEqual(figures({ metrics: [distance] }), { ...losses, a_distance: a_m, b_distance: b_m });
   await assertError(() => figures({ metrics: [[metric], [metric]] }), 'value', 'Found duplicated metrics object');
 });
 
 test('metrics come in all of the forms of Keras', () => {
-  const b = { ...losses, b_mae: 7.5 };
-  const both = { ...losses, a_mae: 3.75, b_mae: 7.5 };
-  assert.deepEqual(figures({ metrics: { b: 'mae' } }), b);
-  assert.deepEqual(figures({ metrics: { a: null, b: ['mae', 'mse'] } }), { ...b, b_mse: 85 });
-  assert.deepEqual(figures({ metrics: [null, ['mae']] }), b);
-  assert.deepEqual(figures({ metrics: [['mae'], 'mse'] }), { ...losses, a_mae: 3.75, b_mse: 85 });
-  assert.deepEqual(figures({ metrics: [null, 'mae'] }), both);
-  assert.deepEqual(figures({ metrics: 'mae' }), both);
-  assert.deepEqual(figures({ metrics: { b: metrics.meanAbsoluteError({ name: 'mae' }) } }), b);
+  const forms = {
+    'a metric by name': { b: 'mae' },
+    'lists by name': { a: null, b: ['mae', 'mse'] },
+    'null and a list': [null, ['mae']],
+    'a list and a name': [['mae'], 'mse'],
+    'null and a name': [null, 'mae'],
+    'one for all': 'mae',
+  };
+  for (const [name, given] of Object.entries(forms)) assert.deepEqual(figures({ metrics: given }), several(name), name);
+  assert.deepEqual(figures({ metrics: { b: metrics.meanAbsoluteError({ name: 'mae' }) } }), several('a metric by name'));
 });
 
 test('losses and targets may be given for some outputs, by name', async () => {
   const y = { b: zeros };
-  assert.deepEqual(figures({ loss: { b: 'mse' } }, y), { loss: 85, b_loss: 85 });
-  assert.deepEqual(figures({ loss: [null, 'mse'] }, y), { loss: 85, b_loss: 85 });
-  assert.deepEqual(figures({ metrics: ['mae'] }, y), { loss: 85, a_loss: 0, b_loss: 85, a_mae: 0, b_mae: 7.5 });
-  assert.deepEqual(figures({ loss: { b: 'mse' } }, y, { sampleWeight: { b: weights } }), { loss: 441, b_loss: 441 });
+  assert.deepEqual(figures({ loss: { b: 'mse' } }, y), several('loss of b, y of b'));
+  assert.deepEqual(figures({ loss: [null, 'mse'] }, y), several('losses as a list with null, y of b'));
+  assert.deepEqual(figures({ metrics: ['mae'] }, y), several('y of b, metrics of all'));
+  assert.deepEqual(figures({ loss: { b: 'mse' } }, y, { sampleWeight: { b: weights } }), several('loss of b, y of b, weights of b'));
   const model = aAndB({ loss: { b: 'mse' } });
   const { history } = await model.fit(x, y, { verbose: 0, validationData: { x, y } });
-  assert.deepEqual(history, { loss: [85], b_loss: [85], val_loss: [85], val_b_loss: [85] });
+  const wanted = keras['fit on some outputs'].validated;
+  assert.deepEqual(history, wanted);
   const lists = await model.fit([[1], [2], [4], [8]], { b: [[0], [0], [0], [0]] }, { verbose: 0 });
-  assert.deepEqual(lists.history, { loss: [85], b_loss: [85] });
+  assert.deepEqual(lists.history, { loss: wanted.loss, b_loss: wanted.b_loss });
   await assertError(() => figures({ loss: { a: 'mse' } }, y), 'data', 'Target data is missing');
   await assertError(() => figures({}, { c: zeros }), 'data', 'expected one of: a, b');
 });
@@ -62,21 +67,26 @@ test('names of metrics are resolved as in Keras, and weighted ones of the same n
   const model = et.sequential([layers.activation({ activation: 'linear' })]);
   model.compile({ optimizer: still(), loss: 'mse', metrics: ['Accuracy', 'crossentropy', 'ce'], weightedMetrics: ['ce'] });
   const logs = model.testOnBatch([[0.2], [0.9]], [[0], [1]], { returnDict: true });
-  assert.deepEqual(Object.keys(logs), ['loss', 'Accuracy', 'crossentropy', 'ce', 'weighted_ce']);
-  assert.equal(logs.Accuracy, 1);
-  assertClose([logs.crossentropy, logs.ce, logs.weighted_ce], new Array(3).fill(0.1642518938));
+  const wanted = Object.fromEntries(keras['names resolved by shapes, weighted']);
+  assert.deepEqual(Object.keys(logs), Object.keys(wanted));
+  assertClose(Object.values(logs), Object.values(wanted));
 });
 
 test('a loss or weighted metric that gives one number for the batch takes weights', async () => {
   const loss = (yTrue, yPred) => ops.mean(ops.square(ops.subtract(yTrue, yPred)));
   const distance = (yTrue, yPred) => ops.mean(ops.absolute(ops.subtract(yTrue, yPred)));
+  const wanted = keras['a loss of one number'];
+  const metric = (name) => Object.fromEntries(keras['a weighted metric of one number'][name]).mean_distance;
   const model = et.sequential([times(1, 'unit')]);
   model.compile({ optimizer: still(), loss, weightedMetrics: [distance] });
-  assert.deepEqual(model.testOnBatch(x, zeros, { returnDict: true, sampleWeight: weights }), { loss: 63.75, distance: 3.75 });
+  assert.deepEqual(model.testOnBatch(x, zeros, { returnDict: true, sampleWeight: weights }), {
+    loss: wanted.weighted,
+    distance: metric('on a batch'),
+  });
   const pairs = await model.evaluate(x, zeros, { ...quiet, batchSize: 2, sampleWeight: weights });
-  assert.deepEqual(pairs, { loss: 91.875, distance: 4.875 });
+  assert.deepEqual(pairs, { loss: wanted['evaluate by 2'], distance: metric('by 2') });
   const { history } = await model.fit(x, zeros, { verbose: 0, classWeight: { 0: 2 } });
-  assert.equal(history.loss[0], 42.5);
+  assert.equal(history.loss[0], wanted['class_weight 2'][0]);
 });
 
 test('of a model that a step calls twice the last call adds to the loss, of a shared layer all calls do', () => {
@@ -94,8 +104,9 @@ test('of a model that a step calls twice the last call adds to the loss, of a sh
     model.compile({ optimizer: still(), loss: 'mse' });
     return model.testOnBatch(et.tensor([2, 2, 2, 2], [4, 1]), zeros);
   };
-  assert.equal(adding(1, 1), 12);
-  assert.equal(adding(1, 2), 12);
-  assert.equal(adding(2, 1), 20);
-  assert.equal(adding(2, 3), 20);
+  const wanted = keras['added losses'];
+  assert.equal(adding(1, 1), wanted['model once']);
+  assert.equal(adding(1, 2), wanted['model twice']);
+  assert.equal(adding(2, 1), wanted['layer twice']);
+  assert.equal(adding(2, 3), wanted['layer twice, model twice']);
 });

@@ -93,7 +93,43 @@ test('a callback of your own remembers by state and restore', async () => {
   assert.deepEqual(counter.seen, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
 });
 
+test('a log that is appended to has each epoch once after a fit that goes on', async () => {
+  const logged = (name, options) => script('arrays', { backupDir: join(folder, `${name} backup`), saveFreq: 2, callback: et.callbacks.csvLogger({ filename: join(folder, `${name}.csv`), append: true }), ...options });
+  const log = (name) => readFileSync(join(folder, `${name}.csv`), 'utf8');
+  const { hooks } = await logged('whole');
+  assert.deepEqual(log('whole').split('\r\n').slice(1, -1).map((line) => line.split(',')[0]), ['0', '1', '2']);
+  for (let interruptAt = 3; interruptAt < hooks; interruptAt += 5) {
+    await assert.rejects(logged(`at ${interruptAt}`, { interruptAt }), { message: 'interrupted' });
+    await logged(`at ${interruptAt}`);
+    assert.equal(log(`at ${interruptAt}`), log('whole'), `interrupted at hook ${interruptAt}`);
+  }
+});
+
+test('a fit that is refused, for another works in its folder, leaves the log of that one as it is', async () => {
+  const backupDir = join(folder, 'locked'), filename = join(folder, 'first.csv'), log = () => readFileSync(filename, 'utf8');
+  const callbacks = () => [et.callbacks.csvLogger({ filename }), et.callbacks.backupAndRestore({ backupDir })];
+  const model = () => {
+    const model = summing();
+    model.compile(mse(0));
+    return model;
+  };
+  let refused = 0;
+  const second = { async onEpochEnd(epoch) {
+    if (epoch === 0) return;
+    const before = log();
+    assert.match(before, /^epoch,loss,val_loss\r\n0,/);
+    await assertError(() => model().fit(x, y, { verbose: 0, callbacks: callbacks() }), 'state', 'is locked');
+    assert.equal(log(), before);
+    refused += 1;
+  } };
+  await model().fit(x, y, { verbose: 0, epochs: 3, callbacks: [second, ...callbacks()] });
+  assert.equal(refused, 2);
+  assert.deepEqual(log().split('\r\n').map((line) => line.split(',')[0]), ['epoch', '0', '1', '2', '']);
+});
+
 test('what cannot be is an error', async () => {
+  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'leave it out; saveFreq says how often to save.');
+  et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: false });
   await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backupDir` argument');
   await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'saveFreq = 0');
   const backupDir = join(folder, 'other');

@@ -101,6 +101,10 @@ test('names of formats and places that there are not are an Error, and nothing i
     assert.throws(() => et.loadModel(name), { name: 'EtudeError', kind: 'value' });
     assert.throws(() => model.saveWeights(name), { name: 'EtudeError', kind: 'value' });
     assert.throws(() => et.callbacks.modelCheckpoint({ filepath: name }), { name: 'EtudeError', kind: 'value' });
+    if (!name.includes('://')) continue;
+    assert.throws(() => et.callbacks.backupAndRestore({ backupDir: name }), { name: 'EtudeError', kind: 'value' });
+    assert.throws(() => et.callbacks.csvLogger({ filename: name }), { name: 'EtudeError', kind: 'value' });
+    assert.throws(() => et.callbacks.tensorboard({ logDir: name }), { name: 'EtudeError', kind: 'value' });
   }
   assert.throws(() => model.saveWeights(join(folder, 'victim\0.safetensors')), { name: 'EtudeError', kind: 'io' });
   assert.ok(!readdirSync(folder).includes('victim'));

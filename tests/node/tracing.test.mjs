@@ -50,6 +50,14 @@ test('checkTrace names the op with which Math.random became a constant', async (
   await unchecked.fit(x, y, quiet);
 });
 
+test('checkTrace sees Date.now in a step that is traced within a millisecond', async () => {
+  for (let i = 0; i < 20; ++i) {
+    const model = scaledBy(Date.now);
+    model.compile({ ...mse(), checkTrace: true });
+    await assertError(() => model.fit(x, y, quiet), 'state', 'Multiply of shape []', 'in one trace and with');
+  }
+});
+
 test('a train step that applies no optimizer is warned of once', async () => {
   const model = summing({
     trainStep(data) {

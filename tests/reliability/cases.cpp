@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -11,6 +12,31 @@
 
 namespace etude::testing {
 namespace {
+
+constexpr const char* first_name = "ETUDE_CASES_FIRST";
+constexpr const char* count_name = "ETUDE_CASES_COUNT";
+
+std::int64_t number_in(const char* variable) { return std::atoll(std::getenv(variable)); }
+
+/// Runs what the environment asks for, if it does. Each line is written at once: the process may die in any case.
+void run_alone(const Campaign& campaign) {
+  if (const char* one = std::getenv("ETUDE_CASE")) {
+    const std::string wrong = campaign.run(std::atoll(one));
+    INFO(wrong);
+    CHECK(wrong.empty());
+    return;
+  }
+  if (!std::getenv(first_name) || !std::getenv(count_name)) return;
+  const std::int64_t first = number_in(first_name), last = first + number_in(count_name);
+  for (std::int64_t number = first; number < last; ++number) {
+    std::printf("case %lld\n", static_cast<long long>(number));
+    std::fflush(stdout);
+    std::string wrong = campaign.run(number);
+    std::ranges::replace(wrong, '\n', ' ');
+    if (!wrong.empty()) std::printf("wrong %lld %s\n", static_cast<long long>(number), wrong.c_str());
+  }
+  std::printf("done %lld\n", static_cast<long long>(last));
+}
 
 std::string line_of(std::int64_t number, const std::string& wrong) {
   return "case " + std::to_string(number) + ": " + wrong;
@@ -22,8 +48,6 @@ std::string line_of(std::int64_t number, const std::string& wrong) {
 
 namespace {
 
-constexpr const char* first_name = "ETUDE_CASES_FIRST";
-constexpr const char* count_name = "ETUDE_CASES_COUNT";
 constexpr std::size_t most_failures = 10;
 
 std::string complaint_path(const std::string& folder) { return folder + "/complaint"; }
@@ -35,6 +59,8 @@ std::int64_t run_block(const Campaign& campaign, std::int64_t first, std::int64_
   ::setenv(first_name, std::to_string(first).c_str(), 1);
   ::setenv(count_name, std::to_string(count).c_str(), 1);
   Child child(campaign.tag, scratch.path());
+  ::unsetenv(first_name);
+  ::unsetenv(count_name);
   std::int64_t begun = first;
   for (;;) {
     const std::optional<std::int64_t> told = child.next(campaign.seconds);
@@ -64,15 +90,9 @@ std::vector<std::string> run_cases(const Campaign& campaign, std::int64_t first,
 }
 
 void run_as_child(const Campaign& campaign) {
-  if (const char* one = std::getenv("ETUDE_CASE")) {
-    const std::string wrong = campaign.run(std::atoll(one));
-    INFO(wrong);
-    CHECK(wrong.empty());
-    return;
-  }
   const char* folder = Child::folder();
-  if (!folder) return;
-  const std::int64_t first = std::atoll(std::getenv(first_name)), last = first + std::atoll(std::getenv(count_name));
+  if (!folder) return run_alone(campaign);
+  const std::int64_t first = number_in(first_name), last = first + number_in(count_name);
   for (std::int64_t number = first; number < last; ++number) {
     Child::tell(number);
     const std::string wrong = campaign.run(number);
@@ -92,7 +112,7 @@ std::vector<std::string> run_cases(const Campaign& campaign, std::int64_t first,
   return failures;
 }
 
-void run_as_child(const Campaign&) {}
+void run_as_child(const Campaign& campaign) { run_alone(campaign); }
 
 #endif
 

@@ -3,7 +3,9 @@
 
 #include "allocation_counter.hpp"
 #include "checkpoint_samples.hpp"
+#include "etude/base/number.hpp"
 #include "etude/saving/checkpoint_format.hpp"
+#include "fuzz/containers.hpp"
 #include "safetensors_samples.hpp"
 #include "training_samples.hpp"
 
@@ -70,6 +72,13 @@ std::string npy(int values) {
   return (file += '\0') + header + std::string(static_cast<std::size_t>(values) * 8, '\0');
 }
 
+/// Bytes, [values].
+std::string idx(int values) {
+  std::string file("\0\0\x08\x01", 4);
+  for (int shift = 24; shift >= 0; shift -= 8) file += static_cast<char>(values >> shift);
+  return file + std::string(static_cast<std::size_t>(values), '\1');
+}
+
 /// Something that is done with an input of size n, made before.
 struct Work {
   const char* name;
@@ -83,6 +92,29 @@ const std::vector<Work> works{
     {"CSV with a stray quote", 2000,
      [](int n) { return [text = "x,y\n1,\"2\n" + repeated("1.5,-2\n", n)] { read_pieces(text); }; }},
     {"CSV in one line", 2000, [](int n) { return [text = repeated("1,", n)] { read_pieces(text); }; }},
+    {"CSV with quotes within a field", 2000,
+     [](int n) {
+       return [text = "x,y\n" + repeated(" ", n) + 'a' + repeated("\"", n) + ",1\n"] { read_pieces(text); };
+     }},
+    {"CSV with leading spaces", 2000,
+     [](int n) {
+       return [text = "x,y\n" + repeated(" ", n) + "1,\"" + repeated(" ", n) + "\" \"2\"\n"] { read_pieces(text); };
+     }},
+    {"members of gzip data", 200,
+     [](int n) {
+       return [file = repeated(stored_gzip(std::string(100, 'a')), n)] {
+         try {
+           gunzip(bytes_of(file));
+         } catch (const Error&) {
+           // This build has no zlib.
+         }
+       };
+     }},
+    {"bytes of IDX data", 5000, [](int n) { return [file = idx(n)] { parse_idx(bytes_of(file)); }; }},
+    {"digits of a number", 2000,
+     [](int n) {
+       return [text = "0." + repeated("1", n) + "e-" + repeated("0", n) + "1"] { CHECK(parse_double(text)); };
+     }},
     {"layers of a config", 200, [](int n) { return [text = sequential_config(n)] { model_from_json(text); }; }},
     {"layers that are written", 200,
      [](int n) { return [model = model_from_json(sequential_config(n))] { to_json<Layer>(*model); }; }},

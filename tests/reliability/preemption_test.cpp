@@ -4,8 +4,10 @@
 
 #if defined(__linux__) && !defined(__EMSCRIPTEN__)
 
+#include "etude/base/clock.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/termination.hpp"
+#include "etude/base/worker_thread.hpp"
 #include "interrupted_runs.hpp"
 #include "reliability/child.hpp"
 
@@ -180,6 +182,85 @@ TEST_CASE("reliability: a log that a killed process appended to has each epoch o
     }
     CHECK(text_of(log_in(scratch.path())) == whole.log);
   }
+}
+
+namespace {
+
+/// 5,000,000 floats; of the quick form 50,000.
+std::int64_t width() { return rounds(500, 50'000); }
+
+}  // namespace
+
+TEST_CASE("the process that trains a large model until it is asked to end", "[.][large]") {
+  const char* folder = Child::folder();
+  if (!folder) return;
+  Sequential model({layers::dense({.units = 100, .use_bias = false}), layers::dense({.units = 1})});
+  model.build({-1, width()});
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 1e-9}), .loss = "mse"});  // weights stay finite
+  const Tensor x = waves({8, width()}), y = Tensor({8, 1});
+  const auto tell = callbacks::lambda({.on_train_batch_end = [](std::int64_t step, Logs&) { Child::tell(step); }});
+  model.fit(x, y,
+            {.batch_size = 4,
+             .epochs = 1'000'000,
+             .verbose = 0,
+             .callbacks = {callbacks::backup_and_restore({.backup_dir = backup_in(folder),
+                                                          .save_freq = SaveFrequency(1'000'000),
+                                                          .save_before_preemption = true}),
+                           tell}});
+}
+
+TEST_CASE(
+    "reliability: a process with a model of 20 MB ends within 5 s of a request, and within 100 ms of a second one, "
+    "with a whole checkpoint",
+    "[reliability]") {
+  const bool timed = rounds(0, 1) == 1;  // the quick form has a small model, and asserts no time
+  const ScratchFolder scratch("etude_preemption_test");
+  const auto seconds_to_end = [&](int requests) {
+    Child trainer("[large]", scratch.path());
+    REQUIRE(trainer.next() >= 0);
+    double asked = 0;
+    for (int i = 0; i < requests; ++i) {
+      asked = monotonic_seconds();
+      trainer.signal(SIGTERM);
+      if (i + 1 < requests) ::usleep(1000);  // else the system may join both
+    }
+    CHECK(trainer.exit_status() == asked_to_end);
+    return monotonic_seconds() - asked;
+  };
+  const double once = seconds_to_end(1);
+  const auto first = load_newest_checkpoint(backup_in(scratch.path()));
+  REQUIRE(first);
+  const double twice = seconds_to_end(2);
+  Warnings warnings;
+  const auto second = load_newest_checkpoint(backup_in(scratch.path()), {}, warnings.sink());
+  REQUIRE(second);
+  CHECK(warnings.lines.empty());
+  CHECK(second->step >= first->step);
+  INFO(once << " s after the request, " << twice << " s after a second one");
+  if (!timed) return;
+  CHECK(once <= 5);
+  CHECK(twice <= 0.1);
+}
+
+TEST_CASE("the process whose threads are refused", "[.][refused]") {
+  const char* folder = Child::folder();
+  if (!folder) return;
+  REQUIRE(std::freopen((std::string(folder) + "/stderr").c_str(), "w", stderr));
+  thread_fault() = [] { return true; };
+  for (const char* what : {"a worker", "prefetching"}) CHECK_FALSE(started_thread([] {}, what));
+  std::fflush(stderr);
+}
+
+TEST_CASE("a process warns once, on stderr, of threads that the system refuses, and names what wanted one",
+          "[threads]") {
+  const ScratchFolder scratch("etude_refused_test");
+  {
+    Child refused("[refused]", scratch.path());
+    CHECK(refused.exit_status() == 0);
+  }
+  const std::string text = text_of(scratch.path() + "/stderr");
+  CHECK(text.find("Warning: The system refused a thread for a worker. Work goes on") != std::string::npos);
+  CHECK(text.find("The system refused") == text.rfind("The system refused"));
 }
 
 TEST_CASE("a request to end is noticed once it comes, and without a watch goes where it went before", "[preemption]") {

@@ -11,7 +11,7 @@ import { post } from './network.js';
 import { inNode, nodeFs, nodeParts } from './node.js';
 import { isTerminal, write } from './stdout.js';
 import { systemFiles } from './system_files.js';
-import { Tensor, tensor } from './tensor.js';
+import { Tensor, copyOf, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
 import { Value } from './value.js';
 import { choose, type Variant } from './variant.js';
@@ -27,9 +27,10 @@ export const host: Record<string, unknown> = {
   assign,
   callHook,
   changedLogs,
+  copyOf,
   describe,
   isTerminal,
-  nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[[a-z_.0-9]+/, place), kind),
+  nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,
   restoreState,
   stateOf,
@@ -37,11 +38,14 @@ export const host: Record<string, unknown> = {
   write,
 };
 
+/** What web/ calls otherwise than bindings/ does. */
+const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson)$/;
 /** Where an error arose, as JavaScript calls it; what it does not call so is a user's own name. */
 function place(text: string): string {
   const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
   const owners = [module, (host['Model'] as { prototype: object }).prototype];
-  return owners.some((owner) => name.replace('.', '_') in owner || `model_${name}` in owner) ? `[${name}` : text;
+  const called = owners.some((owner) => name.replace('.', '_') in owner || `model_${name}` in owner) || ofWeb.test(name);
+  return called ? `[${name}` : text;
 }
 
 /** What is called on it before it is there loads it, where that can be. */

@@ -1,4 +1,4 @@
-import { describe, fail } from './error.js';
+import { describe, fail, nativeError } from './error.js';
 
 type TensorDType = 'float32' | 'int32' | 'uint8' | 'bool';
 /** What a Value may be of. Half precision is computed with in float32, and becomes a Tensor of it. */
@@ -126,4 +126,16 @@ function flatten(values: NestedArray): Tensor {
 
 function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+
+/** A copy of the module's bytes in JavaScript's own memory. C++ calls it: what it throws stops nothing. */
+export function copyOf(bytes: Uint8Array): Uint8Array {
+  try {
+    return bytes.slice();
+  } catch (cause) {
+    const text = `[memory] no more memory for an array of ${bytes.length} bytes in JavaScript - expected room for it (${(cause as Error).message}) - use smaller data, or take predictions batch by batch, by predictStream().`;
+    const error = nativeError(text, 'internal');
+    error.cause = cause;
+    throw error;
+  }
 }

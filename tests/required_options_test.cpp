@@ -1,0 +1,77 @@
+// The options that TypeScript demands are those without which nothing can be made.
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "../bindings/required.hpp"
+#include "config_samples.hpp"
+#include "etude/etude.hpp"
+
+using namespace etude;
+using nlohmann::json;
+
+namespace {
+
+/// "DenseOptions.units", …
+using Required = std::set<std::string>;
+
+template <class T> bool is_made(const std::string& class_name, const json& config) {
+  try {
+    from_json<T>(json{{"class_name", class_name}, {"config", config}}.dump());
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+/// What no object of each class can be made without, of what the samples give.
+template <class T> void add_refused(Required& refused) {
+  for (const std::string& class_name : class_names<T>()) {
+    const json given = samples::needed(class_name);
+    for (const auto& [name, value] : given.items()) {
+      json without = given;
+      without.erase(name);
+      if (!is_made<T>(class_name, without)) refused.insert(class_name + "Options." + name);
+    }
+    CAPTURE(class_name);
+    CHECK(is_made<T>(class_name, given));
+  }
+}
+
+template <class Make> bool is_refused(Make make) {
+  try {
+    make();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("TypeScript demands the options without which nothing can be made, and those that Keras demands",
+          "[config]") {
+  Required refused;
+  add_refused<Layer>(refused);
+  add_refused<Loss>(refused);
+  add_refused<Metric>(refused);
+  add_refused<Optimizer>(refused);
+  add_refused<LearningRateSchedule>(refused);
+  add_refused<Initializer>(refused);
+  add_refused<Regularizer>(refused);
+  // What no config describes.
+  if (is_refused([] { callbacks::backup_and_restore({}); })) refused.insert("BackupAndRestoreOptions.backup_dir");
+  if (is_refused([] { callbacks::csv_logger({}); })) refused.insert("CSVLoggerOptions.filename");
+  if (is_refused([] { callbacks::learning_rate_scheduler({}); }))
+    refused.insert("LearningRateSchedulerOptions.schedule");
+  if (is_refused([] { callbacks::model_checkpoint({}); })) refused.insert("ModelCheckpointOptions.filepath");
+  // Keras demands them, where we have a default.
+  const Required of_keras{"ActivationOptions.activation", "DropoutOptions.rate", "RescalingOptions.scale",
+                          "GaussianNoiseOptions.stddev", "InputOptions.shape"};
+  Required expected = refused;
+  expected.insert(of_keras.begin(), of_keras.end());
+  Required demanded;
+  for (const auto& [options, field] : js::required_options)
+    demanded.insert(std::string(options) + '.' + std::string(field));
+  CHECK(demanded == expected);
+}

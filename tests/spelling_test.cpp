@@ -1,0 +1,190 @@
+// What errors and warnings say in JavaScript: all literals in core/ and bindings/, translated as at run time.
+#include "../bindings/spelling.hpp"
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string spelled(std::string_view literal) {
+  std::string text;
+  etude::js::spell(text, literal);
+  return text;
+}
+
+/// A piece of C++: a literal, with those that follow it at once; a literal of one character; a name; or one character.
+struct Token {
+  enum Kind { literal, character, name, other } kind;
+  std::string text;
+};
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Where a literal ends that begins at `at`.
+std::size_t end_of_literal(const std::string& source, std::size_t at) {
+  std::size_t end = at + 1;
+  while (source[end] != source[at]) end += source[end] == '\\' ? 2 : 1;
+  return end + 1;
+}
+
+std::vector<Token> tokens_of(const std::string& source) {
+  std::vector<Token> tokens;
+  for (std::size_t at = 0, end = 0; at < source.size(); at = end) {
+    end = at + 1;
+    if (source.compare(at, 2, "//") == 0) {
+      end = std::min(source.find('\n', at), source.size());
+    } else if (source[at] == '"' || source[at] == '\'') {
+      end = end_of_literal(source, at);
+      const std::string text = std::regex_replace(source.substr(at + 1, end - at - 2), std::regex(R"(\\(.))"), "$1");
+      const Token::Kind kind = source[at] == '"' ? Token::literal : Token::character;
+      if (!tokens.empty() && kind == Token::literal && tokens.back().kind == kind)
+        tokens.back().text += text;
+      else
+        tokens.push_back({kind, text});
+    } else if (is_name(source[at])) {
+      while (end < source.size() && (is_name(source[end]) || (source[end] == '\'' && is_name(source[end + 1])))) ++end;
+      tokens.push_back({Token::name, source.substr(at, end - at)});
+    } else if (!std::isspace(static_cast<unsigned char>(source[at]))) {
+      tokens.push_back({Token::other, source.substr(at, 1)});
+    }
+  }
+  return tokens;
+}
+
+/// A text that is shown, as it reads in JavaScript. What is no literal is left out.
+struct Message {
+  std::string where, text;
+};
+
+/// These translate the literals that they are given.
+const std::set<std::string> translating{"check", "fail", "throw_error", "spelled"};
+
+/// All texts of a source that may be messages: what such a call says, and each other literal of several words.
+std::vector<Message> messages_in(const std::string& path, const std::string& source) {
+  const std::vector<Token> tokens = tokens_of(source);
+  std::vector<Message> result;
+  std::vector<bool> calls;  // of the open parentheses: whether such a call's
+  std::string said;
+  const auto is = [&](std::size_t i, std::string_view text) { return i < tokens.size() && tokens[i].text == text; };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (is(i, "#")) ++i;  // #include "…"
+    const bool within = std::ranges::find(calls, true) != calls.end();
+    if (is(i, "ErrorKind")) {
+      said.clear();  // what came before is the condition
+    } else if (tokens[i].kind == Token::character && within) {
+      said += tokens[i].text;
+    } else if (tokens[i].kind == Token::literal) {
+      // A string that is put together is not a literal any more.
+      const bool is_string = is(i + 1, "+") || (i > 0 && is(i - 1, "+")) || (i > 1 && is(i - 2, "string"));
+      if (i > 4 && is(i - 5, "ErrorKind"))
+        said += '[' + tokens[i].text + "] ";
+      else if (within && !is_string)
+        etude::js::spell(said, tokens[i].text);
+      else if (tokens[i].text.find(' ') != std::string::npos && !(i > 0 && is(i - 1, "<")))
+        result.push_back({path, (is(i - 1, "+") && tokens[i].text[0] == '"' ? "\"" : "") + tokens[i].text});
+    } else if (tokens[i].kind == Token::other && is(i, "(")) {
+      calls.push_back(i > 0 && translating.contains(tokens[i - 1].text));
+    } else if (tokens[i].kind == Token::other && is(i, ")") && !calls.empty()) {
+      calls.pop_back();
+      if (std::ranges::find(calls, true) != calls.end() || said.empty()) continue;
+      result.push_back({path, said});
+      said.clear();
+    }
+  }
+  return result;
+}
+
+/// What stays as it is, and why.
+const std::vector<std::pair<std::string, std::string>> exceptions{
+    {"load_model optimizer", "a place, which web/src/module.ts spells"},
+    {"load_weights \"", "a place, which web/src/module.ts spells"},
+    {"strategy->scope()", "JavaScript has no strategies"},
+    {"set a larger input_dim", "Graph::expect hands it to check as a literal"},
+    {"histogram_freq shows", "a lambda hands it to check as a literal"},
+    {"steps_per_epoch * epochs", "spelled where the warning is put together"},
+    {"log_cosh", "a list of names"},
+    {"precision_at_recall", "a list of names"},
+    {"fortran_order", "a key of .npy files"},
+    {"that is not NumPy's", "the format's inventor"},
+    {"as NumPy writes it", "the format's inventor"},
+    {"NumPy's mark", "the format's inventor"},
+    {"that NumPy does not write", "the format's inventor"},
+    {"a dtype that NumPy has", "the format's inventor"},
+};
+const std::string for_native_users_alone = "core/eigen.hpp";
+
+std::vector<Message> all_messages() {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(ETUDE_GOLDEN_DIR).parent_path().parent_path();
+  std::vector<Message> result;
+  for (const char* folder : {"core", "bindings"})
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string path = fs::relative(entry.path(), root).string();
+      if (!path.ends_with("pp") || path == for_native_users_alone) continue;
+      std::ifstream file(entry.path());
+      const std::string source{std::istreambuf_iterator<char>(file), {}};
+      for (Message& message : messages_in(path, source)) result.push_back(std::move(message));
+    }
+  return result;
+}
+
+/// What in a message is not JavaScript; empty if nothing. Names in quotes are what they are, and web/src/module.ts
+/// spells the place where an error arose.
+std::string foreign_in(const std::string& message) {
+  static const std::regex quoted("\"[^\"]*\"|^\\[[^\\]]*\\]"),
+      foreign(R"(\{\.|::|->|NumPy|nullptr|\b[a-z]+(_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w* ?= ?(true|false|-?\d))");
+  const std::string said = std::regex_replace(message, quoted, "\"\"");
+  std::smatch found;
+  return std::regex_search(said, found, foreign) ? found.str() : "";
+}
+
+}  // namespace
+
+TEST_CASE("spelling: options, namespaces and names are JavaScript's", "[base][spelling]") {
+  CHECK(spelled("call compile({.run_eagerly = true, .loss = …}).") == "call compile({ runEagerly: true, loss: … }).");
+  CHECK(spelled("make one by layers::dense") == "make one by et.layers.dense");
+  CHECK(spelled("`steps_per_epoch * epochs` batches") == "`stepsPerEpoch * epochs` batches");
+  CHECK(spelled("the key \"compiled_trainable\" is_not") == "the key \"compiled_trainable\" isNot");
+}
+
+TEST_CASE("spelling: messages are found in a source, and what JavaScript does not know in them", "[base][spelling]") {
+  const auto foreign = [](const std::string& source) {
+    std::string result;
+    for (const Message& message : messages_in("", source)) result += foreign_in(message.text) + '|';
+    return result;
+  };
+  CHECK(foreign(R"(check(ok(), kind, "a", b, "\"snake_case\" and other_case in {.x = 1}");)") == "|");
+  CHECK(foreign(R"(print_warning({}, "use " "other_case " + name);)") == "other_case|");
+  CHECK(foreign(R"(print_warning({}, spelled("use other_case"));)") == "|");
+  CHECK(foreign(R"(check(ok, kind, std::string("use other_case"), "some layers::x");)") == "other_case||");
+  CHECK(foreign(R"(fail(kind, "for NumPy arrays alone"); // "and a::b")") == "NumPy|");
+  CHECK(foreign(R"(fail(kind, "set run_eagerly = true");)") == "runEagerly = true|");
+  CHECK(foreign("const char* text = \"a::b, c\";") == "::|");
+}
+
+TEST_CASE("spelling: no error and no warning says to JavaScript what only C++ or Python knows", "[base][spelling]") {
+  const std::vector<Message> messages = all_messages();
+  CHECK(messages.size() > 500);
+  std::set<std::string> used;
+  for (const auto& [where, text] : messages) {
+    CAPTURE(where, text);
+    const std::string foreign = foreign_in(text);
+    if (foreign.empty()) continue;
+    const auto excepted = std::ranges::find_if(
+        exceptions, [&](const auto& exception) { return text.find(exception.first) != std::string::npos; });
+    CHECK((excepted != exceptions.end() || foreign.empty()));
+    if (excepted != exceptions.end()) used.insert(excepted->first);
+  }
+  for (const auto& [text, reason] : exceptions) {
+    CAPTURE(text, reason);
+    CHECK(used.contains(text));
+  }
+}
