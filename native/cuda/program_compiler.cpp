@@ -1,19 +1,22 @@
 #include "cuda/program_compiler.hpp"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string_view>
 
 #include "cuda/program_texts.hpp"
 #include "cuda/shared_library.hpp"
+#include "cuda/vendor_numbers.hpp"
 #include "etude/base/crc32c.hpp"
 
 namespace etude::cuda {
 namespace {
 
-// Of nvrtc.h, which a machine without the CUDA toolkit does not have.
 using Handle = struct _nvrtcProgram*;
 using Result = int;
-constexpr Result invalid_option = 5;
+using vendor::nvrtc::invalid_option;
 
 struct Nvrtc {
   SharedLibrary library;
@@ -120,10 +123,13 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
   return compiled;
 }
 
+using CompilersView = std::span<const std::unique_ptr<const Nvrtc>>;
+
 /// By the first of the compilers that knows the architecture.
-std::vector<char> compile(const std::string& source, int architecture, Output wanted, std::string* warnings) {
+std::vector<char> compile(CompilersView compilers, const std::string& source, int architecture, Output wanted,
+                          std::string* warnings) {
   const std::string text = device_text + source;
-  for (const auto& nvrtc : compilers()) {
+  for (const auto& nvrtc : compilers) {
     Compiled compiled = compile_by(*nvrtc, text, architecture, wanted, warnings != nullptr);
     if (compiled.result == 0) {
       if (warnings) *warnings += compiled.log.c_str();
@@ -134,6 +140,16 @@ std::vector<char> compile(const std::string& source, int architecture, Output wa
   }
   fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
        architecture % 10, " - expected a newer one - update it.");
+}
+
+/// The compiler in that file, which stays loaded.
+CompilersView compiler_in(const std::string& library) {
+  static std::mutex mutex;
+  static auto& loaded = *new std::map<std::string, std::unique_ptr<const Nvrtc>>;  // never destroyed: used until exit
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<const Nvrtc>& nvrtc = loaded[library];
+  if (!nvrtc) nvrtc = std::make_unique<const Nvrtc>(library.c_str());
+  return {&nvrtc, 1};
 }
 
 }  // namespace
@@ -147,11 +163,16 @@ std::string compiler_version() {
 }
 
 std::vector<char> compile_program(const std::string& source, int architecture, std::string* warnings) {
-  return compile(source, architecture, Output::cubin, warnings);
+  return compile(compilers(), source, architecture, Output::cubin, warnings);
+}
+
+std::vector<char> compile_program_by(const std::string& library, const std::string& source, int architecture,
+                                     std::string* warnings) {
+  return compile(compiler_in(library), source, architecture, Output::cubin, warnings);
 }
 
 std::string ptx_of(const std::string& source, int architecture) {
-  return compile(source, architecture, Output::ptx, nullptr).data();
+  return compile(compilers(), source, architecture, Output::ptx, nullptr).data();
 }
 
 }  // namespace etude::cuda

@@ -63,14 +63,17 @@ class Asked : public Callback {
   CountingRuntime::Counts& counts_;
 };
 
-/// Compiles programs by NVRTC: without warnings, of registers that do not suffice either.
-inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture) {
+/// Compiles programs by NVRTC, the installed one or that in the file `library`: without warnings, of registers that do
+/// not suffice either.
+inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture,
+                                 const std::string& library = "") {
   std::mutex mutex;
   std::string warnings;
   cuda::ProgramCache cache(
       [&](const std::string& source, int gpu) {
         std::string own;
-        std::vector<char> cubin = cuda::compile_program(source, gpu, &own);
+        std::vector<char> cubin = library.empty() ? cuda::compile_program(source, gpu, &own)
+                                                  : cuda::compile_program_by(library, source, gpu, &own);
         const std::lock_guard lock(mutex);
         warnings += own;
         return cubin;
