@@ -3,23 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/vendor_numbers.hpp"
+
 namespace etude::cuda {
 namespace {
 
-constexpr CublasLt::Status no_memory = 3;
-constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
+using namespace vendor::cublas_lt;
 
-// Of cublasLt.h, cublas_api.h and library_types.h.
-constexpr int real_float32 = 0, real_float64 = 1, real_float16 = 2, real_bfloat16 = 14;
-constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
-constexpr std::int32_t transpose = 1;
-constexpr int description_transposes_a = 3, description_transposes_b = 4, description_epilogue = 7,
-              description_bias = 8;
-constexpr std::uint32_t epilogue_bias = 4;  // a number for each of their rows, which are our columns
-constexpr int layout_batch_count = 5, layout_batch_stride = 6;
-constexpr std::uint32_t reduction_in_compute_type = 2;  // or none, which is 0: never in half precision
-constexpr int preference_workspace = 1, preference_reductions = 3, preference_alignment_a = 5,
-              preference_alignment_b = 6, preference_alignment_c = 7, preference_alignment_d = 8;
+constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
 
 int type_of(DType dtype) {
   return dtype == DType::float64    ? real_float64

@@ -11,6 +11,7 @@
 #include "cuda/cublas_lt.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/expect.hpp"
+#include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/shared_library.hpp"
 #include "cuda/staging.hpp"
@@ -30,10 +31,12 @@ void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t
 
 struct GpuProgram : CompiledProgram {
   int ordinal;
+  std::string name;
   Driver::Module module = nullptr;
   Driver::Function function = nullptr;
 
-  GpuProgram(int of, const std::vector<char>& cubin) : ordinal(of) {
+  GpuProgram(int of, const std::string& source, const std::vector<char>& cubin)
+      : ordinal(of), name(Profile::program_name(source)) {
     expect_driver(driver().load(&module, cubin.data()), "loading a program");
     const int found = driver().find(&function, module, "program");
     if (found != 0) driver().unload(module);
@@ -79,6 +82,7 @@ class GpuRuntime : public Runtime {
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
     expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
+    profile_ = Profile::wanted();
     if (const CublasLt::Functions* functions = cublas_lt()) {
       try {
         products_.emplace(*functions, tf32);
@@ -91,6 +95,7 @@ class GpuRuntime : public Runtime {
     cudaSetDevice(ordinal_);
     cudaStreamSynchronize(stream_);  // uploads read memory that goes now
     products_.reset();
+    profile_.reset();
     cudaStreamDestroy(stream_);
   }
 
@@ -150,13 +155,16 @@ class GpuRuntime : public Runtime {
   void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) override {
     const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
+    const Profile::Span span(profile_.get(), kernel.name, stream_);
     expect(cudaLaunchKernel(kernel.function, grid(blocks), dim3(kernel.threads), parameters, 0, stream_), kernel.name);
   }
 
   std::size_t product_workspace() const override { return products_ ? CublasLt::workspace_bytes : 0; }
   bool multiply(const MatrixProduct& product) override {
     const Turn turn(*this);
-    return products_ && products_->multiply(product, stream_);
+    if (!products_) return false;
+    const Profile::Span span(profile_.get(), product, stream_);
+    return products_->multiply(product, stream_);
   }
 
   std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
@@ -164,19 +172,23 @@ class GpuRuntime : public Runtime {
         driver().compile(sources, architecture_);  // meanwhile others may use the GPU
     const Turn turn(*this);
     std::vector<std::unique_ptr<CompiledProgram>> programs;
-    for (const ProgramCache::Cubin& cubin : cubins) programs.push_back(std::make_unique<GpuProgram>(ordinal_, *cubin));
+    for (std::size_t i = 0; i < cubins.size(); ++i)
+      programs.push_back(std::make_unique<GpuProgram>(ordinal_, sources[i], *cubins[i]));
     return programs;
   }
   void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t) override {
     const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
-    expect_driver(driver().launch(static_cast<const GpuProgram&>(program).function, grid(blocks).x, 1, 1, threads, 1, 1,
-                                  0, stream_, parameters, nullptr),
-                  "a program");
+    const auto& launched = static_cast<const GpuProgram&>(program);
+    const Profile::Span span(profile_.get(), launched.name, stream_);
+    expect_driver(
+        driver().launch(launched.function, grid(blocks).x, 1, 1, threads, 1, 1, 0, stream_, parameters, nullptr),
+        "a program");
   }
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
+    if (profile_) return nullptr;  // its events lie between launches
     const Turn turn(*this);
     released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
@@ -251,6 +263,7 @@ class GpuRuntime : public Runtime {
   cudaStream_t stream_ = nullptr;
   Staging staging_;
   std::optional<CublasLt> products_;
+  std::shared_ptr<Profile> profile_;
 };
 
 }  // namespace

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/vendor_numbers.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude::cuda {
 namespace {
 
-// Of nccl.h.
-constexpr int type_int32 = 2, type_float16 = 6, type_float32 = 7, type_float64 = 8, type_bfloat16 = 9;
-constexpr int op_sum = 0;
+using namespace vendor::nccl;
 
 /// What ops::all_reduce takes.
 int type_of(DType dtype) {

@@ -1,19 +1,22 @@
 #include "cuda/program_compiler.hpp"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string_view>
 
 #include "cuda/program_texts.hpp"
 #include "cuda/shared_library.hpp"
+#include "cuda/vendor_numbers.hpp"
 #include "etude/base/crc32c.hpp"
 
 namespace etude::cuda {
 namespace {
 
-// Of nvrtc.h, which a machine without the CUDA toolkit does not have.
 using Handle = struct _nvrtcProgram*;
 using Result = int;
-constexpr Result invalid_option = 5;
+using vendor::nvrtc::invalid_option;
 
 struct Nvrtc {
   SharedLibrary library;
@@ -22,6 +25,8 @@ struct Nvrtc {
   Result (*destroy)(Handle*);
   Result (*cubin_size)(Handle, std::size_t*);
   Result (*cubin)(Handle, char*);
+  Result (*ptx_size)(Handle, std::size_t*);
+  Result (*ptx)(Handle, char*);
   Result (*log_size)(Handle, std::size_t*);
   Result (*log)(Handle, char*);
   int major = 0, minor = 0;
@@ -32,6 +37,8 @@ struct Nvrtc {
     library.find(destroy, "nvrtcDestroyProgram");
     library.find(cubin_size, "nvrtcGetCUBINSize");
     library.find(cubin, "nvrtcGetCUBIN");
+    library.find(ptx_size, "nvrtcGetPTXSize");
+    library.find(ptx, "nvrtcGetPTX");
     library.find(log_size, "nvrtcGetProgramLogSize");
     library.find(log, "nvrtcGetProgramLog");
     Result (*version)(int* major, int* minor);
@@ -85,14 +92,18 @@ const Compilers& compilers() {
 // No contraction: a multiply and an add give the bits that they give on a processor.
 constexpr const char* options[] = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
 
+enum class Output { cubin, ptx };
+
 struct Compiled {
   Result result;
-  std::vector<char> cubin;
+  std::vector<char> output;
   std::string log;
 };
 
-Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architecture, bool warns) {
-  const std::string target = "--gpu-architecture=sm_" + std::to_string(architecture);
+Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architecture, Output wanted, bool warns) {
+  const bool as_cubin = wanted == Output::cubin;
+  const std::string target =
+      (as_cubin ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") + std::to_string(architecture);
   Handle program = nullptr;
   check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
         "NVRTC takes no program - expected it to - update it.");
@@ -106,10 +117,39 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
   compiled.log.resize(size);
   nvrtc.log(program, compiled.log.data());
   if (compiled.result != 0) return compiled;
-  nvrtc.cubin_size(program, &size);
-  compiled.cubin.resize(size);
-  nvrtc.cubin(program, compiled.cubin.data());
+  (as_cubin ? nvrtc.cubin_size : nvrtc.ptx_size)(program, &size);
+  compiled.output.resize(size);
+  (as_cubin ? nvrtc.cubin : nvrtc.ptx)(program, compiled.output.data());
   return compiled;
+}
+
+using CompilersView = std::span<const std::unique_ptr<const Nvrtc>>;
+
+/// By the first of the compilers that knows the architecture.
+std::vector<char> compile(CompilersView compilers, const std::string& source, int architecture, Output wanted,
+                          std::string* warnings) {
+  const std::string text = device_text + source;
+  for (const auto& nvrtc : compilers) {
+    Compiled compiled = compile_by(*nvrtc, text, architecture, wanted, warnings != nullptr);
+    if (compiled.result == 0) {
+      if (warnings) *warnings += compiled.log.c_str();
+      return std::move(compiled.output);
+    }
+    check(compiled.result == invalid_option, ErrorKind::internal, "Cuda",
+          "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", compiled.log);
+  }
+  fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
+       architecture % 10, " - expected a newer one - update it.");
+}
+
+/// The compiler in that file, which stays loaded.
+CompilersView compiler_in(const std::string& library) {
+  static std::mutex mutex;
+  static auto& loaded = *new std::map<std::string, std::unique_ptr<const Nvrtc>>;  // never destroyed: used until exit
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<const Nvrtc>& nvrtc = loaded[library];
+  if (!nvrtc) nvrtc = std::make_unique<const Nvrtc>(library.c_str());
+  return {&nvrtc, 1};
 }
 
 }  // namespace
@@ -123,18 +163,16 @@ std::string compiler_version() {
 }
 
 std::vector<char> compile_program(const std::string& source, int architecture, std::string* warnings) {
-  const std::string text = device_text + source;
-  for (const auto& nvrtc : compilers()) {
-    Compiled compiled = compile_by(*nvrtc, text, architecture, warnings != nullptr);
-    if (compiled.result == 0) {
-      if (warnings) *warnings += compiled.log.c_str();
-      return std::move(compiled.cubin);
-    }
-    check(compiled.result == invalid_option, ErrorKind::internal, "Cuda",
-          "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", compiled.log);
-  }
-  fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
-       architecture % 10, " - expected a newer one - update it.");
+  return compile(compilers(), source, architecture, Output::cubin, warnings);
+}
+
+std::vector<char> compile_program_by(const std::string& library, const std::string& source, int architecture,
+                                     std::string* warnings) {
+  return compile(compiler_in(library), source, architecture, Output::cubin, warnings);
+}
+
+std::string ptx_of(const std::string& source, int architecture) {
+  return compile(compilers(), source, architecture, Output::ptx, nullptr).data();
 }
 
 }  // namespace etude::cuda

@@ -2,21 +2,39 @@
 
 #include <glob.h>
 #include <link.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 namespace etude::cuda {
 namespace {
 
-/// Where Python packages lie, as patterns of glob(3).
+/// Calls use(folder) with each folder that a variable of the environment lists, PATH's way.
+template <class Use> void each_listed(const char* variable, Use use) {
+  const char* const text = std::getenv(variable);
+  for (std::string_view left = text ? text : ""; !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    if (end > 0) use(std::string(left.substr(0, end)));
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+}
+
+/// Where Python packages lie, as patterns of glob(3): first those that the python3 on PATH sees.
 std::vector<std::string> package_folders() {
   std::vector<std::string> folders;
   const auto add = [&](const char* variable, const char* below) {
     if (const char* prefix = std::getenv(variable)) folders.push_back(prefix + std::string(below));
   };
+  each_listed("PYTHONPATH", [&](const std::string& folder) { folders.push_back(folder); });
   add("VIRTUAL_ENV", "/lib/python3*/site-packages");
   add("CONDA_PREFIX", "/lib/python3*/site-packages");
+  each_listed("PATH", [&](const std::string& folder) {
+    if (::access((folder + "/python3").c_str(), X_OK) == 0)
+      folders.push_back(folder + "/../lib/python3*/site-packages");
+  });
   add("HOME", "/.local/lib/python3*/site-packages");
   for (const char* folder : {"/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
                              "/usr/lib/python3*/dist-packages", "/opt/conda/lib/python3*/site-packages"})

@@ -15,8 +15,8 @@ namespace etude::cuda {
 class SharedLibrary {
  public:
   /// The first of `names` that there is: where the system looks for libraries, else among NVIDIA's Python packages
-  /// (site-packages/nvidia/*/lib of the active environment, of the user, of the system). Throws Error(state) without
-  /// one.
+  /// (nvidia/*/lib in PYTHONPATH's folders, in site-packages of the active environment, of each python3 on PATH, of the
+  /// user, of the system). Throws Error(state) without one.
   SharedLibrary(const char* what, std::initializer_list<const char*> names);
   ~SharedLibrary() { dlclose(handle_); }
   SharedLibrary(const SharedLibrary&) = delete;

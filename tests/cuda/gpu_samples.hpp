@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <mutex>
+#include <regex>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,14 +63,17 @@ class Asked : public Callback {
   CountingRuntime::Counts& counts_;
 };
 
-/// Compiles programs by NVRTC: without warnings, of registers that do not suffice either.
-inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture) {
+/// Compiles programs by NVRTC, the installed one or that in the file `library`: without warnings, of registers that do
+/// not suffice either.
+inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture,
+                                 const std::string& library = "") {
   std::mutex mutex;
   std::string warnings;
   cuda::ProgramCache cache(
       [&](const std::string& source, int gpu) {
         std::string own;
-        std::vector<char> cubin = cuda::compile_program(source, gpu, &own);
+        std::vector<char> cubin = library.empty() ? cuda::compile_program(source, gpu, &own)
+                                                  : cuda::compile_program_by(library, source, gpu, &own);
         const std::lock_guard lock(mutex);
         warnings += own;
         return cubin;
@@ -77,6 +81,24 @@ inline void check_nvrtc_compiles(std::span<const std::string> sources, int archi
       "");
   for (const auto& cubin : cache.cubins(sources, architecture)) CHECK(!cubin->empty());
   CHECK(warnings == "");
+}
+
+/// How a program's PTX accesses the GPU's memory: in how many instructions, and how many of these move 16 bytes or
+/// more.
+struct MemoryAccesses {
+  int loads = 0, stores = 0, wide_loads = 0, wide_stores = 0;
+};
+inline MemoryAccesses memory_accesses(const std::string& ptx) {
+  // ld.global.nc.v4.f32, st.global.v2.u64: a number of elements, which is 1 unless named, and their type.
+  static const std::regex access(R"(\b(ld|st)\.global(?:\.\w+)*?(?:\.v(\d))?\.[bfsu](\d+)\s)");
+  MemoryAccesses counts;
+  for (std::sregex_iterator one(ptx.begin(), ptx.end(), access), end; one != end; ++one) {
+    const int elements = (*one)[2].matched ? std::stoi((*one)[2]) : 1, bits = std::stoi((*one)[3]);
+    const bool loads = (*one)[1] == "ld", wide = elements * bits >= 128;
+    ++(loads ? counts.loads : counts.stores);
+    if (wide) ++(loads ? counts.wide_loads : counts.wide_stores);
+  }
+  return counts;
 }
 
 /// A step of a recorded plan: one launch, and nothing else but where an epoch begins, of which each replica is told the

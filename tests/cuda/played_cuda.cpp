@@ -227,6 +227,16 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+/// Everything that is queued takes a millisecond.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  const std::lock_guard lock(state.mutex);
+  if (!begin->stream || begin->stream != end->stream || end->stream->done < end->position)
+    return said(cudaErrorInvalidValue);
+  *milliseconds = static_cast<float>(end->position - begin->position);
+  return cudaSuccess;
+}
+
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
                              cudaStream_t stream) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;

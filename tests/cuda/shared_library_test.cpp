@@ -30,4 +30,39 @@ TEST_CASE("a library of the vendor is found among Python's packages, and says wh
   CHECK(length("seven") == 5);
 }
 
+namespace {
+
+/// Puts a library of that name into a folder of Python packages.
+void install(const std::string& packages, const std::string& name) {
+  const std::string folder = packages + "/nvidia/cu99/lib";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink(cuda::SharedLibrary("the C library", {"libc.so.6"}).path(), folder + "/" + name);
+}
+
+bool is_found(const char* name) {
+  return !testing::kind_of([&] { cuda::SharedLibrary("the vendor's library", {name}); });
+}
+
+}  // namespace
+
+TEST_CASE("a library of the vendor is found beside a python3 on PATH, whose environment is not active", "[cuda]") {
+  const testing::ScratchFolder scratch("etude_path");
+  install(scratch.path() + "/lib/python3.99/site-packages", "libetude_beside.so.7");
+  const std::string bin = scratch.path() + "/bin";
+  std::filesystem::create_directories(bin);
+  const testing::EnvironmentVariable path("PATH", ("/nowhere::" + bin + ":/usr/bin").c_str());
+  CHECK_FALSE(is_found("libetude_beside.so.7"));  // no python3 yet
+  std::filesystem::create_symlink("/bin/true", bin + "/python3");
+  CHECK(is_found("libetude_beside.so.7"));
+}
+
+TEST_CASE("a library of the vendor is found in each folder of PYTHONPATH", "[cuda]") {
+  const testing::ScratchFolder scratch("etude_pythonpath");
+  install(scratch.path() + "/one", "libetude_one.so.7");
+  install(scratch.path() + "/two", "libetude_two.so.7");
+  const testing::EnvironmentVariable path("PYTHONPATH", (scratch.path() + "/one:" + scratch.path() + "/two").c_str());
+  CHECK(is_found("libetude_one.so.7"));
+  CHECK(is_found("libetude_two.so.7"));
+}
+
 }  // namespace etude

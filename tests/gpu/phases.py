@@ -1,81 +1,127 @@
-"""phases.py BIN [PHASE [ARG…]]…  runs phases on a GPU, with the programs in BIN; without a PHASE all but profile:
+"""phases.py BIN [--budget SECONDS] [PHASE [ARG…]]…  runs phases on a GPU, with the programs in BIN; without a PHASE all but
+profile:
 
-  peak                  what the GPU reaches: products, copies, launches; and the libraries that were loaded
+  peak                  what the GPU reaches: products, copies, launches, graphs
   parity                every op: GPU against processor, with cuBLASLt's products and with Étude's own
   training              whole models: as on the processor, recorded as queued, replicas on one GPU and on several
-  sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck
+  sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, which share the time
   bench [ARG…]          every workload beside PyTorch and JAX, or as bench.py's arguments say
-  profile [WORKLOAD…]   where the time of a step goes, by nsys
+  profile [WORKLOAD…]   where the time of a step goes, kernel by kernel; by ncu too, where that is
 
-A phase ends within ten minutes, prints a summary line at its end, and leaves PHASE.json in the folder that ETUDE_RESULTS
-names (build/gpu-results). Ends with 1 where one of them failed."""
+A phase ends within ten minutes, with --budget all phases of the call within so many seconds together. It prints a summary
+line at its end and leaves PHASE.json in the folder that ETUDE_RESULTS names (build/gpu-results). Ends with 1 where one of
+them failed. Before the first phase the vendor's libraries are loaded: without cuBLASLt nothing runs, unless
+ETUDE_CUBLASLT=0."""
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.environ.get("ETUDE_RESULTS", "build/gpu-results")
 LIMIT = 570  # seconds of a phase
+LEAST = 5  # seconds in which a command can do something
 KEPT_LINES = 40
-PASSED = "passed"
+PASSED, LEFT_OUT, SKIPPED = "passed", "left out: no time", "skipped: "
+METRICS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
+           "dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__throughput.avg.pct_of_peak_sustained_elapsed")
 
 
-def gpus():
-    query = "--query-gpu=name,driver_version,memory.total,clocks.max.sm"
+def output_of(*command):
+    """What a short command prints. Ends this program with its complaint if it fails."""
+    name = os.path.basename(command[0])
     try:
-        return subprocess.run(["nvidia-smi", query, "--format=csv,noheader"], capture_output=True, text=True,
-                              check=True).stdout.strip().splitlines()
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise SystemExit(f"[phases.py] nvidia-smi: {error} - expected a GPU and its driver - run this on a machine with one.")
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SystemExit(f"[phases.py] {name}: {error} - expected it to run - run this on a machine with a GPU and its driver.")
+    if ended.returncode:
+        said = (ended.stderr or ended.stdout).strip()
+        raise SystemExit(f"[phases.py] {name} ended with {ended.returncode} - expected 0 - it said:\n{said}")
+    return ended.stdout.strip()
+
+
+def machine_of(bin):
+    query = "--query-gpu=name,driver_version,memory.total,clocks.max.sm"
+    gpus = output_of("nvidia-smi", query, "--format=csv,noheader").splitlines()
+    libraries = json.loads(output_of(f"{bin}/etude_gpu_peak", "--libraries").splitlines()[-1])["libraries"]
+    return {"gpus": gpus, "libraries": libraries}
+
+
+def read_json(path):
+    """None where there is no such file."""
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return json.load(file)
 
 
 class Phase:
     """Runs commands one after the other, until the phase's time is over."""
 
-    def __init__(self, name):
-        self.name, self.runs, self.began = name, [], time.monotonic()
+    def __init__(self, name, seconds):
+        self.name, self.runs, self.began, self.seconds = name, [], time.monotonic(), seconds
 
-    def run(self, *command, results=None, **variables):
-        """`results`: a JSON file that the command writes, which becomes part of the phase's."""
+    def left(self):
+        return self.seconds - (time.monotonic() - self.began)
+
+    def run(self, *command, until=None, results=None, keeps=KEPT_LINES, **variables):
+        """`until`: seconds after which it is stopped, if the phase's time is not over before. `results`: a JSON file
+        that the command writes; without one, the last line of JSON that it prints becomes part of the phase's. `keeps`: how
+        many of its last lines, too."""
         shown = " ".join([f"{name}={value}" for name, value in variables.items()] + [os.path.basename(command[0]), *command[1:]])
+        left = min(self.left(), until or self.seconds)
+        if left < LEAST:
+            return self.note(shown, LEFT_OUT)
         print("»", shown, flush=True)
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                    env={**os.environ, **variables}, start_new_session=True)
-        left = max(1, LIMIT - (began - self.began))
-        timer = threading.Timer(left, lambda: os.killpg(process.pid, signal.SIGKILL))
+        stopped = threading.Event()
+
+        def stop():
+            stopped.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(left, stop)
         timer.start()
         lines = []
         for line in process.stdout:
             print(line, end="", flush=True)
-            lines = [*lines, line.rstrip()][-KEPT_LINES:]
+            lines = [*lines, line.rstrip()][-keeps:]
         code = process.wait()
         timer.cancel()
-        ended = PASSED if code == 0 else f"stopped after {left:.0f} s" if code == -signal.SIGKILL else f"ended with {code}"
+        ended = f"stopped after {left:.0f} s" if stopped.is_set() else PASSED if code == 0 else f"ended with {code}"
         run = {"command": shown, "seconds": round(time.monotonic() - began, 1), "ended": ended, "last_lines": lines}
-        if results and os.path.exists(results):
-            with open(results) as file:
-                run["results"] = json.load(file)
+        found = read_json(results) if results else [line for line in lines if line.startswith("{")][-1:]
+        if found:
+            run["results"] = found if results else json.loads(found[0])
         self.runs.append(run)
+        return ended
+
+    def note(self, command, ended):
+        print(f"{ended}: {command}" if command else ended, flush=True)
+        self.runs.append({"command": command, "seconds": 0, "ended": ended, "last_lines": []})
+        return ended
 
     def skip(self, why):
-        print("skipped:", why)
-        self.runs.append({"command": "", "seconds": 0, "ended": "skipped: " + why, "last_lines": []})
+        return self.note("", SKIPPED + why)
 
     def end(self, machine):
-        failed = [run for run in self.runs if run["ended"] != PASSED and not run["ended"].startswith("skipped")]
+        ends = [run["ended"] for run in self.runs]
+        passed, left_out = ends.count(PASSED), ends.count(LEFT_OUT)
+        skipped = sum(ended.startswith(SKIPPED) for ended in ends)
+        failed = [run for run in self.runs if run["ended"] not in (PASSED, LEFT_OUT) and not run["ended"].startswith(SKIPPED)]
         seconds = round(time.monotonic() - self.began, 1)
         os.makedirs(RESULTS, exist_ok=True)
         with open(os.path.join(RESULTS, self.name + ".json"), "w") as file:
-            json.dump({"phase": self.name, "gpus": machine, "seconds": seconds, "runs": self.runs}, file, indent=1)
-        skipped = sum(run["ended"].startswith("skipped") for run in self.runs)
-        print(f"{self.name}: {len(self.runs) - len(failed) - skipped} passed, {len(failed)} failed, {skipped} skipped, "
-              f"{seconds} s on {machine[0].split(',')[0]}", flush=True)
+            json.dump({"phase": self.name, **machine, "seconds": seconds, "runs": self.runs}, file, indent=1)
+        print(f"{self.name}: {passed} passed, {len(failed)} failed, {skipped} skipped, {left_out} left out, {seconds} s on "
+              f"{machine['gpus'][0].split(',')[0]}", flush=True)
         for run in failed:
             print(f"  failed: {run['command']}: {run['ended']}")
         return not failed
@@ -97,35 +143,56 @@ def training(phase, bin, _):
 
 
 def sanitizer(phase, bin, tools):
+    """Test by test, so that what a tool has no time for is known, and what it found before is kept."""
     if not shutil.which("compute-sanitizer"):
         return phase.skip("compute-sanitizer is not installed")
-    for tool in tools or ["memcheck", "initcheck", "synccheck", "racecheck"]:
+    tests = output_of(f"{bin}/etude_gpu_tests", "--list-tests", "--verbosity", "quiet", "[training]").splitlines()
+    tools = tools or ["memcheck", "initcheck", "synccheck", "racecheck"]
+    for index, tool in enumerate(tools):
+        ends = time.monotonic() + phase.left() / (len(tools) - index)
         # What the vendor's products do among themselves is not ours to check.
         variables = {"ETUDE_CUBLASLT": "0"} if tool == "racecheck" else {}
-        phase.run("compute-sanitizer", "--tool", tool, "--error-exitcode", "1", f"{bin}/etude_gpu_tests", "[training]",
-                  **variables)
+        for test in tests:
+            share = ends - time.monotonic()
+            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", f"{bin}/etude_gpu_tests", f'"{test.strip()}"']
+            if share < LEAST:
+                phase.note(" ".join(command[:3] + command[-1:]), LEFT_OUT)
+            else:
+                phase.run(*command, until=share, **variables)
 
 
 def bench(phase, bin, arguments):
     results = os.path.join(RESULTS, "bench_table.json")
     os.makedirs(RESULTS, exist_ok=True)
+    if os.path.exists(results):
+        os.remove(results)  # of an earlier call
+    compiled = os.path.join(tempfile.gettempdir(), "etude-inductor")  # of all PyTorch runs, and of the next call
     phase.run(sys.executable, f"{HERE}/bench/bench.py", f"{bin}/etude_bench", f"{bin}/etude_gpu_peak", "--json", results,
-              *arguments, results=results, ETUDE_DEVICE_LIBRARY=f"{bin}/libetude_cuda.so", ETUDE_DEVICE="/gpu:0")
+              "--budget", str(round(max(1, phase.left() - 50))), "--rounds", "1", *arguments, results=results,
+              ETUDE_DEVICE_LIBRARY=f"{bin}/libetude_cuda.so", ETUDE_DEVICE="/gpu:0", TORCHINDUCTOR_CACHE_DIR=compiled)
 
 
 def profile(phase, bin, workloads):
-    if not shutil.which("nsys"):
-        return phase.skip("nsys is not installed")
-    for workload in workloads or ["tiny", "mlp", "cnn", "big"]:
-        phase.run("nsys", "profile", "--force-overwrite=true", "--stats=true", "-o", f"{RESULTS}/{workload}",
-                  f"{bin}/etude_bench", "--steps", "500", workload,
-                  ETUDE_DEVICE_LIBRARY=f"{bin}/libetude_cuda.so", ETUDE_DEVICE="/gpu:0")
+    """First what Étude's own events say, of all; then ncu, which runs each kernel several times, of a step or two."""
+    workloads = workloads or ["big", "cnn", "mlp", "tiny", "cnn2", "attn", "lstm"]
+    variables = {"ETUDE_DEVICE_LIBRARY": f"{bin}/libetude_cuda.so", "ETUDE_DEVICE": "/gpu:0", "ETUDE_PROFILE": "1"}
+    for workload in workloads:
+        phase.run(f"{bin}/etude_bench", "--steps", "200", workload, until=60, keeps=400, **variables)
+    if not shutil.which("ncu"):
+        return phase.skip("ncu is not installed")
+    for workload in workloads:
+        phase.run("ncu", "--clock-control", "none", "--csv", "--metrics", ",".join(METRICS), "--launch-skip", "200",
+                  "--launch-count", "40", f"{bin}/etude_bench", "--steps", "40", workload, until=60, keeps=400, **variables)
 
 
 PHASES = {function.__name__: function for function in (peak, parity, training, sanitizer, bench, profile)}
 
 
 def main(bin, words):
+    budget = None
+    if words[:1] == ["--budget"]:
+        budget, words = float(words[1]), words[2:]
+    ends = time.monotonic() + (budget or 0)
     wanted = []
     for word in words:
         if word in PHASES:
@@ -133,12 +200,14 @@ def main(bin, words):
         elif wanted:
             wanted[-1][1].append(word)
         else:
-            raise SystemExit(f"[phases.py] phase {word!r} - expected one of {', '.join(PHASES)}\n{__doc__}")
-    machine = gpus()
-    print("\n".join(machine))
+            raise SystemExit(f"[phases.py] phase {word!r} - expected one of {', '.join(PHASES)} - see below.\n{__doc__}")
+    machine = machine_of(bin)
+    print("\n".join(machine["gpus"]))
+    for library, path in machine["libraries"].items():
+        print(f"{library}: {path}")
     passed = True
     for name, arguments in wanted or [(name, []) for name in PHASES if name != "profile"]:
-        phase = Phase(name)
+        phase = Phase(name, min(LIMIT, ends - time.monotonic()) if budget else LIMIT)
         PHASES[name](phase, bin, arguments)
         passed &= phase.end(machine)
     return 0 if passed else 1

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# Tests and times class Cuda on a machine with a GPU: tests/gpu/run.sh [PHASE [ARG…]]…, the phases as phases.py lists
-# them. Runs what ./dev gpu-bundle packed into bin/; without that it builds, for which it wants CMake, ninja, g++ and
-# nvcc, and nothing from a network.
+# Tests and times class Cuda on a machine with a GPU: tests/gpu/run.sh [--budget SECONDS] [PHASE [ARG…]]…, the phases as
+# phases.py lists them; README.md says which calls a loan of half an hour is for. Runs what ./dev gpu-bundle packed into
+# bin/; without that it builds, for which it wants CMake, ninja, g++ and nvcc, and nothing from a network.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 toolchain=${ETUDE_TOOLCHAIN:-$PWD/toolchain}
+python=${ETUDE_PYTHON:-python3}
 export PATH=$PATH:/usr/local/cuda/bin
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64:$toolchain/nvrtc
+# The wheels of that Python come before what the system has: they are what its PyTorch is timed with.
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+wheels=$(printf '%s:' "$packages"/nvidia/*/lib)
+[[ -d ${wheels%%:*} ]] || wheels=
+export LD_LIBRARY_PATH=$wheels${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64:$toolchain/nvrtc
 [[ ! -e $toolchain/fashion-mnist ]] || export ETUDE_FASHION_MNIST=$toolchain/fashion-mnist
 bin=$PWD/bin
 if [[ ! -e $bin ]]; then
@@ -18,4 +23,4 @@ if [[ ! -e $bin ]]; then
   ln -sf "$PWD/$build"/{native/cuda/libetude_cuda.so,tests/etude_gpu_tests,tests/etude_tests,tests/etude_gpu_peak} \
     "$PWD/$build/tests/bench/etude_bench" "$bin"
 fi
-exec "${ETUDE_PYTHON:-python3}" tests/gpu/phases.py "$bin" "$@"
+exec "$python" tests/gpu/phases.py "$bin" "$@"

@@ -1,7 +1,8 @@
-"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [--json FILE] [WORKLOAD…]  trains every workload on the GPU with
-Étude (BENCH: etude_bench), and with those of PyTorch and JAX that are installed, in rounds that take turns, and prints a
-table for each: milliseconds per step, how many times longer than Étude, and the floor that PEAK (etude_gpu_peak) measured.
-FILE gets the same as JSON, workload after workload. Ends with 1 where one of them failed, or another loss came out."""
+"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [--budget SECONDS] [--json FILE] [WORKLOAD…]  trains
+every workload on the GPU with Étude (BENCH: etude_bench), and with those of PyTorch and JAX that are installed, in rounds
+that take turns, and prints a table for each: milliseconds per step, how many times longer than Étude, and the floor that
+PEAK (etude_gpu_peak) measured. After so many seconds (520) it ends, and lists what did not fit. FILE gets the same as JSON,
+workload after workload. Ends with 1 where one of them failed, or another loss came out."""
 import argparse
 import importlib.util
 import json
@@ -9,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 from workload import DEFINITIONS, HERE, cost
 
@@ -20,45 +22,76 @@ PEERS = {
 }
 
 
-def line_of(command):
+ORDER = ["tiny", "mlp", "cnn", "big", "cnn2", "attn", "lstm"]  # first what matters most
+LEAST = 5  # seconds in which a command can do something
+
+
+class Budget:
+    """Seconds that all commands have together."""
+
+    def __init__(self, seconds):
+        self.ends = time.monotonic() + seconds
+
+    def left(self):
+        return self.ends - time.monotonic()
+
+
+def line_of(command, budget):
+    """The last line of JSON that a command prints; else {"failed": why} or, where time is over, {"left_out": True}."""
+    left = budget.left()
+    if left < LEAST:
+        return {"left_out": True}
     try:
-        ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+        ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=left)
     except subprocess.TimeoutExpired:
-        return {"failed": "no end after 600 s"}
+        return {"left_out": True}
+    except OSError as error:
+        return {"failed": str(error)}
     lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
     if ended.returncode == 0 and lines:
         return json.loads(lines[-1])
     return {"failed": (ended.stderr.strip().splitlines() or [f"ended with {ended.returncode}"])[-1]}
 
 
-def etude(bench, name, precision, seed, seconds):
+def etude(bench, name, precision, seed, seconds, budget):
     """As many steps as take about that long, for which a short run has to say how long one is."""
     command = [bench, "--seed", seed, "--dtype-policy", "mixed_bfloat16" if precision == "bfloat16" else "float32"]
     least = {"tiny": 2000}.get(name, 200)
-    first = line_of([*command, "--steps", least, name])
-    if "failed" in first:
+    first = line_of([*command, "--steps", least, name], budget)
+    if "step_ms" not in first:
         return first
-    return line_of([*command, "--steps", max(least, round(1000 * seconds / first["step_ms"])), name])
+    return line_of([*command, "--steps", max(least, round(1000 * seconds / first["step_ms"])), name], budget)
 
 
 def summary(lines):
-    """Medians of times, means of losses."""
+    """Medians of times, means of losses, of the rounds that ended."""
     failed = [line for line in lines if "failed" in line]
     if failed:
         return failed[0]
-    steps = set.intersection(*(set(line["losses"]) for line in lines))
-    return {**lines[0], "step_ms": statistics.median(line["step_ms"] for line in lines),
-            "losses": {int(step): statistics.mean(line["losses"][step] for line in lines) for step in steps}}
+    ended = [line for line in lines if "left_out" not in line]
+    if not ended:
+        return {"left_out": True}
+    steps = set.intersection(*(set(line["losses"]) for line in ended))
+    return {**ended[0], "rounds": len(ended), "step_ms": statistics.median(line["step_ms"] for line in ended),
+            "losses": {int(step): statistics.mean(line["losses"][step] for line in ended) for step in steps}}
+
+
+def has_times(line):
+    return "failed" not in line and "left_out" not in line
 
 
 def disagreements(name, summaries):
     own = summaries["étude"]
     for target, line in summaries.items():
-        if "failed" in line or "failed" in own:
+        if not has_times(line) or not has_times(own):
             continue
         if line["parameters"] != own["parameters"]:
             yield f"{name}: {target} trains {line['parameters']} parameters, étude {own['parameters']}"
-        step = max(step for step in line["losses"] if step in own["losses"] and step <= 256)
+        common = [step for step in line["losses"] if step in own["losses"] and step <= 256]
+        if not common:
+            yield f"{name}: {target} and étude have no loss after the same number of steps"
+            continue
+        step = max(common)
         allowed = 0.15 if step < 64 else 0.1 if step < 256 else 0.05
         a, b = own["losses"][step], line["losses"][step]
         if not abs(a - b) <= allowed * min(a, b):
@@ -70,6 +103,22 @@ def floor_of(name, precision, parameters, peak):
     return 1e-6 * flops / (peak[f"{precision}_gflops"] or 1e12) + 1e-6 * bytes_ / peak["gbytes_per_s"] + 1e-3 * peak["launch_us"]
 
 
+def table_of(name, precision, floor, summaries):
+    """The lines that are printed of a workload."""
+    own = summaries["étude"]
+    yield f"\n{name}, {precision}" + (f": floor {floor:.4g} ms" if floor else "")
+    for target, line in summaries.items():
+        if "failed" in line:
+            yield f"  {target:18} failed: {line['failed']}"
+        if not has_times(line):
+            continue
+        if line.get("without_graphs"):
+            yield f"  {target:18} ran {line['without_graphs']} functions without CUDA graphs: its time is no floor"
+        times = f"{line['step_ms']:10.4g} ms" + (f" {line['step_ms'] / floor:8.2f}× floor" if floor else "")
+        ratio = f" {line['step_ms'] / own['step_ms']:8.2f}× étude" if has_times(own) else ""
+        yield f"  {target:18}{times}{ratio}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bench")
@@ -77,46 +126,46 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--budget", type=float, default=520)
     parser.add_argument("--json")
     parser.add_argument("workloads", nargs="*")
     given = parser.parse_intermixed_args()
-    peak = line_of([given.peak])
-    if "failed" in peak:
-        raise SystemExit(peak["failed"])
+    budget = Budget(given.budget)
+    names = given.workloads or [*ORDER, *(name for name in DEFINITIONS if name not in ORDER)]
+    for name in names:
+        if name not in DEFINITIONS:
+            raise SystemExit(f"[bench.py] workload {name!r} - expected one of {', '.join(DEFINITIONS)} - name one of those.")
+    peak = line_of([given.peak], budget)
+    if not has_times(peak):
+        raise SystemExit(peak.get("failed", "[bench.py] no time for etude_gpu_peak - expected more - pass a larger --budget."))
     print(json.dumps(peak))
     peers = {target: peer for target, peer in PEERS.items() if importlib.util.find_spec(peer[0])}
     if given.device != "cuda":
         peers.pop("pytorch graph", None)
     for module in sorted({peer[0] for peer in PEERS.values()} - {peer[0] for peer in peers.values()}):
         print(f"skipped: {module} is not installed")
-    complaints, table = [], []
-    names = given.workloads or list(DEFINITIONS)
-    for name, precision in [(name, "float32") for name in names] + [("big", "bfloat16")] * ("big" in names):
+    complaints, left_out, table = [], [], []
+    runs = [(name, precision) for name in names for precision in ["float32"] + ["bfloat16"] * (name == "big")]
+    for name, precision in runs:
         lines = {target: [] for target in ["étude", *peers]}
         for seed in range(1, given.rounds + 1):
-            lines["étude"].append(etude(given.bench, name, precision, seed, given.seconds))
+            lines["étude"].append(etude(given.bench, name, precision, seed, given.seconds, budget))
             for target, (_, script, mode) in peers.items():
                 lines[target].append(line_of([sys.executable, os.path.join(HERE, script), name, seed, given.seconds,
-                                              given.device, mode, precision]))
+                                              given.device, mode, precision], budget))
         summaries = {target: summary(all_) for target, all_ in lines.items()}
         complaints += disagreements(name, summaries)
+        complaints += [f"{name}: {target} failed" for target, line in summaries.items() if "failed" in line]
+        left_out += [f"{name}, {precision}: {target}" for target, line in summaries.items() if "left_out" in line]
         own = summaries["étude"]
-        floor = floor_of(name, precision, own["parameters"], peak) if "failed" not in own else None
+        floor = floor_of(name, precision, own["parameters"], peak) if has_times(own) else None
         table.append({"workload": name, "precision": precision, "floor_ms": floor, "targets": summaries})
         if given.json:
             with open(given.json, "w") as file:
-                json.dump({"peak": peak, "table": table}, file, indent=1)
-        print(f"\n{name}, {precision}" + (f": floor {floor:.4g} ms" if floor else ""))
-        for target, line in summaries.items():
-            if "failed" in line:
-                print(f"  {target:18} failed: {line['failed']}")
-                complaints.append(f"{name}: {target} failed")
-                continue
-            if line.get("without_graphs"):
-                print(f"  {target:18} ran {line['without_graphs']} functions without CUDA graphs: its time is no floor")
-            times = f"{line['step_ms']:10.4g} ms" + (f" {line['step_ms'] / floor:8.2f}× floor" if floor else "")
-            ratio = f" {line['step_ms'] / own['step_ms']:8.2f}× étude" if "failed" not in own else ""
-            print(f"  {target:18}{times}{ratio}")
+                json.dump({"peak": peak, "left_out": left_out, "table": table}, file, indent=1)
+        print("\n".join(table_of(name, precision, floor, summaries)), flush=True)
+    for one in left_out:
+        print(f"did not fit into {given.budget:.0f} s: {one}")
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0

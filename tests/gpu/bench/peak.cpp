@@ -1,6 +1,11 @@
-// Prints a JSON line with what this machine's first GPU can do: GFLOP/s of its vendor's products, GB/s of a copy, which
-// reads and writes, microseconds from one launch of a graph to the next, and of each further kernel in it. Floors are
-// computed from it.
+// etude_gpu_peak              prints a JSON line with what this machine's first GPU can do: GFLOP/s of its vendor's
+//                             products, GB/s of a copy, which reads and writes, microseconds from one launch of a graph
+//                             to the next, and of each further kernel in it; and of longer graphs what it takes to make
+//                             one, to launch it, and bytes of a node. Floors are computed from it.
+// etude_gpu_peak --libraries  prints as JSON where the vendor's libraries are that Étude loads.
+// Both end with 1 where cuBLASLt is missing, unless ETUDE_CUBLASLT=0.
+#include <cuda_runtime.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,7 +17,9 @@
 #include <vector>
 
 #include "cuda/cuda.hpp"
+#include "cuda/expect.hpp"
 #include "cuda/gpu_runtime.hpp"
+#include "cuda/nccl.hpp"
 #include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
 #include "etude/initializers/initializer.hpp"
@@ -59,8 +66,19 @@ double product_rate(cuda::Runtime& gpu, DType dtype) {
   return possible ? 2e-9 * n * n * n / time : 0;
 }
 
-/// Seconds that a graph of so many kernels takes, each of which adds 1 to a number.
-double graph_time(Cuda& device, int nodes) {
+/// Bytes of the GPU's memory that are taken.
+std::size_t used_memory() {
+  std::size_t free = 0, total = 0;
+  cuda::expect(cudaMemGetInfo(&free, &total), "asking for free memory");
+  return total - free;
+}
+
+/// What a graph takes of so many kernels, each of which adds 1 to a number.
+struct GraphCosts {
+  double instantiate_s, upload_s, launch_s, bytes_per_node;
+};
+
+GraphCosts graph_costs(Cuda& device, int nodes) {
   using namespace instruction;
   const Access number{{0, 0, DType::int32}};
   const Program program{.inputs = {{Lane::int32}},
@@ -69,51 +87,115 @@ double graph_time(Cuda& device, int nodes) {
                         .outputs = {{2}},
                         .registers = 3};
   const Segment segment{.size = 1, .inputs = {number}, .outputs = {number}};
-  const Elementwise add{.program = program, .segments = {segment}};
+  std::array<Instruction, 1> add{Elementwise{.program = program, .segments = {segment}}};
+  device.prepare(add);
   const auto block = device.allocate(64);
   const std::array addresses{block->address()};
-  device.run(add, addresses);  // compiles it
-  const auto graph = device.runtime().record([&] {
-    for (int i = 0; i < nodes; ++i) device.run(add, addresses);
-  });
-  return time_of(device.runtime(), 1000, [&] { device.runtime().launch(*graph); });
+  const auto run = [&] { device.run(std::get<Elementwise>(add[0]), addresses); };
+  run();
+  cuda::Runtime& gpu = device.runtime();
+  gpu.wait();
+  cudaStream_t stream = gpu.stream();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cuda::expect(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning a graph");
+  for (int i = 0; i < nodes; ++i) run();
+  cuda::expect(cudaStreamEndCapture(stream, &graph), "ending a graph");
+  const std::size_t before = used_memory();
+  const double began = seconds();
+  cuda::expect(cudaGraphInstantiate(&executable, graph, 0), "instantiating a graph");
+  const double instantiated = seconds();
+  cuda::expect(cudaGraphUpload(executable, stream), "uploading a graph");
+  gpu.wait();
+  const double uploaded = seconds();
+  const auto launch = [&] { cuda::expect(cudaGraphLaunch(executable, stream), "launching a graph"); };
+  const double launched = time_of(gpu, std::clamp(65000 / nodes, 4, 1000), launch);
+  const std::size_t after = used_memory();
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  return {instantiated - began, uploaded - instantiated, launched,
+          after > before ? static_cast<double>(after - before) / nodes : 0};
 }
 
-void print_peak() {
-  std::string why;
-  const std::vector<cuda::Gpu> gpus = cuda::find_gpus(why);
-  check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - see what nvidia-smi says.");
-  Cuda device("/gpu:0", cuda::open_gpu(gpus.front().ordinal));
-  cuda::Runtime& gpu = device.runtime();
-  const auto rounding = cuda::open_gpu(gpus.front().ordinal, true);
-  constexpr std::size_t bytes = std::size_t{1} << 30;
-  std::byte *from = gpu.allocate(bytes), *to = gpu.allocate(bytes);
-  const double copy = time_of(gpu, 4, [&] { gpu.copy(to, from, bytes); });
-  gpu.release(from);
-  gpu.release(to);
-  const double one = graph_time(device, 1), many = graph_time(device, 65);
-  std::string libraries;
+/// The libraries that are loaded by now, as JSON. Throws without cuBLASLt, unless it is not wanted.
+std::string libraries() {
+  std::string text;
   bool has_cublas_lt = false;
   for (const auto& [what, path] : cuda::SharedLibrary::loaded()) {
-    std::fprintf(stderr, "%s: %s\n", what.c_str(), path.c_str());
-    libraries += (libraries.empty() ? "\"" : ", \"") + what + "\": \"" + path + '"';
+    text += (text.empty() ? "\"" : ", \"") + what + "\": \"" + path + '"';
     has_cublas_lt |= what == "cuBLASLt";
   }
   const char* const wanted = std::getenv("ETUDE_CUBLASLT");
   check(has_cublas_lt || (wanted && std::string_view(wanted) == "0"), ErrorKind::state, "etude_gpu_peak",
         "no cuBLASLt - expected the vendor's products - install it, or set ETUDE_CUBLASLT=0.");
-  std::printf(
-      R"({"gpu": "%s", "libraries": {%s}, "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
-      R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f})"
-      "\n",
-      gpus.front().model.c_str(), libraries.c_str(), product_rate(gpu, DType::float32),
-      product_rate(*rounding, DType::float32), product_rate(gpu, DType::bfloat16),
-      2e-9 * static_cast<double>(bytes) / copy, 1e6 * one, 1e6 * (many - one) / 64);
+  return '{' + text + '}';
+}
+
+int first_gpu(std::string& model) {
+  std::string why;
+  const std::vector<cuda::Gpu> gpus = cuda::find_gpus(why);
+  check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - see what nvidia-smi says.");
+  model = gpus.front().model;
+  return gpus.front().ordinal;
+}
+
+void print_libraries() {
+  std::string model;
+  cuda::open_gpu(first_gpu(model));
+  try {
+    cuda::Nccl::installed();
+  } catch (const Error& missing) {  // one GPU needs none
+    std::fprintf(stderr, "%s\n", missing.what());
+  }
+  std::printf(R"({"gpu": "%s", "libraries": %s})"
+              "\n",
+              model.c_str(), libraries().c_str());
+}
+
+void print_peak() {
+  std::string model;
+  const int ordinal = first_gpu(model);
+  Cuda device("/gpu:0", cuda::open_gpu(ordinal));
+  cuda::Runtime& gpu = device.runtime();
+  const auto rounding = cuda::open_gpu(ordinal, true);
+  constexpr std::int64_t bytes = std::int64_t{1} << 30;
+  std::byte *from = gpu.allocate(bytes), *to = gpu.allocate(bytes);
+  constexpr std::int64_t part = bytes / 16;
+  fill(gpu, from, part / 4, DType::float32);
+  for (std::int64_t filled = part; filled < bytes; filled += part) gpu.copy(from + filled, from, part);
+  const double copy = time_of(gpu, 4, [&] { gpu.copy(to, from, bytes); });
+  gpu.release(from);
+  gpu.release(to);
+  const double one = graph_costs(device, 1).launch_s;
+  std::string graphs;
+  double many = 0;
+  for (const int nodes : {65, 1000, 4000, 16000}) {
+    const GraphCosts costs = graph_costs(device, nodes);
+    if (nodes == 65) many = costs.launch_s;
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        R"(%s{"nodes": %d, "instantiate_ms": %.2f, "upload_ms": %.2f, "launch_us": %.1f, "bytes_per_node": %.0f})",
+        graphs.empty() ? "" : ", ", nodes, 1e3 * costs.instantiate_s, 1e3 * costs.upload_s, 1e6 * costs.launch_s,
+        costs.bytes_per_node);
+    graphs += text;
+  }
+  std::printf(R"({"gpu": "%s", "libraries": %s, "float32_gflops": %.0f, "tf32_gflops": %.0f, "bfloat16_gflops": %.0f, )"
+              R"("gbytes_per_s": %.0f, "launch_us": %.2f, "kernel_us": %.2f, "graphs": [%s]})"
+              "\n",
+              model.c_str(), libraries().c_str(), product_rate(gpu, DType::float32),
+              product_rate(*rounding, DType::float32), product_rate(gpu, DType::bfloat16),
+              2e-9 * static_cast<double>(bytes) / copy, 1e6 * one, 1e6 * (many - one) / 64, graphs.c_str());
 }
 
 }  // namespace
 
-int main() try { print_peak(); } catch (const std::exception& error) {
+int main(int argc, char** argv) try {
+  if (argc > 1 && std::string_view(argv[1]) == "--libraries")
+    print_libraries();
+  else
+    print_peak();
+} catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
 }

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+// The numbers of NVIDIA's headers that Étude passes to libraries it loads when it runs: a machine without the CUDA
+// toolkit does not have these headers. tests/cuda/real_headers.cpp compares them with the real ones.
+
+/// Source: cublasLt.h, cublas_api.h and library_types.h.
+namespace etude::cuda::vendor::cublas_lt {
+
+inline constexpr int no_memory = 3;
+inline constexpr int real_float32 = 0, real_float64 = 1, real_float16 = 2, real_bfloat16 = 14;
+inline constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
+inline constexpr std::int32_t transpose = 1;
+inline constexpr int description_transposes_a = 3, description_transposes_b = 4, description_epilogue = 7,
+                     description_bias = 8;
+inline constexpr std::uint32_t epilogue_bias = 4;  // a number for each of their rows, which are our columns
+inline constexpr int layout_batch_count = 5, layout_batch_stride = 6;
+inline constexpr std::uint32_t reduction_in_compute_type = 2;  // or none, which is 0: never in half precision
+inline constexpr int preference_workspace = 1, preference_reductions = 3, preference_alignment_a = 5,
+                     preference_alignment_b = 6, preference_alignment_c = 7, preference_alignment_d = 8;
+
+}  // namespace etude::cuda::vendor::cublas_lt
+
+/// Source: nccl.h.
+namespace etude::cuda::vendor::nccl {
+
+inline constexpr int type_int32 = 2, type_float16 = 6, type_float32 = 7, type_float64 = 8, type_bfloat16 = 9;
+inline constexpr int op_sum = 0;
+
+}  // namespace etude::cuda::vendor::nccl
+
+/// Source: nvrtc.h.
+namespace etude::cuda::vendor::nvrtc {
+
+inline constexpr int invalid_option = 5;
+
+}  // namespace etude::cuda::vendor::nvrtc
