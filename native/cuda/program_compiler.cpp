@@ -22,6 +22,8 @@ struct Nvrtc {
   Result (*destroy)(Handle*);
   Result (*cubin_size)(Handle, std::size_t*);
   Result (*cubin)(Handle, char*);
+  Result (*ptx_size)(Handle, std::size_t*);
+  Result (*ptx)(Handle, char*);
   Result (*log_size)(Handle, std::size_t*);
   Result (*log)(Handle, char*);
   int major = 0, minor = 0;
@@ -32,6 +34,8 @@ struct Nvrtc {
     library.find(destroy, "nvrtcDestroyProgram");
     library.find(cubin_size, "nvrtcGetCUBINSize");
     library.find(cubin, "nvrtcGetCUBIN");
+    library.find(ptx_size, "nvrtcGetPTXSize");
+    library.find(ptx, "nvrtcGetPTX");
     library.find(log_size, "nvrtcGetProgramLogSize");
     library.find(log, "nvrtcGetProgramLog");
     Result (*version)(int* major, int* minor);
@@ -82,16 +86,16 @@ const Compilers& compilers() {
   return found;
 }
 
-// No contraction: a multiply and an add give the bits that they give on a processor.
-constexpr const char* options[] = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
+// No contraction, and no denormals in float32: CONTRIBUTING.md, "The CUDA device".
+constexpr const char* options[] = {"--std=c++20", "--fmad=false", "--ftz=true", "--device-as-default-execution-space"};
 
 struct Compiled {
   Result result;
   std::vector<char> cubin;
-  std::string log;
+  std::string log, ptx;
 };
 
-Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architecture, bool warns) {
+Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architecture, bool warns, bool wants_ptx) {
   const std::string target = "--gpu-architecture=sm_" + std::to_string(architecture);
   Handle program = nullptr;
   check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
@@ -100,7 +104,7 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
   std::vector<const char*> all(std::begin(options), std::end(options));
   all.push_back(target.c_str());
   if (warns) all.push_back("--ptxas-options=--warn-on-spills");
-  Compiled compiled{nvrtc.compile(program, static_cast<int>(all.size()), all.data()), {}, {}};
+  Compiled compiled{nvrtc.compile(program, static_cast<int>(all.size()), all.data()), {}, {}, {}};
   std::size_t size = 0;
   nvrtc.log_size(program, &size);
   compiled.log.resize(size);
@@ -109,6 +113,11 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
   nvrtc.cubin_size(program, &size);
   compiled.cubin.resize(size);
   nvrtc.cubin(program, compiled.cubin.data());
+  if (wants_ptx) {
+    nvrtc.ptx_size(program, &size);
+    compiled.ptx.resize(size);
+    nvrtc.ptx(program, compiled.ptx.data());
+  }
   return compiled;
 }
 
@@ -122,12 +131,14 @@ std::string compiler_version() {
   return version + std::to_string(crc32c(device_text));
 }
 
-std::vector<char> compile_program(const std::string& source, int architecture, std::string* warnings) {
+std::vector<char> compile_program(const std::string& source, int architecture, std::string* warnings,
+                                  std::string* ptx) {
   const std::string text = device_text + source;
   for (const auto& nvrtc : compilers()) {
-    Compiled compiled = compile_by(*nvrtc, text, architecture, warnings != nullptr);
+    Compiled compiled = compile_by(*nvrtc, text, architecture, warnings != nullptr, ptx != nullptr);
     if (compiled.result == 0) {
       if (warnings) *warnings += compiled.log.c_str();
+      if (ptx) *ptx = std::move(compiled.ptx);
       return std::move(compiled.cubin);
     }
     check(compiled.result == invalid_option, ErrorKind::internal, "Cuda",
