@@ -119,7 +119,7 @@ struct Product {
         T from_a[square_extent], from_b[square_extent];
         for (int i = 0; i < square_extent; ++i) from_a[i] = shared.a[p][row + i], from_b[i] = shared.b[p][column + i];
         for (int i = 0; i < square_extent; ++i)
-          for (int j = 0; j < square_extent; ++j) sums[i][j] += from_a[i] * from_b[j];
+          for (int j = 0; j < square_extent; ++j) sums[i][j] = multiply_add(from_a[i], from_b[j], sums[i][j]);
       }
       thread.sync();
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,11 @@
 #endif
 
 namespace etude::cuda {
+
+/// a · b + c, rounded once. No compiler contracts a product and a sum to this
+/// (CONTRIBUTING.md, "The CUDA device"): kernels call it where they want it.
+ETUDE_DEVICE float multiply_add(float a, float b, float c) { return ::fmaf(a, b, c); }
+ETUDE_DEVICE double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
 /// Neighbouring threads that run in step and see each other's registers.
 inline constexpr unsigned warp = 32;

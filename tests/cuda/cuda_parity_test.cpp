@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "cuda/cuda.hpp"
+#include "cuda/program_compiler.hpp"
 #include "gpu_samples.hpp"
 #include "op_cases.hpp"
 #include "runtime_under_test.hpp"
@@ -137,6 +139,65 @@ TEST_CASE("segments that are read and written alike are one launch, as far as it
   sums.segments[50].inputs[1].kind = Access::Kind::contiguous;
   gpu().run(sums, std::array{storage->address()});
   CHECK(counts.programs - before == 5);  // 4 KB have room for 102 of them
+}
+
+TEST_CASE("numbers of float32 below normal are 0 to programs and kernels, in a plan, outside and in a recorded graph",
+          "[cuda][parity][denormals]") {
+  // Read, or made: 2^-130 · 2^80, and 2^-70 · 2^-60.
+  const std::vector<float> numbers{0x1p-130f, 0x1p-70f, 0x1p80f, 0x1p-60f, 0, 0};
+  const auto at = [](std::int64_t index) { return Operand{0, 4 * index, DType::float32}; };
+  const auto check_zeros = [&](Cuda& device, const auto& instruction) {
+    const auto memory = device.allocate(4 * numbers.size());
+    memory->write(0, numbers.data(), 4 * numbers.size());
+    const std::array addresses{memory->address()};
+    std::unique_ptr<Device::Recording> recording;
+    for (int run = 0; run < 3; ++run) {  // the second one is recorded
+      constexpr std::array ones{1.0f, 1.0f};
+      memory->write(4 * 4, ones.data(), sizeof ones);
+      device.replay([&] { device.run(instruction, addresses); }, addresses, recording);
+      std::array<float, 2> made{};
+      memory->read(4 * 4, made.data(), sizeof made);
+      CHECK(made == std::array{0.0f, 0.0f});
+    }
+  };
+  instruction::Elementwise products{};
+  products.program = {.inputs = {{instruction::Lane::float32}, {instruction::Lane::float32}},
+                      .immediates = {},
+                      .steps = {{instruction::opcode_of<op::Multiply>(), instruction::Lane::float32,
+                                 instruction::Lane::float32, 2, 0, 1, 1}},
+                      .outputs = {{2}},
+                      .registers = 3};
+  products.segments.push_back({2, {{at(0)}, {at(2)}}, {{at(4)}}});
+  check_zeros(gpu(), products);
+  // Two batches of one multiplication, by the program and by the kernel.
+  const instruction::Gemm gemm{.m = 1,
+                               .n = 1,
+                               .k = 1,
+                               .batch = {2},
+                               .a = {at(0), 1, false, {1}},
+                               .b = {at(2), 1, false, {1}},
+                               .c = {at(4), 1, false, {1}},
+                               .workspace = {-1},
+                               .epilogue = {}};
+  check_zeros(gpu(), gemm);
+  Cuda kernels("/gpu:0", std::make_unique<CountingRuntime>(), {.most_work_of_programs = 0});
+  if (kernels.workspace(gemm) == 0) check_zeros(kernels, gemm);  // else it is the vendor's product
+}
+
+TEST_CASE("programs contract nothing and compute without denormals in float32", "[.][nvrtc]") {
+  Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
+  const auto ptx_of = [&](DType dtype) {
+    const std::vector<Tensor> x(3, Tensor::from({5}, {1, 2, 3, 4, 5}).astype(dtype));
+    run_on(device, x, [](std::span<const Value> v) { return v[0] * v[1] + v[2] / v[1]; });
+    return cuda::ptx_of(static_cast<CountingRuntime&>(device.runtime()).sources.back(), 90);
+  };
+  const std::string narrow = ptx_of(DType::float32), wide = ptx_of(DType::float64);
+  for (const char* wanted : {"mul.rn.ftz.f32", "add.rn.ftz.f32", "div.rn.ftz.f32"})
+    CHECK_THAT(narrow, Catch::Matchers::ContainsSubstring(wanted));
+  for (const char* wanted : {"mul.rn.f64", "add.rn.f64"}) CHECK_THAT(wide, Catch::Matchers::ContainsSubstring(wanted));
+  for (const std::string& ptx : {narrow, wide}) CHECK_THAT(ptx, !Catch::Matchers::ContainsSubstring("fma"));
+  for (const char* option : {"--fmad=false", "--ftz=true"})  // cubins of other options are others
+    CHECK_THAT(cuda::compiler_version(), Catch::Matchers::ContainsSubstring(option));
 }
 
 TEST_CASE("every program of an op compiles for GPUs of compute capability 9.0", "[.][nvrtc]") {
