@@ -97,6 +97,10 @@ class Fusion {
   bool can_merge(int a, int b) const;
   bool reads_own_place(NodeId member, const Group& together) const;
   std::size_t operand_count(const Group& together) const;
+  bool has_too_many_numbers(const Group& together) const;
+  std::int64_t numbers_of(NodeId id, const Group& together) const;
+  std::vector<NodeId> program_members(const Group& group) const;
+  bool recomputing_fits(NodeId id) const;
   void merge(int from, int into);
   bool anchor_reads(int group, int other) const;
   bool reads_inner(int group, int other) const;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/fusion.hpp"
@@ -145,7 +147,7 @@ bool Fusion::can_merge(int first, int second) const {
   }
   std::ranges::merge(a.members, b.members, std::back_inserter(together.members));
   if (!std::ranges::all_of(together.members, [&](NodeId id) { return reads_own_place(id, together); })) return false;
-  if (operand_count(together) > most_operands) return false;
+  if (operand_count(together) > most_operands || has_too_many_numbers(together)) return false;
   if (anchor_reads(first, second) || anchor_reads(second, first)) return false;
   if (reads_inner(first, second) || reads_inner(second, first)) return false;
   return !waits_for(first, second) && !waits_for(second, first);
@@ -164,6 +166,76 @@ std::size_t Fusion::operand_count(const Group& together) const {
   }
   std::ranges::sort(operands);
   return operands.size() - std::ranges::unique(operands).size();
+}
+
+/// Whether a thread of the device would have more numbers of a group's program at the same time than it has room for.
+/// What has few members and no rows is always little enough.
+bool Fusion::has_too_many_numbers(const Group& together) const {
+  constexpr std::size_t few_members = 24;
+  const std::int64_t most = device_.most_live_numbers();
+  if (most == std::numeric_limits<std::int64_t>::max()) return false;
+  const std::vector<NodeId> members = program_members(together);
+  if (!together.row && members.size() <= few_members) return false;
+
+  // From which member to which a thread has a Value.
+  struct Life {
+    NodeId id;
+    std::size_t first, last;
+  };
+  std::vector<Life> lives;
+  const auto inside = [&](NodeId id) { return std::ranges::binary_search(members, id); };
+  const auto read = [&](NodeId input) {
+    if (inside(base(input))) return base(input);
+    const Node& node = graph_.node(base(input));  // a row's number that is read as its elements stays one number
+    return is<op::Broadcast>(node) && inside(base(node.inputs[0])) ? base(node.inputs[0]) : base(input);
+  };
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    const NodeId member = members[place];
+    const bool is_own = std::ranges::binary_search(together.members, member);
+    const bool is_stored = is_own && (in_memory_[at(member)] || !std::ranges::all_of(readers_[at(member)], inside));
+    lives.push_back({member, place, is_stored ? members.size() : place});
+    for (NodeId input : graph_.node(member).inputs) lives.push_back({read(input), place, place});
+  }
+  std::ranges::sort(lives, {}, [](const Life& life) { return std::pair(life.id, life.first); });
+  std::vector<std::int64_t> change(members.size() + 2);
+  for (std::size_t place = 0; place < members.size(); ++place)
+    if (is<op::Softmax>(graph_.node(members[place]))) {  // exponentials, a maximum and a sum on the way
+      const std::int64_t numbers = numbers_of(members[place], together) + 2;
+      change[place] += numbers;
+      change[place + 1] -= numbers;
+    }
+  for (std::size_t i = 0, next = 0; i < lives.size(); i = next) {
+    std::size_t last = lives[i].last;
+    for (next = i + 1; next < lives.size() && lives[next].id == lives[i].id; ++next)
+      last = std::max(last, lives[next].last);
+    const std::int64_t numbers = numbers_of(lives[i].id, together);
+    change[lives[i].first] += numbers;
+    change[last + 1] -= numbers;
+  }
+  std::int64_t now = 0;
+  return std::ranges::any_of(change, [&](std::int64_t more) { return (now += more) > most; });
+}
+
+/// How many 32-bit numbers a thread has of a Value that a group's program works on.
+std::int64_t Fusion::numbers_of(NodeId id, const Group& together) const {
+  constexpr std::int64_t lanes = 32;  // of a GPU's warp, which share a row among them
+  const Node& node = graph_.node(id);
+  if (is<op::Constant>(node)) return 0;
+  const Node& source = is<op::Broadcast>(node) ? graph_.node(node.inputs[0]) : node;
+  const bool of_each = together.row > 0 && node.shape.size() == together.size && source.shape.size() > 1;
+  return (node.dtype == DType::float64 ? 2 : 1) * (of_each ? (together.row + lanes - 1) / lanes : 1);
+}
+
+/// The nodes that a group's program computes, in order: its members, and what it computes again for them.
+std::vector<NodeId> Fusion::program_members(const Group& group) const {
+  std::vector<NodeId> members = group.members;
+  if (recomputed_.empty()) return members;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (NodeId input : graph_.node(members[i]).inputs)
+      if (const NodeId source = base(input); recomputed(source) && std::ranges::find(members, source) == members.end())
+        members.push_back(source);
+  std::ranges::sort(members);
+  return members;
 }
 
 /// Whether a member reads of its group what lies at its own place: an element, or the number of its row.

@@ -26,9 +26,20 @@ void Fusion::find_recomputed() {
     std::vector<NodeId> large;
     if (!is_near(id, large) || large.size() > 1) continue;
     recomputed_[static_cast<std::size_t>(id)] = true;
-    read_operands_instead(id);
+    if (recomputing_fits(id))
+      read_operands_instead(id);
+    else
+      recomputed_[static_cast<std::size_t>(id)] = false;
   }
   drop_unread();
+}
+
+/// Whether the programs that would compute a node again have room for its operands.
+bool Fusion::recomputing_fits(NodeId id) const {
+  return std::ranges::none_of(readers_[static_cast<std::size_t>(id)], [&](NodeId reader) {
+    const int other = group_of(reader);
+    return other >= 0 && other != group_of(id) && has_too_many_numbers(group(other));
+  });
 }
 
 /// Whether those of other groups that read a member read its elements as they are, in programs.
