@@ -25,7 +25,7 @@ struct Traced {
   Value input(const Shape& shape) { return graph.input(shape, DType::float32); }
   Dataflow flow(const Wanted& wanted) const { return find_dataflow(graph, wanted); }
   Grouping groups(const Wanted& wanted) const { return form_groups(flow(wanted), cpu_device()); }
-  Fused fused(const Wanted& wanted) const { return recompute(flow(wanted), groups(wanted), wanted); }
+  Fused fused(const Wanted& wanted) const { return recompute(flow(wanted), groups(wanted), wanted, cpu_device()); }
   Scheduled scheduled(const Wanted& wanted) const { return schedule(graph, wanted, cpu_device()); }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "etude/base/threads.hpp"
 
@@ -48,34 +49,45 @@ void HostCollective::all_reduce(std::span<const ReplicaSum> bucket) {
 }
 
 void ReductionToOneDevice::all_reduce(std::span<const ReplicaSum> bucket) {
-  using namespace instruction;
+  std::vector<std::byte*> addresses;
   for (const ReplicaSum& value : bucket) {
-    const auto replicas = static_cast<std::uint16_t>(value.parts.size());
-    const Lane lane = lane_of(value.dtype);
-    Elementwise add;
-    std::vector<std::byte*> addresses;
-    Segment& segment = add.segments.emplace_back();
-    segment.size = value.count;
-    const auto place = [&](const std::byte* address) {
-      addresses.push_back(const_cast<std::byte*>(address));  // Addresses has one type for all spaces
-      return Access{{static_cast<std::int32_t>(addresses.size()) - 1, 0, value.dtype}};
-    };
-    for (const std::byte* part : value.parts) {
-      segment.inputs.push_back(place(part));
-      add.program.inputs.push_back({lane});
-    }
-    // Registers: the parts, then their sum so far.
-    for (std::uint16_t i = 1; i < replicas; ++i)
+    addresses.clear();
+    // They are only read: Addresses has one type for all spaces.
+    for (const std::byte* part : value.parts) addresses.push_back(const_cast<std::byte*>(part));
+    addresses.insert(addresses.end(), value.sums.begin(), value.sums.end());
+    device_.run(std::span(&sum_of(value), 1), addresses);
+  }
+}
+
+/// A space for each part, then one for each sum.
+const Instruction& ReductionToOneDevice::sum_of(const ReplicaSum& value) {
+  using namespace instruction;
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] =
+      sums_.try_emplace({value.dtype, value.count, value.parts.size(), value.sums.size()}, Elementwise{});
+  if (!is_new) return found->second;
+  auto& add = std::get<Elementwise>(found->second);
+  const auto replicas = static_cast<std::uint16_t>(value.parts.size());
+  const Lane lane = lane_of(value.dtype);
+  Segment& segment = add.segments.emplace_back();
+  segment.size = value.count;
+  std::int32_t space = 0;
+  // Registers: the parts, then their sum so far.
+  for (std::uint16_t i = 0; i < replicas; ++i) {
+    segment.inputs.push_back({{space++, 0, value.dtype}});
+    add.program.inputs.push_back({lane});
+    if (i > 0)
       add.program.steps.push_back(
           {opcode_of<op::Add>(), lane, lane, replicas, i == 1 ? std::uint16_t{0} : replicas, i, i});
-    const std::uint16_t sum = replicas > 1 ? replicas : std::uint16_t{0};
-    for (std::byte* out : value.sums) {
-      segment.outputs.push_back(place(out));
-      add.program.outputs.push_back({sum});
-    }
-    add.program.registers = static_cast<std::uint16_t>(replicas + 1);
-    device_.run(add, addresses);
   }
+  const std::uint16_t sum = replicas > 1 ? replicas : std::uint16_t{0};
+  for (std::size_t i = 0; i < value.sums.size(); ++i) {
+    segment.outputs.push_back({{space++, 0, value.dtype}});
+    add.program.outputs.push_back({sum});
+  }
+  add.program.registers = static_cast<std::uint16_t>(replicas + 1);
+  device_.prepare(std::span(&found->second, 1));
+  return found->second;
 }
 
 }  // namespace etude

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include "etude/execution/collective.hpp"
 #include "etude/execution/device.hpp"
@@ -27,7 +30,13 @@ class ReductionToOneDevice : public Collective {
   void all_reduce(std::span<const ReplicaSum> bucket) override;
 
  private:
+  /// The dtype, the numbers of elements, parts and sums.
+  using Kind = std::tuple<DType, std::int64_t, std::size_t, std::size_t>;
+  const Instruction& sum_of(const ReplicaSum& value);
+
   Device& device_;
+  std::map<Kind, Instruction> sums_;  ///< prepared, by which a sum is not prepared again in each step
+  std::mutex mutex_;                  ///< of sums_: models in several threads may have one strategy
 };
 
 }  // namespace etude

@@ -22,7 +22,7 @@ Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& devic
   Dataflow flow = find_dataflow(graph, wanted);
   Grouping grouping = form_groups(flow, device);
   Wanted base_nodes = bases(flow, wanted);
-  Fused fused = recompute(std::move(flow), std::move(grouping), wanted);
+  Fused fused = recompute(std::move(flow), std::move(grouping), wanted, device);
   Programs programs = build_programs(fused);
   Schedule order = make_schedule(fused, programs);
   return {std::move(fused), std::move(programs), std::move(order), std::move(base_nodes)};

@@ -5,6 +5,7 @@
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/group_links.hpp"
+#include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 #include "etude/execution/window_shapes.hpp"
 
@@ -147,6 +148,7 @@ class GroupFormer {
     std::ranges::merge(a.members, b.members, std::back_inserter(together.members));
     if (!std::ranges::all_of(together.members, [&](NodeId id) { return reads_own_place(id, together); })) return false;
     if (operand_count(together) > most_operands) return false;
+    if (has_too_many_numbers(flow_, together, {}, device_.most_live_numbers())) return false;
     if (anchor_reads(first, second) || anchor_reads(second, first)) return false;
     if (reads_inner(first, second) || reads_inner(second, first)) return false;
     return !links_.waits_for(first, second) && !links_.waits_for(second, first);

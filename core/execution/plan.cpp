@@ -1,7 +1,6 @@
 #include "etude/execution/plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 
@@ -114,8 +113,8 @@ void Plan::take(const SelectedRows& rows, std::int64_t step) {
   std::ranges::transform(rows.arrays, arrays, [](const std::shared_ptr<Storage>& array) { return array->address(); });
   addresses_.back() = rows.order->address();
   selects_ = true;
-  first_row_ = rows.first;
-  batch_rows_ = rows.batch;
+  if (selection_.empty() || first_row_ != rows.first || batch_rows_ != rows.batch)
+    prepare_selection(rows.first, rows.batch);
 }
 
 /// Another plan may have made the arena grow, and storages know best where they are.
@@ -140,23 +139,26 @@ void Plan::enter(std::int64_t step) {
 
 /// The batch of the step that was entered, from the arrays. The next step's begins behind it. A recording of this holds
 /// for all arrays that lie at the same addresses, however many rows they have.
-void Plan::select_rows() {
+void Plan::prepare_selection(std::int64_t first_row, std::int64_t batch_rows) {
   using namespace instruction;
-  const Operand position{0, 0, DType::int32};
+  first_row_ = first_row;
+  batch_rows_ = batch_rows;
+  selection_.clear();
+  const auto order = static_cast<std::int32_t>(addresses_.size()) - 1;
+  const auto arrays = order - static_cast<std::int32_t>(places_.size());
+  const Operand position{order, 0, DType::int32};
   const auto first = static_cast<std::int64_t>(sizeof(std::int32_t)) * (1 + first_row_);
-  std::byte* const order = addresses_.back();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto& [shape, dtype, offset] = places_[i];
+    const auto input = static_cast<std::int32_t>(i);
     if (shape.size() == 0) continue;  // an output without a target
-    const std::array addresses{order, addresses_[addresses_.size() - places_.size() - 1 + i], addresses_[1 + i]};
-    device().run(Gather{.count = shape[0],
-                        .width = shape.size() / shape[0],
-                        .rows = std::numeric_limits<std::int64_t>::max(),
-                        .table = {1, 0, dtype},
-                        .indices = {0, first, DType::int32},
-                        .out = {2, 0, dtype},
-                        .first = position},
-                 addresses);
+    selection_.push_back(Gather{.count = shape[0],
+                                .width = shape.size() / shape[0],
+                                .rows = std::numeric_limits<std::int64_t>::max(),
+                                .table = {arrays + input, 0, dtype},
+                                .indices = {order, first, DType::int32},
+                                .out = {1 + input, 0, dtype},
+                                .first = position});
   }
   const Program add{.inputs = {{Lane::int32}},
                     .immediates = {{static_cast<double>(batch_rows_), Lane::int32}},
@@ -164,7 +166,8 @@ void Plan::select_rows() {
                     .outputs = {{2}},
                     .registers = 3};
   const Segment one{.size = 1, .inputs = {{position}}, .outputs = {{position}}};
-  device().run(Elementwise{.program = add, .segments = {one}}, std::array{order});
+  selection_.push_back(Elementwise{.program = add, .segments = {one}});
+  device().prepare(selection_);
 }
 
 /// What the steps have left in copies goes where it belongs.
@@ -187,7 +190,7 @@ const instruction::AllReduce* Plan::advance(std::unique_ptr<Device::Recording>* 
   const std::span<const Instruction> stretch(left.begin(), join);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
-    if (first && selects_) select_rows();
+    if (first && selects_) device().run(selection_, addresses_);
     device().run(stretch, addresses_);
   };
   next_ += stretch.size() + (join != left.end());

@@ -105,7 +105,7 @@ class Plan {
 
   void lay_out_batches(const Graph& graph, std::int64_t steps);
   void check_step(std::size_t inputs, std::int64_t step) const;
-  void select_rows();
+  void prepare_selection(std::int64_t first_row, std::int64_t batch_rows);
   const Storage& storage_of(const Operand& operand) const;
 
   std::shared_ptr<Arena> arena_;
@@ -118,6 +118,7 @@ class Plan {
   std::int64_t steps_ = 1;
   bool selects_ = false;                         ///< its batches, from arrays
   std::int64_t first_row_ = 0, batch_rows_ = 0;  ///< as SelectedRows has them
+  std::vector<Instruction> selection_;           ///< what selects them
   std::vector<Mirror> mirrors_;
   std::unique_ptr<Device::Recording> log_recording_;
   std::size_t next_ = 0;  ///< instruction

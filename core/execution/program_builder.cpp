@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "etude/execution/access.hpp"
+#include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 
 namespace etude {
@@ -33,14 +34,10 @@ std::optional<Opcode> opcode_of(const Op& op) {
 class Builder {
  public:
   Builder(const Fused& fused, const Group& group)
-      : fused_(fused), graph_(fused.flow.graph), group_(group), members_(group.members) {
-    for (std::size_t i = 0; i < members_.size(); ++i)
-      for (NodeId input : graph_.node(members_[i]).inputs)
-        if (const NodeId base = fused_.flow.base[input];
-            fused_.recomputed[base] && std::ranges::find(members_, base) == members_.end())
-          members_.push_back(base);
-    std::ranges::sort(members_);
-  }
+      : fused_(fused),
+        graph_(fused.flow.graph),
+        group_(group),
+        members_(program_members(fused.flow, group, fused.recomputed)) {}
 
   VirtualProgram build() {
     // Loaded registers come first, so that they are numbered before any temporary is.

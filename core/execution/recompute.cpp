@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 
 namespace etude {
@@ -91,6 +92,16 @@ std::vector<NodeId> stored_operands(const Fused& fused, NodeId id) {
   return result;
 }
 
+/// Whether the programs that would compute a node again have room for its operands.
+bool fits_readers(const Fused& fused, NodeId id, std::int64_t most_numbers) {
+  const auto& [groups, group_of] = fused.grouping;
+  return std::ranges::none_of(fused.flow.readers[id], [&](NodeId reader) {
+    const int other = group_of[reader];
+    return other >= 0 && other != group_of[id] &&
+           has_too_many_numbers(fused.flow, groups[other], fused.recomputed, most_numbers);
+  });
+}
+
 /// Makes readers in other groups depend on what a node is made of, instead of the node.
 void read_operands_instead(Fused& fused, NodeId id) {
   Dataflow& flow = fused.flow;
@@ -126,7 +137,7 @@ void drop_unread(Fused& fused, Group& group) {
 
 }  // namespace
 
-Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted) {
+Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted, const Device& device) {
   Fused fused{std::move(flow), std::move(grouping)};
   fused.escapes = find_escapes(fused, wanted);
   fused.recomputed.assign(fused.flow.base.size(), false);
@@ -135,7 +146,10 @@ Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted) {
     std::vector<NodeId> large;
     if (!is_near(fused, id, large) || large.size() > 1) continue;
     fused.recomputed[id] = true;
-    read_operands_instead(fused, id);
+    if (fits_readers(fused, id, device.most_live_numbers()))
+      read_operands_instead(fused, id);
+    else
+      fused.recomputed[id] = false;
   }
   for (Group& group : fused.grouping.groups) drop_unread(fused, group);
   fused.escapes = find_escapes(fused, wanted);

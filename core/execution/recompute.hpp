@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/execution/device.hpp"
 #include "etude/execution/grouping.hpp"
 
 namespace etude {
@@ -17,6 +18,6 @@ struct Fused {
 /// The third pass: what is cheaper to compute again than to store is not stored. It is a difference, a product or a
 /// condition of what lies in memory anyway. Without this pass a step would store most of what its backward half needs
 /// during its forward half.
-Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted);
+Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted, const Device& device);
 
 }  // namespace etude

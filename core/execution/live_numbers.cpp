@@ -1,0 +1,89 @@
+#include "etude/execution/live_numbers.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "etude/execution/node_kinds.hpp"
+
+namespace etude {
+namespace {
+
+/// From which member to which a thread has a Value.
+struct Life {
+  NodeId id;
+  std::size_t first, last;
+};
+
+/// How many 32-bit numbers a thread has of a Value that a group's program works on.
+std::int64_t numbers_of(const Graph& graph, NodeId id, const Group& group) {
+  constexpr std::int64_t lanes = 32;  // of a GPU's warp, which share a row among them
+  const Node& node = graph.node(id);
+  if (is<op::Constant>(node)) return 0;
+  const Node& source = is<op::Broadcast>(node) ? graph.node(node.inputs[0]) : node;
+  const bool of_each = group.row > 0 && node.shape.size() == group.size && source.shape.size() > 1;
+  return (node.dtype == DType::float64 ? 2 : 1) * (of_each ? (group.row + lanes - 1) / lanes : 1);
+}
+
+/// Once for each member that defines or reads a Value, sorted by Value.
+std::vector<Life> lives_of(const Dataflow& flow, const Group& group, const std::vector<NodeId>& members) {
+  const auto inside = [&](NodeId id) { return std::ranges::binary_search(members, id); };
+  const auto read = [&](NodeId input) {
+    const NodeId source = flow.base[input];
+    if (inside(source)) return source;
+    const Node& node = flow.graph.node(source);  // a row's number that is read as its elements stays one number
+    return is<op::Broadcast>(node) && inside(flow.base[node.inputs[0]]) ? flow.base[node.inputs[0]] : source;
+  };
+  std::vector<Life> lives;
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    const NodeId member = members[place];
+    const bool is_own = std::ranges::binary_search(group.members, member);
+    const bool is_stored = is_own && (flow.in_memory[member] || !std::ranges::all_of(flow.readers[member], inside));
+    lives.push_back({member, place, is_stored ? members.size() : place});
+    for (NodeId input : flow.graph.node(member).inputs) lives.push_back({read(input), place, place});
+  }
+  std::ranges::sort(lives, {}, [](const Life& life) { return std::pair(life.id, life.first); });
+  return lives;
+}
+
+}  // namespace
+
+std::vector<NodeId> program_members(const Dataflow& flow, const Group& group, const IdVector<bool>& recomputed) {
+  std::vector<NodeId> members = group.members;
+  if (recomputed.empty()) return members;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (NodeId input : flow.graph.node(members[i]).inputs)
+      if (const NodeId source = flow.base[input];
+          recomputed[source] && std::ranges::find(members, source) == members.end())
+        members.push_back(source);
+  std::ranges::sort(members);
+  return members;
+}
+
+bool has_too_many_numbers(const Dataflow& flow, const Group& group, const IdVector<bool>& recomputed,
+                          std::int64_t most) {
+  constexpr std::size_t few_members = 24;
+  if (most == std::numeric_limits<std::int64_t>::max()) return false;
+  const std::vector<NodeId> members = program_members(flow, group, recomputed);
+  if (!group.row && members.size() <= few_members) return false;
+
+  std::vector<std::int64_t> change(members.size() + 2);  // of how many numbers there are, by member
+  const auto add = [&](std::int64_t numbers, std::size_t first, std::size_t last) {
+    change[first] += numbers;
+    change[last + 1] -= numbers;
+  };
+  for (std::size_t place = 0; place < members.size(); ++place)
+    if (is<op::Softmax>(flow.graph.node(members[place])))  // exponentials, a maximum and a sum on the way
+      add(numbers_of(flow.graph, members[place], group) + 2, place, place);
+  const std::vector<Life> lives = lives_of(flow, group, members);
+  for (std::size_t i = 0, next = 0; i < lives.size(); i = next) {
+    std::size_t last = lives[i].last;
+    for (next = i + 1; next < lives.size() && lives[next].id == lives[i].id; ++next)
+      last = std::max(last, lives[next].last);
+    add(numbers_of(flow.graph, lives[i].id, group), lives[i].first, last);
+  }
+  std::int64_t now = 0;
+  return std::ranges::any_of(change, [&](std::int64_t more) { return (now += more) > most; });
+}
+
+}  // namespace etude
