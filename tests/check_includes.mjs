@@ -55,7 +55,7 @@ const knownCircles = new Set([
   'core/initializers/initializer core/initializers/seeded',
   'core/metrics/metric core/metrics/named',
   'core/data/dataset core/data/dataset_stages',
-  'core/training/model core/training/prediction_stream core/training/trainer core/training/training',
+  'core/training/model core/training/on_thread core/training/prediction_stream core/training/trainer core/training/training',
   'core/saving/model_config core/saving/registry',
   'core/kernels/cpu/convolution core/kernels/cpu/convolution_cost core/kernels/cpu/cpu core/kernels/cpu/kernels core/kernels/cpu/launch core/kernels/cpu/program_runner',
   'native/cuda/cuda native/cuda/launch',
