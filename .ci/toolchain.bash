@@ -176,26 +176,56 @@ setup_images() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
 setup_data() { setup_images; want /usr/share/i18n/locales/de_DE:locales; }
 setup_browser() { want chromium:chromium; }
 
-# nvcc, which has to be there: false where it is not; and NVRTC, from PyPI where the system has none.
+# nvcc, which has to be there: false where it is not; and from PyPI what the system lacks: NVRTC, also that of CUDA 12, and
+# cuobjdump, which shows what ptxas made.
 setup_cuda() {
   setup_native
   have nvcc || PATH=$PATH:/usr/local/cuda/bin
   have nvcc || return
+  PATH=$PATH:$toolchain/cuda-tools
   export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$toolchain/nvrtc
-  has_nvrtc && return
-  want pip3:python3-pip
-  say "unpacking NVRTC into $toolchain/nvrtc"
-  locked unpack_nvrtc || say "pip cannot fetch NVRTC (nvidia-cuda-nvrtc)"
+  has_nvrtc || unpack_wheel nvrtc lib nvidia-cuda-nvrtc || true
+  [[ -e $toolchain/nvrtc-12 ]] || unpack_wheel nvrtc-12 lib nvidia-cuda-nvrtc-cu12 || true
+  have cuobjdump || unpack_wheel cuda-tools bin nvidia-cuda-cuobjdump || true
 }
 has_nvrtc() { [[ $(ldconfig -p) == *libnvrtc.so* || -e $toolchain/nvrtc ]]; }
 
-unpack_nvrtc() {
+# NVIDIA's headers that tests/cuda/real_headers.cpp compares our numbers with, as far as the toolkit lacks them: downloads
+# 800 MB, of which 3 stay.
+setup_cuda-headers() {
+  local package
+  for package in nvidia-cublas nvidia-nccl-cu13 nvidia-cuda-nvrtc; do
+    [[ -e $toolchain/cuda-headers/$package ]] || unpack_wheel "cuda-headers/$package" include "$package" ||
+      fail "setup cuda-headers: pip cannot fetch $package"
+  done
+}
+
+# unpack_wheel FOLDER PART PACKAGE  what lies in PART of NVIDIA's Python package (bin, lib, include) into FOLDER of the
+# toolchain. False where pip cannot fetch it.
+unpack_wheel() {
+  want pip3:python3-pip
+  say "unpacking $3 into $toolchain/$1"
+  locked fetch_wheel "$@" || { say "pip cannot fetch $3"; return 1; }
+}
+
+fetch_wheel() {
   local downloads
+  [[ ! -e $toolchain/$1 ]] || return 0 # another ./dev was faster
   downloads=$(mktemp -d -p "$toolchain")
-  pip3 download --quiet --no-deps --dest "$downloads" nvidia-cuda-nvrtc &&
-    python3 -m zipfile -e "$downloads"/*.whl "$downloads" && mv "$downloads"/nvidia/*/lib "$toolchain/nvrtc"
+  mkdir -p "$(dirname "$toolchain/$1")"
+  pip3 download --quiet --no-deps --dest "$downloads" "$3" &&
+    python3 - "$downloads" "$2" <<'UNPACK' && chmod -R a+rX "$downloads"/nvidia && mv "$downloads"/nvidia/*/"$2" "$toolchain/$1"
+import glob, os, sys, zipfile
+folder, part = sys.argv[1:]
+with zipfile.ZipFile(glob.glob(folder + "/*.whl")[0]) as wheel:
+    for name in wheel.namelist():
+        if name.startswith("nvidia/") and name.split("/")[2] == part:
+            wheel.extract(name, folder)
+            if part == "bin":
+                os.chmod(os.path.join(folder, name), 0o755)
+UNPACK
   rm -rf "$downloads"
-  [[ -e $toolchain/nvrtc ]]
+  [[ -e $toolchain/$1 ]]
 }
 
 # A Python that has PyTorch, for the benchmark: named by ETUDE_PYTHON, the system's, or that of an environment in the

@@ -8,15 +8,15 @@
 namespace etude::cuda {
 namespace {
 
-using namespace vendor::cublas_lt;
+namespace number = vendor::cublas_lt;
 
 constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
 
 int type_of(DType dtype) {
-  return dtype == DType::float64    ? real_float64
-         : dtype == DType::float16  ? real_float16
-         : dtype == DType::bfloat16 ? real_bfloat16
-                                    : real_float32;
+  return dtype == DType::float64    ? number::real_float64
+         : dtype == DType::float16  ? number::real_float16
+         : dtype == DType::bfloat16 ? number::real_bfloat16
+                                    : number::real_float32;
 }
 
 /// The largest power of two, up to 16, that divides an address; that of none is 16.
@@ -47,7 +47,7 @@ CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
 
 CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions), tf32_(tf32) {
   const Status made = functions_.create(&handle_);
-  if (made == no_memory) expect(made, "opening cuBLASLt");
+  if (made == number::no_memory) expect(made, "opening cuBLASLt");
   check(made == 0, ErrorKind::state, "Cuda",
         "cuBLASLt finds no GPU - expected one that its version knows - update it.");
 }
@@ -58,7 +58,7 @@ CublasLt::~CublasLt() {
 }
 
 void CublasLt::expect(Status status, const char* what) const {
-  check(status != no_memory, ErrorKind::state, "Cuda", what,
+  check(status != number::no_memory, ErrorKind::state, "Cuda", what,
         " failed: cuBLASLt found no memory - expected some to be free - pass smaller batches or a smaller model.");
   check(status == 0, ErrorKind::internal, "Cuda", what, " failed with status ", status,
         " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
@@ -95,30 +95,33 @@ CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product,
   Owned<Layout> layout(made, functions_.destroy_layout);
   if (product.count == 1) return layout;
   const auto count = static_cast<std::int32_t>(product.count);
-  expect(functions_.set_of_layout(made, layout_batch_count, &count, sizeof count), "describing a batch");
-  expect(functions_.set_of_layout(made, layout_batch_stride, &matrix.stride, sizeof matrix.stride),
+  expect(functions_.set_of_layout(made, number::layout_batch_count, &count, sizeof count), "describing a batch");
+  expect(functions_.set_of_layout(made, number::layout_batch_stride, &matrix.stride, sizeof matrix.stride),
          "describing a batch");
   return layout;
 }
 
 CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   const bool wide = p.dtype == DType::float64;
-  const int compute = wide ? compute_float64 : tf32_ && p.dtype == DType::float32 ? compute_tf32 : compute_float32;
+  const int compute = wide                                 ? number::compute_float64
+                      : tf32_ && p.dtype == DType::float32 ? number::compute_tf32
+                                                           : number::compute_float32;
   Description description = nullptr;
-  expect(functions_.create_description(&description, compute, wide ? real_float64 : real_float32),
+  expect(functions_.create_description(&description, compute, wide ? number::real_float64 : number::real_float32),
          "describing a product");
   Owned<Description> owned(description, functions_.destroy_description);
   // Their a is our b.
-  for (const auto& [attribute, matrix] : {std::pair{description_transposes_a, &p.b}, {description_transposes_b, &p.a}})
+  for (const auto& [attribute, matrix] :
+       {std::pair{number::description_transposes_a, &p.b}, {number::description_transposes_b, &p.a}})
     if (matrix->transposed)
-      expect(functions_.set_of_description(description, attribute, &transpose, sizeof transpose),
+      expect(functions_.set_of_description(description, attribute, &number::transpose, sizeof number::transpose),
              "describing a product");
   if (p.bias) {
     const auto describe = [&](int attribute, const auto& value) {
       expect(functions_.set_of_description(description, attribute, &value, sizeof value), "describing a bias");
     };
-    describe(description_epilogue, epilogue_bias);
-    describe(description_bias, p.bias);
+    describe(number::description_epilogue, number::epilogue_bias);
+    describe(number::description_bias, p.bias);
   }
   Plan plan{std::move(owned), layout(p, p.a, p.m, p.k), layout(p, p.b, p.k, p.n), layout(p, p.c, p.m, p.n)};
 
@@ -128,12 +131,12 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   const auto prefer = [&](int attribute, auto value) {
     expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
   };
-  prefer(preference_workspace, std::uint64_t{used_workspace});
-  prefer(preference_reductions, reduction_in_compute_type);
-  prefer(preference_alignment_a, alignment_of(p.b.data));
-  prefer(preference_alignment_b, alignment_of(p.a.data));
-  prefer(preference_alignment_c, alignment_of(p.c.data));
-  prefer(preference_alignment_d, std::min(alignment_of(p.c.data), alignment_of(p.bias)));
+  prefer(number::preference_workspace, std::uint64_t{used_workspace});
+  prefer(number::preference_reductions, number::reduction_in_compute_type);
+  prefer(number::preference_alignment_a, alignment_of(p.b.data));
+  prefer(number::preference_alignment_b, alignment_of(p.a.data));
+  prefer(number::preference_alignment_c, alignment_of(p.c.data));
+  prefer(number::preference_alignment_d, std::min(alignment_of(p.c.data), alignment_of(p.bias)));
   Found found{};
   int count = 0;
   const Status status = functions_.find(handle_, description, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
@@ -153,7 +156,7 @@ bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
   const Plan& plan = plan_of(p);
   if (!plan.possible) return false;
   if (p.bias)
-    expect(functions_.set_of_description(plan.description.get(), description_bias, &p.bias, sizeof p.bias),
+    expect(functions_.set_of_description(plan.description.get(), number::description_bias, &p.bias, sizeof p.bias),
            "naming a bias");
   std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;
   const double one = 1, zero = 0;

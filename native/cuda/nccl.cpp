@@ -9,15 +9,15 @@
 namespace etude::cuda {
 namespace {
 
-using namespace vendor::nccl;
+namespace number = vendor::nccl;
 
 /// What ops::all_reduce takes.
 int type_of(DType dtype) {
-  return dtype == DType::int32      ? type_int32
-         : dtype == DType::float64  ? type_float64
-         : dtype == DType::float16  ? type_float16
-         : dtype == DType::bfloat16 ? type_bfloat16
-                                    : type_float32;
+  return dtype == DType::int32      ? number::type_int32
+         : dtype == DType::float64  ? number::type_float64
+         : dtype == DType::float16  ? number::type_float16
+         : dtype == DType::bfloat16 ? number::type_bfloat16
+                                    : number::type_float32;
 }
 
 /// While it lives, no other thread enqueues anything on any of them.
@@ -92,7 +92,7 @@ void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
   for (const ReplicaSum& value : bucket)
     for (std::size_t i = 0; i < replicas && status == 0; ++i)
       status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
-                                     type_of(value.dtype), op_sum, joined[i], runtimes_[i]->stream());
+                                     type_of(value.dtype), number::op_sum, joined[i], runtimes_[i]->stream());
   const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
   failed_ = failed_ || status != 0 || ended != 0;
   expect(status != 0 ? status : ended, "a sum");
