@@ -6,7 +6,8 @@
 namespace etude::cuda {
 namespace {
 
-constexpr CublasLt::Status no_memory = 3;
+constexpr CublasLt::Status no_memory = 3, invalid_value = 7, wrong_architecture = 8, failed_on_gpu = 13,
+                           not_supported = 15;
 constexpr std::size_t used_workspace = CublasLt::workspace_bytes - 256;
 
 // Of cublasLt.h, cublas_api.h and library_types.h.
@@ -54,11 +55,14 @@ CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
   return f;
 }
 
-CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions), tf32_(tf32) {
+CublasLt::CublasLt(const Functions& functions, bool tf32, Explain explain)
+    : functions_(functions), tf32_(tf32), explain_(std::move(explain)) {
   const Status made = functions_.create(&handle_);
-  if (made == no_memory) expect(made, "opening cuBLASLt");
-  check(made == 0, ErrorKind::state, "Cuda",
-        "cuBLASLt finds no GPU - expected one that its version knows - update it.");
+  if (made == no_memory || made == failed_on_gpu) expect(made, "opening cuBLASLt");
+  if (made == 0) return;
+  if (explain_) explain_("opening cuBLASLt", false);
+  throw Unusable(ErrorKind::state, "[Cuda] cuBLASLt finds no GPU, by status " + std::to_string(made) +
+                                       " - expected one that its version knows - update it.");
 }
 
 CublasLt::~CublasLt() {
@@ -67,10 +71,13 @@ CublasLt::~CublasLt() {
 }
 
 void CublasLt::expect(Status status, const char* what) const {
+  if (status == 0) [[likely]]
+    return;
+  if (explain_) explain_(what, status == no_memory);
   check(status != no_memory, ErrorKind::state, "Cuda", what,
         " failed: cuBLASLt found no memory - expected some to be free - pass smaller batches or a smaller model.");
-  check(status == 0, ErrorKind::internal, "Cuda", what, " failed with status ", status,
-        " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
+  fail(ErrorKind::internal, "Cuda", what, " failed with status ", status,
+       " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
 }
 
 CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
@@ -147,6 +154,8 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   int count = 0;
   const Status status = functions_.find(handle_, description, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
                                         preference, 1, &found, &count);
+  if (status != invalid_value && status != wrong_architecture && status != not_supported)
+    expect(status, "asking for a product");
   plan.possible = status == 0 && count == 1 && found.state == 0;
   plan.algorithm = found.algorithm;
   return plan;
