@@ -6,7 +6,8 @@ namespace etude {
 
 /// While it lives, its thread computes with 0 where a number is smaller than any normal one, whether it is read or
 /// made: x86 processors take some hundred cycles for each such number, which the squares that RMSprop and Adam average
-/// become in time. Then the thread's mode is what it was before. WebAssembly has no such mode.
+/// become in time. Then the thread's mode is what it was before. WebAssembly has no such mode. CONTRIBUTING.md
+/// ("Numerics") has the rule for all devices.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(mode()) { set_mode(before_ | flush); }

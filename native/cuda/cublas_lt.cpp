@@ -45,11 +45,14 @@ CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
   return f;
 }
 
-CublasLt::CublasLt(const Functions& functions, bool tf32) : functions_(functions), tf32_(tf32) {
+CublasLt::CublasLt(const Functions& functions, bool tf32, Explain explain)
+    : functions_(functions), tf32_(tf32), explain_(std::move(explain)) {
   const Status made = functions_.create(&handle_);
-  if (made == number::no_memory) expect(made, "opening cuBLASLt");
-  check(made == 0, ErrorKind::state, "Cuda",
-        "cuBLASLt finds no GPU - expected one that its version knows - update it.");
+  if (made == number::no_memory || made == number::failed_on_gpu) expect(made, "opening cuBLASLt");
+  if (made == 0) return;
+  if (explain_) explain_("opening cuBLASLt", false);
+  throw Unusable(ErrorKind::state, "[Cuda] cuBLASLt finds no GPU, by status " + std::to_string(made) +
+                                       " - expected one that its version knows - update it.");
 }
 
 CublasLt::~CublasLt() {
@@ -58,10 +61,13 @@ CublasLt::~CublasLt() {
 }
 
 void CublasLt::expect(Status status, const char* what) const {
+  if (status == 0) [[likely]]
+    return;
+  if (explain_) explain_(what, status == number::no_memory);
   check(status != number::no_memory, ErrorKind::state, "Cuda", what,
         " failed: cuBLASLt found no memory - expected some to be free - pass smaller batches or a smaller model.");
-  check(status == 0, ErrorKind::internal, "Cuda", what, " failed with status ", status,
-        " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
+  fail(ErrorKind::internal, "Cuda", what, " failed with status ", status,
+       " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
 }
 
 CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
@@ -141,6 +147,8 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   int count = 0;
   const Status status = functions_.find(handle_, description, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
                                         preference, 1, &found, &count);
+  if (status != number::invalid_value && status != number::wrong_architecture && status != number::not_supported)
+    expect(status, "asking for a product");
   plan.possible = status == 0 && count == 1 && found.state == 0;
   plan.algorithm = found.algorithm;
   return plan;

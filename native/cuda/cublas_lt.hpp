@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <type_traits>
 
 #include "cuda/matrix_product.hpp"
 #include "cuda/shared_library.hpp"
+#include "etude/base/error.hpp"
 
 struct CUstream_st;
 
@@ -58,14 +60,23 @@ class CublasLt {
   /// Bytes of workspace that a product has to have: NVIDIA's advice for its largest GPUs, and what aligning it takes.
   static constexpr std::size_t workspace_bytes = (std::size_t{32} << 20) + 256;
 
-  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. Throws Error(state) where the
-  /// library finds no GPU.
-  CublasLt(const Functions& functions, bool tf32);
+  /// What the GPU itself says of a call that failed, for want of memory or otherwise: throws it, or returns if the GPU
+  /// has nothing to say.
+  using Explain = std::function<void(const char* what, bool no_memory)>;
+  /// The library finds no GPU that it knows.
+  struct Unusable : Error {
+    using Error::Error;
+  };
+
+  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. Throws Unusable, and
+  /// Error(state) where memory does not suffice.
+  CublasLt(const Functions& functions, bool tf32, Explain explain = {});
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  /// Queues a product; false if the library has no way of computing it.
+  /// Queues a product; false if the library has no way of computing it. Throws Error(state) where memory does not
+  /// suffice: a later call asks anew.
   bool multiply(const MatrixProduct& product, CUstream_st* stream);
 
  private:
@@ -88,6 +99,7 @@ class CublasLt {
 
   Functions functions_;
   bool tf32_;
+  Explain explain_;
   Handle handle_ = nullptr;
   std::map<Kind, Plan> plans_;
 };

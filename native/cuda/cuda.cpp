@@ -36,9 +36,15 @@ class CudaStorage : public Storage {
     if (count == 0) return;
     const auto* other = dynamic_cast<const CudaStorage*>(&from);
     if (other && other->is_of(*runtime_)) return runtime_->copy(memory_ + offset, other->memory_ + offset, count);
-    std::vector<std::byte> on_host(count);
-    from.read(offset, on_host.data(), count);
-    write(offset, on_host.data(), count);
+    // A piece crosses to this GPU while the next one comes from the other; the runtimes pass both through pinned
+    // memory.
+    constexpr std::size_t piece = std::size_t{4} << 20;
+    std::vector<std::byte> on_host(std::min(count, piece));
+    for (std::size_t done = 0; done < count; done += piece) {
+      const std::size_t bytes = std::min(count - done, piece);
+      from.read(offset + done, on_host.data(), bytes);
+      write(offset + done, on_host.data(), bytes);
+    }
   }
   bool is_of(const cuda::Runtime& runtime) const { return runtime_.get() == &runtime; }
 

@@ -35,7 +35,7 @@ class Cuda : public Device {
   Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options = {});
   ~Cuda() override;
 
-  using Device::run;
+  using Device::run, Device::workspace;
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }

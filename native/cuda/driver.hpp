@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "cuda/cublas_lt.hpp"
 #include "cuda/program_cache.hpp"
 
 struct CUstream_st;
 
 namespace etude::cuda {
 
-/// How programs come to a GPU: NVRTC compiles them, NVIDIA's driver loads and launches them. Source: cuda.h, of which
-/// the functions are; what they return is a cudaError_t.
+/// What is loaded when it is needed: NVRTC compiles programs, NVIDIA's driver loads and launches them, cuBLASLt
+/// multiplies. Source: cuda.h, of which the driver's functions are; what they return is a cudaError_t.
 struct Driver {
   using Module = struct CUmod_st*;
   using Function = struct CUfunc_st*;
@@ -22,6 +23,8 @@ struct Driver {
   int (*find)(Function*, Module, const char* name);
   int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream_st*, void**,
                 void**);
+  /// cuBLASLt's functions; null where it is not installed, or not wanted.
+  const CublasLt::Functions* (*products)();
 };
 
 /// The installed one, for the rest of the program. Throws Error(state) where there is none.

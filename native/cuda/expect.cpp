@@ -53,4 +53,11 @@ void fail_call(cudaError_t error, const char* what, ErrorKind kind) {
   fail(kind, "Cuda", what, " failed: ", text, " - expected the GPU to do it - see what the driver reports.");
 }
 
+void fail_if_lost(const char* what) {
+  std::size_t free = 0, total = 0;
+  const cudaError_t error = cudaMemGetInfo(&free, &total);
+  if (loses_gpu(error)) fail_call(error, what);
+  cudaGetLastError();
+}
+
 }  // namespace etude::cuda

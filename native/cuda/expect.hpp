@@ -12,6 +12,10 @@ namespace etude::cuda {
 /// call that was answered so first.
 [[noreturn]] void fail_call(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal);
 
+/// Throws it for `what`, which a library was asked for and failed to do, if the current GPU answers every call with
+/// such an error.
+void fail_if_lost(const char* what);
+
 inline void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal) {
   if (error != cudaSuccess) [[unlikely]]
     fail_call(error, what, kind);

@@ -3,17 +3,14 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <mutex>
 #include <optional>
 
-#include "cuda/cublas_lt.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/expect.hpp"
 #include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
-#include "cuda/shared_library.hpp"
 #include "cuda/staging.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
@@ -55,24 +52,6 @@ struct GpuGraph : Graph {
   }
 };
 
-/// cuBLASLt's functions; null where it is not installed, or not wanted.
-const CublasLt::Functions* cublas_lt() {
-  static const CublasLt::Functions* const functions = []() -> const CublasLt::Functions* {
-    const char* wanted = std::getenv("ETUDE_CUBLASLT");
-    if (wanted != nullptr && std::string_view(wanted) == "0") return nullptr;
-    try {
-      const auto* library = new SharedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
-      return new CublasLt::Functions(CublasLt::Functions::of(*library));
-    } catch (const Error& missing) {
-      print_warning({}, std::string(missing.what()) +
-                            " Until then products are computed by Étude's own kernels, "
-                            "which are slower; ETUDE_CUBLASLT=0 chooses them.");
-      return nullptr;
-    }
-  }();
-  return functions;
-}
-
 class GpuRuntime : public Runtime {
  public:
   GpuRuntime(int ordinal, bool tf32) : ordinal_(ordinal) {
@@ -81,12 +60,18 @@ class GpuRuntime : public Runtime {
     expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
-    expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
+    expect(cudaStreamCreateWithFlags(&owned_stream_.stream, cudaStreamNonBlocking), "making a stream",
+           ErrorKind::state);
+    stream_ = owned_stream_.stream;
     profile_ = Profile::wanted();
-    if (const CublasLt::Functions* functions = cublas_lt()) {
+    if (const CublasLt::Functions* functions = driver().products()) {
+      const auto explain = [](const char* what, bool no_memory) {
+        fail_if_lost(what);
+        if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
+      };
       try {
-        products_.emplace(*functions, tf32);
-      } catch (const Error& unusable) {
+        products_.emplace(*functions, tf32, explain);
+      } catch (const CublasLt::Unusable& unusable) {
         print_warning({}, std::string(unusable.what()) + " Until then products are computed by Étude's own kernels.");
       }
     }
@@ -96,7 +81,6 @@ class GpuRuntime : public Runtime {
     cudaStreamSynchronize(stream_);  // uploads read memory that goes now
     products_.reset();
     profile_.reset();
-    cudaStreamDestroy(stream_);
   }
 
   std::string_view model() const override { return model_; }
@@ -233,6 +217,11 @@ class GpuRuntime : public Runtime {
     expect(cudaGraphLaunch(static_cast<const GpuGraph&>(graph).executable, stream_), "launching a graph");
   }
 
+  void expect_alive(const char* what) override {
+    const std::lock_guard lock(mutex_);
+    cudaSetDevice(ordinal_);
+    fail_if_lost(what);
+  }
   void lock() override { mutex_.lock(); }
   void unlock() noexcept override { mutex_.unlock(); }
   CUstream_st* stream() override { return stream_; }
@@ -249,6 +238,12 @@ class GpuRuntime : public Runtime {
     }
     std::lock_guard<std::recursive_mutex> lock;
   };
+  struct Stream {
+    cudaStream_t stream = nullptr;
+    ~Stream() {
+      if (stream) cudaStreamDestroy(stream);
+    }
+  };
   static dim3 grid(std::int64_t blocks) {
     check(blocks <= std::numeric_limits<int>::max(), ErrorKind::state, "Cuda", blocks,
           " blocks of threads - expected fewer than 2^31 - pass smaller batches.");
@@ -260,6 +255,7 @@ class GpuRuntime : public Runtime {
   std::vector<std::byte*> released_;  ///< while something was recorded
   int ordinal_, architecture_ = 0;
   std::string model_;
+  Stream owned_stream_;
   cudaStream_t stream_ = nullptr;
   Staging staging_;
   std::optional<CublasLt> products_;
@@ -280,16 +276,19 @@ std::vector<Gpu> find_gpus(std::string& why) {
   } else if (error != cudaSuccess) {
     why = cudaGetErrorString(error);
   }
+  cudaGetLastError();  // it is not the next call's
   std::vector<Gpu> found;
   if (error != cudaSuccess) return found;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     cudaDeviceProp properties;
-    if (const cudaError_t asked = cudaGetDeviceProperties(&properties, ordinal); asked != cudaSuccess)
+    if (const cudaError_t asked = cudaGetDeviceProperties(&properties, ordinal); asked != cudaSuccess) {
+      cudaGetLastError();
       why = cudaGetErrorString(asked);
-    else if (properties.major * 10 + properties.minor < least_architecture)
+    } else if (properties.major * 10 + properties.minor < least_architecture) {
       why = std::string(properties.name) + " is older than compute capability 8.0";
-    else
+    } else {
       found.push_back({ordinal, properties.name});
+    }
   }
   if (found.empty()) return found;
   try {

@@ -67,8 +67,11 @@ Nccl::~Nccl() {
 }
 
 void Nccl::expect(Status status, const char* what) const {
-  check(status == 0, ErrorKind::state, "NcclAllReduce", what, " failed: ", functions_.text(status),
-        " - expected NCCL to reach all GPUs of the strategy - see what it logs (NCCL_DEBUG=WARN).");
+  if (status == 0) [[likely]]
+    return;
+  for (Runtime* one : runtimes_) one->expect_alive(what);
+  fail(ErrorKind::state, "NcclAllReduce", what, " failed: ", functions_.text(status),
+       " - expected NCCL to reach all GPUs of the strategy - see what it logs (NCCL_DEBUG=WARN).");
 }
 
 /// Those that join the first GPUs, as many as there are replicas.

@@ -74,6 +74,9 @@ class Runtime {
   /// Records what `work` queues, instead of doing it. Null if the GPU has no room for the graph, or it is too long.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void launch(const Graph& graph) = 0;
+  /// Throws Error(state), which names the call that failed first, if the GPU is lost: for `what`, which a library
+  /// failed to do.
+  virtual void expect_alive(const char*) {}
   /// What other threads ask for between both waits. Of several, the least ordinal is locked first.
   virtual void lock() = 0;
   virtual void unlock() noexcept = 0;

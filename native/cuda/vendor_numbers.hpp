@@ -8,7 +8,7 @@
 /// Source: cublasLt.h, cublas_api.h and library_types.h.
 namespace etude::cuda::vendor::cublas_lt {
 
-inline constexpr int no_memory = 3;
+inline constexpr int no_memory = 3, invalid_value = 7, wrong_architecture = 8, failed_on_gpu = 13, not_supported = 15;
 inline constexpr int real_float32 = 0, real_float64 = 1, real_float16 = 2, real_bfloat16 = 14;
 inline constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 77;
 inline constexpr std::int32_t transpose = 1;

@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "checkpoint_samples.hpp"
 #include "cuda/gpu_runtime.hpp"
 #include "gpu_samples.hpp"
 #include "host_runtime.hpp"
@@ -25,7 +26,9 @@ namespace {
 
 /// A GPU behind the runtime that a real one has.
 struct PlayedGpu {
-  Cuda device{"/gpu:0", std::make_unique<CountingRuntime>(played::runtime())};
+  explicit PlayedGpu(const CudaOptions& options = {})
+      : device("/gpu:0", std::make_unique<CountingRuntime>(played::runtime()), options) {}
+  Cuda device;
   StrategyPtr strategy = std::make_shared<OneDeviceStrategy>(device);
   CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
 };
@@ -220,60 +223,177 @@ TEST_CASE("who fails while he records leaves a GPU that works, and is told why",
   runtime->release(memory);
 }
 
-TEST_CASE("a CUDA call that runs out of memory ends the training with an Error, and the next training is bit-exact",
-          "[cuda][gpu_runtime]") {
-  const Kind& kind = kinds.front();
-  const auto train = [&](PlayedGpu& gpu) { return weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})); };
-  PlayedGpu sound;
-  const std::vector<double> expected = train(sound);
-  bool failed = true;
-  for (std::int64_t call = 1; failed; call += call < 40 ? 1 : 7) {
-    CAPTURE(call);
-    const played::Alive before = played::alive();
-    {
-      played::fail_call(call);
-      std::optional<PlayedGpu> gpu;
-      std::vector<double> weights = expected;
-      try {
-        gpu.emplace();
-        weights = train(*gpu);
-      } catch (const Error& error) {
-        CAPTURE(error.what());
-        CHECK(error.kind() == ErrorKind::state);
-        CHECK_THAT(error.what(), ContainsSubstring(" are free - expected "));
-      }
-      CHECK(weights == expected);
-      failed = played::has_failed();
-      played::fail_call(0);
-      if (gpu) CHECK(train(*gpu) == expected);
-    }
-    CHECK(played::alive() == before);
+namespace {
+
+/// A training whose calls of CUDA fail. The quick form of the campaign has the first one.
+struct Attempt {
+  const Kind* kind = &kinds.front();
+  std::int64_t steps_per_execution = 1;
+  bool resident = true;
+  int replicas = 1;
+  bool products = false;  ///< by cuBLASLt
+
+  std::vector<double> weights(PlayedGpu& gpu) const {
+    if (!resident) gpu.runtime().room = 0;
+    const auto strategy =
+        replicas == 1 ? gpu.strategy
+                      : std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}});
+    return weights_of(*trained(*kind, strategy, {.batch_size = replicas == 1 ? 4 : 11}, steps_per_execution));
   }
+  CudaOptions options() const {
+    played::has_products() = products;
+    return products ? CudaOptions{.most_work_of_programs = 0} : CudaOptions{};
+  }
+};
+
+const bool is_long = testing::rounds(0, 1) == 1;
+
+std::vector<Attempt> trainings() {
+  std::vector<Attempt> all;
+  for (const Kind& kind : kinds)
+    for (const std::int64_t steps : {1, 3})
+      for (const bool resident : {true, false})
+        for (const int replicas : {1, 2})
+          for (const bool products : {false, true}) all.push_back({&kind, steps, resident, replicas, products});
+  if (!is_long) all.resize(2);  // without and with cuBLASLt
+  return all;
+}
+
+/// The next call that is to fail: each of them in the long form.
+std::int64_t after(std::int64_t call, bool usual) {
+  if (is_long) return call + 1;
+  return call + (usual ? (call < 40 ? 1 : 7) : 41);
+}
+
+}  // namespace
+
+TEST_CASE("a CUDA call that fails once ends the training with an Error, and the next training is bit-exact",
+          "[cuda][gpu_runtime][reliability]") {
+  using played::Fault;
+  for (const Attempt& training : trainings()) {
+    const std::vector<double> expected = [&] {
+      PlayedGpu sound(training.options());
+      return training.weights(sound);
+    }();
+    for (const Fault fault : {Fault::no_memory, Fault::out_of_resources, Fault::invalid_value}) {
+      const bool usual = fault == Fault::no_memory && !training.products;
+      bool failed = true;
+      for (std::int64_t call = 1; failed; call = after(call, usual)) {
+        CAPTURE(training.kind->name, training.products, training.replicas, static_cast<int>(fault), call);
+        const played::Alive before = played::alive();
+        {
+          played::fail_call(call, fault);
+          std::optional<PlayedGpu> gpu;
+          std::vector<double> weights = expected;
+          try {
+            gpu.emplace(training.options());
+            weights = training.weights(*gpu);
+          } catch (const Error& error) {
+            CAPTURE(error.what());
+            if (fault == Fault::no_memory) {
+              CHECK(error.kind() == ErrorKind::state);
+              CHECK_THAT(error.what(), ContainsSubstring(" are free - expected "));
+            } else if (gpu) {
+              CHECK(error.kind() == ErrorKind::internal);
+            }
+          }
+          CHECK(weights == expected);
+          failed = played::has_failed();
+          played::fail_call(0);
+          if (gpu) CHECK(training.weights(*gpu) == expected);
+        }
+        CHECK(played::alive() == before);
+      }
+    }
+  }
+  played::has_products() = false;
 }
 
 TEST_CASE("the error of a lost GPU names the first call that failed, and does not end the program",
-          "[cuda][gpu_runtime]") {
-  const Kind& kind = kinds.front();
-  for (std::int64_t call = 1;; call += call < 40 ? 1 : 7) {
-    CAPTURE(call);
-    played::fail_call(call, true);
-    std::optional<PlayedGpu> gpu;
-    const auto train = [&] {
-      if (!gpu) gpu.emplace();
-      weights_of(*trained(kind, gpu->strategy, {.batch_size = 4}));
-    };
-    std::string first = testing::error_of(train);
-    const bool failed = played::has_failed();
-    if (failed) {
-      if (first == "no error") first = testing::error_of(train);  // it was lost when nothing was left to do
-      CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first by "));
-      CHECK_THAT(testing::error_of(train),
-                 ContainsSubstring(first.substr(std::min(first.find(", first"), first.size()))));
-      gpu.reset();
+          "[cuda][gpu_runtime][reliability]") {
+  using played::Fault;
+  for (const Attempt& training : trainings())
+    for (const Fault fault : {Fault::lost, Fault::lost_in_queue}) {
+      const bool usual = fault == Fault::lost && !training.products;
+      bool failed = true;
+      for (std::int64_t call = 1; failed; call = after(call, usual)) {
+        CAPTURE(training.kind->name, training.products, training.replicas, static_cast<int>(fault), call);
+        const played::Alive before = played::alive();
+        played::fail_call(call, fault);
+        std::optional<PlayedGpu> gpu;
+        const auto train = [&] {
+          if (!gpu) gpu.emplace(training.options());
+          training.weights(*gpu);
+        };
+        std::string first = testing::error_of(train);
+        failed = played::has_failed();
+        if (failed) {
+          if (first == "no error") first = testing::error_of(train);  // it was lost when nothing was left to do
+          CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first by "));
+          CHECK_THAT(testing::error_of(train),
+                     ContainsSubstring(first.substr(std::min(first.find(", first"), first.size()))));
+        }
+        gpu.reset();
+        played::fail_call(0);
+        CHECK(played::alive() == before);
+      }
     }
-    played::fail_call(0);
-    if (!failed) break;
+  played::has_products() = false;
+}
+
+TEST_CASE(
+    "a batch that does not fit is an Error that says what is free, and a smaller one then trains to the same bits",
+    "[cuda][gpu_runtime]") {
+  const Tensor x = waves({2048, 64}), y({2048}, DType::int32);
+  const auto train = [&](PlayedGpu& gpu, std::int64_t batch_size) {
+    set_random_seed(5);
+    const auto scope = gpu.strategy->scope();
+    Sequential model({layers::dense({.units = 256, .activation = "relu"}), layers::dense({.units = 3})});
+    model.compile({.optimizer = "sgd", .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
+    model.fit(x, y, {.batch_size = batch_size, .epochs = 1, .verbose = 0});
+    return weights_of(model);
+  };
+  const std::vector<double> expected = [&] {
+    PlayedGpu sound;
+    return train(sound, 64);
+  }();
+  const std::size_t room = std::exchange(played::room(), std::size_t{2} << 20);
+  {
+    PlayedGpu small;
+    const std::string error = testing::error_of([&] { train(small, 2048); });
+    CHECK_THAT(error, ContainsSubstring(" bytes, of which "));
+    CHECK_THAT(error, ContainsSubstring(" are free - expected them to fit in its memory of 2097152 - pass smaller"));
+    CHECK(train(small, 64) == expected);
   }
+  played::room() = room;
+}
+
+TEST_CASE("numbers go from one GPU to another in pieces of 4 MiB", "[cuda][gpu_runtime]") {
+  Cuda one("/gpu:0", std::make_unique<CountingRuntime>(played::runtime(0))),
+      other("/gpu:1", std::make_unique<CountingRuntime>(played::runtime(1)));
+  std::vector<std::int32_t> numbers((9 << 18) + 3), back(numbers.size());
+  std::iota(numbers.begin(), numbers.end(), 1);
+  const std::size_t bytes = 4 * numbers.size();
+  const auto from = one.allocate(bytes), to = other.allocate(bytes);
+  from->write(0, numbers.data(), bytes);
+  to->copy(8, *from, bytes - 8);
+  to->read(0, back.data(), bytes);
+  numbers[0] = numbers[1] = 0;
+  CHECK(back == numbers);
+  CHECK(static_cast<CountingRuntime&>(one.runtime()).counts.downloads == 3);
+  CHECK(static_cast<CountingRuntime&>(other.runtime()).counts.uploads == 3);
+}
+
+TEST_CASE("GPUs that CUDA says nothing of are not there, and the reason is told", "[cuda][gpu_runtime]") {
+  std::string why;
+  played::fail_call(1);
+  CHECK(cuda::find_gpus(why).empty());
+  CHECK(why == "out of memory");
+  why.clear();
+  played::fail_call(2);  // the properties of the first one
+  CHECK(cuda::find_gpus(why).size() <= 1);
+  CHECK(why != "");
+  played::fail_call(0);
 }
 
 TEST_CASE("memory that is released while work is recorded is released behind it", "[cuda][gpu_runtime]") {

@@ -59,8 +59,8 @@ template <class Of, class Pointer> int destroyed(Pointer pointer) {
 template <class T> double element(const void* data, const Laid& layout, bool transposed, std::int64_t matrix,
                                   std::int64_t row, std::int64_t column) {
   if (transposed) std::swap(row, column);
-  REQUIRE(row < static_cast<std::int64_t>(layout.rows));
-  REQUIRE(column < static_cast<std::int64_t>(layout.columns));
+  if (row >= static_cast<std::int64_t>(layout.rows) || column >= static_cast<std::int64_t>(layout.columns))
+    FAIL("an element outside of the matrix");
   return static_cast<double>(
       static_cast<const T*>(data)[matrix * layout.value(6, std::int64_t{0}) + column * layout.distance + row]);
 }
@@ -111,15 +111,12 @@ const CublasLt::Functions on_host{
         [](CublasLt::Handle, CublasLt::Description description, const void* alpha, const void* a,
            CublasLt::Layout a_layout, const void* b, CublasLt::Layout b_layout, const void* beta, const void* c,
            CublasLt::Layout c_layout, void* d, CublasLt::Layout d_layout, const CublasLt::Algorithm* algorithm,
-           void* workspace, std::size_t workspace_bytes, CUstream_st*) {
-          const Described& of = as<Described>(description);
-          const Laid &la = as<Laid>(a_layout), &lb = as<Laid>(b_layout), &ld = as<Laid>(d_layout);
+           void* workspace, std::size_t workspace_bytes, CUstream_st* stream) {
+          const Described of = as<Described>(description);
+          const Laid la = as<Laid>(a_layout), lb = as<Laid>(b_layout), ld = as<Laid>(d_layout);
           CHECK(algorithm->data[0] == 42);
           CHECK(reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0);
           CHECK(workspace_bytes == CublasLt::workspace_bytes - 256);
-          constexpr std::size_t margin = 65536;  // NaN for whoever has something there
-          std::memset(workspace, 0xff, margin);
-          std::memset(static_cast<std::byte*>(workspace) + workspace_bytes - margin, 0xff, margin);
           CHECK(c == d);
           CHECK(c_layout == d_layout);
           const bool ta = of.value(3, std::int32_t{0}) == 1, tb = of.value(4, std::int32_t{0}) == 1;
@@ -131,22 +128,30 @@ const CublasLt::Functions on_host{
           const auto go = [&]<class T, class Scale>(T, Scale) {
             CHECK(*static_cast<const Scale*>(alpha) == 1);
             CHECK(*static_cast<const Scale*>(beta) == 0);
-            for (std::int64_t matrix = 0; matrix < ld.value(5, std::int32_t{1}); ++matrix)
-              for (std::int64_t row = 0; row < static_cast<std::int64_t>(ld.rows); ++row)
-                for (std::int64_t column = 0; column < static_cast<std::int64_t>(ld.columns); ++column) {
-                  double sum = bias ? static_cast<double>(static_cast<const T*>(bias)[row]) : 0;
-                  for (std::int64_t i = 0; i < static_cast<std::int64_t>(depth); ++i)
-                    sum += element<T>(a, la, ta, matrix, row, i) * element<T>(b, lb, tb, matrix, i, column);
-                  static_cast<T*>(d)[matrix * ld.value(6, std::int64_t{0}) + column * ld.distance + row] =
-                      static_cast<T>(sum);
-                }
+            const auto work = [=] {
+              constexpr std::size_t margin = 65536;  // NaN where anything else was
+              std::memset(workspace, 0xff, margin);
+              std::memset(static_cast<std::byte*>(workspace) + workspace_bytes - margin, 0xff, margin);
+              for (std::int64_t matrix = 0; matrix < ld.value(5, std::int32_t{1}); ++matrix)
+                for (std::int64_t row = 0; row < static_cast<std::int64_t>(ld.rows); ++row)
+                  for (std::int64_t column = 0; column < static_cast<std::int64_t>(ld.columns); ++column) {
+                    double sum = bias ? static_cast<double>(static_cast<const T*>(bias)[row]) : 0;
+                    for (std::int64_t i = 0; i < static_cast<std::int64_t>(depth); ++i)
+                      sum += element<T>(a, la, ta, matrix, row, i) * element<T>(b, lb, tb, matrix, i, column);
+                    static_cast<T*>(d)[matrix * ld.value(6, std::int64_t{0}) + column * ld.distance + row] =
+                        static_cast<T>(sum);
+                  }
+            };
+            if (stream) return played.queue(stream, work);
+            work();
+            return 0;
           };
           CHECK(la.type == ld.type);
           CHECK(lb.type == ld.type);
-          if (ld.type == 0 && (of.compute == 68 || of.compute == 77) && of.scale == 0) return go(float{}, float{}), 0;
-          if (ld.type == 1 && of.compute == 70 && of.scale == 1) return go(double{}, double{}), 0;
-          if (ld.type == 2 && of.compute == 68 && of.scale == 0) return go(Float16{}, float{}), 0;
-          if (ld.type == 14 && of.compute == 68 && of.scale == 0) return go(BFloat16{}, float{}), 0;
+          if (ld.type == 0 && (of.compute == 68 || of.compute == 77) && of.scale == 0) return go(float{}, float{});
+          if (ld.type == 1 && of.compute == 70 && of.scale == 1) return go(double{}, double{});
+          if (ld.type == 2 && of.compute == 68 && of.scale == 0) return go(Float16{}, float{});
+          if (ld.type == 14 && of.compute == 68 && of.scale == 0) return go(BFloat16{}, float{});
           return 7;
         }};
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "cuda/cublas_lt.hpp"
 
@@ -14,6 +15,8 @@ const cuda::CublasLt::Functions& functions();
 struct Library {
   int asked = 0;
   bool knows = true;
+  /// Where products for a stream go; they are done at once for none.
+  std::function<int(CUstream_st*, std::function<void()>)> queue = {};
 };
 Library& library();
 

@@ -255,3 +255,62 @@ TEST_CASE("factors are rounded to TF32 only where that is wished", "[cuda][produ
     }
   }
 }
+
+TEST_CASE("where cuBLASLt finds no memory, the GPU is asked what it says, and the next product asks cuBLASLt anew",
+          "[cuda][products]") {
+  static CublasLt::Status created, found;
+  created = 0;
+  found = 3;
+  CublasLt::Functions functions = host_cublas_lt::functions();
+  functions.create = [](CublasLt::Handle* handle) {
+    return created != 0 ? created : host_cublas_lt::functions().create(handle);
+  };
+  functions.find = [](CublasLt::Handle handle, CublasLt::Description of, CublasLt::Layout a, CublasLt::Layout b,
+                      CublasLt::Layout c, CublasLt::Layout d, CublasLt::Preference wish, int wanted,
+                      CublasLt::Found* result, int* count) {
+    const CublasLt::Status known =
+        host_cublas_lt::functions().find(handle, of, a, b, c, d, wish, wanted, result, count);
+    return found != 0 ? found : known;
+  };
+  std::string asked;
+  const auto explain = [&](const char* what, bool no_memory) { asked += what + std::string(no_memory ? "!" : "."); };
+  std::vector<std::byte> memory(4096 + CublasLt::workspace_bytes);
+  {
+    CublasLt products(functions, false, explain);
+    const auto multiply = [&] {
+      return products.multiply({DType::float32,
+                                2,
+                                2,
+                                2,
+                                1,
+                                {memory.data(), 2, false, 0},
+                                {memory.data() + 64, 2, false, 0},
+                                {memory.data() + 128, 2, false, 0},
+                                memory.data() + 4096},
+                               nullptr);
+    };
+    CHECK(kind_of(multiply) == ErrorKind::state);
+    found = 13;
+    CHECK(kind_of(multiply) == ErrorKind::internal);
+    CHECK(asked == "asking for a product!asking for a product.");
+    found = 0;
+    CHECK(multiply());
+  }
+  // A GPU that it does not know is one thing, memory another.
+  asked.clear();
+  created = 1;
+  CHECK_THROWS_AS(CublasLt(functions, false, explain), CublasLt::Unusable);
+  for (const auto& [status, kind] : {std::pair{3, ErrorKind::state}, {13, ErrorKind::internal}}) {
+    created = status;
+    try {
+      CublasLt(functions, false, explain);
+      FAIL("no error");
+    } catch (const CublasLt::Unusable&) {
+      FAIL("taken for a GPU that it does not know");
+    } catch (const Error& error) {
+      CHECK(error.kind() == kind);
+    }
+  }
+  CHECK(asked == "opening cuBLASLt.opening cuBLASLt!opening cuBLASLt.");
+  CHECK(host_cublas_lt::alive() == 0);
+}

@@ -40,11 +40,13 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   *count = gpus;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
   std::strcpy(properties->name, "played");
   properties->major = 9;
@@ -68,6 +70,7 @@ const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorInvalidDevice              ? "invalid device ordinal"
          : error == cudaErrorMemoryAllocation         ? "out of memory"
          : error == cudaErrorIllegalAddress           ? "an illegal memory access was encountered"
+         : error == cudaErrorLaunchOutOfResources     ? "too many resources requested for launch"
          : error == cudaErrorStreamCaptureUnsupported ? "operation not permitted when stream is capturing"
                                                       : "invalid argument";
 }
@@ -88,13 +91,14 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 /// Waits for the GPU.
 cudaError_t cudaFree(void* memory) {
   const std::lock_guard lock(state.mutex);
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   const auto found = state.blocks.find(static_cast<std::byte*>(memory));
   if (found == state.blocks.end()) return said(cudaErrorInvalidValue);
   for (const auto& [handle, stream] : state.streams)
     if (stream->device == found->second.first) run_to(*stream, stream->queued);
   std::free(memory);
   state.blocks.erase(found);
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
@@ -108,9 +112,10 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* memory) {
   const std::lock_guard lock(state.mutex);
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   if (state.host_blocks.erase(static_cast<std::byte*>(memory)) == 0) return said(cudaErrorInvalidValue);
   std::free(memory);
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -168,7 +173,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!state.streams.contains(stream)) return said(cudaErrorInvalidResourceHandle);
   run_to(*stream, stream->queued);
   state.streams.erase(stream);
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -180,7 +185,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return said(cudaErrorStreamCaptureUnsupported);
   }
   run_to(*stream, stream->queued);
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -195,7 +200,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const std::lock_guard lock(state.mutex);
   delete event;
   --state.events;
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -224,7 +229,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard lock(state.mutex);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   if (event->stream) run_to(*event->stream, event->position);
-  return cudaSuccess;
+  return result();
 }
 
 /// Everything that is queued takes a millisecond.
@@ -293,14 +298,14 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   const std::lock_guard lock(state.mutex);
   delete graph;
   --state.graphs;
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const std::lock_guard lock(state.mutex);
   delete executable;
   --state.graphs;
-  return cudaSuccess;
+  return result();
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {

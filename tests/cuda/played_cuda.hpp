@@ -29,11 +29,20 @@ bool& early();
 /// Bytes that copies from the host's memory have brought so far.
 std::size_t uploaded();
 
-/// The call of CUDA with this number from now on, counted from 1, fails: out of memory, or because of an illegal
-/// access, after which every call fails. 0: no call fails any more, and the GPUs work.
-void fail_call(std::int64_t number, bool loses_gpu = false);
+enum class Fault {
+  no_memory,         ///< once
+  out_of_resources,  ///< once; cudaErrorLaunchOutOfResources
+  invalid_value,     ///< once
+  lost,              ///< an illegal access, after which every call fails
+  lost_in_queue      ///< the same, of queued work: it is that item which counts, and no call
+};
+/// The call of CUDA with this number from now on, counted from 1, fails. 0: no call fails any more, and the GPUs work.
+void fail_call(std::int64_t number, Fault fault = Fault::no_memory);
 /// Whether that call has come.
 bool has_failed();
+/// Whether runtimes that are opened from now on have cuBLASLt, the host's, whose calls fail as CUDA's do. Initially
+/// not.
+bool& has_products();
 
 /// One of the two GPUs, by the runtime that a real one has.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "cuda/gpu_runtime.hpp"
+#include "host_cublas_lt.hpp"
 #include "played/state.hpp"
 #include "played_cuda.hpp"
 #include "runtime_under_test.hpp"
@@ -30,7 +31,8 @@ int load(cuda::Driver::Module* module, const void* image) {
 
 int unload(cuda::Driver::Module module) {
   const std::lock_guard lock(state.mutex);
-  return state.modules.erase(module) == 1 ? 0 : cudaErrorInvalidResourceHandle;
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
+  return state.modules.erase(module) == 1 ? result() : said(cudaErrorInvalidResourceHandle);
 }
 
 int find(cuda::Driver::Function* function, cuda::Driver::Module module, const char* name) {
@@ -51,6 +53,44 @@ int launch_program(cuda::Driver::Function function, unsigned blocks, unsigned, u
     if (found == state.modules.end()) throw std::logic_error("a program that is gone");
     state.executor.launch(*found->second->program, blocks, threads, own.data(), own.size());
   });
+}
+
+/// What cuBLASLt says where CUDA says something else. Source: cublasStatus_t.
+int fault_of_products() {
+  const cudaError_t error = fault();
+  return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 3 : 13;
+}
+
+/// A function of the host's cuBLASLt that may fail.
+template <auto function, class Result, class... Parameters>
+Result failing(Parameters... parameters) {
+  if (const int status = fault_of_products(); status != 0) return status;
+  return (host_cublas_lt::functions().*function)(parameters...);
+}
+template <auto function, class Result, class... Parameters>
+void let_fail(cuda::CublasLt::Functions& functions, Result (*)(Parameters...)) {
+  functions.*function = failing<function, Result, Parameters...>;
+}
+
+/// cuBLASLt on the host, whose products are done when the stream comes to them.
+const cuda::CublasLt::Functions* products() {
+  if (!state.has_products) return nullptr;
+  static const cuda::CublasLt::Functions functions = [] {
+    using F = cuda::CublasLt::Functions;
+    F failing = host_cublas_lt::functions();
+    let_fail<&F::create>(failing, failing.create);
+    let_fail<&F::create_description>(failing, failing.create_description);
+    let_fail<&F::create_layout>(failing, failing.create_layout);
+    let_fail<&F::create_preference>(failing, failing.create_preference);
+    let_fail<&F::find>(failing, failing.find);
+    let_fail<&F::multiply>(failing, failing.multiply);
+    host_cublas_lt::library().queue = [](CUstream_st* stream, std::function<void()> work) {
+      const std::lock_guard lock(state.mutex);
+      return queue(stream, std::move(work)) == cudaSuccess ? 0 : 13;
+    };
+    return failing;
+  }();
+  return &functions;
 }
 
 /// Says what is launched.
@@ -82,12 +122,19 @@ std::size_t& played::room() { return state.room; }
 bool& played::room_for_graphs() { return state.room_for_graphs; }
 bool& played::early() { return state.early; }
 std::size_t played::uploaded() { return state.uploaded; }
-void played::fail_call(std::int64_t number, bool loses_gpu) {
-  state.calls_to_fault = number;
-  state.fault = loses_gpu ? cudaErrorIllegalAddress : cudaErrorMemoryAllocation;
+void played::fail_call(std::int64_t number, Fault fault) {
+  const bool in_queue = fault == Fault::lost_in_queue;
+  state.calls_to_fault = in_queue ? 0 : number;
+  state.items_to_fault = in_queue ? number : 0;
+  state.stays = in_queue || fault == Fault::lost;
+  state.fault = state.stays                        ? cudaErrorIllegalAddress
+                : fault == Fault::no_memory        ? cudaErrorMemoryAllocation
+                : fault == Fault::out_of_resources ? cudaErrorLaunchOutOfResources
+                                                   : cudaErrorInvalidValue;
   state.lost = false;
 }
-bool played::has_failed() { return state.calls_to_fault == 0; }
+bool played::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
+bool& played::has_products() { return state.has_products; }
 std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
   return std::make_unique<Telling>(cuda::open_gpu(ordinal));
 }
@@ -104,7 +151,11 @@ const Driver& driver() {
           cubins.push_back(std::make_shared<std::vector<char>>(source.c_str(), source.c_str() + source.size() + 1));
         return cubins;
       },
-      load, unload, find, launch_program};
+      load,
+      unload,
+      find,
+      launch_program,
+      products};
   return driver;
 }
 

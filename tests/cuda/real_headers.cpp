@@ -107,6 +107,10 @@ static_assert(lt::real_float32 == CUDA_R_32F && lt::real_float64 == CUDA_R_64F &
 #ifdef HAS_CUBLASLT
 
 static_assert(CUBLAS_STATUS_SUCCESS == 0 && lt::no_memory == CUBLAS_STATUS_ALLOC_FAILED);
+static_assert(lt::invalid_value == CUBLAS_STATUS_INVALID_VALUE);
+static_assert(lt::wrong_architecture == CUBLAS_STATUS_ARCH_MISMATCH);
+static_assert(lt::failed_on_gpu == CUBLAS_STATUS_EXECUTION_FAILED);
+static_assert(lt::not_supported == CUBLAS_STATUS_NOT_SUPPORTED);
 static_assert(lt::compute_float32 == CUBLAS_COMPUTE_32F && lt::compute_float64 == CUBLAS_COMPUTE_64F &&
               lt::compute_tf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(lt::transpose == CUBLAS_OP_T && sizeof lt::transpose == sizeof(cublasOperation_t));

@@ -46,6 +46,7 @@ class PassingRuntime : public cuda::Runtime {
   }
   std::unique_ptr<cuda::Graph> record(const std::function<void()>& work) override { return runtime_->record(work); }
   void launch(const cuda::Graph& graph) override { runtime_->launch(graph); }
+  void expect_alive(const char* what) override { runtime_->expect_alive(what); }
   void lock() override { runtime_->lock(); }
   void unlock() noexcept override { runtime_->unlock(); }
   CUstream_st* stream() override { return runtime_->stream(); }

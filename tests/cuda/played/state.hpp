@@ -55,9 +55,10 @@ struct State {
   std::size_t room = std::size_t{1} << 30;
   bool room_for_graphs = true, early = false;
   std::size_t uploaded = 0;
-  std::int64_t calls_to_fault = 0;  // 0: none fails
+  std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
   cudaError_t fault = cudaSuccess;
-  bool lost = false;  // every call fails as the first one did
+  bool stays = false, lost = false;  // every call fails as the first one did
+  bool has_products = false;
   HostRuntime executor;
 };
 inline State state;
@@ -79,11 +80,14 @@ inline cudaError_t said(cudaError_t error) {
 inline cudaError_t fault() {
   const std::lock_guard lock(state.mutex);
   if (!state.lost && (state.calls_to_fault == 0 || --state.calls_to_fault > 0)) return cudaSuccess;
-  state.lost = state.fault != cudaErrorMemoryAllocation;
+  state.lost = state.stays;
   return said(state.fault);
 }
 
-/// For what may not be asked for while this thread captures: what it captures is void then.
+/// What a call says that has done, or given back, what it was asked to: a GPU that is lost answers with its error.
+inline cudaError_t result() { return state.lost ? said(state.fault) : cudaSuccess; }
+
+/// For what may not be asked for, or given back, while this thread captures: what it captures is void then.
 inline bool captures() {
   if (capturing) capturing->valid = false;
   return capturing != nullptr;
@@ -95,6 +99,7 @@ inline void run_to(CUstream_st& stream, std::size_t position) {
     const std::function<void()> work = std::move(stream.queue.front());
     stream.queue.pop_front();
     ++stream.done;
+    if (state.items_to_fault > 0 && --state.items_to_fault == 0) state.lost = true;
     if (!state.lost) work();
   }
 }
