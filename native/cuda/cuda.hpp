@@ -34,6 +34,7 @@ class Cuda : public Device {
   ~Cuda() override;
 
   using Device::run;
+  using Device::workspace;
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }
@@ -45,6 +46,8 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ConvolutionFilter&) const override;
   std::size_t workspace(const instruction::Convolution&) const override;
   std::size_t workspace(const instruction::Reduce&) const override;
+  /// A thread has 255 registers; the rest of them is for addresses and what a step makes on its way.
+  std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
@@ -80,7 +83,7 @@ class Cuda : public Device {
   /// The launches of an instruction, whose programs are still to be set, and added to `wanted`.
   std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
                                                          std::vector<cuda::WantedProgram>& wanted) const;
-  std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm, bool by_fours,
+  std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm,
                                                  std::vector<cuda::WantedProgram>& wanted) const;
   /// Adds what one instruction, and those within it, want.
   void prepare(Instruction& instruction, std::vector<cuda::WantedProgram>& wanted) const;
