@@ -35,7 +35,8 @@ class Cuda : public Device {
   Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options = {});
   ~Cuda() override;
 
-  using Device::run, Device::workspace;
+  using Device::run;
+  using Device::workspace;
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }
@@ -51,6 +52,8 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ScatterAdd&) const override;
   std::size_t workspace(const instruction::Softmax&) const override;
   std::size_t workspace(const instruction::Crossentropy&) const override;
+  /// A thread has 255 registers; the rest of them is for addresses and what a step makes on its way.
+  std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
@@ -86,7 +89,7 @@ class Cuda : public Device {
   /// The launches of an instruction, whose programs are still to be set, and added to `wanted`.
   std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
                                                          std::vector<cuda::WantedProgram>& wanted) const;
-  std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm, bool by_fours,
+  std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm,
                                                  std::vector<cuda::WantedProgram>& wanted) const;
   /// Adds what one instruction, and those within it, want.
   void prepare(Instruction& instruction, std::vector<cuda::WantedProgram>& wanted) const;

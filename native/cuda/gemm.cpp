@@ -190,8 +190,7 @@ std::string_view Cuda::method(const Instruction& instruction) const {
   return gemm && by_program(*gemm) ? "a program" : "";
 }
 
-std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, bool by_fours,
-                                                     std::vector<cuda::WantedProgram>& wanted) const {
+std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, std::vector<cuda::WantedProgram>& wanted) const {
   auto launch = std::make_shared<cuda::ProductLaunch>();
   const Access c = access_to(g, g.c, g.c.distance, 1);
   launch->then = g.epilogue ? *g.epilogue : identity({g.c.operand}, c, g.m * g.n * g.batch.size());
@@ -205,20 +204,16 @@ std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, bool by_four
                      .along_a = g.a.transposed ? g.a.distance : 1,
                      .along_b = g.b.transposed ? 1 : g.b.distance,
                      .is_kept = std::ranges::none_of(segment.outputs, is_c),
-                     .by_fours = by_fours && lies_in_fours(g)};
+                     .by_fours = lies_in_fours(g)};
   wanted.push_back({cuda::program_source(launch->then.program, segment, 1, &launch->product), &launch->program});
   return launch;
 }
 
 void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
-  const auto is_aligned = [&](const Operand& operand) {
-    return reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, operand)) % 16 == 0;
-  };
-  const bool by_fours = lies_in_fours(g) && is_aligned(g.a.operand) && is_aligned(g.b.operand);
   auto prepared = std::static_pointer_cast<const cuda::ProductLaunch>(g.prepared);
-  if (!prepared || prepared->product.by_fours != by_fours) {
+  if (!prepared) {  // it is of no plan
     std::vector<cuda::WantedProgram> wanted;
-    prepared = launch_of(g, by_fours, wanted);
+    prepared = launch_of(g, wanted);
     set_programs(wanted);
   }
   const auto& [then, product, program] = *prepared;

@@ -1,4 +1,5 @@
-// What stands before a program's text on a GPU: each thread has some elements of a segment, or each warp some rows.
+// What stands before a program's text on a GPU: each thread has some elements of a segment, W at a time where the
+// segment is wide, or each warp some rows.
 
 #define ENTRY extern "C" __global__
 #define PARAMETER const __grid_constant__ Arguments arguments
@@ -8,7 +9,10 @@
   const Segment& a = arguments.of[own];
 #define FIRST (static_cast<long long>(static_cast<int>(blockIdx.x) - a.first) * blockDim.x + threadIdx.x)
 #define STEP (static_cast<long long>(a.blocks) * blockDim.x)
-#define EACH_ELEMENT for (long long i = FIRST; i < a.count; i += STEP)
+#define EACH_ELEMENT(W)                                                                 \
+  const long long whole = W > 1 && a.wide ? a.count / W * W : 0;                        \
+  for (long long i = FIRST * W; i < whole; i += STEP * W) element<W>(a, i);             \
+  for (long long i = whole + FIRST; i < a.count; i += STEP) element<1>(a, i);
 #define EACH_ROW for (long long row = FIRST / LANES; row < a.count; row += STEP / LANES)
 #define LANES 32
 #define LANE static_cast<int>(threadIdx.x % LANES)

@@ -50,6 +50,12 @@ template <> inline int convert<int, double>(double x) {
 }
 inline float to_byte(float x) { return x >= 1 ? (x < 255 ? static_cast<float>(static_cast<int>(x)) : 255.0f) : 0.0f; }
 
+/// W neighbours, which are loaded or stored by as few instructions as there can be.
+template <class T, int W> struct alignas(W * sizeof(T) < 16 ? W * sizeof(T) : 16) Numbers {
+  T x[W];
+};
+#define EACH_NUMBER _Pragma("unroll") for (int w = 0; w < W; ++w)
+
 template <class T> inline T sum_lanes(T x) {
   for (int mask = LANES / 2; mask > 0; mask /= 2) x += across_lanes(x, mask);
   return x;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <numeric>
+#include <span>
 
 #include "cuda/kernel.hpp"
 #include "cuda/launch.hpp"
@@ -69,44 +71,83 @@ std::size_t operands(const Program& program) { return program.inputs.size() + pr
 constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);
 std::size_t words_of_segment(const Program& program) { return 2 + operands(program); }
 
-/// How many blocks of threads a segment wants.
-std::int32_t blocks_of(const Program& program, const Segment& segment) {
+/// How many blocks of threads a segment wants, of which each thread has `width` elements at a time.
+std::int16_t blocks_of(const Program& program, const Segment& segment, int width) {
   constexpr std::int64_t most = 2048;  // of which each then goes on
-  const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size;
-  return static_cast<std::int32_t>(std::min(blocks_for(threads, program_threads), most));
+  const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size / width;
+  return static_cast<std::int16_t>(std::min(blocks_for(threads, program_threads), most));
+}
+
+/// How many 32-bit numbers of an element a program has at the same time, at most.
+std::int64_t live_numbers(const Program& program) {
+  std::vector<std::int64_t> numbers(program.registers, 1);
+  const auto hold = [&](std::size_t reg, Lane lane) {
+    if (lane == Lane::float64) numbers[reg] = 2;
+  };
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) hold(i, program.inputs[i].lane);
+  for (const Program::Step& step : program.steps) hold(step.result, step.to);
+  const auto immediates = numbers.begin() + std::ssize(program.inputs);
+  numbers.erase(immediates, immediates + std::ssize(program.immediates));
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+/// How `width` neighbouring elements are read or written, the first of which has a number that is a multiple of it.
+enum class Neighbours { together, same, apart };
+Neighbours neighbours(const Access& access, int width) {
+  if (access.kind == Access::Kind::contiguous) return Neighbours::together;
+  if (access.kind == Access::Kind::scalar) return Neighbours::same;
+  const auto in_step = [&](std::int64_t number) { return number % width == 0; };
+  const std::span<const std::int64_t> strides(access.strides.begin(), access.strides.end());
+  if (strides.empty() || !in_step(access.extents[-1])) return Neighbours::apart;
+  if (strides.back() == 0) return Neighbours::same;
+  const bool together = strides.back() == 1 && std::ranges::all_of(strides.first(strides.size() - 1), in_step);
+  return together ? Neighbours::together : Neighbours::apart;
+}
+
+bool is_aligned(Addresses addresses, const Operand& operand, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, operand)) % std::min<std::size_t>(bytes, 16) == 0;
+}
+
+/// Whether what a segment loads and stores at once lies as that asks for.
+bool is_wide(const Segment& segment, int width, Addresses addresses, const ProductInput* product) {
+  const auto aligned = [&](const Access& access) {
+    const std::size_t bytes = static_cast<std::size_t>(width) * size_of(access.operand.dtype);
+    return neighbours(access, width) != Neighbours::together || is_aligned(addresses, access.operand, bytes);
+  };
+  if (product)
+    return product->by_fours && is_aligned(addresses, product->a.operand, 16) &&
+           is_aligned(addresses, product->b.operand, 16);
+  return width > 1 && segment.size >= width && std::ranges::all_of(segment.inputs, aligned) &&
+         std::ranges::all_of(segment.outputs, aligned);
 }
 
 /// Writes the text of one program.
 class Writer {
  public:
   Writer(const Program& program, const Segment& segment, std::size_t segments, const ProductInput* product)
-      : program_(program), segment_(segment), segments_(segments), product_(product) {}
+      : program_(program),
+        segment_(segment),
+        segments_(segments),
+        product_(product),
+        width_(width_of(program, product)) {}
 
   std::string write() {
     text_ = prelude_text;
     text_ += half_text;
     text_ += elementwise_text;
-    text_ += "using namespace etude;\nstruct Segment { long long count; int first, blocks; void* operands[" +
-             std::to_string(operands(program_) + (product_ ? 2 : 0)) +
-             "]; };\nconstexpr int segments = " + std::to_string(segments_) +
-             ";\nstruct Arguments { Segment of[segments]; };\nENTRY void program(PARAMETER) {\nSEGMENT {\n";
+    text_ +=
+        "using namespace etude;\nstruct Segment { long long count; int first; short blocks, wide; void* operands[" +
+        std::to_string(operands(program_) + (product_ ? 2 : 0)) +
+        "]; };\nconstexpr int segments = " + std::to_string(segments_) +
+        ";\nstruct Arguments { Segment of[segments]; };\n";
     registers_.resize(program_.registers);
     for (std::size_t i = 0; i < program_.immediates.size(); ++i)
       registers_[program_.inputs.size() + i] = {literal(program_.immediates[i].value, program_.immediates[i].lane),
                                                 true};
-    if (program_.row > 0) {
-      // A warp for each row; each of its lanes holds every LANES-th element.
-      text_ += "constexpr int row_size = " + std::to_string(program_.row) +
-               ", each = (row_size + LANES - 1) / LANES;\n"
-               "EACH_ROW {\n";
-    } else {
-      text_ += "EACH_ELEMENT {\n";
-    }
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) load(i);
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);
-    for (std::size_t i = 0; i < program_.outputs.size(); ++i)
-      store(program_.inputs.size() + i, segment_.outputs[i], program_.outputs[i].reg, program_.outputs[i].per_row);
-    text_ += "}\n}\n}\n";
+    if (program_.row > 0)
+      write_rows();
+    else
+      write_elements();
     return std::move(text_);
   }
 
@@ -117,7 +158,97 @@ class Writer {
     bool one = false;
   };
 
+  /// A warp for each row; each of its lanes holds every LANES-th element.
+  void write_rows() {
+    text_ += "ENTRY void program(PARAMETER) {\nSEGMENT {\nconstexpr int row_size = " + std::to_string(program_.row) +
+             ", each = (row_size + LANES - 1) / LANES;\nEACH_ROW {\n";
+    // Loads that are under way together hide each other's latency. Where a thread has no registers for all of them,
+    // each stands before its first use.
+    constexpr std::int64_t most_loaded = 64;
+    std::int64_t numbers = 0;
+    for (const auto& [lane, per_row] : program_.inputs)
+      numbers += (lane == Lane::float64 ? 2 : 1) * (per_row ? 1 : blocks_for(program_.row, warp));
+    for (std::size_t i = 0; i < program_.inputs.size() && numbers <= most_loaded; ++i) need(i);
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      for (const std::uint16_t reg : {program_.steps[i].a, program_.steps[i].b, program_.steps[i].c}) need(reg);
+      step(i);
+    }
+    for (const Program::Output& output : program_.outputs) need(output.reg);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      const auto& [reg, per_row] = program_.outputs[i];
+      store(program_.inputs.size() + i, segment_.outputs[i], reg, per_row);
+    }
+    text_ += "}\n}\n}\n";
+  }
+
+  /// A thread for W neighbours: all that it reads, then what it makes of each, then all that it writes.
+  void write_elements() {
+    text_ += "template <int W> inline void element(const Segment& a, long long i) {\n";
+    const std::size_t inputs = program_.inputs.size();
+    for (std::size_t i = 0; i < inputs; ++i)
+      if (!is_product(i)) fetch(i);
+    if (product_ && product_->is_kept) declare(product_->input, segment_.inputs[product_->input]);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) declare(inputs + i, segment_.outputs[i]);
+    text_ += "EACH_NUMBER {\n";
+    for (std::size_t i = 0; i < inputs; ++i) take(i);
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) step(i);
+    if (product_ && product_->is_kept) fill(product_->input, product_->input, segment_.inputs[product_->input]);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i)
+      fill(inputs + i, program_.outputs[i].reg, segment_.outputs[i]);
+    text_ += "}\n";
+    if (product_ && product_->is_kept) write(product_->input, segment_.inputs[product_->input]);
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) write(inputs + i, segment_.outputs[i]);
+    text_ += "}\nENTRY void program(PARAMETER) {\nSEGMENT {\nEACH_ELEMENT(" + std::to_string(width_) + ")\n}\n}\n";
+  }
+
   bool by_rows() const { return program_.row > 0; }
+  bool is_product(std::size_t input) const { return product_ && product_->input == input; }
+
+  std::string numbers(DType dtype) const { return std::string("Numbers<") + type_of(dtype) + ", W>"; }
+  /// W neighbours in memory, from element i on.
+  std::string together(std::size_t operand, const Access& access, const char* constant) const {
+    return "*reinterpret_cast<" + (constant + numbers(access.operand.dtype)) + "*>(&" +
+           memory(operand, access.operand.dtype, offset(access, "i", segment_.size)) + ')';
+  }
+  std::string one_of(std::size_t operand, const Access& access, const std::string& index) const {
+    return memory(operand, access.operand.dtype, offset(access, index, segment_.size));
+  }
+
+  /// Reads what W elements have of an input.
+  void fetch(std::size_t i) {
+    const Access& access = segment_.inputs[i];
+    const std::string name = 'm' + std::to_string(i);
+    switch (neighbours(access, width_)) {
+      case Neighbours::together: text_ += "const auto " + name + " = " + together(i, access, "const ") + ";\n"; return;
+      case Neighbours::same: text_ += "const auto " + name + " = " + one_of(i, access, "i") + ";\n"; return;
+      case Neighbours::apart:
+        text_ += numbers(access.operand.dtype) + ' ' + name + ";\nEACH_NUMBER { " + name +
+                 ".x[w] = " + one_of(i, access, "(i + w)") + "; }\n";
+    }
+  }
+  /// Names what one element has of it.
+  void take(std::size_t i) {
+    const Access& access = segment_.inputs[i];
+    const char* type = type_of(program_.inputs[i].lane);
+    const std::string from = 'm' + std::to_string(i) + (neighbours(access, width_) == Neighbours::same ? "" : ".x[w]");
+    define(static_cast<std::uint16_t>(i), 'x' + std::to_string(i), type, true,
+           is_product(i) ? product(program_.inputs[i].lane) : "static_cast<" + std::string(type) + ">(" + from + ')');
+  }
+  /// Declares, fills and writes what becomes W elements of an operand.
+  void declare(std::size_t operand, const Access& access) {
+    text_ += numbers(access.operand.dtype) + " y" + std::to_string(operand) + ";\n";
+  }
+  void fill(std::size_t operand, std::size_t reg, const Access& access) {
+    text_ += 'y' + std::to_string(operand) + ".x[w] = static_cast<" + type_of(access.operand.dtype) + ">(" +
+             value(static_cast<std::uint16_t>(reg)) + ");\n";
+  }
+  void write(std::size_t operand, const Access& access) {
+    const std::string name = 'y' + std::to_string(operand);
+    if (neighbours(access, width_) == Neighbours::together)
+      text_ += together(operand, access, "") + " = " + name + ";\n";
+    else
+      text_ += "EACH_NUMBER { " + one_of(operand, access, "(i + w)") + " = " + name + ".x[w]; }\n";
+  }
 
   std::string value(std::uint16_t reg) const {
     const Register& r = registers_[reg];
@@ -157,7 +288,7 @@ class Writer {
   }
 
   std::int64_t domain(bool per_row) const { return per_row ? segment_.size / program_.row : segment_.size; }
-  std::string index(bool per_row) const { return !by_rows() ? "i" : per_row ? "row" : "(row * row_size + column)"; }
+  static std::string index(bool per_row) { return per_row ? "row" : "(row * row_size + column)"; }
   std::string memory(std::size_t operand, DType dtype, const std::string& at) const {
     return "static_cast<" + std::string(type_of(dtype)) + "*>(a.operands[" + std::to_string(operand) + "])[" + at + ']';
   }
@@ -165,30 +296,31 @@ class Writer {
   /// An element of a product.
   std::string product(Lane lane) const {
     const auto first = [&](std::size_t operand, const Access& access) {
-      return '&' +
-             memory(operands(program_) + operand, access.operand.dtype, offset(access, index(false), segment_.size));
+      return '&' + memory(operands(program_) + operand, access.operand.dtype,
+                          offset(access, by_rows() ? index(false) : "i", segment_.size));
     };
     const std::string depth = std::to_string(product_->depth);
-    const std::string function = product_->by_fours
-                                     ? "product_by_fours<" + depth
-                                     : std::string("product<") + type_of(lane) + ", " + depth + ", " +
-                                           std::to_string(product_->along_a) + ", " + std::to_string(product_->along_b);
-    return function + ">(" + first(0, product_->a) + ", " + first(1, product_->b) + ')';
+    const std::string operands = ">(" + first(0, product_->a) + ", " + first(1, product_->b) + ')';
+    const std::string one_by_one = std::string("product<") + type_of(lane) + ", " + depth + ", " +
+                                   std::to_string(product_->along_a) + ", " + std::to_string(product_->along_b) +
+                                   operands;
+    return product_->by_fours ? "a.wide ? product_by_fours<" + depth + operands + " : " + one_by_one : one_by_one;
   }
 
-  void load(std::size_t i) {
+  /// Loads an input of rows, if a register is one and is not loaded yet.
+  void need(std::size_t i) {
+    if (i >= program_.inputs.size() || !registers_[i].name.empty()) return;
     const Access& access = segment_.inputs[i];
     const auto [lane, per_row] = program_.inputs[i];
-    const bool one = per_row || (by_rows() && access.kind == Access::Kind::scalar);
-    const bool is_product = product_ && product_->input == i;
-    std::string from = is_product
-                           ? product(lane)
+    const bool one = per_row || access.kind == Access::Kind::scalar;
+    std::string from = is_product(i)
+                           ? '(' + product(lane) + ')'
                            : "static_cast<" + std::string(type_of(lane)) + ">(" +
                                  memory(i, access.operand.dtype, offset(access, index(per_row), domain(per_row))) + ')';
-    if (by_rows() && !one) from = "column < row_size ? " + from + " : 0";
+    if (!one) from = "column < row_size ? " + from + " : 0";
     const auto reg = static_cast<std::uint16_t>(i);
     define(reg, "x" + std::to_string(i), type_of(lane), one, from);
-    if (is_product && product_->is_kept) store(i, access, reg, false);
+    if (is_product(i) && product_->is_kept) store(i, access, reg, false);
   }
 
   void step(std::size_t number) {
@@ -226,14 +358,13 @@ class Writer {
     return conditions[s.code] ? std::string("static_cast<") + to + ">(" + call + ')' : call;
   }
 
+  /// Writes an output of rows.
   void store(std::size_t operand, const Access& access, std::uint16_t reg, bool per_row) {
     const std::string at =
         access.kind == Access::Kind::strided ? offset(access, index(per_row), domain(per_row)) : index(per_row);
     const std::string line = memory(operand, access.operand.dtype, at) + " = static_cast<" +
                              type_of(access.operand.dtype) + ">(" + value(reg) + ");";
-    if (!by_rows())
-      text_ += line + '\n';
-    else if (per_row)
+    if (per_row)
       text_ += "if (LANE == 0) { " + line + " }\n";
     else
       text_ += "EACH { if (column < row_size) { " + line + " } }\n";
@@ -243,11 +374,18 @@ class Writer {
   const Segment& segment_;
   std::size_t segments_;
   const ProductInput* product_;
+  int width_;
   std::string text_;
   std::vector<Register> registers_;
 };
 
 }  // namespace
+
+int width_of(const Program& program, const ProductInput* product) {
+  if (program.row > 0 || product) return 1;
+  const std::int64_t numbers = live_numbers(program);
+  return numbers <= 24 ? 4 : numbers <= 48 ? 2 : 1;
+}
 
 std::size_t ProgramArguments::most_segments(const Program& program) {
   return std::max<std::size_t>(most_words / words_of_segment(program), 1);
@@ -255,9 +393,15 @@ std::size_t ProgramArguments::most_segments(const Program& program) {
 
 void ProgramArguments::add(const Program& program, const Segment& segment, Addresses addresses,
                            const ProductInput* product) {
-  const std::int32_t blocks = blocks_of(program, segment);
+  const int width = width_of(program, product);
+  const bool wide = is_wide(segment, width, addresses, product);
+  const std::int16_t blocks = blocks_of(program, segment, wide ? width : 1);
+  struct Start {
+    std::int32_t first;
+    std::int16_t blocks, wide;
+  };
   words_.push_back(static_cast<std::uint64_t>(program.row > 0 ? segment.size / program.row : segment.size));
-  words_.push_back(std::bit_cast<std::uint64_t>(std::array{blocks_, blocks}));
+  words_.push_back(std::bit_cast<std::uint64_t>(Start{blocks_, blocks, wide}));
   const auto add = [&](const Access& access) {
     words_.push_back(reinterpret_cast<std::uint64_t>(at<std::byte>(addresses, access.operand)));
   };

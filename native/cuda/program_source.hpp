@@ -20,13 +20,14 @@ struct ProductInput {
   std::int64_t along_a, along_b;
   /// Whether it is written to where the input would be.
   bool is_kept;
-  /// Whether four numbers of a, and of b, can be read at once, everywhere.
+  /// Whether four numbers of a, and of b, can be read at once, everywhere, if both begin at a multiple of 16 bytes.
   bool by_fours;
 };
 
 /// What a launch of a program is given, which runs over several segments at the same time: of each how many elements,
-/// or rows where it looks at rows; its first block of threads, and how many it has; where operands lie, first all
-/// inputs, then all outputs, then a and b of a ProductInput.
+/// or rows where it looks at rows; its first block of threads, and how many it has; whether it is wide; where operands
+/// lie, first all inputs, then all outputs, then a and b of a ProductInput. A segment is wide if what its threads load
+/// and store at once is aligned to that.
 class ProgramArguments {
  public:
   /// For how many segments there is room.
@@ -42,6 +43,10 @@ class ProgramArguments {
   std::vector<std::uint64_t> words_;
   std::int32_t blocks_ = 0;
 };
+
+/// How many neighbouring elements a thread computes at a time: their loads are all under way before the first of them
+/// is stored. As many as registers have room for; 1 for programs of rows and of products.
+int width_of(const instruction::Program& program, const ProductInput* product = nullptr);
 
 /// Whether one launch runs over both: they are read and written alike.
 bool alike(const instruction::Segment& a, const instruction::Segment& b);

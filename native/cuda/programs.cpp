@@ -25,7 +25,7 @@ void Cuda::prepare(Instruction& instruction, std::vector<WantedProgram>& wanted)
   if (auto* elementwise = std::get_if<Elementwise>(&instruction)) {
     elementwise->prepared = launches_of(*elementwise, wanted);
   } else if (auto* gemm = std::get_if<Gemm>(&instruction); gemm && by_program(*gemm)) {
-    gemm->prepared = launch_of(*gemm, true, wanted);
+    gemm->prepared = launch_of(*gemm, wanted);
   } else if (auto* scan = std::get_if<instruction::Scan>(&instruction)) {
     for (Instruction& inner : scan->body->instructions) prepare(inner, wanted);
   } else {

@@ -144,7 +144,10 @@ constexpr const char* host_text = R"(
 #define ENTRY extern "C"
 #define PARAMETER const struct Arguments& arguments
 #define SEGMENT for (const Segment& a : arguments.of)
-#define EACH_ELEMENT for (long long i = a.count - 1; i >= 0; --i)
+#define EACH_ELEMENT(W)                                             \
+  const long long whole = W > 1 && a.wide ? a.count / W * W : 0;    \
+  for (long long i = a.count - 1; i >= whole; --i) element<1>(a, i); \
+  for (long long i = whole - W; i >= 0; i -= W) element<W>(a, i);
 #define EACH_ROW for (long long row = a.count - 1; row >= 0; --row)
 #define LANES 1
 #define LANE 0
