@@ -1,7 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <set>
 
-#include "support.hpp"
+#include "golden.hpp"
 #include "training_samples.hpp"
 
 // Integers and booleans as inputs of layers that compute with floats.
@@ -45,8 +46,13 @@ std::vector<Case> float_layers() {
 
 TEST_CASE("layers make of integers and booleans what they make of the same floats", "[integers]") {
   const DType dtype = GENERATE(DType::uint8, DType::int32, DType::boolean);
+  const nlohmann::json keras = testing::keras(3, "integers to layers");
+  const std::set<std::string> others{"Dropout", "GaussianNoise", "LayerNormalization", "MaxPooling2D"};
   for (const auto& [name, layer, shape] : float_layers()) {
     CAPTURE(name);
+    // Étude's own: Keras 3 keeps the dtype in those others, and LayerNormalization rounds to it.
+    const char* of = dtype == DType::uint8 ? "uint8" : dtype == DType::int32 ? "int32" : "bool";
+    CHECK((keras.at(name).at(of) == "float32") != others.contains(name));
     const Tensor x = small_numbers(shape, dtype);
     const Tensor y = (*layer)(x);
     CHECK(y.dtype() == DType::float32);
@@ -58,16 +64,17 @@ TEST_CASE("layers make of integers and booleans what they make of the same float
   CHECK(difference(y, (*attention)({floats, floats})) == "");
 }
 
-// Keras 3.15.1 with the JAX backend: Dense(1, kernel_initializer="ones")(np.array([[200, 100]], dtype)) is [[300.]] for
-// uint8 and int32, [[2.]] for bool.
 TEST_CASE("a dense layer adds up bytes as floats", "[integers]") {
   const auto of = [](DType dtype) {
     Sequential model(summing_unit());
     return model.predict(tensor_of({1, 2}, dtype, {200, 100}), {.verbose = 0}).item();
   };
-  CHECK(of(DType::uint8) == 300);
-  CHECK(of(DType::int32) == 300);
-  CHECK(of(DType::boolean) == 2);
+  for (const int version : {2, 3}) {
+    const nlohmann::json wanted = testing::keras(version, "bytes added up");
+    CHECK(of(DType::uint8) == wanted.at("uint8").at(0).at(0));
+    CHECK(of(DType::int32) == wanted.at("int32").at(0).at(0));
+    CHECK(of(DType::boolean) == wanted.at("bool").at(0).at(0));
+  }
 }
 
 TEST_CASE("a model trains on integers, booleans and lists of integers as on floats", "[integers]") {
@@ -92,26 +99,28 @@ TEST_CASE("a flattened image of bytes goes through layers that move it", "[integ
   CHECK(model.predict(tensor_of({1, 2, 2, 1}, DType::uint8, {7, 255, 3, 0}), {.verbose = 0}).item() == 255);
 }
 
-// Keras 3.15.1, JAX backend: Add()([int32, float32]) is float32, Concatenate()([uint8, int32]) int32, of float32 beside
-// it float32.
 TEST_CASE("layers that merge promote integers beside floats", "[integers]") {
-  const Tensor whole = tensor_of({1, 2}, DType::int32, {1, 2}), bytes = tensor_of({1, 2}, DType::uint8, {200, 100}),
-               floats = tensor_of({1, 2}, DType::float32, {0.5, 0.25});
+  const Tensor bytes = tensor_of({1, 2}, DType::uint8, {200, 100});
   const auto check = [](const LayerPtr& layer, const std::vector<Tensor>& inputs, DType dtype,
                         std::vector<double> wanted) {
     const Tensor y = (*layer)(inputs);
     CHECK(y.dtype() == dtype);
     CHECK(numbers(y) == wanted);
   };
-  check(layers::add(), {whole, floats}, DType::float32, {1.5, 2.25});
-  check(layers::add(), {floats, bytes}, DType::float32, {200.5, 100.25});
-  check(layers::add(), {whole, whole}, DType::int32, {2, 4});
+  for (const auto& test : testing::keras(3, "integers merged")) {
+    const Tensor wanted = testing::tensor_in(test);
+    std::vector<Tensor> inputs;
+    for (const auto& input : test.at("inputs")) inputs.push_back(testing::tensor_in(input));
+    if (test.at("layer") == "Concatenate")
+      check(layers::concatenate(), inputs, wanted.dtype(), numbers(wanted));
+    else if (wanted.dtype() != DType::uint8)
+      check(layers::add(), inputs, wanted.dtype(), numbers(wanted));
+    else  // Étude's own: bytes are added up as int32; Keras 3 has 144 here, on tensors without a model
+      CHECK(numbers(wanted) == std::vector<double>{400 - 256, 200});
+  }
   // Not modulo 256: a model of Keras whose inputs have the default dtype gives 400, too.
   check(layers::add(), {bytes, bytes}, DType::int32, {400, 200});
   check(layers::add(), {bytes, bytes.astype(DType::boolean)}, DType::int32, {201, 101});
-  check(layers::concatenate(), {bytes, whole}, DType::int32, {200, 100, 1, 2});
-  check(layers::concatenate(), {bytes, floats}, DType::float32, {200, 100, 0.5, 0.25});
-  check(layers::concatenate(), {bytes, bytes}, DType::uint8, {200, 100, 200, 100});
 }
 
 TEST_CASE("ids stay integers up to the table that they index", "[integers]") {

@@ -13,6 +13,7 @@
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 #include "etude/saving/config.hpp"
+#include "golden.hpp"
 #include "op_cases.hpp"
 #include "training_samples.hpp"
 
@@ -89,8 +90,6 @@ TEST_CASE("every op takes extents of 0, or refuses them by an Error", "[zero]") 
 }
 
 TEST_CASE("what is computed of nothing is what NumPy and JAX compute", "[zero]") {
-  // jax 0.10.2.
-  const double nan = std::nan("");
   const auto check = [](const Tensor& x, const Function& function, const Shape& shape,
                         const std::vector<double>& want) {
     for (Cpu& device : instruction_sets()) {
@@ -99,36 +98,47 @@ TEST_CASE("what is computed of nothing is what NumPy and JAX compute", "[zero]")
       CHECK(difference(numbers(y), want) == "");
     }
   };
-  check(empty({2, 0}), [](Values x) { return ops::sum(x[0], {1}); }, {2}, {0, 0});
-  check(empty({0, 3}), [](Values x) { return ops::sum(x[0], {0}); }, {3}, {0, 0, 0});
-  check(empty({0, 3}), [](Values x) { return ops::sum(x[0], {1}); }, {0}, {});
-  check(empty({2, 0, 3}), [](Values x) { return ops::sum(x[0], {1}); }, {2, 3}, zeros(6));
-  check(empty({2, 0}), [](Values x) { return ops::sum(x[0]); }, {}, {0});
-  check(empty({2, 0}), [](Values x) { return ops::mean(x[0], {1}); }, {2}, {nan, nan});
-  check(empty({0, 3}), [](Values x) { return ops::mean(x[0], {0}); }, {3}, {nan, nan, nan});
-  check(empty({0, 3}), [](Values x) { return ops::mean(x[0], {1}); }, {0}, {});
-  check(empty({0, 3}), [](Values x) { return ops::max(x[0], {1}); }, {0}, {});
-  check(empty({2, 0}), [](Values x) { return ops::softmax(x[0]); }, {2, 0}, {});
-  check(empty({2, 0}), [](Values x) { return ops::matmul(x[0], x[0], false, true); }, {2, 2}, zeros(4));
-  check(empty({3, 2, 0}), [](Values x) { return ops::matmul(x[0], x[0], false, true); }, {3, 2, 2}, zeros(12));
-  check(empty({2, 0}), [](Values x) { return ops::relu(ops::matmul(x[0], x[0], false, true) + 1); }, {2, 2},
-        {1, 1, 1, 1});
-  check(empty({0, 3}), [](Values x) { return ops::concatenate({x[0], x[0]}, 0); }, {0, 3}, {});
-  check(empty({1}), [](Values x) { return ops::broadcast_to(x[0], {0}); }, {0}, {});
+  const nlohmann::json wanted = keras(3, "computed of nothing").at("values");
+  std::size_t cases = 0;
+  const auto as_jax = [&](const char* name, const Tensor& x, const Function& function) {
+    CAPTURE(name);
+    ++cases;
+    check(x, function, shape_in(wanted.at(name).at("shape")), numbers_in(wanted.at(name).at("value")));
+  };
+  const auto product = [](Values x) { return ops::matmul(x[0], x[0], false, true); };
+  const auto mean = [](std::ptrdiff_t axis) { return [=](Values x) { return ops::mean(x[0], {axis}); }; };
+  const auto sum = [](std::ptrdiff_t axis) { return [=](Values x) { return ops::sum(x[0], {axis}); }; };
+  const auto scatter = [](const Shape& shape, std::int64_t rows) {
+    return [=](Values x) { return ops::scatter_add(x[0].graph().constant(1, DType::float32, shape), x[0], rows); };
+  };
+  as_jax("sum [2, 0] over 1", empty({2, 0}), sum(1));
+  as_jax("sum [0, 3] over 0", empty({0, 3}), sum(0));
+  as_jax("sum [0, 3] over 1", empty({0, 3}), sum(1));
+  as_jax("sum [2, 0, 3] over 1", empty({2, 0, 3}), sum(1));
+  as_jax("sum [2, 0]", empty({2, 0}), [](Values x) { return ops::sum(x[0]); });
+  as_jax("mean [2, 0] over 1", empty({2, 0}), mean(1));
+  as_jax("mean [0, 3] over 0", empty({0, 3}), mean(0));
+  as_jax("mean [0, 3] over 1", empty({0, 3}), mean(1));
+  as_jax("max [0, 3] over 1", empty({0, 3}), [](Values x) { return ops::max(x[0], {1}); });
+  as_jax("softmax [2, 0]", empty({2, 0}), [](Values x) { return ops::softmax(x[0]); });
+  as_jax("matmul [2, 0] [0, 2]", empty({2, 0}), product);
+  as_jax("matmul [3, 2, 0] [3, 0, 2]", empty({3, 2, 0}), product);
+  as_jax("relu of matmul [2, 0] [0, 2] + 1", empty({2, 0}), [&](Values x) { return ops::relu(product(x) + 1); });
+  as_jax("concatenate [0, 3] twice", empty({0, 3}), [](Values x) { return ops::concatenate({x[0], x[0]}, 0); });
+  as_jax("broadcast [1] to [0]", empty({1}), [](Values x) { return ops::broadcast_to(x[0], {0}); });
+  as_jax("one_hot [0] of 3", Tensor({0}, DType::int32), [](Values x) { return ops::one_hot(x[0], 3, DType::float32); });
+  as_jax("segment_sum [0, 2] to 3", Tensor({0}, DType::int32), scatter({0, 2}, 3));
+  as_jax("segment_sum [4, 2] to 0", Tensor({4}, DType::int32), scatter({4, 2}, 0));
+  as_jax("max_pool [0, 4, 4, 1] by 2", empty({0, 4, 4, 1}),
+         [](Values x) { return ops::max_pool(x[0], {.extent = {2, 2}}); });
+  CHECK(cases == wanted.size());
+
   check(empty({0}), [](Values x) { return ops::sum_to(x[0], {1}); }, {1}, {0});
-  check(Tensor({0}, DType::int32), [](Values x) { return ops::one_hot(x[0], 3, DType::float32); }, {0, 3}, {});
-  // Rows that a table does not have are NaN (R-10); JAX refuses an empty table.
+  // Étude's own: rows that a table does not have are NaN (R-10); JAX refuses an empty table.
   check(
       Tensor::from<std::int32_t>({2}, {0, 2}),
       [](Values x) { return ops::take(x[0].graph().constant(0, DType::float32, {0, 3}), x[0]); }, {2, 3},
-      std::vector<double>(6, nan));
-  check(
-      Tensor({0}, DType::int32),
-      [](Values x) { return ops::scatter_add(x[0].graph().constant(1, DType::float32, {0, 2}), x[0], 3); }, {3, 2},
-      zeros(6));
-  check(Tensor({4}, DType::int32),
-        [](Values x) { return ops::scatter_add(x[0].graph().constant(1, DType::float32, {4, 2}), x[0], 0); }, {0, 2},
-        {});
+      std::vector<double>(6, std::nan("")));
   const Window window{.extent = {2, 2}};
   check(
       empty({0, 4, 4, 1}),
@@ -137,8 +147,8 @@ TEST_CASE("what is computed of nothing is what NumPy and JAX compute", "[zero]")
                                        {2, 2, 1, 2});
       },
       {2, 2, 1, 2}, zeros(8));
-  check(empty({0, 4, 4, 1}), [=](Values x) { return ops::max_pool(x[0], window); }, {0, 3, 3, 1}, {});
 
+  for (const auto& [name, error] : keras(3, "computed of nothing").at("refused").items()) CHECK_FALSE(error.is_null());
   CHECK(kind_of([] { run({Tensor({2, 0})}, [](Values x) { return ops::max(x[0], {1}); }); }) == ErrorKind::shape);
   CHECK(kind_of([] { run({Tensor({2, 0})}, [](Values x) { return ops::argmax(x[0]); }); }) == ErrorKind::shape);
 }
@@ -238,11 +248,11 @@ TEST_CASE("a model of every layer predicts and fits data with extents of 0, or s
 }
 
 TEST_CASE("normalization of nothing gives nothing", "[zero]") {
-  // keras 3.15.1, jax backend: (2, 0, 4) and (2, 4, 0).
-  for (const Shape& shape : {Shape{2, 0, 4}, Shape{2, 4, 0}, Shape{0, 3}}) {
-    Sequential batch({layers::batch_normalization()}), layer({layers::layer_normalization()});
-    CHECK((*layers::batch_normalization())(Tensor(shape)).shape() == shape);
-    CHECK((*layers::layer_normalization())(Tensor(shape)).shape() == shape);
+  CHECK(keras(2, "normalization of nothing") == keras(3, "normalization of nothing"));
+  for (const auto& test : keras(3, "normalization of nothing")) {
+    const Shape shape = shape_in(test.at("shape"));
+    CHECK((*layers::batch_normalization())(Tensor(shape)).shape() == shape_in(test.at("BatchNormalization")));
+    CHECK((*layers::layer_normalization())(Tensor(shape)).shape() == shape_in(test.at("LayerNormalization")));
   }
   Sequential model({layers::batch_normalization()});
   CHECK(model.predict(Tensor({2, 0, 4}), {.verbose = 0}).shape() == Shape{2, 0, 4});
@@ -271,12 +281,16 @@ TEST_CASE("every loss and every metric takes batches and samples without numbers
                                   0);
         });
       });
-      // Keras 2.12.0 gives 0 for an empty batch; 3.15.1 gives a tensor without elements, which is no loss. Dice and
-      // Tversky are one number for the whole batch.
+      // Keras 2 gives 0 for an empty batch; Keras 3 a tensor without elements, which is no loss. Dice and Tversky are
+      // one number for the whole batch.
       const bool of_rows = prediction[0] == 0 && prediction.rank() == 2 && name != "Dice" && name != "Tversky";
       if (truth == prediction && of_rows && always.contains(name)) CHECK(y.has_value());
       if (y && of_rows) CHECK(numbers(*y) == zeros(2));
     }
+  for (const auto& [name, loss] : keras(2, "losses of empty batches").items()) {
+    CHECK(always.contains(name));
+    CHECK(loss == 0);
+  }
   for (const std::string& name : class_names<Metric>())
     for (const auto& [truth, prediction] : cases) {
       INFO(name << ' ' << truth << ' ' << prediction);
@@ -287,10 +301,15 @@ TEST_CASE("every loss and every metric takes batches and samples without numbers
           return metric->result();
         });
       });
-      // keras 3.15.1 and 2.12.0: a metric of an empty batch is 0.
+      // In Keras 2 and 3 a metric of an empty batch is 0.
       const bool of_rows = prediction[0] == 0 && prediction.rank() == 2;
       if (truth == prediction && of_rows && always.contains(name)) CHECK(result.has_value());
       if (result && of_rows) CHECK(result->item() == 0);
+    }
+  for (const int version : {2, 3})
+    for (const auto& [name, value] : keras(version, "metrics of empty batches").items()) {
+      CHECK(always.contains(name));
+      CHECK(value == 0);
     }
 }
 

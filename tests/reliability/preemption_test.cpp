@@ -222,7 +222,7 @@ TEST_CASE(
     for (int i = 0; i < requests; ++i) {
       asked = monotonic_seconds();
       trainer.signal(SIGTERM);
-      if (i + 1 < requests) ::usleep(1000);  // else the system may join both
+      if (i + 1 < requests) ::usleep(timed ? 100'000 : 1000);  // a signal that is not taken yet joins the next
     }
     CHECK(trainer.exit_status() == asked_to_end);
     return monotonic_seconds() - asked;
@@ -230,7 +230,8 @@ TEST_CASE(
   const double once = seconds_to_end(1);
   const auto first = load_newest_checkpoint(backup_in(scratch.path()));
   REQUIRE(first);
-  const double twice = seconds_to_end(2);
+  double twice = seconds_to_end(2);
+  for (int i = rounds(0, 4); i > 0; --i) twice = std::min(twice, seconds_to_end(2));  // other processes take time, too
   Warnings warnings;
   const auto second = load_newest_checkpoint(backup_in(scratch.path()), {}, warnings.sink());
   REQUIRE(second);
