@@ -8,8 +8,6 @@
 #include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/program_source.hpp"
-#include "cuda/program_texts.hpp"
-#include "cuda/shared_library.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -167,34 +165,6 @@ std::string warnings_of(Cuda& device, int architecture) {
   return warnings;
 }
 
-/// What NVRTC makes of a text before it is a GPU's.
-std::string ptx_of(const std::string& source) {
-  const cuda::SharedLibrary library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
-  using Handle = struct _nvrtcProgram*;
-  int (*create)(Handle*, const char*, const char*, int, const char* const*, const char* const*);
-  int (*compile)(Handle, int, const char* const*);
-  int (*size)(Handle, std::size_t*);
-  int (*get)(Handle, char*);
-  int (*destroy)(Handle*);
-  library.find(create, "nvrtcCreateProgram");
-  library.find(compile, "nvrtcCompileProgram");
-  library.find(size, "nvrtcGetPTXSize");
-  library.find(get, "nvrtcGetPTX");
-  library.find(destroy, "nvrtcDestroyProgram");
-  const char* options[] = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space",
-                           "--gpu-architecture=compute_90"};
-  Handle program = nullptr;
-  const std::string text = cuda::device_text + source;
-  REQUIRE(create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0);
-  REQUIRE(compile(program, 4, options) == 0);
-  std::size_t bytes = 0;
-  size(program, &bytes);
-  std::string ptx(bytes, ' ');
-  get(program, ptx.data());
-  destroy(&program);
-  return ptx;
-}
-
 std::ptrdiff_t count(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   return std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator());
@@ -302,7 +272,7 @@ TEST_CASE("Adam's program loads and stores four numbers at once", "[.][nvrtc]") 
                stores = count(source, R"(reinterpret_cast<Numbers<float, W>\*>)");
     if (stores != 3 || source.find("op::Sqrt") == std::string::npos) continue;
     ++found;
-    const std::string ptx = ptx_of(source);
+    const std::string ptx = cuda::ptx_of(source, 90);
     CHECK(loads >= 4);
     CHECK(count(ptx, R"(ld(\.global)?\.v4\.)") == loads);
     CHECK(count(ptx, R"(st(\.global)?\.v4\.)") == stores);
