@@ -62,6 +62,15 @@ template <class Action> std::optional<Tensor> unless_error(Action action) {
   }
 }
 
+/// The same of any object.
+template <class Action> auto unless_error_object(Action action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 std::vector<double> zeros(std::size_t count) { return std::vector<double>(count); }
 
 Tensor empty(const Shape& shape) { return Tensor(shape); }
@@ -321,6 +330,119 @@ TEST_CASE("every initializer takes extents of 0, or refuses them by an Error", "
       if (shape.rank() > 1) REQUIRE(y);
       if (y) CHECK(y->shape() == shape);
     }
+}
+
+TEST_CASE("every regularizer takes extents of 0, or refuses them by an Error", "[zero]") {
+  for (const std::string& name : class_names<Regularizer>())
+    for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{3, 3, 0, 2}}) {
+      INFO(name << ' ' << shape);
+      const RegularizerPtr regularizer = made<Regularizer>(name);
+      const auto penalty = unless_error([&] {
+        return run({Tensor(shape)}, [&](Values x) {
+          const Value y = (*regularizer)(x[0]);
+          const std::vector<Value> dx = gradients(y, x);
+          return dx[0] ? y + ops::sum(dx[0]) : y;
+        });
+      });
+      // A sum of nothing is 0; "orthogonal" divides by the number of pairs of rows.
+      if (name == "L1" || name == "L2" || name == "L1L2") REQUIRE(penalty);
+      if (!penalty) continue;
+      CHECK(penalty->shape() == Shape{});
+      if (name.starts_with('L')) CHECK(penalty->item() == 0);
+    }
+}
+
+TEST_CASE("every activation takes extents of 0, or refuses them by an Error", "[zero]") {
+  int computed = 0;
+  for (const char* name :
+       {"linear",    "relu",    "leaky_relu",  "relu6",         "elu",          "selu",      "celu",
+        "gelu",      "silu",    "swish",       "mish",          "softplus",     "softsign",  "squareplus",
+        "sigmoid",   "tanh",    "log_sigmoid", "exponential",   "hard_sigmoid", "hard_silu", "hard_swish",
+        "hard_tanh", "softmax", "tanh_shrink", "hard_shrink",   "soft_shrink",  "threshold", "log_softmax",
+        "sparsemax", "glu",     "sparse_plus", "sparse_sigmoid"})
+    for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{2, 0, 4}, Shape{0, 0}}) {
+      INFO(name << ' ' << shape);
+      const Function function = [&](Values x) { return activations::get(name)(x[0]); };
+      const auto y = unless_error([&] { return run({Tensor(shape)}, function); });
+      const auto trained = unless_error([&] { return run({Tensor(shape)}, with_gradients(function)); });
+      CHECK(y.has_value() == trained.has_value());
+      if (!y) continue;
+      ++computed;
+      Shape want = shape;
+      if (std::string_view(name) == "glu") want[-1] /= 2;
+      CHECK(y->shape() == want);
+      CHECK(trained->item() == 0);
+    }
+  CHECK(computed > 140);  // of 160
+}
+
+TEST_CASE("every optimizer takes variables with extents of 0, and goes on with the others", "[zero]") {
+  int tried = 0;
+  for (const std::string& name : class_names<Optimizer>())
+    for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}}) {
+      INFO(name << ' ' << shape);
+      // One that wraps another takes it from its config.
+      const auto optimizer = unless_error_object([&] { return made<Optimizer>(name); });
+      if (!optimizer) continue;
+      ++tried;
+      const Variable empty_one("empty", Tensor(shape)), other("other", Tensor::from<float>({2}, {1, -2}));
+      Compiled step(std::vector{Tensor({2})}, [&](Graph& graph, Values gradient) {
+        const Value none = graph.constant(0, DType::float32, shape);
+        optimizer->apply({none, gradient[0]}, {empty_one, other});
+        return Compiled::Outcome{};
+      });
+      for (int i = 0; i < 2; ++i) step.run(std::vector{Tensor::from<float>({2}, {0.5, -0.25})});
+      CHECK(empty_one.value().shape() == shape);
+      CHECK(numbers(other.value()) != std::vector<double>{1, -2});
+      for (const double number : numbers(other.value())) CHECK(std::isfinite(number));
+    }
+  CHECK(tried >= 44);  // 11 optimizers; LossScaleOptimizer needs one to wrap
+}
+
+namespace {
+
+/// A layer of several inputs that gets its only one twice. The description of a functional model takes no extents of 0.
+class Doubling : public Model {
+ public:
+  explicit Doubling(LayerPtr layer) : layer_(std::move(layer)) {}
+  std::vector<LayerPtr> layers() const override { return {layer_}; }
+  Value call(Value x, bool training) override { return (*layer_)(std::vector<Value>{x, x}, training); }
+
+ private:
+  LayerPtr layer_;
+};
+
+}  // namespace
+
+TEST_CASE("a model of a layer with several inputs predicts and fits data with extents of 0, or says why not",
+          "[zero]") {
+  int fitted = 0;
+  for (const std::string& name : class_names<Layer>()) {
+    if (!takes_several(name)) continue;
+    for (const Shape& whole : input_shapes)
+      for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(whole.rank()); ++axis) {
+        Shape shape = whole;
+        shape[axis] = 0;
+        INFO(name << ' ' << shape);
+        Doubling model(made<Layer>(name));
+        model.compile(samples::mse());
+        const Tensor x(shape);
+        const auto predicted = unless_error([&] { return model.predict(x, {.verbose = 0}); });
+        const auto want = extrapolated(name, whole, axis);
+        if (predicted) {
+          REQUIRE(want);
+          CHECK(std::vector<std::int64_t>(predicted->shape().begin(), predicted->shape().end()) == *want);
+          fitted += unless_error([&] {
+                      model.fit(x, Tensor(predicted->shape()), {.epochs = 1, .verbose = 0});
+                      return x;
+                    }).has_value();
+        }
+        const std::string again = error_of([&] { model.predict(Tensor(whole), {.verbose = 0}); });
+        CHECK(again.find("ongoing") == std::string::npos);
+      }
+  }
+  INFO(fitted << " fitted");
+  CHECK(fitted > 0);
 }
 
 TEST_CASE("windows without extent or stride are refused", "[zero]") {

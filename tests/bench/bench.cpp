@@ -3,6 +3,8 @@
 //                      JSON line of what a step took once it was warm. --isa: an instruction set, such as "avx2",
 //                      instead of the best one that the processor has. --steps: so many instead of the workload's own.
 //                      --dtype-policy: what layers compute in, such as "mixed_bfloat16".
+// etude_bench [--threads N] build [WORKLOAD…]
+//                      how long building each workload's model takes, which draws its initial values: a JSON line.
 // etude_bench scaling  how times grow with batch, width and depth.
 // etude_bench peak     what this processor can do at most.
 // etude_bench list     the names of the workloads.
@@ -97,6 +99,28 @@ void run(const std::string& name, std::uint64_t seed, std::int64_t steps) {
   std::fflush(stdout);
 }
 
+/// Each time another model: one that is built stays built.
+void build(const std::string& name) {
+  constexpr int times = 9;
+  std::vector<double> laps;
+  std::size_t parameters = 0;
+  for (int i = 0; i < times; ++i) {
+    const Workload work = make_workload(name);
+    etude::Shape shape = work.x.shape();
+    shape[0] = work.batch;
+    const double began = cpu_seconds();
+    work.model->build(shape);
+    laps.push_back(cpu_seconds() - began);
+    parameters = static_cast<std::size_t>(work.model->count_params());
+  }
+  std::printf(R"({"target": "%s", "workload": "%s", "threads": %d, "parameters": %zu, "build_cpu_ms_median": %.3f, )"
+              R"("build_cpu_ms_p10": %.3f})"
+              "\n",
+              target_name(), name.c_str(), etude::num_threads(), parameters, 1e3 * quantile(laps, 0.5),
+              1e3 * quantile(laps, 0.1));
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -128,6 +152,9 @@ int main(int argc, char** argv) try {
     print_scaling();
   } else if (names == std::vector<std::string>{"peak"}) {
     print_peak();
+  } else if (!names.empty() && names.front() == "build") {
+    names.erase(names.begin());
+    for (const std::string& name : names.empty() ? workload_names() : names) build(name);
   } else {
     for (const std::string& name : names.empty() ? workload_names() : names) run(name, seed, steps);
   }

@@ -1,6 +1,6 @@
 // Runs the benchmark: every target of every workload in rounds that take turns, so that what else the machine does hits all
 // alike. Prints tables; --json writes the lines, --markdown the tables. `./dev bench` calls it.
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { definitions } from './definition.mjs';
@@ -67,7 +67,7 @@ for (const name of names) {
     if (failed || (cannot && !targets[target].cannot?.includes(name))) complaints.push(`${target} did not run ${name}: ${failed ?? cannot}`);
 }
 
-if (options.markdown) writeFileSync(options.markdown, document(tables));
+if (options.markdown) writeFileSync(options.markdown, document(tables) + measuredApart(options.markdown));
 for (const complaint of complaints) console.error(`bench: ${complaint}`);
 process.exitCode = complaints.length ? 1 : 0;
 
@@ -84,4 +84,11 @@ and "/ wasm" say how many times longer than Étude's own builds a target takes; 
 percentiles. Losses are means over the epoch's steps so far, after the steps in parentheses, over all rounds' seeds.
 ${tables.join('\n')}
 `;
+}
+
+/** The last section of the file that is written anew: figures that are no part of a run. */
+function measuredApart(path) {
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const at = text.indexOf('\n## Measured apart\n');
+  return at < 0 ? '' : text.slice(at);
 }
