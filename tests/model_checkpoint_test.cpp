@@ -63,6 +63,20 @@ TEST_CASE("model checkpoint: names are filled in as Python would, epochs and bat
   CHECK(run.in("b") == Texts{"1-02.safetensors", "1-04.safetensors"});
 }
 
+TEST_CASE("model checkpoint: a number wider than the longest name of a file is refused", "[callbacks]") {
+  Run run;
+  const auto error_for = [&](const std::string& number) {
+    return error_of([&] {
+      run.fit(run.checkpoint({.filepath = "w/" + number + ".safetensors", .save_weights_only = true}), {0.5});
+    });
+  };
+  CHECK(error_for("{epoch:0240d}").empty());
+  CHECK(run.in("w") == Texts{std::string(239, '0') + "1.safetensors"});
+  CHECK_THAT(error_for("{epoch:256d}"), ContainsSubstring("format \"256d\" in the filepath - expected a width and a "
+                                                          "precision of at most 255"));
+  CHECK_THAT(error_for("{score:.9999f}"), ContainsSubstring("a precision of at most 255"));
+}
+
 TEST_CASE("model checkpoint: save_freq counts batches over epochs and executions", "[callbacks]") {
   Run run;
   const auto checkpoint = [&] {

@@ -15,11 +15,19 @@ namespace {
 
 constexpr const char* where = "ModelCheckpoint";
 
+/// The longest name of a file in most systems.
+constexpr int longest_name = 255;
+
 /// A number as Python's format() writes it: [0][width][.precision][d, e, f, g]. None: what Python writes unasked.
 std::string filled_in(double value, const std::string& spec) {
   std::size_t at = 0;
   const auto digits = [&] {
-    while (at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at]))) ++at;
+    int number = 0;
+    for (; at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at])) && number <= longest_name; ++at)
+      number = 10 * number + (spec[at] - '0');
+    check(number <= longest_name, ErrorKind::value, where, "format \"", spec,
+          "\" in the filepath - expected a width and a precision of at most ", longest_name,
+          ", the longest name of a file - check the filepath.");
   };
   digits();
   const bool has_point = at < spec.size() && spec[at] == '.';
