@@ -71,7 +71,7 @@ TEST_CASE("model checkpoint: a number wider than the longest name of a file is r
     });
   };
   CHECK(error_for("{epoch:0240d}").empty());
-  CHECK(run.in("w") == Texts{std::string(239, '0') + "1.safetensors"});
+  CHECK(run.in("w") == Texts{std::string(239, '0').append("1.safetensors")});
   CHECK_THAT(error_for("{epoch:256d}"), ContainsSubstring("format \"256d\" in the filepath - expected a width and a "
                                                           "precision of at most 255"));
   CHECK_THAT(error_for("{score:.9999f}"), ContainsSubstring("a precision of at most 255"));
