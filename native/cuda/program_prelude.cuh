@@ -9,6 +9,9 @@ template <class A> inline constexpr bool is_same_v<A, A> = true;
 template <class T> inline constexpr bool is_arithmetic_v =
     is_same_v<T, float> || is_same_v<T, double> || is_same_v<T, int> || is_same_v<T, bool>;
 template <class A, class B> concept convertible_to = true;
+template <class T> struct remove_cv { using type = T; };
+template <class T> struct remove_cv<const T> { using type = T; };
+template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class...> struct tuple;
 using uint16_t = unsigned short;
 using uint32_t = unsigned;
