@@ -37,7 +37,7 @@ function occupancy({ arch, registers, shared, threads }) {
 
 /** "Product", or "Product in float64": kernels of a name, whatever else they are made of. */
 function familyOf(demangled) {
-  const inner = demangled.replace(/^void etude::cuda::enter<(etude::cuda::EachElement<)?/, '').replaceAll('(anonymous namespace)', '_');
+  const inner = demangled.replace(/^void etude::cuda::enter(?:_alone)?<(etude::cuda::EachElement<)?/, '').replaceAll('(anonymous namespace)', '_');
   const name = /^(?:\w+::)*(\w+)/.exec(inner)[1];
   return name + (inner.includes('double') ? ' in float64' : '');
 }

@@ -16,6 +16,7 @@
 //
 // is called for each of so many elements. Where threads do more than that together, the struct says how many a block
 // has, `static constexpr unsigned threads`, and is called with its thread; `launch` queues so many blocks of it.
+// One that would spill registers says `static constexpr bool wants_registers = true`.
 // Whose threads share memory has a struct Shared of it and takes it as second argument; whose threads wait for each
 // other says `using Meets = void`.
 
@@ -31,16 +32,31 @@ template <class Body>
 concept Shares = requires { typename Body::Shared; };
 template <class Body>
 concept ThreadsMeet = requires { typename Body::Meets; };
+template <class Body>
+concept WantsRegisters = requires { requires Body::wants_registers; };
 
 #ifdef __CUDACC__
 
-template <class Body> __global__ void __launch_bounds__(Body::threads) enter(const Body body) {
+template <class Body> ETUDE_DEVICE void run_body(const Body& body) {
   if constexpr (Shares<Body>) {
     __shared__ typename Body::Shared shared;
     body(Thread{}, shared);
   } else {
     body(Thread{});
   }
+}
+
+template <class Body> __global__ void __launch_bounds__(Body::threads) enter(const Body body) { run_body(body); }
+/// One block on a multiprocessor is enough: a thread has twice the registers.
+template <class Body> __global__ void __launch_bounds__(Body::threads, 1) enter_alone(const Body body) {
+  run_body(body);
+}
+
+template <class Body> const void* function_of() {
+  if constexpr (WantsRegisters<Body>)
+    return reinterpret_cast<const void*>(&enter_alone<Body>);
+  else
+    return reinterpret_cast<const void*>(&enter<Body>);
 }
 
 #else
@@ -55,6 +71,8 @@ template <class Body> void enter(const void* arguments, const Thread& thread, vo
     body(thread);
 }
 
+template <class Body> const void* function_of() { return reinterpret_cast<const void*>(&enter<Body>); }
+
 #endif
 
 template <class Body> const Kernel& kernel_of() {
@@ -65,8 +83,7 @@ template <class Body> const Kernel& kernel_of() {
     else
       return std::size_t{0};
   }();
-  static const Kernel kernel{
-      Body::name, reinterpret_cast<const void*>(&enter<Body>), Body::threads, sizeof(Body), shared, ThreadsMeet<Body>};
+  static const Kernel kernel{Body::name, function_of<Body>(), Body::threads, sizeof(Body), shared, ThreadsMeet<Body>};
   return kernel;
 }
 

@@ -95,6 +95,7 @@ struct PatchRows : Patches<T> {
 };
 template <class T>
 struct PatchColumns : Patches<T> {
+  static constexpr bool is_far = true;  ///< An element takes many registers to find.
   ETUDE_DEVICE bool rows_contiguous() const { return false; }
   ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, j, i); }
 };

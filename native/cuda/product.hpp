@@ -59,6 +59,7 @@ struct Product {
   using T = Computed<C>;
   static constexpr const char* name = "product";
   static constexpr unsigned threads = (tile_extent / square_extent) * (tile_extent / square_extent);
+  static constexpr bool wants_registers = requires { A::is_far; };
   using Meets = void;
   struct Shared {
     alignas(16) T a[tile_depth][tile_extent + 4], b[tile_depth][tile_extent + 4];
