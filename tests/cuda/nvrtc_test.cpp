@@ -28,7 +28,7 @@ TEST_CASE("accesses of PTX are counted by their width", "[cuda]") {
   CHECK(counted.wide_stores == 1);
 }
 
-TEST_CASE("a product by fours reads sixteen bytes at a time", "[.][nvrtc]") {
+TEST_CASE("a product reads sixteen bytes at a time, and has a form for operands that are not aligned", "[.][nvrtc]") {
   Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   const std::array factors{waves({8, 64}), waves({12, 64})};
   evaluate(device, factors,
@@ -37,8 +37,7 @@ TEST_CASE("a product by fours reads sixteen bytes at a time", "[.][nvrtc]") {
   REQUIRE(sources.size() == 1);
   const MemoryAccesses accesses = memory_accesses(cuda::ptx_of(sources[0], 90));
   CHECK(accesses.wide_loads >= 2);
-  CHECK(accesses.wide_loads == accesses.loads);
-  CHECK(accesses.stores == 1);
+  CHECK(accesses.wide_loads < accesses.loads);
 }
 
 namespace {
