@@ -52,7 +52,7 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ScatterAdd&) const override;
   std::size_t workspace(const instruction::Softmax&) const override;
   std::size_t workspace(const instruction::Crossentropy&) const override;
-  /// A thread has 255 registers; the rest of them is for addresses and what a step makes on its way.
+  /// A thread has 255 registers. The others hold addresses and intermediate results.
   std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
   /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
