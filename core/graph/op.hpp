@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -279,13 +280,26 @@ using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Rea
                                op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
                                op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
-/// A struct's own name without its namespaces: "MatMul", "Exp".
-template <class Struct> constexpr std::string_view struct_name() {
+namespace detail {
+template <class Struct> constexpr std::string_view find_name() {
   // GCC: "… [with Struct = etude::op::Exp; …]", Clang: "… [Struct = etude::op::Exp]".
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("Struct = "));
   text = text.substr(0, text.find_first_of(";]"));
   return text.substr(text.rfind(':') + 1);
+}
+/// The name alone: the program does not keep the text around it.
+template <class Struct>
+inline constexpr auto name_text = [] {
+  std::array<char, find_name<Struct>().size()> text{};
+  std::ranges::copy(find_name<Struct>(), text.begin());
+  return text;
+}();
+}  // namespace detail
+
+/// A struct's own name without its namespaces: "MatMul", "Exp".
+template <class Struct> constexpr std::string_view struct_name() {
+  return {detail::name_text<Struct>.data(), detail::name_text<Struct>.size()};
 }
 std::string_view name_of(const Op& op);
 
