@@ -29,9 +29,9 @@ struct Dataflow {
   IdVector<int> level = {};
   IdVector<Phase> phase = {};
   /// Whether a node must lie in memory as it is.
-  IdVector<bool> in_memory = {};
+  IdFlags in_memory = {};
   /// Whether the kernel that reads a node computes it: a PoolScatter that only gradients of convolutions read.
-  IdVector<bool> inlined = {};
+  IdFlags inlined = {};
   /// The bases that must be in memory, or in the same group, before a node can be computed.
   IdVector<std::vector<NodeId>> dependencies = {};
   /// The nodes that depend on a node, once for each operand that it is.

@@ -1,11 +1,24 @@
 #include "etude/execution/group_links.hpp"
 
+#include <algorithm>
+
 namespace etude {
 
-bool GroupLinks::reads(int group, int other) const {
-  bool found = false;
-  for_each_input(group, [&](int input) { found |= input == other; });
-  return found;
+const std::vector<int>& GroupLinks::linked(int group, const IdVector<std::vector<NodeId>>& links) {
+  linked_.clear();
+  bundles_.for_each_part(group, [&](int part) {
+    for_each_node(grouping_.groups[part], [&](NodeId id) {
+      for (NodeId linked : links[id])
+        if (const int other = grouping_.group_of[linked]; other >= 0 && bundles_.leader_of(other) != group)
+          linked_.push_back(bundles_.leader_of(other));
+    });
+  });
+  return linked_;
+}
+
+bool GroupLinks::reads(int group, int other) {
+  const std::vector<int>& inputs = inputs_of(group);
+  return std::ranges::find(inputs, other) != inputs.end();
 }
 
 /// Searches from `other` on: what was computed lately has few readers yet.
@@ -18,17 +31,16 @@ bool GroupLinks::waits_for(int group, int other) {
     if (seen != search_) open.push_back(next);
     seen = search_;
   };
-  for_each_reader(other, [&](int reader) {
+  for (int reader : readers_of(other))
     if (reader != group) push(reader);
-  });
   bool found = false;
   while (!open.empty() && !found) {
     const int next = open.back();
     open.pop_back();
-    for_each_reader(next, [&](int reader) {
+    for (int reader : readers_of(next)) {
       found |= reader == group;
       push(reader);
-    });
+    }
   }
   return found;
 }

@@ -28,33 +28,21 @@ class GroupLinks {
   GroupLinks(const Dataflow& flow, const Grouping& grouping, const Bundles& bundles)
       : flow_(flow), grouping_(grouping), bundles_(bundles) {}
 
-  /// Calls visit with the leader of each group that this one reads, once for each dependency.
-  template <class Visitor> void for_each_input(int group, Visitor&& visit) const {
-    for_each_link(group, flow_.dependencies, visit);
-  }
+  /// The leaders of the groups that this one reads, once for each dependency. Valid until the next call.
+  const std::vector<int>& inputs_of(int group) { return linked(group, flow_.dependencies); }
   /// The same for the groups that read this one.
-  template <class Visitor> void for_each_reader(int group, Visitor&& visit) const {
-    for_each_link(group, flow_.readers, visit);
-  }
-  bool reads(int group, int other) const;
+  const std::vector<int>& readers_of(int group) { return linked(group, flow_.readers); }
+  bool reads(int group, int other);
   /// Whether `group` reads a third group that directly or indirectly reads `other`.
   bool waits_for(int group, int other);
 
  private:
-  template <class Visitor>
-  void for_each_link(int group, const IdVector<std::vector<NodeId>>& links, Visitor&& visit) const {
-    bundles_.for_each_part(group, [&](int part) {
-      for_each_node(grouping_.groups[part], [&](NodeId id) {
-        for (NodeId linked : links[id])
-          if (const int other = grouping_.group_of[linked]; other >= 0 && bundles_.leader_of(other) != group)
-            visit(bundles_.leader_of(other));
-      });
-    });
-  }
+  const std::vector<int>& linked(int group, const IdVector<std::vector<NodeId>>& links);
 
   const Dataflow& flow_;
   const Grouping& grouping_;
   const Bundles& bundles_;
+  std::vector<int> linked_ = {};
   IdVector<int> seen_ = {};  // by group: the number of the last search that came there
   int search_ = 0;
 };

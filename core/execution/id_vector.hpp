@@ -14,4 +14,7 @@ template <class T> class IdVector : public std::vector<T> {
   decltype(auto) operator[](std::int32_t id) const { return std::vector<T>::operator[](static_cast<std::size_t>(id)); }
 };
 
+/// A flag for each node or group: 0 or 1. The bits of a std::vector<bool> take more code.
+using IdFlags = IdVector<std::uint8_t>;
+
 }  // namespace etude

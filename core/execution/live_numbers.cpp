@@ -2,18 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
+#include <map>
 
 #include "etude/execution/node_kinds.hpp"
 
 namespace etude {
 namespace {
-
-/// From which member to which a thread has a Value.
-struct Life {
-  NodeId id;
-  std::size_t first, last;
-};
 
 /// How many 32-bit numbers a thread has of a Value that a group's program works on.
 std::int64_t numbers_of(const Graph& graph, NodeId id, const Group& group) {
@@ -25,8 +19,18 @@ std::int64_t numbers_of(const Graph& graph, NodeId id, const Group& group) {
   return (node.dtype == DType::float64 ? 2 : 1) * (of_each ? (group.row + lanes - 1) / lanes : 1);
 }
 
-/// Once for each member that defines or reads a Value, sorted by Value.
-std::vector<Life> lives_of(const Dataflow& flow, const Group& group, const std::vector<NodeId>& members) {
+/// From which member to which a thread has each Value, as places among the members.
+struct Lives {
+  std::map<NodeId, int> first = {}, last = {};
+
+  void add(NodeId value, int place, int end) {
+    first.try_emplace(value, place);
+    int& known = last.try_emplace(value, end).first->second;
+    known = std::max(known, end);
+  }
+};
+
+Lives lives_of(const Dataflow& flow, const Group& group, const std::vector<NodeId>& members) {
   const auto inside = [&](NodeId id) { return std::ranges::binary_search(members, id); };
   const auto read = [&](NodeId input) {
     const NodeId source = flow.base[input];
@@ -34,21 +38,21 @@ std::vector<Life> lives_of(const Dataflow& flow, const Group& group, const std::
     const Node& node = flow.graph.node(source);  // a row's number that is read as its elements stays one number
     return is<op::Broadcast>(node) && inside(flow.base[node.inputs[0]]) ? flow.base[node.inputs[0]] : source;
   };
-  std::vector<Life> lives;
-  for (std::size_t place = 0; place < members.size(); ++place) {
-    const NodeId member = members[place];
+  Lives lives;
+  const auto end = static_cast<int>(members.size());
+  for (int place = 0; place < end; ++place) {
+    const NodeId member = members[static_cast<std::size_t>(place)];
     const bool is_own = std::ranges::binary_search(group.members, member);
     const bool is_stored = is_own && (flow.in_memory[member] || !std::ranges::all_of(flow.readers[member], inside));
-    lives.push_back({member, place, is_stored ? members.size() : place});
-    for (NodeId input : flow.graph.node(member).inputs) lives.push_back({read(input), place, place});
+    lives.add(member, place, is_stored ? end : place);
+    for (NodeId input : flow.graph.node(member).inputs) lives.add(read(input), place, place);
   }
-  std::ranges::sort(lives, {}, [](const Life& life) { return std::pair(life.id, life.first); });
   return lives;
 }
 
 }  // namespace
 
-std::vector<NodeId> program_members(const Dataflow& flow, const Group& group, const IdVector<bool>& recomputed) {
+std::vector<NodeId> program_members(const Dataflow& flow, const Group& group, const IdFlags& recomputed) {
   std::vector<NodeId> members = group.members;
   if (recomputed.empty()) return members;
   for (std::size_t i = 0; i < members.size(); ++i)
@@ -60,28 +64,22 @@ std::vector<NodeId> program_members(const Dataflow& flow, const Group& group, co
   return members;
 }
 
-bool has_too_many_numbers(const Dataflow& flow, const Group& group, const IdVector<bool>& recomputed,
-                          std::int64_t most) {
+bool has_too_many_numbers(const Dataflow& flow, const Group& group, const IdFlags& recomputed, std::int64_t most) {
   constexpr std::size_t few_members = 24;
   if (most == std::numeric_limits<std::int64_t>::max()) return false;
   const std::vector<NodeId> members = program_members(flow, group, recomputed);
   if (!group.row && members.size() <= few_members) return false;
 
-  std::vector<std::int64_t> change(members.size() + 2);  // of how many numbers there are, by member
-  const auto add = [&](std::int64_t numbers, std::size_t first, std::size_t last) {
+  IdVector<std::int64_t> change(members.size() + 2);  // of how many numbers there are, by member
+  const auto add = [&](std::int64_t numbers, int first, int last) {
     change[first] += numbers;
     change[last + 1] -= numbers;
   };
-  for (std::size_t place = 0; place < members.size(); ++place)
-    if (is<op::Softmax>(flow.graph.node(members[place])))  // exponentials, a maximum and a sum on the way
-      add(numbers_of(flow.graph, members[place], group) + 2, place, place);
-  const std::vector<Life> lives = lives_of(flow, group, members);
-  for (std::size_t i = 0, next = 0; i < lives.size(); i = next) {
-    std::size_t last = lives[i].last;
-    for (next = i + 1; next < lives.size() && lives[next].id == lives[i].id; ++next)
-      last = std::max(last, lives[next].last);
-    add(numbers_of(flow.graph, lives[i].id, group), lives[i].first, last);
-  }
+  for (int place = 0; place < static_cast<int>(members.size()); ++place)
+    if (const NodeId member = members[static_cast<std::size_t>(place)]; is<op::Softmax>(flow.graph.node(member)))
+      add(numbers_of(flow.graph, member, group) + 2, place, place);  // exponentials, a maximum and a sum on the way
+  const Lives lives = lives_of(flow, group, members);
+  for (const auto& [value, first] : lives.first) add(numbers_of(flow.graph, value, group), first, lives.last.at(value));
   std::int64_t now = 0;
   return std::ranges::any_of(change, [&](std::int64_t more) { return (now += more) > most; });
 }

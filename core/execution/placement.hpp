@@ -35,7 +35,7 @@ struct PlacedLoop {
   std::shared_ptr<const Loop> loop;
   Lowered body = {};
   std::vector<int> carries = {}, outputs = {};  ///< blocks
-  std::vector<bool> keeps = {};                 ///< by carried Value: whether it has an entry for every step
+  std::vector<std::uint8_t> keeps = {};         ///< by carried Value: whether it has an entry for every step
   std::vector<NodeId> stacked = {};             ///< body nodes, by output
   std::int64_t rows = 0;                        ///< as in instruction::Scan
   int arenas = 1;
@@ -70,10 +70,10 @@ class Placement {
   Replica replica;
   std::map<NodeId, Place> places = {};  ///< by base node
   IdVector<Block> blocks = {};
-  std::map<int, int> workspaces = {};    ///< by group, a block
-  std::vector<bool> in_variable = {};    ///< by assignment: whether the instruction itself writes to the variable
-  std::map<int, PlacedLoop> loops = {};  ///< by group
-  std::map<NodeId, int> saved = {};      ///< by leaf: a block that keeps what it was when the step began
+  std::map<int, int> workspaces = {};          ///< by group, a block
+  std::vector<std::uint8_t> in_variable = {};  ///< by assignment: whether the instruction itself writes to the variable
+  std::map<int, PlacedLoop> loops = {};        ///< by group
+  std::map<NodeId, int> saved = {};            ///< by leaf: a block that keeps what it was when the step began
   std::vector<std::shared_ptr<Storage>> storages = {};
   std::size_t input_count, arena_bytes = 0;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "etude/base/alternatives.hpp"
 #include "etude/base/denormals.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/compile.hpp"
@@ -31,7 +32,8 @@ std::int64_t instructions_run(std::span<const Instruction> instructions) {
 }  // namespace
 
 std::string_view name_of(const Instruction& instruction) {
-  return std::visit([]<class I>(const I&) { return struct_name<I>(); }, instruction);
+  static constexpr auto names = for_alternatives<Instruction>([]<class I>() { return struct_name<I>(); });
+  return names[instruction.index()];
 }
 
 void Arena::reserve(std::size_t bytes) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "etude/base/alternatives.hpp"
 #include "etude/execution/access.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
@@ -21,14 +22,13 @@ namespace {
 using instruction::opcode_of;
 
 std::optional<Opcode> opcode_of(const Op& op) {
-  return std::visit(
-      []<class O>(const O&) -> std::optional<Opcode> {
-        if constexpr (is_elementwise<O>)
-          return opcode_of<O>();
-        else
-          return std::nullopt;
-      },
-      op);
+  static constexpr auto codes = for_alternatives<Op>([]<class O>() -> std::optional<Opcode> {
+    if constexpr (is_elementwise<O>)
+      return opcode_of<O>();
+    else
+      return std::nullopt;
+  });
+  return codes[op.index()];
 }
 
 class Builder {

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/base/alternatives.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 
 namespace etude {
 namespace {
 
-IdVector<bool> find_escapes(const Fused& fused, const Wanted& wanted) {
+IdFlags find_escapes(const Fused& fused, const Wanted& wanted) {
   const auto& [flow, grouping, escapes, recomputed] = fused;
-  IdVector<bool> result(flow.base.size(), false);
+  IdFlags result(flow.base.size(), false);
   for (const auto* nodes : {&wanted.results, &wanted.logs, &wanted.outputs})
     for (NodeId id : *nodes) result[flow.base[id]] = true;
   for (const Graph::Assignment& assignment : flow.graph.assignments()) result[flow.base[assignment.current]] = true;
@@ -24,14 +25,13 @@ IdVector<bool> find_escapes(const Fused& fused, const Wanted& wanted) {
 }
 
 bool is_cheap(const Op& op) {
-  return std::visit(
-      []<class O>(const O&) {
-        if constexpr (is_elementwise<O>)
-          return O::traits.cheap;
-        else
-          return false;
-      },
-      op);
+  static constexpr auto cheap = for_alternatives<Op>([]<class O>() {
+    if constexpr (is_elementwise<O>)
+      return O::traits.cheap;
+    else
+      return false;
+  });
+  return cheap[op.index()];
 }
 
 /// Whether all readers of a member in other groups read its elements as they are, in programs.

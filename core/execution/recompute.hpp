@@ -10,9 +10,9 @@ struct Fused {
   Dataflow flow;
   Grouping grouping;
   /// Whether a node's value is wanted outside its group: by another one, as a result, a log, or an assignment.
-  IdVector<bool> escapes = {};
+  IdFlags escapes = {};
   /// Whether programs of other groups compute a node again instead of reading it.
-  IdVector<bool> recomputed = {};
+  IdFlags recomputed = {};
 };
 
 /// The third pass: what is cheaper to compute again than to store is not stored. It is a difference, a product or a

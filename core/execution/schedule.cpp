@@ -83,7 +83,7 @@ struct Ready {
 /// The leaders in an order in which each finds its operands.
 std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
   const IdVector<Group>& groups = fused.grouping.groups;
-  const GroupLinks links(fused.flow, fused.grouping, bundles);
+  GroupLinks links(fused.flow, fused.grouping, bundles);
   const auto ready_group = [&](int index) {
     const Group& group = groups[index];
     NodeId last = 0;
@@ -95,8 +95,7 @@ std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (int index = 0; index < fused.grouping.count(); ++index) {
     if (groups[index].is_empty() || !bundles.leads(index)) continue;
-    std::vector<int> sources;
-    links.for_each_input(index, [&](int input) { sources.push_back(input); });
+    std::vector<int> sources = links.inputs_of(index);
     std::ranges::sort(sources);
     sources.erase(std::ranges::unique(sources).begin(), sources.end());
     missing[index] = static_cast<int>(sources.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "etude/base/alternatives.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/rules.hpp"
 
@@ -44,11 +45,13 @@ bool same_inputs(const Node& node, std::span<const Value> inputs) {
 }  // namespace
 
 std::string_view name_of(const Op& op) {
-  return std::visit([]<class O>(const O&) { return struct_name<O>(); }, op);
+  static constexpr auto names = for_alternatives<Op>([]<class O>() { return struct_name<O>(); });
+  return names[op.index()];
 }
 
 op::Traits traits_of(const Op& op) {
-  return std::visit([]<class O>(const O&) { return traits_of<O>(); }, op);
+  static constexpr auto traits = for_alternatives<Op>([]<class O>() { return traits_of<O>(); });
+  return traits[op.index()];
 }
 
 const Shape& Value::shape() const { return graph_->node(id_).shape; }

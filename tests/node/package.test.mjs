@@ -34,7 +34,7 @@ test('what a page downloads', (t) => {
   t.diagnostic(`JavaScript: ${sizes(Buffer.concat(scripts.map((file) => readFileSync(join(folder, 'dist', file))))).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   assert.ok(wasm.length < 1.7e6, `${wasm.length} bytes`);
   const packed = brotliCompressSync(wasm).length;
-  assert.ok(packed < 484e3, `${packed} bytes by brotli`);
+  assert.ok(packed < 480e3, `${packed} bytes by brotli`);
 });
 
 test('nothing is made from strings at run time: a content security policy may forbid it', () => {
