@@ -9,7 +9,7 @@ namespace etude {
 namespace detail {
 template <class Function, class... Alternatives>
 constexpr auto for_each_of(std::type_identity<std::variant<Alternatives...>>, Function function) {
-  return std::array { function.template operator()<Alternatives>()... };
+  return std::to_array({function.template operator()<Alternatives>()...});
 }
 }  // namespace detail
 

@@ -186,8 +186,7 @@ std::unique_ptr<FileLock> MemoryVfs::lock(const std::string& path) {
   const std::lock_guard held(locked_->mutex);
   check(locked_->paths.insert(plain(path)).second, ErrorKind::state, "file", '"', path,
         "\" is locked by another part of this program - expected no other program at work here - wait until that ends, "
-        "or "
-        "choose another folder.");
+        "or choose another folder.");
   return std::make_unique<Lock>(locked_, plain(path));
 }
 

@@ -72,7 +72,7 @@ class SystemFile : public FileSink {
     try {
       flush();
     } catch (...) {
-      // For its errors callers call flush().
+      // A caller that needs the errors calls flush().
     }
   }
 
@@ -130,8 +130,7 @@ class SystemLock : public FileLock {
     if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
     fail(ErrorKind::state, "file", '"', path,
          "\" is locked by another process, or another part of this one - expected no other program at work here - wait "
-         "until "
-         "that ends, or choose another folder.");
+         "until that ends, or choose another folder.");
   }
 
  private:

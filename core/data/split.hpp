@@ -8,9 +8,8 @@ struct Split {
   Batch train, validation;
 };
 
-/// The first floor(n * (1 - validation_split)) rows, and the rest as validation data (L-7), which know their row
-/// numbers in the whole. Views: nothing is copied.
-/// Throws Error(value) unless 0 < validation_split < 1 and both parts get a row (L-8).
+/// The first floor(n * (1 - validation_split)) rows, and the rest as validation data (L-7), whose batches carry row
+/// numbers of all arrays. Views: nothing is copied. Throws Error(value) unless 0 < validation_split < 1 and both parts get a row (L-8).
 /// Source: train_validation_split in keras/engine/data_adapter.py (2.9).
 Split train_validation_split(const Batch& arrays, double validation_split);
 

@@ -35,8 +35,8 @@ class ReductionToOneDevice : public Collective {
   const Instruction& sum_of(const ReplicaSum& value);
 
   Device& device_;
-  std::map<Kind, Instruction> sums_;  ///< prepared, by which a sum is not prepared again in each step
-  std::mutex mutex_;                  ///< of sums_: models in several threads may have one strategy
+  std::map<Kind, Instruction> sums_;  ///< Prepared once, not in each step.
+  std::mutex mutex_;                  ///< Of sums_: models on several threads may share a strategy.
 };
 
 }  // namespace etude

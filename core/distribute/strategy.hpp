@@ -16,7 +16,7 @@ namespace etude {
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
 
-/// How long sums over replicas took, while a meter is set.
+/// How long sums over replicas take. Measured while there are watchers.
 struct JoinClock {
   int watchers = 0;
   double milliseconds = 0;

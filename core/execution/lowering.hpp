@@ -19,7 +19,7 @@ class Site {
   Operand out() const { return placement_.operand(group_.anchor); }
   Operand in(std::size_t index) const { return placement_.operand(node_.inputs[index]); }
   const Shape& shape(std::size_t index) const { return node(node_.inputs[index]).shape; }
-  /// The last axis of an operand, and how many of it there are.
+  /// The length of an operand's last axis, and how many such rows it has.
   std::int64_t count(std::size_t index) const { return shape(index)[-1]; }
   std::int64_t rows(std::size_t index) const;
   /// The node of this op that the same kernel computes, or -1.

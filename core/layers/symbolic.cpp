@@ -54,8 +54,7 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
   const LayerPtr self = weak_from_this().lock();
   check(self != nullptr, ErrorKind::state, where(),
         "apply() of a layer that no std::shared_ptr holds - expected one held by a std::shared_ptr, for the model will "
-        "hold it "
-        "too - make it by std::make_shared, or by layers::….");
+        "hold it, too - make it by std::make_shared, or by layers::….");
   auto call = std::make_shared<LayerCall>(LayerCall{self, inputs, {}});
   Graph graph;
   const Trace trace(graph);

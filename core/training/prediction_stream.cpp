@@ -44,7 +44,7 @@ class PredictionLoop : public PredictionSink {
     try {
       if (stands_) run();  // what hooks throw then stays in it
     } catch (const Error&) {
-      // Another thread runs a loop of the model: hooks do not hear of the end of this one.
+      // Another thread runs a loop of the model: the end hooks of this one are not called.
     }
   }
 
