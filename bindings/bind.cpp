@@ -66,22 +66,4 @@ val make_call(Work work, const char* text, void* self, std::span<const val* cons
   return guarded([&] { return work(Call(text, self, given)); });
 }
 
-void read_options(const std::vector<OptionField>& fields, const val& object, const Where& where) {
-  std::vector<std::string> names;
-  for (const OptionField& field : fields) names.push_back(camel_case(field.name));
-  if (type_of(object) != "object" || object.isArray())
-    where.wrong(object, "an object of options", "pass one such as {" + names.front() + ": …}");
-  for (const std::string& key : keys(object)) {
-    if (std::ranges::find(names, key) != names.end()) continue;
-    std::string known;
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    fail(ErrorKind::value, where.function, "unknown option \"", key, "\" - expected some of: ", known,
-         " - check its spelling.");
-  }
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const val value = object[names[i]];
-    if (!value.isUndefined()) fields[i].read(fields[i].field, value, where.of(names[i]));
-  }
-}
-
 }  // namespace etude::js

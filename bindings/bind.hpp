@@ -12,12 +12,6 @@
 
 namespace etude::js {
 
-template <std::size_t N> struct FixedString {
-  char text[N];
-  constexpr FixedString(const char (&given)[N]) { std::copy_n(given, N, text); }
-  constexpr std::string_view view() const { return {text, N - 1}; }
-};
-
 /// "ops.sum(x, axes?)": what errors call the function, and its arguments. Those with a question mark may be left out.
 class Header {
  public:

@@ -64,6 +64,11 @@ template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& whe
   if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
   return value.as<LayerPtr>();
 }
+template <> val Crossing<LayerPtr>::to(const LayerPtr& layer) {
+  if (const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer)) return val(recurrent);
+  if (const auto attention = std::dynamic_pointer_cast<MultiHeadAttention>(layer)) return val(attention);
+  return layer ? val(layer) : val::null();
+}
 
 Variable Crossing<Variable>::from(const val& value, const Where& where) {
   if (!value.instanceof(val::module_property("Variable")))

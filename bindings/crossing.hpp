@@ -180,6 +180,8 @@ template <Held T> struct Crossing<std::shared_ptr<T>> {
 };
 
 template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where);
+/// As the class that JavaScript knows most of: Recurrent, MultiHeadAttention or Layer.
+template <> val Crossing<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Crossing<LayerPtr>::given() { return "LayerLike"; }
 
 template <> struct Crossing<Variable> {

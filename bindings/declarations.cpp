@@ -1,46 +1,123 @@
 /// The program that declares the module for TypeScript: it is linked with --emit-tsd, and prints the types of all
-/// options, which the build of web/ writes into options.d.mts. Pages do not download it.
+/// options and of the functions that make objects, which the build of web/ writes into options.d.mts. Pages do not
+/// download it.
 #ifdef ETUDE_DECLARATIONS
 #include <cstdio>
 
 #include "bind.hpp"
+#include "option_types.hpp"
 
 namespace etude::js {
+
+std::string declared_fields(std::span<const FieldRow> rows, void* defaults) {
+  std::string text;
+  for (const FieldRow& row : rows) {
+    const OptionType& type = option_type(row, {"declarations", row.name});
+    const void* option = row.member(defaults);
+    const bool is_verbose = row.type == field_type<int> && std::string_view(row.name) == "verbose";
+    const bool has_auto = is_verbose && *static_cast<const int*>(option) == -1;
+    const std::string value = has_auto ? "'auto'" : type.text(option);
+    text.append("  /** ").append(row.text).append(value.empty() ? "" : " Default: " + value + '.').append(" */\n  ");
+    text += camel_case(row.name);
+    const std::string given = (has_auto ? "0 | 1 | 2 | 'auto'" : type.given()) + (is_verbose ? " | boolean" : "");
+    text += row.required ? ": " + given + ";\n" : "?: " + given + " | undefined;\n";
+  }
+  return text;
+}
+
 namespace {
 
-/// The names that `find` takes, as it lists them in its error: a TypeScript type that is open to others.
-template <class Find> void declare_names(const char* type, Find find) {
+/// What TypeScript calls the objects of a class.
+template <class Product> std::string product_name() {
+  if constexpr (std::is_base_of_v<Recurrent, Product>)
+    return "Recurrent";
+  else if constexpr (std::is_same_v<Product, MultiHeadAttention> || std::is_same_v<Product, Mean> ||
+                     std::is_same_v<Product, Sum> || std::is_same_v<Product, EarlyStopping> ||
+                     std::is_same_v<Product, OperationalMetrics>)
+    return class_name<Product>();
+  else
+    return class_name<typename Product::Kind>();
+}
+
+template <class Class> void declare_class(std::string& text) {
+  using Options = OptionsOf<Class>;
+  using Product = typename decltype(make_object<Class>(std::declval<Options>()))::element_type;
+  const auto& fields = fields_of<Options>;
+  text.append("  /** ").append(Class::about.text).append(" */\n  ").append(camel_case(class_entry<Class>.factory));
+  text += fields.empty() ? "()"
+                         : (std::ranges::any_of(fields, &Field::required) ? "(options: " : "(options?: ") +
+                               declared_options<Options>() + ')';
+  text += ": " + product_name<Product>() + ";\n";
+}
+template <class... Classes> void declare_classes(ClassList<Classes...>, std::string& text) {
+  (declare_class<Classes>(text), ...);
+}
+
+/// An interface of the functions that make objects of these classes.
+template <class Classes> void declare_family(const char* name) {
+  std::string text;
+  declare_classes(Classes{}, text);
+  declarations()[name] = std::string("export interface ") + name + " {\n" + text + "}\n";
+}
+
+void declare_families() {
+  declare_family<layers::Layers>("Layers");
+  declare_family<losses::Losses>("Losses");
+  declare_family<metrics::Metrics>("Metrics");
+  declare_family<optimizers::Optimizers>("Optimizers");
+  declare_family<schedules::Schedules>("Schedules");
+  declare_family<initializers::Initializers>("Initializers");
+  declare_family<regularizers::Regularizers>("Regularizers");
+  declare_family<callbacks::Callbacks>("Callbacks");
+}
+
+/// A TypeScript type of names that is open to others.
+void print_names(const char* type, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += "'" + name + "' | ";
+  std::printf("export type %s = %s(string & {});\n", type, text.c_str());
+}
+
+template <class Kind> void print_names(const char* type) {
+  std::vector<std::string> all;
+  for (const ClassEntry* entry : class_table<Kind>().entries())
+    for (const std::string& name : names_of(*entry)) all.push_back(name);
+  print_names(type, all);
+}
+
+/// The names that activations::get takes, as it lists them in its error.
+std::vector<std::string> activation_names() {
   std::string text;
   try {
-    find("?");
+    activations::get("?");
   } catch (const Error& error) {
     text = error.what();
   }
   const std::string before = "expected one of: ";
   const std::size_t begin = text.find(before) + before.size(), end = text.find(" - ", begin);
-  std::string names;
+  std::vector<std::string> names;
   for (std::string_view rest = std::string_view(text).substr(begin, end - begin); !rest.empty();) {
-    const std::string_view name = rest.substr(0, rest.find(", "));
-    rest.remove_prefix(std::min(name.size() + 2, rest.size()));
-    names += "'" + std::string(name) + "' | ";
+    names.emplace_back(rest.substr(0, rest.find(", ")));
+    rest.remove_prefix(std::min(names.back().size() + 2, rest.size()));
   }
-  std::printf("export type %s = %s(string & {});\n", type, names.c_str());
+  return names;
 }
 
-void declare_all_names() {
-  declare_names("ActivationName", [](const char* name) { activations::get(name); });
-  declare_names("InitializerName", [](const char* name) { initializers::get(name); });
-  declare_names("LossName", [](const char* name) { losses::get(name); });
-  declare_names("MetricName", [](const char* name) { metrics::get(name, {}, {1}); });
-  declare_names("OptimizerName", [](const char* name) { optimizers::get(name); });
-  declare_names("RegularizerName", [](const char* name) { regularizers::get(name); });
+void print_all_names() {
+  print_names("ActivationName", activation_names());
+  print_names<Initializer>("InitializerName");
+  print_names<Loss>("LossName");
+  print_names<Metric>("MetricName");
+  print_names<Optimizer>("OptimizerName");
+  print_names<Regularizer>("RegularizerName");
 }
 
 }  // namespace
 }  // namespace etude::js
 
 int main() {
-  etude::js::declare_all_names();
+  etude::js::declare_families();
+  etude::js::print_all_names();
   for (const auto& [name, declaration] : etude::js::declarations()) std::puts(declaration.c_str());
 }
 #endif

@@ -2,60 +2,25 @@
 
 /// The same registration as in bind.hpp for a program of which only the declarations are wanted: what is bound has the
 /// types that TypeScript is told of, and does nothing.
-#include <sstream>
-
 #include "bind.hpp"
-#include "required.hpp"
 
 namespace etude::js {
 
-/// The declarations of all options structs that were bound, by name.
+/// The declarations of all options that were bound, by the name of their struct.
 inline std::map<std::string, std::string>& declarations() {
   static std::map<std::string, std::string> result;
   return result;
 }
 
-/// A field's value where it can be said in a few letters.
-template <class T> std::string default_of(const T& value) {
-  std::ostringstream text;
-  if constexpr (std::is_same_v<T, bool>)
-    text << (value ? "true" : "false");
-  else if constexpr (std::is_same_v<T, double>)
-    std::isnan(value) ? text : text << value;  // NaN: there is none
-  else if constexpr (std::is_same_v<T, LearningRate>)
-    text << value.number();
-  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
-    text << value;
-  else if constexpr (std::is_same_v<T, std::string>)
-    text << (value.empty() ? "" : "'" + value + "'");
-  else if constexpr (requires { value.name(); })
-    text << (value.name().empty() ? "" : "'" + value.name() + "'");
-  return text.str();
-}
-
-/// Writes a field's line of the TypeScript type.
-struct DeclareField {
-  std::string& text;
-  std::string options;
-
-  template <class Field> void operator()(const char* name, const Field& field) const {
-    const std::string key = camel_case(name);
-    const bool loops = has_auto(key, field);
-    const std::string value = loops ? "'auto'" : default_of(field);
-    if (!value.empty()) text += "  /** Default: " + value + ". */\n";
-    const std::string type =
-        (loops ? "0 | 1 | 2 | 'auto'" : Crossing<Field>::given()) + (has_switch<Field>(key) ? " | boolean" : "");
-    text += "  " + key + (is_required(options, name) ? ": " + type + ";\n" : "?: " + type + " | undefined;\n");
-  }
-};
+/// The TypeScript type of options. `defaults`: options as they are at first.
+std::string declared_fields(std::span<const FieldRow> rows, void* defaults);
 
 template <HasFields T> std::string declared_options() {
   std::string& text = declarations()[class_name<T>()];
   if (text.empty()) {
-    text = "export interface " + class_name<T>() + " {\n";
-    T options{};
-    T::fields(options, DeclareField{text, class_name<T>()});
-    text += "}\n";
+    constexpr auto rows = T::fields();
+    T defaults{};
+    text = "export interface " + class_name<T>() + " {\n" + declared_fields(rows, &defaults) + "}\n";
   }
   return class_name<T>();
 }

@@ -1,51 +1,9 @@
 /// The model's face, and models whose steps are written in JavaScript. web/src/model.ts holds the handles.
 #include "bind.hpp"
+#include "model_options.hpp"
 
 namespace etude::js {
 namespace {
-
-/// A step that a user wrote in JavaScript, of the type that TypeScript knows. web/ keeps the function, so that it and a
-/// model which it mentions can be collected together; here is only whether there is one.
-template <FixedString Type> struct UserStep {
-  bool given = false;
-};
-
-struct SequentialOptions {
-  std::string name = {};
-  bool trainable = true;
-  UserStep<"(x: Value, training: boolean) => Value | Value[]"> call = {};
-  UserStep<"(data: StepData) => StepLogs"> train_step = {};
-  UserStep<"(data: StepData) => StepLogs"> test_step = {};
-  UserStep<"(data: StepData) => Value | Value[]"> predict_step = {};
-  /// What its steps update; instead of what compile() makes.
-  std::vector<MetricPtr> metrics = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("trainable", self.trainable);
-    visit("call", self.call);
-    visit("train_step", self.train_step);
-    visit("test_step", self.test_step);
-    visit("predict_step", self.predict_step);
-    visit("metrics", self.metrics);
-  }
-  LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }
-};
-struct ModelOptions : SequentialOptions {
-  std::vector<LayerPtr> layers = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("layers", self.layers);
-    SequentialOptions::fields(self, visit);
-  }
-};
-
-struct FunctionalOptions : SequentialOptions {
-  std::vector<SymbolicTensor> inputs = {}, outputs = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("inputs", self.inputs);
-    visit("outputs", self.outputs);
-    SequentialOptions::fields(self, visit);
-  }
-};
 
 /// Steps that a user wrote: `link` calls the one of a name.
 struct UserSteps {
@@ -101,44 +59,6 @@ class FreeModel : public Model {
   std::vector<LayerPtr> layers_;
 };
 
-struct BatchOptions : etude::BatchOptions {
-  bool return_dict = false;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    etude::BatchOptions::fields(self, visit);
-    visit("return_dict", self.return_dict);
-  }
-};
-struct EvaluateOptions : etude::EvaluateOptions {
-  bool return_dict = false;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    etude::EvaluateOptions::fields(self, visit);
-    visit("return_dict", self.return_dict);
-  }
-};
-
-/// How often a fit lets the page or Node.js have its turn. Source: yieldEvery in tfjs-layers/src/base_callbacks.ts.
-struct YieldEvery {
-  /// "auto" as setYieldEvery says, "batch", "epoch", "never", or "" for milliseconds.
-  std::string when = "auto";
-  double milliseconds = 0;
-
-  const std::string& name() const { return when; }
-  GiveTurn give_turn() const {
-    if (when == "auto") return {};
-    const bool epochs = when == "epoch", never = epochs || when == "never";
-    return [=, every = never ? HUGE_VAL : milliseconds](bool epoch_over) -> PendingPtr {
-      return epoch_over ? (epochs ? turn_after(0) : nullptr) : turn_after(every);
-    };
-  }
-};
-struct FitOptions : etude::FitOptions {
-  YieldEvery yield_every = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    etude::FitOptions::fields(self, visit);
-    visit("yield_every", self.yield_every);
-  }
-};
-
 /// One number, or a list of them, or if wanted an object (L-25).
 struct Figures {
   Logs logs;
@@ -164,29 +84,6 @@ Task<std::vector<Tensor>> predict(ModelPtr model, Data data, PredictOptions opti
 }
 
 }  // namespace
-
-template <FixedString Type> struct Crossing<UserStep<Type>> {
-  static UserStep<Type> from(const val& value, const Where& where) {
-    if (type_of(value) != "function") where.wrong(value, "a function", "pass one");
-    return {true};
-  }
-  static std::string given() { return "(" + std::string(Type.view()) + ")"; }
-};
-
-template <> struct Crossing<YieldEvery> {
-  static YieldEvery from(const val& value, const Where& where) {
-    if (!value.isString()) {
-      const auto milliseconds = from_js<double>(value, where);
-      if (milliseconds < 0) where.wrong(value, "0 ms or more", "choose how long the loop keeps the thread");
-      return {"", milliseconds};
-    }
-    const auto when = value.as<std::string>();
-    if (when != "auto" && when != "batch" && when != "epoch" && when != "never")
-      where.wrong(value, given(), "choose one");
-    return {when};
-  }
-  static std::string given() { return "'auto' | 'batch' | 'epoch' | 'never' | number"; }
-};
 
 template <> struct Crossing<Figures> {
   static val to(const Figures& figures) {

@@ -1,16 +1,20 @@
 #pragma once
 
-/// Options structs as JavaScript objects. The struct's own `fields` visitor tells what there is to read, and prints the
-/// TypeScript type: nothing is said twice.
+/// Options as JavaScript objects. The rows of a struct say what there is to read, and print the TypeScript type.
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
 
 #include "crossing.hpp"
 
 namespace etude::js {
 
-template <class T>
-concept HasFields = requires(T& options) { T::fields(options, [](const char*, auto&) {}); };
+template <std::size_t N> struct FixedString {
+  char text[N];
+  constexpr FixedString(const char (&given)[N]) { std::copy_n(given, N, text); }
+  constexpr std::string_view view() const { return {text, N - 1}; }
+};
 
 template <class T> struct Crossing<Choice<T>> {
   static Choice<T> from(const val& value, const Where& where) {
@@ -187,47 +191,8 @@ template <> struct Crossing<ClassWeight> {
   static std::string given() { return "Record<number, number>"; }
 };
 
-// What looks at the fields of options. None of it knows the struct, so that there is one of it for each type of field.
-
-/// A loop's verbose is a number in C++, at first -1, and that is what Keras calls "auto".
-template <class Field> bool has_auto(std::string_view key, const Field& field) {
-  if constexpr (std::is_same_v<Field, int>) return key == "verbose" && field == -1;
-  return false;
-}
-
-/// A field of some options, and how it is read.
-struct OptionField {
-  const char* name;
-  void* field;
-  void (*read)(void* field, const val& value, const Where& where);
-};
-
-/// verbose may be true or false, too.
-template <class Field> bool has_switch(std::string_view key) { return std::is_same_v<Field, int> && key == "verbose"; }
-
-template <class Field> void read_option(void* to, const val& value, const Where& where) {
-  Field& field = *static_cast<Field*>(to);
-  if (has_auto(where.what, field) && value.isString() && value.as<std::string>() == "auto") return;
-  if constexpr (std::is_same_v<Field, int>)
-    if (has_switch<Field>(where.what) && (value.isTrue() || value.isFalse())) {
-      field = value.isTrue();
-      return;
-    }
-  field = from_js<Field>(value, where);
-}
-
-struct CollectFields {
-  std::vector<OptionField>& fields;
-  template <class Field> void operator()(const char* name, Field& field) const {
-    add({name, &field, read_option<Field>});
-  }
-
- private:
-  [[gnu::noinline]] void add(const OptionField& field) const { fields.push_back(field); }
-};
-
-/// Sets fields to what the object has under their names. Refuses what is no object, and one that has other names.
-void read_options(const std::vector<OptionField>& fields, const val& object, const Where& where);
+/// Sets options to what the object has under their names. Refuses what is no object, and one that has other names.
+void read_options(std::span<const Field> fields, void* options, const val& object, const Where& where);
 
 /// The TypeScript type of the options called `name`: declare.hpp.
 template <HasFields T> std::string declared_options();
@@ -235,10 +200,7 @@ template <HasFields T> std::string declared_options();
 template <HasFields T> struct Crossing<T> {
   static T from(const val& object, const Where& where) {
     T options{};
-    if (object.isUndefined() || object.isNull()) return options;
-    std::vector<OptionField> fields;
-    T::fields(options, CollectFields{fields});
-    read_options(fields, object, where);
+    read_options(fields_of<T>, &options, object, where);
     return options;
   }
   static std::string given() { return declared_options<T>(); }

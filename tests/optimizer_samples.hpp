@@ -13,9 +13,22 @@ namespace etude::samples {
 inline const std::vector<std::string> optimizer_names{"sgd",     "rmsprop",  "adam", "adamw", "adamax", "nadam",
                                                       "adagrad", "adadelta", "ftrl", "lion",  "lamb"};
 
+/// Calls `set` with the name and the value of an option that is of one of these types.
+template <class... Types, class Set> void set_field(const Field& field, void* options, Set& set) {
+  const auto try_type = [&]<class T>() {
+    if (field.type == field_type<T>) set(std::string(field.name), *static_cast<T*>(field.member(options)));
+  };
+  (try_type.template operator()<Types>(), ...);
+}
+
 /// The optimizer of that name whose options `set` may change.
 template <class Set> OptimizerPtr changed(const std::string& name, Set set) {
-  return optimizers::make(name, [&]<class Field>(const char* field, Field& value) { set(std::string(field), value); });
+  const ClassEntry& entry = class_table<Optimizer>().named(name);
+  const auto options = entry.options();
+  for (const Field& field : entry.fields)
+    set_field<LearningRate, double, bool, std::string, std::optional<double>, std::optional<std::int64_t>>(
+        field, options.get(), set);
+  return make_of<Optimizer>(entry, options.get());
 }
 
 /// A variable (1, -2), and steps of an optimizer on it, traced once.

@@ -159,9 +159,9 @@ TEST_CASE("schedules: options out of range are told in full", "[schedules]") {
          return schedules::cosine_decay_restarts({.initial_learning_rate = 1, .first_decay_steps = 1, .t_mul = 0.5});
        },
        "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - say how much longer each period is."},
-      {[] { return schedules::make("StepDecay", [](const char*, auto&) {}); },
-       "[learning rate schedule] \"StepDecay\" - expected one of: ExponentialDecay, PiecewiseConstantDecay, "
-       "PolynomialDecay, InverseTimeDecay, CosineDecay, CosineDecayRestarts - choose one of them, or pass an object."},
+      {[] { return from_json<LearningRateSchedule>(R"({"class_name": "StepDecay"})"); },
+       "[schedule] class \"StepDecay\" - expected one of: CosineDecay, CosineDecayRestarts, ExponentialDecay, "
+       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - make objects of other classes in code."},
   };
   for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
 }

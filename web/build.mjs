@@ -77,7 +77,10 @@ function edit(path, build) {
 const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
-const classes = ['Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Metric', 'Optimizer', 'Regularizer', 'SymbolicTensor'];
+const classes = [
+  'Callback', 'EarlyStopping', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
+  'Optimizer', 'Recurrent', 'Regularizer', 'Sum', 'SymbolicTensor',
+];
 writeFileSync(
   'wasm/options.d.mts',
   imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,

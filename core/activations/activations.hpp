@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/classes/field.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -45,55 +46,57 @@ struct ReluOptions {
   double negative_slope = 0;
   std::optional<double> max_value = {};
   double threshold = 0;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("negative_slope", self.negative_slope);
-    visit("max_value", self.max_value);
-    visit("threshold", self.threshold);
+  static constexpr auto fields() {
+    return option_rows(option<&ReluOptions::negative_slope>("Slope below the threshold."),
+                       option<&ReluOptions::max_value>("Largest result. Default: no limit."),
+                       option<&ReluOptions::threshold>("Value below which the slope applies."));
   }
 };
 struct LeakyReluOptions {
   double negative_slope = 0.2;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("negative_slope", self.negative_slope);
-  }
+  static constexpr auto fields() { return option_rows(option<&LeakyReluOptions::negative_slope>("Slope below 0.")); }
 };
 struct EluOptions {
   double alpha = 1;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("alpha", self.alpha); }
+  static constexpr auto fields() {
+    return option_rows(option<&EluOptions::alpha>("Scale of the exponential below 0."));
+  }
 };
 struct CeluOptions {
   double alpha = 1;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("alpha", self.alpha); }
+  static constexpr auto fields() {
+    return option_rows(option<&CeluOptions::alpha>("Scale of the exponential below 0."));
+  }
 };
 struct GeluOptions {
   bool approximate = false;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("approximate", self.approximate);
+  static constexpr auto fields() {
+    return option_rows(option<&GeluOptions::approximate>("Whether tanh approximates the normal distribution."));
   }
 };
 struct ThresholdOptions {
   double threshold = 0;
   double default_value = 0;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("threshold", self.threshold);
-    visit("default_value", self.default_value);
+  static constexpr auto fields() {
+    return option_rows(option<&ThresholdOptions::threshold>("Value above which x is kept."),
+                       option<&ThresholdOptions::default_value>("Result elsewhere."));
   }
 };
 struct HardShrinkOptions {
   double threshold = 0.5;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("threshold", self.threshold);
+  static constexpr auto fields() {
+    return option_rows(option<&HardShrinkOptions::threshold>("Magnitude up to which the result is 0."));
   }
 };
 struct SoftShrinkOptions {
   double threshold = 0.5;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("threshold", self.threshold);
+  static constexpr auto fields() {
+    return option_rows(option<&SoftShrinkOptions::threshold>("Magnitude by which x is moved towards 0."));
   }
 };
 struct SquareplusOptions {
   double b = 4;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("b", self.b); }
+  static constexpr auto fields() { return option_rows(option<&SquareplusOptions::b>("Width of the curve around 0.")); }
 };
 
 /// x above the threshold, at most max_value; negative_slope · (x - threshold) elsewhere.

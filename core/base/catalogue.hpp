@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -48,16 +47,5 @@ template <class Maker> class Catalogue {
   std::string kind_, known_;
   std::map<std::string, Maker, std::less<>> makers_;
 };
-
-/// What a catalogue of classes holds: each makes one with the options it was given.
-template <class Product> using Maker = std::function<Product()>;
-/// The maker of what `make` makes of its options, of which `set` is shown each first, by name. It refers to `set`.
-template <class Product, class Options, class Set> Maker<Product> maker_of(Product (*make)(Options), Set& set) {
-  return [make, &set] {
-    Options options;
-    Options::fields(options, set);
-    return make(std::move(options));
-  };
-}
 
 }  // namespace etude

@@ -30,11 +30,16 @@ struct BackupAndRestoreOptions {
   /// How a request to end is noticed with save_before_preemption; host_termination() if empty.
   WatchTermination termination = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("backup_dir", self.backup_dir);
-    visit("save_freq", self.save_freq);
-    visit("double_checkpoint", self.double_checkpoint);
-    visit("delete_checkpoint", self.delete_checkpoint);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&BackupAndRestoreOptions::backup_dir>("Folder of the checkpoints. One fit at a time may use it.",
+                                                     Need::required),
+        option<&BackupAndRestoreOptions::save_freq>("\"epoch\", or a number of batches between checkpoints."),
+        option<&BackupAndRestoreOptions::double_checkpoint>("Whether the checkpoint before the last one is kept too."),
+        option<&BackupAndRestoreOptions::delete_checkpoint>(
+            "Whether the checkpoints are deleted when training ends as planned."),
+        option<&BackupAndRestoreOptions::save_before_preemption>(
+            "Whether SIGTERM ends training after the step, with a checkpoint. Only where there are signals."));
   }
 };
 
@@ -59,6 +64,10 @@ struct BackupAndRestoreOptions {
 /// in keras/callbacks.py (2.12).
 class BackupAndRestore : public Callback {
  public:
+  using Options = BackupAndRestoreOptions;
+  static constexpr ClassText about{.name = "BackupAndRestore",
+                                   .text = "Saves checkpoints, from which an interrupted fit goes on.",
+                                   .example = R"({"backup_dir": "backup"})"};
   /// Throws Error(value) without a folder, for the name of another place, such as "localstorage://run", and for
   /// save_before_preemption where there are no signals.
   explicit BackupAndRestore(BackupAndRestoreOptions options);
@@ -102,9 +111,7 @@ class BackupAndRestore : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<BackupAndRestore> backup_and_restore(BackupAndRestoreOptions options) {
-  return std::make_shared<BackupAndRestore>(std::move(options));
-}
+inline constexpr Factory<BackupAndRestore> backup_and_restore;
 
 }  // namespace callbacks
 }  // namespace etude

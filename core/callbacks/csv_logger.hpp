@@ -18,11 +18,11 @@ struct CSVLoggerOptions {
   /// How the file is opened; in host_vfs() if empty. What it opens can only grow: see CSVLogger.
   OpenFile open = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("filename", self.filename);
-    visit("separator", self.separator);
-    visit("append", self.append);
-    visit("open", self.open);
+  static constexpr auto fields() {
+    return option_rows(option<&CSVLoggerOptions::filename>("Path of the file.", Need::required),
+                       option<&CSVLoggerOptions::separator>("Text between the fields of a line."),
+                       option<&CSVLoggerOptions::append>("Whether an existing file is continued."),
+                       option<&CSVLoggerOptions::open>("Opens the file instead of the host."));
   }
 };
 
@@ -34,6 +34,10 @@ struct CSVLoggerOptions {
 /// off, unless the option `open` is given, for then nothing can be cut.
 class CSVLogger : public Callback {
  public:
+  using Options = CSVLoggerOptions;
+  static constexpr ClassText about{.name = "CSVLogger",
+                                   .text = "Writes the logs of each epoch as a line of a CSV file.",
+                                   .example = R"({"filename": "log.csv"})"};
   /// Throws Error(value) without a filename or separator, and, unless `open` is given, for the name of another place,
   /// such as "localstorage://log".
   explicit CSVLogger(CSVLoggerOptions options);
@@ -69,9 +73,7 @@ class CSVLogger : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<CSVLogger> csv_logger(CSVLoggerOptions options) {
-  return std::make_shared<CSVLogger>(std::move(options));
-}
+inline constexpr Factory<CSVLogger> csv_logger;
 
 }  // namespace callbacks
 }  // namespace etude

@@ -27,15 +27,18 @@ struct EarlyStoppingOptions {
   /// Where messages and warnings go; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("monitor", self.monitor);
-    visit("min_delta", self.min_delta);
-    visit("patience", self.patience);
-    visit("verbose", self.verbose);
-    visit("mode", self.mode);
-    visit("baseline", self.baseline);
-    visit("restore_best_weights", self.restore_best_weights);
-    visit("start_from_epoch", self.start_from_epoch);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&EarlyStoppingOptions::monitor>("Name of the log that is watched."),
+        option<&EarlyStoppingOptions::min_delta>("Smallest change that counts as an improvement."),
+        option<&EarlyStoppingOptions::patience>("Epochs without improvement after which training stops."),
+        option<&EarlyStoppingOptions::verbose>("1: prints when it stops training and which weights it restores."),
+        option<&EarlyStoppingOptions::mode>(
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
+        option<&EarlyStoppingOptions::baseline>("Value that has to be beaten before patience begins anew."),
+        option<&EarlyStoppingOptions::restore_best_weights>(
+            "Whether the model ends with the weights of its best epoch."),
+        option<&EarlyStoppingOptions::start_from_epoch>("First epoch that is watched."));
   }
 };
 
@@ -43,6 +46,8 @@ struct EarlyStoppingOptions {
 /// best epoch, whatever stopped training (C-4); they are kept in memory. Source: keras/src/callbacks/early_stopping.py.
 class EarlyStopping : public MonitorCallback {
  public:
+  using Options = EarlyStoppingOptions;
+  static constexpr ClassText about{"EarlyStopping", "Stops training when a monitored figure no longer improves."};
   explicit EarlyStopping(EarlyStoppingOptions options = {});
 
   /// The epoch after which it stopped the last fit; 0 if it did not.
@@ -63,9 +68,7 @@ class EarlyStopping : public MonitorCallback {
 
 namespace callbacks {
 
-inline std::shared_ptr<EarlyStopping> early_stopping(EarlyStoppingOptions options = {}) {
-  return std::make_shared<EarlyStopping>(std::move(options));
-}
+inline constexpr Factory<EarlyStopping> early_stopping;
 
 }  // namespace callbacks
 }  // namespace etude

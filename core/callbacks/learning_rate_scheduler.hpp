@@ -18,9 +18,11 @@ struct LearningRateSchedulerOptions {
   /// Where messages go; stdout if empty.
   TextSink print = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("schedule", self.schedule);
-    visit("verbose", self.verbose);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LearningRateSchedulerOptions::schedule>(
+            "Function of the epoch and the learning rate that returns the new learning rate.", Need::required),
+        option<&LearningRateSchedulerOptions::verbose>("1: prints the learning rate of each epoch."));
   }
 };
 
@@ -28,6 +30,8 @@ struct LearningRateSchedulerOptions {
 /// Source: keras/src/callbacks/learning_rate_scheduler.py.
 class LearningRateScheduler : public Callback {
  public:
+  using Options = LearningRateSchedulerOptions;
+  static constexpr ClassText about{"LearningRateScheduler", "Sets the learning rate before each epoch."};
   /// Throws Error(value) without a schedule.
   explicit LearningRateScheduler(LearningRateSchedulerOptions options);
 
@@ -41,9 +45,7 @@ class LearningRateScheduler : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<LearningRateScheduler> learning_rate_scheduler(LearningRateSchedulerOptions options) {
-  return std::make_shared<LearningRateScheduler>(std::move(options));
-}
+inline constexpr Factory<LearningRateScheduler> learning_rate_scheduler;
 
 }  // namespace callbacks
 }  // namespace etude

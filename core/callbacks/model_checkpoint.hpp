@@ -28,15 +28,20 @@ struct ModelCheckpointOptions {
   /// Where messages and warnings go; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("filepath", self.filepath);
-    visit("monitor", self.monitor);
-    visit("verbose", self.verbose);
-    visit("save_best_only", self.save_best_only);
-    visit("save_weights_only", self.save_weights_only);
-    visit("mode", self.mode);
-    visit("save_freq", self.save_freq);
-    visit("initial_value_threshold", self.initial_value_threshold);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&ModelCheckpointOptions::filepath>(
+            "Path of the file or folder; {epoch} and names of logs are replaced: \"{epoch:02d}-{val_loss:.2f}\".",
+            Need::required),
+        option<&ModelCheckpointOptions::monitor>("Name of the log that is watched."),
+        option<&ModelCheckpointOptions::verbose>("1: prints when it saves."),
+        option<&ModelCheckpointOptions::save_best_only>("Whether only the best model so far is kept."),
+        option<&ModelCheckpointOptions::save_weights_only>("Whether the weights alone are saved."),
+        option<&ModelCheckpointOptions::mode>(
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
+        option<&ModelCheckpointOptions::save_freq>("\"epoch\", or a number of batches between saves."),
+        option<&ModelCheckpointOptions::initial_value_threshold>(
+            "Value that has to be beaten before anything is saved."));
   }
 };
 
@@ -45,6 +50,10 @@ struct ModelCheckpointOptions {
 /// keras/src/callbacks/model_checkpoint.py.
 class ModelCheckpoint : public MonitorCallback {
  public:
+  using Options = ModelCheckpointOptions;
+  static constexpr ClassText about{.name = "ModelCheckpoint",
+                                   .text = "Saves the model, or its weights, while it trains.",
+                                   .example = R"({"filepath": "model.safetensors"})"};
   /// Throws Error(value) without a filepath, and for weights whose file is not called .safetensors.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
@@ -68,9 +77,7 @@ class ModelCheckpoint : public MonitorCallback {
 
 namespace callbacks {
 
-inline std::shared_ptr<ModelCheckpoint> model_checkpoint(ModelCheckpointOptions options) {
-  return std::make_shared<ModelCheckpoint>(std::move(options));
-}
+inline constexpr Factory<ModelCheckpoint> model_checkpoint;
 
 }  // namespace callbacks
 }  // namespace etude

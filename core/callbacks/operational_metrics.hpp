@@ -17,6 +17,8 @@ namespace etude {
 struct OperationalMetricsOptions {
   /// Seconds since any fixed moment; a monotonic clock if empty.
   std::function<double()> clock = {};
+
+  static constexpr auto fields() { return option_rows(); }
 };
 
 /// How the machine does, beside how the model does: in the logs of each epoch, and so in History, the progress bar and
@@ -37,6 +39,9 @@ struct OperationalMetricsOptions {
 /// What this process writes after this one's end of an epoch counts for the next.
 class OperationalMetrics : public Callback {
  public:
+  using Options = OperationalMetricsOptions;
+  static constexpr ClassText about{"OperationalMetrics",
+                                   "Counts and times steps, batches and memory, for a dashboard."};
   explicit OperationalMetrics(OperationalMetricsOptions options = {});
 
   /// For code that writes checkpoints or sums over replicas by its own means: how long it took. Count for the
@@ -93,9 +98,7 @@ class OperationalMetrics : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<OperationalMetrics> operational_metrics(OperationalMetricsOptions options = {}) {
-  return std::make_shared<OperationalMetrics>(std::move(options));
-}
+inline constexpr Factory<OperationalMetrics> operational_metrics;
 
 }  // namespace callbacks
 }  // namespace etude

@@ -23,15 +23,17 @@ struct ReduceLROnPlateauOptions {
   /// Where messages and warnings go; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("monitor", self.monitor);
-    visit("factor", self.factor);
-    visit("patience", self.patience);
-    visit("verbose", self.verbose);
-    visit("mode", self.mode);
-    visit("min_delta", self.min_delta);
-    visit("cooldown", self.cooldown);
-    visit("min_lr", self.min_lr);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&ReduceLROnPlateauOptions::monitor>("Name of the log that is watched."),
+        option<&ReduceLROnPlateauOptions::factor>("Factor by which the learning rate is multiplied."),
+        option<&ReduceLROnPlateauOptions::patience>("Epochs without improvement after which it is reduced."),
+        option<&ReduceLROnPlateauOptions::verbose>("1: prints when it reduces the learning rate."),
+        option<&ReduceLROnPlateauOptions::mode>(
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
+        option<&ReduceLROnPlateauOptions::min_delta>("Smallest change that counts as an improvement."),
+        option<&ReduceLROnPlateauOptions::cooldown>("Epochs after a reduction in which none follows."),
+        option<&ReduceLROnPlateauOptions::min_lr>("Smallest learning rate."));
   }
 };
 
@@ -39,6 +41,9 @@ struct ReduceLROnPlateauOptions {
 /// (C-6). Source: keras/src/callbacks/reduce_lr_on_plateau.py.
 class ReduceLROnPlateau : public MonitorCallback {
  public:
+  using Options = ReduceLROnPlateauOptions;
+  static constexpr ClassText about{"ReduceLROnPlateau",
+                                   "Reduces the learning rate when a monitored figure no longer improves."};
   /// Throws Error(value) unless factor is less than 1.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
 
@@ -57,9 +62,7 @@ class ReduceLROnPlateau : public MonitorCallback {
 
 namespace callbacks {
 
-inline std::shared_ptr<ReduceLROnPlateau> reduce_lr_on_plateau(ReduceLROnPlateauOptions options = {}) {
-  return std::make_shared<ReduceLROnPlateau>(std::move(options));
-}
+inline constexpr Factory<ReduceLROnPlateau> reduce_lr_on_plateau;
 
 }  // namespace callbacks
 }  // namespace etude

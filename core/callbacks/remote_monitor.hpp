@@ -42,13 +42,14 @@ struct RemoteMonitorOptions {
   /// Where warnings go; stderr if empty.
   TextSink warn = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("root", self.root);
-    visit("path", self.path);
-    visit("field", self.field);
-    visit("headers", self.headers);
-    visit("send_as_json", self.send_as_json);
-    visit("post", self.post);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&RemoteMonitorOptions::root>("URL of the server."),
+        option<&RemoteMonitorOptions::path>("Path that is appended to it."),
+        option<&RemoteMonitorOptions::field>("Name of the form field that holds the logs."),
+        option<&RemoteMonitorOptions::headers>("Headers of the requests."),
+        option<&RemoteMonitorOptions::send_as_json>("Whether the logs are sent as JSON rather than as a form."),
+        option<&RemoteMonitorOptions::post>("Sends the request instead of the host."));
   }
 };
 
@@ -57,6 +58,8 @@ struct RemoteMonitorOptions {
 /// keras/src/callbacks/remote_monitor.py.
 class RemoteMonitor : public Callback {
  public:
+  using Options = RemoteMonitorOptions;
+  static constexpr ClassText about{"RemoteMonitor", "Posts the logs of each epoch to a server."};
   /// Throws Error(value) unless root is an address of http or https, Error(io) where there is no transport.
   explicit RemoteMonitor(RemoteMonitorOptions options = {});
 
@@ -70,9 +73,7 @@ class RemoteMonitor : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<RemoteMonitor> remote_monitor(RemoteMonitorOptions options = {}) {
-  return std::make_shared<RemoteMonitor>(std::move(options));
-}
+inline constexpr Factory<RemoteMonitor> remote_monitor;
 
 }  // namespace callbacks
 }  // namespace etude

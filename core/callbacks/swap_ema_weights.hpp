@@ -13,8 +13,9 @@ struct SwapEMAWeightsOptions {
   /// ModelCheckpoint, until the next epoch begins.
   bool swap_on_epoch = false;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("swap_on_epoch", self.swap_on_epoch);
+  static constexpr auto fields() {
+    return option_rows(option<&SwapEMAWeightsOptions::swap_on_epoch>(
+        "Whether weights and averages are swapped at the end of each epoch too."));
   }
 };
 
@@ -23,6 +24,8 @@ struct SwapEMAWeightsOptions {
 /// keras/src/callbacks/swap_ema_weights.py.
 class SwapEMAWeights : public Callback {
  public:
+  using Options = SwapEMAWeightsOptions;
+  static constexpr ClassText about{"SwapEMAWeights", "Validates and saves with the moving averages of the weights."};
   explicit SwapEMAWeights(SwapEMAWeightsOptions options = {}) : options_(options) {}
 
   /// All of those that swap throw Error(state) for an optimizer without use_ema.
@@ -48,9 +51,7 @@ class SwapEMAWeights : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<SwapEMAWeights> swap_ema_weights(SwapEMAWeightsOptions options = {}) {
-  return std::make_shared<SwapEMAWeights>(options);
-}
+inline constexpr Factory<SwapEMAWeights> swap_ema_weights;
 
 }  // namespace callbacks
 }  // namespace etude

@@ -37,16 +37,17 @@ struct TensorBoardOptions {
   /// How files are opened; in host_vfs() if empty.
   OpenFile open = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("log_dir", self.log_dir);
-    visit("histogram_freq", self.histogram_freq);
-    visit("write_graph", self.write_graph);
-    visit("write_images", self.write_images);
-    visit("write_steps_per_second", self.write_steps_per_second);
-    visit("update_freq", self.update_freq);
-    visit("profile_batch", self.profile_batch);
-    visit("embeddings_freq", self.embeddings_freq);
-    visit("open", self.open);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&TensorBoardOptions::log_dir>("Folder of the event files."),
+        option<&TensorBoardOptions::histogram_freq>("Not supported: 0."),
+        option<&TensorBoardOptions::write_graph>("Not supported: has no effect."),
+        option<&TensorBoardOptions::write_images>("Not supported: false."),
+        option<&TensorBoardOptions::write_steps_per_second>("Whether the steps per second are written."),
+        option<&TensorBoardOptions::update_freq>("\"epoch\", \"batch\", or a number of batches between writes."),
+        option<&TensorBoardOptions::profile_batch>("Not supported: 0."),
+        option<&TensorBoardOptions::embeddings_freq>("Not supported: 0."),
+        option<&TensorBoardOptions::open>("Opens the files instead of the host."));
   }
 };
 
@@ -56,6 +57,9 @@ struct TensorBoardOptions {
 /// Source: keras/src/callbacks/tensorboard.py.
 class TensorBoard : public Callback {
  public:
+  using Options = TensorBoardOptions;
+  static constexpr ClassText about{
+      .name = "TensorBoard", .text = "Writes logs for TensorBoard.", .factory = "tensorboard"};
   /// Throws Error(value) for what is not offered: graphs, images, embeddings, profiles; and, unless `open` is given,
   /// for the name of another place, such as "localstorage://logs".
   explicit TensorBoard(TensorBoardOptions options = {});
@@ -87,9 +91,7 @@ class TensorBoard : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<TensorBoard> tensorboard(TensorBoardOptions options = {}) {
-  return std::make_shared<TensorBoard>(std::move(options));
-}
+inline constexpr Factory<TensorBoard> tensorboard;
 
 }  // namespace callbacks
 }  // namespace etude

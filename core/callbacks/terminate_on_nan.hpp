@@ -13,8 +13,8 @@ struct TerminateOnNaNOptions {
   /// Where the message goes; stdout if empty.
   TextSink print = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("raise_error", self.raise_error);
+  static constexpr auto fields() {
+    return option_rows(option<&TerminateOnNaNOptions::raise_error>("Whether fit raises an error instead of ending."));
   }
 };
 
@@ -22,6 +22,10 @@ struct TerminateOnNaNOptions {
 /// Source: keras/src/callbacks/terminate_on_nan.py.
 class TerminateOnNaN : public Callback {
  public:
+  using Options = TerminateOnNaNOptions;
+  static constexpr ClassText about{.name = "TerminateOnNaN",
+                                   .text = "Stops training at a loss that is NaN or infinite.",
+                                   .factory = "terminate_on_nan"};
   explicit TerminateOnNaN(TerminateOnNaNOptions options = {}) : options_(std::move(options)) {}
 
   /// Throws Error(value) in place of stopping if raise_error.
@@ -33,9 +37,7 @@ class TerminateOnNaN : public Callback {
 
 namespace callbacks {
 
-inline std::shared_ptr<TerminateOnNaN> terminate_on_nan(TerminateOnNaNOptions options = {}) {
-  return std::make_shared<TerminateOnNaN>(std::move(options));
-}
+inline constexpr Factory<TerminateOnNaN> terminate_on_nan;
 
 }  // namespace callbacks
 }  // namespace etude

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/classes/field.hpp"
 #include "etude/data/dataset.hpp"
 
 namespace etude {
@@ -27,13 +28,14 @@ struct CsvOptions {
   /// What an empty field stands for; without it, it is an error.
   std::optional<double> missing = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("delimiter", self.delimiter);
-    visit("header", self.header);
-    visit("columns", self.columns);
-    visit("label", self.label);
-    visit("class_names", self.class_names);
-    visit("missing", self.missing);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&CsvOptions::delimiter>("Text between the fields of a line."),
+        option<&CsvOptions::header>("Whether the first line holds the names of the columns."),
+        option<&CsvOptions::columns>("Columns that are read, by name or number. Default: all."),
+        option<&CsvOptions::label>("Column of the labels, by name or number."),
+        option<&CsvOptions::class_names>("Names of the classes, where labels are text, in the order of their numbers."),
+        option<&CsvOptions::missing>("Value of empty fields. Default: they are an error."));
   }
 };
 

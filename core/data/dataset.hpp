@@ -11,6 +11,7 @@
 
 #include "etude/base/random.hpp"
 #include "etude/base/task.hpp"
+#include "etude/classes/field.hpp"
 #include "etude/data/array_like.hpp"
 #include "etude/data/batch.hpp"
 #include "etude/data/data_state.hpp"
@@ -25,9 +26,10 @@ struct DatasetShuffleOptions {
   /// A new order each time that the elements are gone through.
   bool reshuffle_each_iteration = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("seed", self.seed);
-    visit("reshuffle_each_iteration", self.reshuffle_each_iteration);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: drawn from the seed that was set for all."),
+        option<&DatasetShuffleOptions::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
   }
 };
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "etude/base/catalogue.hpp"
 #include "etude/base/error.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/initializers/seeded.hpp"
 
 namespace etude::initializers {
@@ -109,9 +109,9 @@ class Uniform : public Seeded {
   std::function<Line(const Shape&)> line_;
 };
 
-class Constant : public Initializer {
+class ConstantInitializer : public Initializer {
  public:
-  explicit Constant(ConstantValue value) : value_(std::move(value)) {}
+  explicit ConstantInitializer(ConstantValue value) : value_(std::move(value)) {}
   Tensor operator()(const Shape& shape, DType dtype) override {
     Tensor tensor = Tensor::uninitialized(shape, dtype);
     if (value_.array())
@@ -182,69 +182,38 @@ InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(co
 
 }  // namespace
 
-InitializerPtr zeros() { return described("Zeros", NoOptions{}, constant({0})); }
-InitializerPtr ones() { return described("Ones", NoOptions{}, constant({1})); }
-InitializerPtr constant(ConstantOptions options) {
-  return described("Constant", options, std::make_shared<Constant>(options.value));
+InitializerPtr Zeros::make(const NoOptions&) { return constant({0}); }
+InitializerPtr Ones::make(const NoOptions&) { return constant({1}); }
+InitializerPtr Constant::make(const ConstantOptions& options) {
+  return std::make_shared<ConstantInitializer>(options.value);
 }
-InitializerPtr random_normal(RandomOptions o) {
-  return described("RandomNormal", o,
-                   std::make_shared<Drawn>(
-                       o.seed, [](const Shape&) { return 1.0; },
-                       [=](Random& r, double, std::span<double> numbers) {
-                         for (double& x : numbers) x = o.mean + o.stddev * r.normal();
-                       }));
+InitializerPtr RandomNormal::make(const RandomOptions& o) {
+  return std::make_shared<Drawn>(
+      o.seed, [](const Shape&) { return 1.0; },
+      [=](Random& r, double, std::span<double> numbers) {
+        for (double& x : numbers) x = o.mean + o.stddev * r.normal();
+      });
 }
-InitializerPtr truncated_normal(RandomOptions o) {
-  return described("TruncatedNormal", o,
-                   std::make_shared<Drawn>(
-                       o.seed, [](const Shape&) { return 1.0; },
-                       [=](Random& r, double, std::span<double> numbers) {
-                         for (double& x : numbers) x = o.mean + o.stddev * r.truncated_normal();
-                       }));
+InitializerPtr TruncatedNormal::make(const RandomOptions& o) {
+  return std::make_shared<Drawn>(
+      o.seed, [](const Shape&) { return 1.0; },
+      [=](Random& r, double, std::span<double> numbers) {
+        for (double& x : numbers) x = o.mean + o.stddev * r.truncated_normal();
+      });
 }
-InitializerPtr random_uniform(UniformOptions o) {
-  return described("RandomUniform", o, std::make_shared<Uniform>(o.seed, [=](const Shape&) {
-                     return Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval};
-                   }));
+InitializerPtr RandomUniform::make(const UniformOptions& o) {
+  return std::make_shared<Uniform>(o.seed,
+                                   [=](const Shape&) { return Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval}; });
 }
-InitializerPtr glorot_uniform(SeedOptions options) {
-  return described("GlorotUniform", options, scaled_uniform(options, 1, fan_mean));
-}
-InitializerPtr glorot_normal(SeedOptions options) {
-  return described("GlorotNormal", options, scaled_normal(options, 1, fan_mean));
-}
-InitializerPtr he_uniform(SeedOptions options) {
-  return described("HeUniform", options, scaled_uniform(options, 2, fan_in));
-}
-InitializerPtr he_normal(SeedOptions options) {
-  return described("HeNormal", options, scaled_normal(options, 2, fan_in));
-}
-InitializerPtr lecun_uniform(SeedOptions options) {
-  return described("LecunUniform", options, scaled_uniform(options, 1, fan_in));
-}
-InitializerPtr lecun_normal(SeedOptions options) {
-  return described("LecunNormal", options, scaled_normal(options, 1, fan_in));
-}
+InitializerPtr GlorotUniform::make(const SeedOptions& options) { return scaled_uniform(options, 1, fan_mean); }
+InitializerPtr GlorotNormal::make(const SeedOptions& options) { return scaled_normal(options, 1, fan_mean); }
+InitializerPtr HeUniform::make(const SeedOptions& options) { return scaled_uniform(options, 2, fan_in); }
+InitializerPtr HeNormal::make(const SeedOptions& options) { return scaled_normal(options, 2, fan_in); }
+InitializerPtr LecunUniform::make(const SeedOptions& options) { return scaled_uniform(options, 1, fan_in); }
+InitializerPtr LecunNormal::make(const SeedOptions& options) { return scaled_normal(options, 1, fan_in); }
 
 InitializerPtr get(const Choice<Initializer>& choice) {
-  static const Catalogue<InitializerPtr (*)()> catalogue("initializer",
-                                                         {
-                                                             {"zeros", [] { return zeros(); }},
-                                                             {"ones", [] { return ones(); }},
-                                                             {"constant", [] { return constant(); }},
-                                                             {"random_normal", [] { return random_normal(); }},
-                                                             {"truncated_normal", [] { return truncated_normal(); }},
-                                                             {"random_uniform", [] { return random_uniform(); }},
-                                                             {"glorot_uniform", [] { return glorot_uniform(); }},
-                                                             {"glorot_normal", [] { return glorot_normal(); }},
-                                                             {"he_uniform", [] { return he_uniform(); }},
-                                                             {"he_normal", [] { return he_normal(); }},
-                                                             {"lecun_uniform", [] { return lecun_uniform(); }},
-                                                             {"orthogonal", [] { return orthogonal(); }},
-                                                             {"lecun_normal", [] { return lecun_normal(); }},
-                                                         });
-  return choice.object() ? choice.object() : catalogue.find(choice.name())();
+  return choice.object() ? choice.object() : make_of<Initializer>(class_table<Initializer>().named(choice.name()));
 }
 
 }  // namespace etude::initializers

@@ -8,15 +8,16 @@
 #include <utility>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/tensor.hpp"
+#include "etude/classes/class_entry.hpp"
 
 namespace etude {
 
 /// Makes a variable's first value.
 class Initializer : public Described {
  public:
+  using Kind = Initializer;
   virtual ~Initializer() = default;
   /// A tensor of `shape`; random ones draw from a stream of their own, so that equal seeds give equal models.
   virtual Tensor operator()(const Shape& shape, DType dtype) = 0;
@@ -47,61 +48,141 @@ class ConstantValue {
 
 struct ConstantOptions {
   ConstantValue value = 0;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("value", self.value); }
+  static constexpr auto fields() {
+    return option_rows(
+        option<&ConstantOptions::value>("Number, or array that is broadcast to the shape of the weight."));
+  }
 };
 struct RandomOptions {
   double mean = 0, stddev = 0.05;
   std::optional<std::int64_t> seed{};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("mean", self.mean);
-    visit("stddev", self.stddev);
-    visit("seed", self.seed);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&RandomOptions::mean>("Mean of the normal distribution."),
+        option<&RandomOptions::stddev>("Standard deviation of the normal distribution."),
+        option<&RandomOptions::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."));
   }
 };
 struct UniformOptions {
   double minval = -0.05, maxval = 0.05;
   std::optional<std::int64_t> seed{};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("minval", self.minval);
-    visit("maxval", self.maxval);
-    visit("seed", self.seed);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&UniformOptions::minval>("Lower bound of the values."),
+        option<&UniformOptions::maxval>("Upper bound of the values."),
+        option<&UniformOptions::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."));
   }
 };
 struct SeedOptions {
   std::optional<std::int64_t> seed{};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("seed", self.seed); }
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SeedOptions::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."));
+  }
 };
 
 struct OrthogonalOptions {
   double gain = 1;
   std::optional<std::int64_t> seed{};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("gain", self.gain);
-    visit("seed", self.seed);
+  static constexpr auto fields() {
+    return option_rows(option<&OrthogonalOptions::gain>("Factor of the matrix."),
+                       option<&OrthogonalOptions::seed>(
+                           "Seed of the random draws. Default: drawn from the seed that was set for all."));
   }
 };
 
-InitializerPtr zeros();
-InitializerPtr ones();
+struct Zeros {
+  static constexpr ClassText about{"Zeros", "Zeros."};
+  static InitializerPtr make(const NoOptions& options);
+};
+inline constexpr Factory<Zeros> zeros;
+
+struct Ones {
+  static constexpr ClassText about{"Ones", "Ones."};
+  static InitializerPtr make(const NoOptions& options);
+};
+inline constexpr Factory<Ones> ones;
+
 /// A number, or an array that is broadcast. The weight cannot be made, by an Error(shape), where that gives another
 /// shape than its own.
-InitializerPtr constant(ConstantOptions options = {});
-InitializerPtr random_normal(RandomOptions options = {});
-InitializerPtr truncated_normal(RandomOptions options = {});
-InitializerPtr random_uniform(UniformOptions options = {});
+struct Constant {
+  static constexpr ClassText about{"Constant", "A number, or an array that is broadcast."};
+  static InitializerPtr make(const ConstantOptions& options);
+};
+inline constexpr Factory<Constant> constant;
+
+struct RandomNormal {
+  static constexpr ClassText about{"RandomNormal", "Draws of a normal distribution."};
+  static InitializerPtr make(const RandomOptions& options);
+};
+inline constexpr Factory<RandomNormal> random_normal;
+
+struct TruncatedNormal {
+  static constexpr ClassText about{"TruncatedNormal",
+                                   "Draws of a normal distribution that is cut off at two standard deviations."};
+  static InitializerPtr make(const RandomOptions& options);
+};
+inline constexpr Factory<TruncatedNormal> truncated_normal;
+
+struct RandomUniform {
+  static constexpr ClassText about{"RandomUniform", "Draws of a uniform distribution."};
+  static InitializerPtr make(const UniformOptions& options);
+};
+inline constexpr Factory<RandomUniform> random_uniform;
+
 /// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal cut off at two sigma whose standard
 /// deviation is sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in; lecun: 1 /
 /// fan_in.
-InitializerPtr glorot_uniform(SeedOptions options = {});
-InitializerPtr glorot_normal(SeedOptions options = {});
-InitializerPtr he_uniform(SeedOptions options = {});
-InitializerPtr he_normal(SeedOptions options = {});
-InitializerPtr lecun_uniform(SeedOptions options = {});
-InitializerPtr lecun_normal(SeedOptions options = {});
+struct GlorotUniform {
+  static constexpr ClassText about{"GlorotUniform", "Uniform within ±sqrt(6 / (fan_in + fan_out))."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<GlorotUniform> glorot_uniform;
+
+struct GlorotNormal {
+  static constexpr ClassText about{"GlorotNormal",
+                                   "Truncated normal of standard deviation sqrt(2 / (fan_in + fan_out))."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<GlorotNormal> glorot_normal;
+
+struct HeUniform {
+  static constexpr ClassText about{"HeUniform", "Uniform within ±sqrt(6 / fan_in)."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<HeUniform> he_uniform;
+
+struct HeNormal {
+  static constexpr ClassText about{"HeNormal", "Truncated normal of standard deviation sqrt(2 / fan_in)."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<HeNormal> he_normal;
+
+struct LecunUniform {
+  static constexpr ClassText about{"LecunUniform", "Uniform within ±sqrt(3 / fan_in)."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<LecunUniform> lecun_uniform;
+
+struct LecunNormal {
+  static constexpr ClassText about{"LecunNormal", "Truncated normal of standard deviation sqrt(1 / fan_in)."};
+  static InitializerPtr make(const SeedOptions& options);
+};
+inline constexpr Factory<LecunNormal> lecun_normal;
+
 /// A matrix with orthonormal columns, or rows where there are fewer of them, times `gain`; of more axes, all but the
 /// last are rows. The diagonal of R in the factorization that makes it is not negative, as in Keras; for one seed the
 /// bits are the same on every target. Throws Error(shape) for shapes of fewer than two axes. Source: Saxe et al., 2014.
-InitializerPtr orthogonal(OrthogonalOptions options = {});
+struct Orthogonal {
+  static constexpr ClassText about{"Orthogonal",
+                                   "Matrix with orthonormal columns, or rows where there are fewer of them."};
+  static InitializerPtr make(const OrthogonalOptions& options);
+};
+inline constexpr Factory<Orthogonal> orthogonal;
+
+/// The family of initializers. A new initializer is a line here.
+using Initializers = ClassList<Zeros, Ones, Constant, RandomNormal, TruncatedNormal, RandomUniform, GlorotUniform,
+                               GlorotNormal, HeUniform, HeNormal, LecunUniform, LecunNormal, Orthogonal>;
 
 /// By name or object; throws Error(value) listing the names there are.
 InitializerPtr get(const Choice<Initializer>& choice);

@@ -41,9 +41,9 @@ double standard_normal(Random& random) {
   return radius * cosine_of_turns(static_cast<double>(random.uniform()));
 }
 
-class Orthogonal : public Seeded {
+class OrthogonalInitializer : public Seeded {
  public:
-  explicit Orthogonal(const OrthogonalOptions& options) : Seeded(options.seed), gain_(options.gain) {}
+  explicit OrthogonalInitializer(const OrthogonalOptions& options) : Seeded(options.seed), gain_(options.gain) {}
 
   Tensor operator()(const Shape& shape, DType dtype) override {
     check(shape.rank() >= 2, ErrorKind::shape, "orthogonal", "shape ", shape,
@@ -72,8 +72,8 @@ class Orthogonal : public Seeded {
 
 }  // namespace
 
-InitializerPtr orthogonal(OrthogonalOptions options) {
-  return described("Orthogonal", options, std::make_shared<Orthogonal>(options));
+InitializerPtr Orthogonal::make(const OrthogonalOptions& options) {
+  return std::make_shared<OrthogonalInitializer>(options);
 }
 
 }  // namespace etude::initializers

@@ -35,12 +35,12 @@ std::vector<std::uint8_t> inverse(const std::vector<std::uint8_t>& order) {
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(MultiHeadAttentionOptions options)
-    : Layer("MultiHeadAttention", options), options_(std::move(options)) {
-  const std::int64_t value_dim = options_.value_dim.value_or(options_.key_dim);
-  check(options_.num_heads > 0 && options_.key_dim > 0 && value_dim > 0, ErrorKind::value, where(),
-        "num_heads = ", options_.num_heads, ", key_dim = ", options_.key_dim, ", value_dim = ", value_dim,
+    : Layer(class_entry<MultiHeadAttention>, std::move(options)),
+      options_(described_options<MultiHeadAttentionOptions>()),
+      value_dim_(options_.value_dim.value_or(options_.key_dim)) {
+  check(options_.num_heads > 0 && options_.key_dim > 0 && value_dim_ > 0, ErrorKind::value, where(),
+        "num_heads = ", options_.num_heads, ", key_dim = ", options_.key_dim, ", value_dim = ", value_dim_,
         " - expected positive numbers - set them.");
-  options_.value_dim = value_dim;
   if (options_.dropout != 0)
     dropout_ = std::make_shared<Dropout>(DropoutOptions{
         .rate = options_.dropout, .seed = options_.seed, .name = name() + "_dropout", .dtype = options_.dtype});
@@ -75,7 +75,7 @@ void MultiHeadAttention::build_for(const std::vector<Shape>& shapes) {
     check(axis > 0 && axis + 1 < query.rank() && std::ranges::count(axes_, axis) == 1, ErrorKind::value, where(),
           "attention_axes = ", options_.attention_axes, " for a query of shape ", query,
           " - expected different axes between batch and features - choose some of them.");
-  const std::int64_t heads = options_.num_heads, value_dim = *options_.value_dim;
+  const std::int64_t heads = options_.num_heads, value_dim = value_dim_;
   query_ = project("query", {query[-1], heads, options_.key_dim}, 1);
   key_ = project("key", {key[-1], heads, options_.key_dim}, 1);
   value_ = project("value", {value[-1], heads, value_dim}, 1);
@@ -183,7 +183,7 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
   if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * absent;
   scores = ops::softmax(scores);
   const Value weights = dropout_ ? (*dropout_)(scores, inputs.training) : scores;
-  attended_shape[-1] = *options_.value_dim;
+  attended_shape[-1] = value_dim_;
   const Value mixed = ops::reshape(ops::matmul(weights, v), attended_shape);
   return {projected(ops::transpose(mixed, inverse(heads_first)), output_, 2), scores};
 }

@@ -23,23 +23,21 @@ struct MultiHeadAttentionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("num_heads", self.num_heads);
-    visit("key_dim", self.key_dim);
-    visit("value_dim", self.value_dim);
-    visit("dropout", self.dropout);
-    visit("use_bias", self.use_bias);
-    visit("output_shape", self.output_shape);
-    visit("attention_axes", self.attention_axes);
-    visit("kernel_initializer", self.kernel_initializer);
-    visit("bias_initializer", self.bias_initializer);
-    visit("kernel_regularizer", self.kernel_regularizer);
-    visit("bias_regularizer", self.bias_regularizer);
-    visit("activity_regularizer", self.activity_regularizer);
-    visit("seed", self.seed);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&MultiHeadAttentionOptions::num_heads>("Number of heads.", Need::required),
+        option<&MultiHeadAttentionOptions::key_dim>("Features of each head of query and key.", Need::required),
+        option<&MultiHeadAttentionOptions::value_dim>("Features of each head of the value. Default: key_dim."),
+        option<&MultiHeadAttentionOptions::dropout>("Share of the attention scores that is set to 0 in training."),
+        option<&MultiHeadAttentionOptions::use_bias>("Whether a bias is added."),
+        option<&MultiHeadAttentionOptions::output_shape>(
+            "Shape of the features of the result. Default: those of the query."),
+        option<&MultiHeadAttentionOptions::attention_axes>(
+            "Axes over which attention is applied. Default: all but batch and features."),
+        weight_fields<MultiHeadAttentionOptions>(),
+        option<&MultiHeadAttentionOptions::seed>(
+            "Seed of the random draws. Default: drawn from the seed that was set for all."),
+        layer_fields<MultiHeadAttentionOptions>());
   }
 };
 
@@ -51,13 +49,14 @@ struct AttentionInputs {
   bool use_causal_mask = false;
   bool training = false;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("query", self.query);
-    visit("value", self.value);
-    visit("key", self.key);
-    visit("attention_mask", self.attention_mask);
-    visit("use_causal_mask", self.use_causal_mask);
-    visit("training", self.training);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&AttentionInputs::query>("[batch, queries, features]."),
+        option<&AttentionInputs::value>("[batch, keys, features]."),
+        option<&AttentionInputs::key>("[batch, keys, features]. Default: value."),
+        option<&AttentionInputs::attention_mask>("[batch, queries, keys], true where a query may attend to a key."),
+        option<&AttentionInputs::use_causal_mask>("Whether a query attends only to keys up to its own position."),
+        option<&AttentionInputs::training>("Whether dropout is applied."));
   }
 };
 /// What comes of it: output [batch, steps, features], scores [batch, heads, steps, source steps].
@@ -76,6 +75,12 @@ struct Attended {
 /// keras/src/layers/attention/multi_head_attention.py.
 class MultiHeadAttention : public Layer {
  public:
+  using Options = MultiHeadAttentionOptions;
+  using Product = MultiHeadAttention;
+  static constexpr ClassText about{
+      .name = "MultiHeadAttention",
+      .text = "Attention of several heads: [batch, queries, features] over [batch, keys, features].",
+      .example = R"({"num_heads": 2, "key_dim": 4})"};
   explicit MultiHeadAttention(MultiHeadAttentionOptions options);
   void build_for(const std::vector<Shape>& shapes) override;
   Value call(Value x, bool training) override;
@@ -93,10 +98,15 @@ class MultiHeadAttention : public Layer {
   Value mask_for(const AttentionInputs& inputs) const;
   std::vector<std::uint8_t> order(std::size_t rank) const;
 
-  MultiHeadAttentionOptions options_;
+  const MultiHeadAttentionOptions& options_;
+  std::int64_t value_dim_;
   std::vector<std::size_t> axes_;
   Projection query_, key_, value_, output_;
   std::shared_ptr<Dropout> dropout_;
 };
+
+namespace layers {
+inline constexpr Factory<MultiHeadAttention> multi_head_attention;
+}  // namespace layers
 
 }  // namespace etude

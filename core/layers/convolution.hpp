@@ -3,10 +3,73 @@
 #include <cstdint>
 
 #include "etude/activations/activations.hpp"
+#include "etude/base/integers.hpp"
 #include "etude/base/pair.hpp"
+#include "etude/graph/window.hpp"
 #include "etude/layers/layer.hpp"
 
 namespace etude {
+
+/// The rows of a convolution's options.
+template <class Options> constexpr auto convolution_fields() {
+  return option_rows(
+      option<&Options::filters>("Number of output channels.", Need::required),
+      option<&Options::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
+      option<&Options::strides>("Step of the window along each axis, or one number for all."),
+      option<&Options::padding>("\"valid\": no padding; \"same\": strides of 1 keep the extents; of steps, "
+                                "\"causal\": a result depends on no later step."),
+      option<&Options::data_format>("\"channels_last\" or \"channels_first\": where the channels are."),
+      option<&Options::dilation_rate>("Distance between the elements of the window, or one number for all axes."),
+      option<&Options::groups>("Groups of channels that are convolved separately."),
+      option<&Options::activation>("Function applied to the result, by name or as a function."),
+      option<&Options::use_bias>("Whether a bias is added."), weight_fields<Options>(), layer_fields<Options>());
+}
+
+struct Conv1DOptions {
+  std::int64_t filters = 0;
+  Integers kernel_size = {};
+  Integers strides = 1;
+  std::string padding = "valid";
+  std::string data_format = "channels_last";
+  Integers dilation_rate = 1;
+  std::int64_t groups = 1;
+  Activation activation = {};
+  bool use_bias = true;
+  Choice<Initializer> kernel_initializer = "glorot_uniform";
+  Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> kernel_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  static constexpr auto fields() { return convolution_fields<Conv1DOptions>(); }
+};
+
+/// activation(x ⋆ kernel + bias) along the steps: [batch, steps, channels] -> [batch, .., filters], or with the
+/// channels second where data_format is "channels_first". kernel [kernel_size, channels / groups, filters], bias
+/// [filters]. `padding` is "valid", "same" (A-5) or "causal", which pads in front alone. Throws as Conv2D does, and
+/// Error(value) for more than one number in kernel_size, strides or dilation_rate. Source:
+/// keras/src/layers/convolutional/conv1d.py, base_conv.py.
+class Conv1D : public Layer {
+ public:
+  using Options = Conv1DOptions;
+  static constexpr ClassText about{.name = "Conv1D",
+                                   .text = "Convolution over steps: [batch, steps, channels] -> [batch, .., filters].",
+                                   .example = R"({"filters": 2, "kernel_size": 3})"};
+  explicit Conv1D(Conv1DOptions options);
+  void build(const Shape& input_shape) override;
+  Value call(Value x, bool training) override;
+
+ private:
+  std::int64_t one(const char* name, const Integers& numbers) const;
+
+  const Conv1DOptions& options_;
+  bool channels_first_;
+  Window window_;  // along the second axis of [batch, 1, steps, channels]
+  Variable kernel_, bias_;
+};
 
 struct Conv2DOptions {
   std::int64_t filters = 0;
@@ -27,25 +90,7 @@ struct Conv2DOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("filters", self.filters);
-    visit("kernel_size", self.kernel_size);
-    visit("strides", self.strides);
-    visit("padding", self.padding);
-    visit("data_format", self.data_format);
-    visit("dilation_rate", self.dilation_rate);
-    visit("groups", self.groups);
-    visit("activation", self.activation);
-    visit("use_bias", self.use_bias);
-    visit("kernel_initializer", self.kernel_initializer);
-    visit("bias_initializer", self.bias_initializer);
-    visit("kernel_regularizer", self.kernel_regularizer);
-    visit("bias_regularizer", self.bias_regularizer);
-    visit("activity_regularizer", self.activity_regularizer);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
-  }
+  static constexpr auto fields() { return convolution_fields<Conv2DOptions>(); }
 };
 
 /// activation(x ⋆ kernel + bias): [batch, height, width, channels] -> [batch, .., .., filters], or with the channels
@@ -57,14 +102,24 @@ struct Conv2DOptions {
 /// Source: keras/src/layers/convolutional/conv2d.py, base_conv.py.
 class Conv2D : public Layer {
  public:
+  using Options = Conv2DOptions;
+  static constexpr ClassText about{
+      .name = "Conv2D",
+      .text = "Convolution over images: [batch, height, width, channels] -> [batch, .., .., filters].",
+      .example = R"({"filters": 2, "kernel_size": 3})"};
   explicit Conv2D(Conv2DOptions options);
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
 
  private:
-  Conv2DOptions options_;
+  const Conv2DOptions& options_;
   bool channels_first_;
   Variable kernel_, bias_;
 };
+
+namespace layers {
+inline constexpr Factory<Conv1D> conv1d;
+inline constexpr Factory<Conv2D> conv2d;
+}  // namespace layers
 
 }  // namespace etude

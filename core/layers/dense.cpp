@@ -6,7 +6,8 @@
 
 namespace etude {
 
-Dense::Dense(DenseOptions options) : Layer("Dense", options), options_(std::move(options)) {
+Dense::Dense(DenseOptions options)
+    : Layer(class_entry<Dense>, std::move(options)), options_(described_options<DenseOptions>()) {
   check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units,
         " - expected a positive number - set units.");
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());

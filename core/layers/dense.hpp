@@ -20,18 +20,11 @@ struct DenseOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("units", self.units);
-    visit("activation", self.activation);
-    visit("use_bias", self.use_bias);
-    visit("kernel_initializer", self.kernel_initializer);
-    visit("bias_initializer", self.bias_initializer);
-    visit("kernel_regularizer", self.kernel_regularizer);
-    visit("bias_regularizer", self.bias_regularizer);
-    visit("activity_regularizer", self.activity_regularizer);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+  static constexpr auto fields() {
+    return option_rows(option<&DenseOptions::units>("Number of outputs.", Need::required),
+                       option<&DenseOptions::activation>("Function applied to the result, by name or as a function."),
+                       option<&DenseOptions::use_bias>("Whether a bias is added."), weight_fields<DenseOptions>(),
+                       layer_fields<DenseOptions>());
   }
 };
 
@@ -40,13 +33,21 @@ struct DenseOptions {
 /// Source: keras/src/layers/core/dense.py.
 class Dense : public Layer {
  public:
+  using Options = DenseOptions;
+  static constexpr ClassText about{.name = "Dense",
+                                   .text = "activation(x · kernel + bias) over the last axis: [.., n] -> [.., units].",
+                                   .example = R"({"units": 3})"};
   explicit Dense(DenseOptions options);
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
 
  private:
-  DenseOptions options_;
+  const DenseOptions& options_;
   Variable kernel_, bias_;
 };
+
+namespace layers {
+inline constexpr Factory<Dense> dense;
+}  // namespace layers
 
 }  // namespace etude

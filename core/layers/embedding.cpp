@@ -6,7 +6,8 @@
 
 namespace etude {
 
-Embedding::Embedding(EmbeddingOptions options) : Layer("Embedding", options), options_(std::move(options)) {
+Embedding::Embedding(EmbeddingOptions options)
+    : Layer(class_entry<Embedding>, std::move(options)), options_(described_options<EmbeddingOptions>()) {
   check(options_.input_dim > 0 && options_.output_dim > 0, ErrorKind::value, where(),
         "input_dim = ", options_.input_dim, ", output_dim = ", options_.output_dim,
         " - expected positive numbers - set them.");

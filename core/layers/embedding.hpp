@@ -14,15 +14,14 @@ struct EmbeddingOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("input_dim", self.input_dim);
-    visit("output_dim", self.output_dim);
-    visit("embeddings_initializer", self.embeddings_initializer);
-    visit("embeddings_regularizer", self.embeddings_regularizer);
-    visit("mask_zero", self.mask_zero);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+  static constexpr auto fields() {
+    return option_rows(option<&EmbeddingOptions::input_dim>(
+                           "Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
+                       option<&EmbeddingOptions::output_dim>("Length of each vector.", Need::required),
+                       option<&EmbeddingOptions::embeddings_initializer>("First values of the vectors."),
+                       option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
+                       option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
+                       layer_fields<EmbeddingOptions>());
   }
 };
 
@@ -32,6 +31,10 @@ struct EmbeddingOptions {
 /// Source: keras/src/layers/core/embedding.py.
 class Embedding : public Layer {
  public:
+  using Options = EmbeddingOptions;
+  static constexpr ClassText about{.name = "Embedding",
+                                   .text = "A vector for each integer: [batch, ..] -> [batch, .., output_dim].",
+                                   .example = R"({"input_dim": 7, "output_dim": 2})"};
   explicit Embedding(EmbeddingOptions options);
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
@@ -40,8 +43,12 @@ class Embedding : public Layer {
   Value mask_of(const std::vector<Value>& inputs, Value y) const override;
 
  private:
-  EmbeddingOptions options_;
+  const EmbeddingOptions& options_;
   Variable embeddings_;
 };
+
+namespace layers {
+inline constexpr Factory<Embedding> embedding;
+}  // namespace layers
 
 }  // namespace etude

@@ -9,7 +9,7 @@
 namespace etude {
 
 GlobalAveragePooling1D::GlobalAveragePooling1D(GlobalAveragePooling1DOptions options)
-    : Layer("GlobalAveragePooling1D", options),
+    : Layer(class_entry<GlobalAveragePooling1D>, options),
       channels_first_(is_channels_first(options.data_format, where())),
       keepdims_(options.keepdims) {
   cast_integers();

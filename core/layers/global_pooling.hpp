@@ -9,11 +9,12 @@ struct GlobalAveragePooling1DOptions {
   bool keepdims = false;
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("data_format", self.data_format);
-    visit("keepdims", self.keepdims);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&GlobalAveragePooling1DOptions::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        option<&GlobalAveragePooling1DOptions::keepdims>("Whether the axis of the steps stays, with extent 1."),
+        layer_fields<GlobalAveragePooling1DOptions>());
   }
 };
 
@@ -23,6 +24,9 @@ struct GlobalAveragePooling1DOptions {
 /// Source: keras/src/layers/pooling/global_average_pooling1d.py.
 class GlobalAveragePooling1D : public Layer {
  public:
+  using Options = GlobalAveragePooling1DOptions;
+  static constexpr ClassText about{"GlobalAveragePooling1D",
+                                   "Mean over the steps: [batch, steps, features] -> [batch, features]."};
   explicit GlobalAveragePooling1D(GlobalAveragePooling1DOptions options = {});
   Value call(Value x, bool training) override;
 
@@ -32,5 +36,9 @@ class GlobalAveragePooling1D : public Layer {
  private:
   bool channels_first_, keepdims_;
 };
+
+namespace layers {
+inline constexpr Factory<GlobalAveragePooling1D> global_average_pooling1d;
+}  // namespace layers
 
 }  // namespace etude

@@ -7,11 +7,11 @@
 namespace etude {
 
 GRU::GRU(const GRUOptions& options)
-    : Recurrent("GRU", recurrent_options(options), 3),
+    : Recurrent(about.name, recurrent_options(options), 3),
       activation_(options.activation),
       recurrent_activation_(options.recurrent_activation),
       reset_after_(options.reset_after) {
-  describe({"GRU", options});
+  describe({class_entry<GRU>, options});
   check_known(activation_);
   check_known(recurrent_activation_);
 }

@@ -25,12 +25,12 @@ struct GRUOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("units", self.units);
-    visit("activation", self.activation);
-    visit("recurrent_activation", self.recurrent_activation);
-    visit("reset_after", self.reset_after);
-    visit_recurrent_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(option<&GRUOptions::units>("Features of the state and of the output.", Need::required),
+                       option<&GRUOptions::activation>("Function of the candidate state."),
+                       option<&GRUOptions::recurrent_activation>("Function of the gates."),
+                       option<&GRUOptions::reset_after>("Whether the reset gate is applied after the product."),
+                       recurrent_fields<GRUOptions>());
   }
 };
 
@@ -44,6 +44,11 @@ struct GRUOptions {
 /// the bias is b alone, [3 · units]. Source: keras/src/layers/rnn/gru.py; Cho et al., 2014.
 class GRU : public Recurrent {
  public:
+  using Options = GRUOptions;
+  static constexpr ClassText about{
+      .name = "GRU",
+      .text = "Gated recurrent unit: [batch, steps, features] -> [batch, units], or of each step.",
+      .example = R"({"units": 3})"};
   explicit GRU(const GRUOptions& options);
 
  protected:
@@ -56,5 +61,9 @@ class GRU : public Recurrent {
   Activation activation_, recurrent_activation_;
   bool reset_after_;
 };
+
+namespace layers {
+inline constexpr Factory<GRU> gru;
+}  // namespace layers
 
 }  // namespace etude

@@ -81,18 +81,6 @@ thread_local int Call::depth = 0;
 
 }  // namespace
 
-std::string snake_case(std::string_view name) {
-  std::string result;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto between = [](char low, char c, char high) { return low <= c && c <= high; };
-    const bool capital = between('A', name[i], 'Z');
-    // A capital begins a word unless it follows another one: MyLayer2D is my_layer2d.
-    if (capital && i > 0 && between('a', name[i - 1], 'z')) result += '_';
-    result += static_cast<char>(capital ? name[i] - 'A' + 'a' : name[i]);
-  }
-  return result;
-}
-
 std::string unique_name(std::string_view class_name) {
   const std::string name = snake_case(class_name);
   const std::lock_guard lock(names_mutex);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
 #include "etude/base/random.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/regularizers/regularizer.hpp"
@@ -32,7 +32,7 @@ struct LayerOptions {
 /// Options of a layer, which visit their fields. A layer without variables may leave out `trainable`.
 template <class Options>
 concept OptionsOfLayer = requires(Options& options) {
-  Options::fields(options, [](const char*, auto&) {});
+  Options::fields();
   options.name;
 };
 template <OptionsOfLayer Options> LayerOptions layer_options(const Options& options) {
@@ -42,17 +42,39 @@ template <OptionsOfLayer Options> LayerOptions layer_options(const Options& opti
   return result;
 }
 
+/// The rows of what every layer can be given, and of the weights and outputs of those with a kernel and a bias.
+template <class Options> constexpr auto layer_fields() {
+  constexpr auto own =
+      option_rows(option<&Options::name>("Name of the layer. Default: its class in snake_case, numbered."),
+                  option<&Options::dtype>(
+                      "Dtype of variables and results, or a policy such as \"mixed_float16\". Default: the policy "
+                      "that is set."));
+  if constexpr (requires { &Options::trainable; })
+    return option_rows(own, option<&Options::trainable>("Whether its variables are trained."));
+  else
+    return own;
+}
+template <class Options> constexpr auto weight_fields() {
+  return option_rows(option<&Options::kernel_initializer>("First values of the kernel."),
+                     option<&Options::bias_initializer>("First values of the bias."),
+                     option<&Options::kernel_regularizer>("Penalty on the kernel, which is added to the loss."),
+                     option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
+                     option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."));
+}
+
 /// A piece of a model: variables, and what it makes of a Value. Subclasses override `call`, and `build` if they have
 /// variables. A Variable of their own that call() reads becomes a weight of the layer at its first call, as Keras
 /// tracks attributes: it is trained, counted, saved and loaded. It must be there before call(): one that is trainable
 /// and is made within call() would be another one in each trace; that is warned of. Source: keras/src/layers/layer.py.
 class Layer : public std::enable_shared_from_this<Layer>, public Described {
  public:
+  using Kind = Layer;
+  using Product = Layer;
   explicit Layer(std::string_view class_name, const LayerOptions& options = {});
   /// Of a class with options of its own, of which its config is written.
-  template <OptionsOfLayer Options> Layer(std::string_view class_name, const Options& options)
-      : Layer(class_name, layer_options(options)) {
-    describe({class_name, options});
+  template <OptionsOfLayer Options> Layer(const ClassEntry& entry, Options options)
+      : Layer(entry.class_name, layer_options(options)) {
+    describe({entry, std::move(options)});
   }
   virtual ~Layer();
   Layer(const Layer&) = delete;
@@ -223,8 +245,6 @@ class UnsetVariables {
   bool outer_;
 };
 
-/// "layer_normalization" for LayerNormalization.
-std::string snake_case(std::string_view class_name);
 /// "dense", "dense_1", …: the next name of that kind since the process, or the last reset_names(), began.
 std::string unique_name(std::string_view class_name);
 void reset_names();

@@ -34,10 +34,10 @@ RecurrentOptions shared(const LSTMOptions& options) {
 }  // namespace
 
 LSTM::LSTM(const LSTMOptions& options)
-    : Recurrent("LSTM", shared(options), 4, {"h", "c"}),
+    : Recurrent(about.name, shared(options), 4, {"h", "c"}),
       activation_(options.activation),
       recurrent_activation_(options.recurrent_activation) {
-  describe({"LSTM", options});
+  describe({class_entry<LSTM>, options});
   check_known(activation_);
   check_known(recurrent_activation_);
 }

@@ -25,12 +25,12 @@ struct LSTMOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("units", self.units);
-    visit("activation", self.activation);
-    visit("recurrent_activation", self.recurrent_activation);
-    visit("unit_forget_bias", self.unit_forget_bias);
-    visit_recurrent_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(option<&LSTMOptions::units>("Features of the state and of the output.", Need::required),
+                       option<&LSTMOptions::activation>("Function of the candidate and of the output."),
+                       option<&LSTMOptions::recurrent_activation>("Function of the gates."),
+                       option<&LSTMOptions::unit_forget_bias>("Whether the bias of the forget gate begins as 1."),
+                       recurrent_fields<LSTMOptions>());
   }
 };
 
@@ -43,6 +43,11 @@ struct LSTMOptions {
 /// (A-12). Source: keras/src/layers/rnn/lstm.py; Hochreiter and Schmidhuber, 1997.
 class LSTM : public Recurrent {
  public:
+  using Options = LSTMOptions;
+  static constexpr ClassText about{
+      .name = "LSTM",
+      .text = "Long short-term memory: [batch, steps, features] -> [batch, units], or of each step.",
+      .example = R"({"units": 3})"};
   explicit LSTM(const LSTMOptions& options);
 
  protected:
@@ -51,5 +56,9 @@ class LSTM : public Recurrent {
  private:
   Activation activation_, recurrent_activation_;
 };
+
+namespace layers {
+inline constexpr Factory<LSTM> lstm;
+}  // namespace layers
 
 }  // namespace etude

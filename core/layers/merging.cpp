@@ -59,7 +59,8 @@ Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
 
 Value Add::merge(Value a, Value b) const { return a + b; }
 
-Concatenate::Concatenate(ConcatenateOptions options) : Layer("Concatenate", options), options_(std::move(options)) {}
+Concatenate::Concatenate(ConcatenateOptions options)
+    : Layer(class_entry<Concatenate>, std::move(options)), options_(described_options<ConcatenateOptions>()) {}
 
 Value Concatenate::call(Value x, bool) {
   fail(ErrorKind::value, where(), "called on one input of shape ", x.shape(),

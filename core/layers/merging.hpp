@@ -7,10 +7,7 @@ namespace etude {
 struct MergeOptions {
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-  }
+  static constexpr auto fields() { return option_rows(layer_fields<MergeOptions>()); }
 };
 
 /// What a layer that makes one Value of a list has in common: extents of 1 broadcast, inputs of lower rank get axes
@@ -31,7 +28,9 @@ class MergeLayer : public Layer {
 /// The sum of its inputs. Source: keras/src/layers/merging/add.py.
 class Add : public MergeLayer {
  public:
-  explicit Add(MergeOptions options = {}) : MergeLayer("Add", options) {}
+  using Options = MergeOptions;
+  static constexpr ClassText about{"Add", "Adds its inputs."};
+  explicit Add(MergeOptions options = {}) : MergeLayer(class_entry<Add>, std::move(options)) {}
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -41,10 +40,9 @@ struct ConcatenateOptions {
   std::ptrdiff_t axis = -1;
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("axis", self.axis);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(option<&ConcatenateOptions::axis>("Axis along which inputs are concatenated."),
+                       layer_fields<ConcatenateOptions>());
   }
 };
 
@@ -53,6 +51,8 @@ struct ConcatenateOptions {
 /// Error(shape) for shapes that differ elsewhere. Source: keras/src/layers/merging/concatenate.py.
 class Concatenate : public Layer {
  public:
+  using Options = ConcatenateOptions;
+  static constexpr ClassText about{"Concatenate", "Concatenates its inputs along an axis."};
   explicit Concatenate(ConcatenateOptions options = {});
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
@@ -61,7 +61,12 @@ class Concatenate : public Layer {
   Value mask_of(const std::vector<Value>& inputs, Value y) const override;
 
  private:
-  ConcatenateOptions options_;
+  const ConcatenateOptions& options_;
 };
+
+namespace layers {
+inline constexpr Factory<Add> add;
+inline constexpr Factory<Concatenate> concatenate;
+}  // namespace layers
 
 }  // namespace etude

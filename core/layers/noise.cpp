@@ -17,7 +17,7 @@ Value RandomLayer::next_call() {
   return calls;
 }
 
-Dropout::Dropout(DropoutOptions options) : RandomLayer("Dropout", options), rate_(options.rate) {
+Dropout::Dropout(DropoutOptions options) : RandomLayer(class_entry<Dropout>, options), rate_(options.rate) {
   check(rate_ >= 0 && rate_ <= 1, ErrorKind::value, where(), "rate = ", rate_,
         " - expected a number from 0 to 1 - set the rate.");
 }
@@ -28,7 +28,7 @@ Value Dropout::call(Value x, bool training) {
 }
 
 GaussianNoise::GaussianNoise(GaussianNoiseOptions options)
-    : RandomLayer("GaussianNoise", options), stddev_(options.stddev) {
+    : RandomLayer(class_entry<GaussianNoise>, options), stddev_(options.stddev) {
   check(stddev_ >= 0, ErrorKind::value, where(), "stddev = ", stddev_,
         " - expected a number of 0 or more - set stddev.");
 }

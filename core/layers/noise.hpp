@@ -15,8 +15,8 @@ class RandomLayer : public Layer {
   void set_random_key(const RandomKey& key) override { key_ = key; }
 
  protected:
-  template <OptionsOfLayer Options> RandomLayer(std::string_view class_name, const Options& options)
-      : Layer(class_name, options), key_(key_for(options.seed)), calls_(add_state("calls", {}, DType::int32)) {
+  template <OptionsOfLayer Options> RandomLayer(const ClassEntry& entry, const Options& options)
+      : Layer(entry, options), key_(key_for(options.seed)), calls_(add_state("calls", {}, DType::int32)) {
     cast_integers();
   }
 
@@ -36,11 +36,11 @@ struct DropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("rate", self.rate);
-    visit("seed", self.seed);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&DropoutOptions::rate>("Share of the inputs that is set to 0, from 0 to 1.", Need::required),
+        option<&DropoutOptions::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."),
+        layer_fields<DropoutOptions>());
   }
 };
 
@@ -48,7 +48,12 @@ struct DropoutOptions {
 /// (A-11). Throws Error(value) unless 0 ≤ rate ≤ 1. Source: keras/src/layers/regularization/dropout.py.
 class Dropout : public RandomLayer {
  public:
+  using Options = DropoutOptions;
+  static constexpr ClassText about{.name = "Dropout",
+                                   .text = "In training, sets a share of the inputs to 0 and scales the others up.",
+                                   .example = R"({"rate": 0.5})"};
   explicit Dropout(DropoutOptions options);
+  explicit Dropout(double rate) : Dropout(DropoutOptions{.rate = rate}) {}
   Value call(Value x, bool training) override;
 
  private:
@@ -60,11 +65,11 @@ struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("stddev", self.stddev);
-    visit("seed", self.seed);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(option<&GaussianNoiseOptions::stddev>("Standard deviation of the noise.", Need::required),
+                       option<&GaussianNoiseOptions::seed>(
+                           "Seed of the random draws. Default: drawn from the seed that was set for all."),
+                       layer_fields<GaussianNoiseOptions>());
   }
 };
 
@@ -72,11 +77,20 @@ struct GaussianNoiseOptions {
 /// otherwise x. Throws Error(value) for a stddev below 0. Source: keras/src/layers/regularization/gaussian_noise.py.
 class GaussianNoise : public RandomLayer {
  public:
+  using Options = GaussianNoiseOptions;
+  static constexpr ClassText about{.name = "GaussianNoise",
+                                   .text = "In training, adds noise of a normal distribution.",
+                                   .example = R"({"stddev": 0.1})"};
   explicit GaussianNoise(GaussianNoiseOptions options);
   Value call(Value x, bool training) override;
 
  private:
   double stddev_;
 };
+
+namespace layers {
+inline constexpr Factory<Dropout> dropout;
+inline constexpr Factory<GaussianNoise> gaussian_noise;
+}  // namespace layers
 
 }  // namespace etude

@@ -22,7 +22,8 @@ std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::st
 }  // namespace
 
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
-    : Layer("LayerNormalization", options), options_(std::move(options)) {
+    : Layer(class_entry<LayerNormalization>, std::move(options)),
+      options_(described_options<LayerNormalizationOptions>()) {
   check(!options_.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
   cast_integers();
 }
@@ -64,8 +65,31 @@ Value LayerNormalization::call(Value x, bool) {
   return ops::cast(y, compute_dtype());
 }
 
+RMSNormalization::RMSNormalization(RMSNormalizationOptions options)
+    : Layer(class_entry<RMSNormalization>, std::move(options)), options_(described_options<RMSNormalizationOptions>()) {
+  cast_integers();
+}
+
+void RMSNormalization::build(const Shape& input_shape) {
+  scale_ = add_weight({"scale", {input_shape[feature_axis(input_shape, options_.axis, where())]}, "ones"});
+}
+
+Value RMSNormalization::call(Value x, bool) {
+  x = ops::widened(x);
+  const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
+  check(x.shape()[axis] == scale_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
+        " - expected an extent of ", scale_.size(), " along axis ", options_.axis,
+        ", for which it was built - build a new one or check the data.");
+  Shape along;
+  for (std::size_t i = 0; i < x.shape().rank(); ++i)
+    along.append(static_cast<std::ptrdiff_t>(i) == axis ? scale_.size() : 1);
+  const Value y = x / ops::sqrt(ops::mean(ops::square(x), {axis}, true) + options_.epsilon);
+  return ops::cast(y * ops::reshape(Graph::current().read(scale_), along), compute_dtype());
+}
+
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
-    : Layer("BatchNormalization", options), options_(std::move(options)) {
+    : Layer(class_entry<BatchNormalization>, std::move(options)),
+      options_(described_options<BatchNormalizationOptions>()) {
   check(options_.momentum >= 0 && options_.momentum <= 1, ErrorKind::value, where(), "momentum = ", options_.momentum,
         " - expected a number from 0 to 1 - set momentum.");
   cast_integers();

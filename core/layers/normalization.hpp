@@ -19,19 +19,18 @@ struct LayerNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("axis", self.axis);
-    visit("epsilon", self.epsilon);
-    visit("center", self.center);
-    visit("scale", self.scale);
-    visit("rms_scaling", self.rms_scaling);
-    visit("beta_initializer", self.beta_initializer);
-    visit("gamma_initializer", self.gamma_initializer);
-    visit("beta_regularizer", self.beta_regularizer);
-    visit("gamma_regularizer", self.gamma_regularizer);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LayerNormalizationOptions::axis>("Axes that are normalized together."),
+        option<&LayerNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&LayerNormalizationOptions::center>("Whether beta is added."),
+        option<&LayerNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
+        option<&LayerNormalizationOptions::rms_scaling>("Whether inputs are divided by their root mean square alone."),
+        option<&LayerNormalizationOptions::beta_initializer>("First values of beta."),
+        option<&LayerNormalizationOptions::gamma_initializer>("First values of gamma."),
+        option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
+        option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
+        layer_fields<LayerNormalizationOptions>());
   }
 };
 
@@ -41,6 +40,8 @@ struct LayerNormalizationOptions {
 /// built for. Source: Ba et al., "Layer Normalization" (2016); keras/src/layers/normalization/layer_normalization.py.
 class LayerNormalization : public Layer {
  public:
+  using Options = LayerNormalizationOptions;
+  static constexpr ClassText about{"LayerNormalization", "Normalizes each sample over the last axis, or others."};
   explicit LayerNormalization(LayerNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
@@ -48,8 +49,37 @@ class LayerNormalization : public Layer {
  private:
   std::vector<std::ptrdiff_t> axes_of(const Shape& input_shape) const;
 
-  LayerNormalizationOptions options_;
+  const LayerNormalizationOptions& options_;
   Variable gamma_, beta_;
+};
+
+struct RMSNormalizationOptions {
+  std::ptrdiff_t axis = -1;
+  double epsilon = 1e-6;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  static constexpr auto fields() {
+    return option_rows(option<&RMSNormalizationOptions::axis>("Axis that is normalized."),
+                       option<&RMSNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
+                       layer_fields<RMSNormalizationOptions>());
+  }
+};
+
+/// x / sqrt(mean(x²) + epsilon) · scale along an axis. scale [extent of that axis]. Throws Error(shape) for another
+/// extent than it was built for. Source: keras/src/layers/normalization/rms_normalization.py.
+class RMSNormalization : public Layer {
+ public:
+  using Options = RMSNormalizationOptions;
+  static constexpr ClassText about{"RMSNormalization", "Divides each sample by its root mean square along an axis."};
+  explicit RMSNormalization(RMSNormalizationOptions options = {});
+  void build(const Shape& input_shape) override;
+  Value call(Value x, bool training) override;
+
+ private:
+  const RMSNormalizationOptions& options_;
+  Variable scale_;
 };
 
 struct BatchNormalizationOptions {
@@ -70,22 +100,21 @@ struct BatchNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("axis", self.axis);
-    visit("momentum", self.momentum);
-    visit("epsilon", self.epsilon);
-    visit("center", self.center);
-    visit("scale", self.scale);
-    visit("beta_initializer", self.beta_initializer);
-    visit("gamma_initializer", self.gamma_initializer);
-    visit("moving_mean_initializer", self.moving_mean_initializer);
-    visit("moving_variance_initializer", self.moving_variance_initializer);
-    visit("beta_regularizer", self.beta_regularizer);
-    visit("gamma_regularizer", self.gamma_regularizer);
-    visit("synchronized", self.synchronized);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
-    visit("trainable", self.trainable);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&BatchNormalizationOptions::axis>("Axis of the features, which are normalized separately."),
+        option<&BatchNormalizationOptions::momentum>("Share of the moving averages that a step keeps, from 0 to 1."),
+        option<&BatchNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&BatchNormalizationOptions::center>("Whether beta is added."),
+        option<&BatchNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
+        option<&BatchNormalizationOptions::beta_initializer>("First values of beta."),
+        option<&BatchNormalizationOptions::gamma_initializer>("First values of gamma."),
+        option<&BatchNormalizationOptions::moving_mean_initializer>("First values of the moving mean."),
+        option<&BatchNormalizationOptions::moving_variance_initializer>("First values of the moving variance."),
+        option<&BatchNormalizationOptions::beta_regularizer>("Penalty on beta."),
+        option<&BatchNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
+        option<&BatchNormalizationOptions::synchronized>("Whether the statistics are those of all replicas together."),
+        layer_fields<BatchNormalizationOptions>());
   }
 };
 
@@ -99,13 +128,23 @@ struct BatchNormalizationOptions {
 /// keras/src/layers/normalization/batch_normalization.py.
 class BatchNormalization : public Layer {
  public:
+  using Options = BatchNormalizationOptions;
+  static constexpr ClassText about{
+      "BatchNormalization",
+      "Normalizes each feature by the mean and variance of the batch; outside training, by their moving averages."};
   explicit BatchNormalization(BatchNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
 
  private:
-  BatchNormalizationOptions options_;
+  const BatchNormalizationOptions& options_;
   Variable gamma_, beta_, moving_mean_, moving_variance_;
 };
+
+namespace layers {
+inline constexpr Factory<BatchNormalization> batch_normalization;
+inline constexpr Factory<LayerNormalization> layer_normalization;
+inline constexpr Factory<RMSNormalization> rms_normalization;
+}  // namespace layers
 
 }  // namespace etude

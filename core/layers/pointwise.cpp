@@ -5,7 +5,7 @@
 namespace etude {
 
 ActivationLayer::ActivationLayer(ActivationOptions options)
-    : Layer("Activation", options), activation_(std::move(options.activation)) {
+    : Layer(class_entry<ActivationLayer>, options), activation_(options.activation) {
   if (!activation_.name().empty()) activations::get(activation_.name());
   cast_integers();
 }
@@ -13,7 +13,7 @@ ActivationLayer::ActivationLayer(ActivationOptions options)
 Value ActivationLayer::call(Value x, bool) { return activation_(x); }
 
 Rescaling::Rescaling(RescalingOptions options)
-    : Layer("Rescaling", options), scale_(options.scale), offset_(options.offset) {}
+    : Layer(class_entry<Rescaling>, options), scale_(options.scale), offset_(options.offset) {}
 
 Value Rescaling::call(Value x, bool) { return ops::cast(x, compute_dtype()) * scale_ + offset_; }
 

@@ -9,17 +9,20 @@ struct ActivationOptions {
   Activation activation = "linear";
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("activation", self.activation);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&ActivationOptions::activation>("The function, by name or as a function.", Need::required),
+        layer_fields<ActivationOptions>());
   }
 };
 
 /// An activation as a layer of its own. Source: keras/src/layers/activations/activation.py.
 class ActivationLayer : public Layer {
  public:
+  using Options = ActivationOptions;
+  static constexpr ClassText about{"Activation", "Applies an activation to its input."};
   explicit ActivationLayer(ActivationOptions options);
+  explicit ActivationLayer(const char* name) : ActivationLayer(ActivationOptions{.activation = name}) {}
   Value call(Value x, bool training) override;
 
  private:
@@ -30,11 +33,10 @@ struct RescalingOptions {
   double scale = 1, offset = 0;
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("scale", self.scale);
-    visit("offset", self.offset);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(option<&RescalingOptions::scale>("Factor of the inputs.", Need::required),
+                       option<&RescalingOptions::offset>("Number added after the product."),
+                       layer_fields<RescalingOptions>());
   }
 };
 
@@ -42,11 +44,18 @@ struct RescalingOptions {
 /// keras/src/layers/preprocessing/rescaling.py.
 class Rescaling : public Layer {
  public:
+  using Options = RescalingOptions;
+  static constexpr ClassText about{.name = "Rescaling", .text = "x · scale + offset.", .example = R"({"scale": 0.5})"};
   explicit Rescaling(RescalingOptions options);
   Value call(Value x, bool training) override;
 
  private:
   double scale_, offset_;
 };
+
+namespace layers {
+inline constexpr Factory<ActivationLayer> activation;
+inline constexpr Factory<Rescaling> rescaling;
+}  // namespace layers
 
 }  // namespace etude

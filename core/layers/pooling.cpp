@@ -8,8 +8,8 @@
 namespace etude {
 
 MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
-    : Layer("MaxPooling2D", options),
-      options_(std::move(options)),
+    : Layer(class_entry<MaxPooling2D>, std::move(options)),
+      options_(described_options<MaxPooling2DOptions>()),
       channels_first_(is_channels_first(options_.data_format, where())) {
   windowed::check_positive("pool_size", options_.pool_size, where());
   if (options_.strides) windowed::check_positive("strides", *options_.strides, where());

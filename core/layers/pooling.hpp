@@ -15,13 +15,15 @@ struct MaxPooling2DOptions {
   std::string name = {};
   std::string dtype = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("pool_size", self.pool_size);
-    visit("strides", self.strides);
-    visit("padding", self.padding);
-    visit("data_format", self.data_format);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&MaxPooling2DOptions::pool_size>("Height and width of the window, or one number for both."),
+        option<&MaxPooling2DOptions::strides>("Step of the window. Default: pool_size."),
+        option<&MaxPooling2DOptions::padding>(
+            "\"valid\", no padding, or \"same\", so that strides of 1 keep the extents."),
+        option<&MaxPooling2DOptions::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        layer_fields<MaxPooling2DOptions>());
   }
 };
 
@@ -31,12 +33,19 @@ struct MaxPooling2DOptions {
 /// Source: keras/src/layers/pooling/max_pooling2d.py, base_pooling.py.
 class MaxPooling2D : public Layer {
  public:
+  using Options = MaxPooling2DOptions;
+  static constexpr ClassText about{
+      "MaxPooling2D", "Maximum of each window: [batch, height, width, channels] -> [batch, .., .., channels]."};
   explicit MaxPooling2D(MaxPooling2DOptions options = {});
   Value call(Value x, bool training) override;
 
  private:
-  MaxPooling2DOptions options_;
+  const MaxPooling2DOptions& options_;
   bool channels_first_;
 };
+
+namespace layers {
+inline constexpr Factory<MaxPooling2D> max_pooling2d;
+}  // namespace layers
 
 }  // namespace etude

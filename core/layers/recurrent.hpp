@@ -25,27 +25,25 @@ struct RecurrentOptions {
   LayerOptions layer = {};
 };
 
-/// Visits those fields of a layer's own options that all have.
-template <class Options, class Visitor> void visit_recurrent_fields(Options& options, Visitor& visit) {
-  visit("use_bias", options.use_bias);
-  visit("kernel_initializer", options.kernel_initializer);
-  visit("recurrent_initializer", options.recurrent_initializer);
-  visit("bias_initializer", options.bias_initializer);
-  visit("kernel_regularizer", options.kernel_regularizer);
-  visit("recurrent_regularizer", options.recurrent_regularizer);
-  visit("bias_regularizer", options.bias_regularizer);
-  visit("activity_regularizer", options.activity_regularizer);
-  visit("dropout", options.dropout);
-  visit("recurrent_dropout", options.recurrent_dropout);
-  visit("seed", options.seed);
-  visit("return_sequences", options.return_sequences);
-  visit("return_state", options.return_state);
-  visit("go_backwards", options.go_backwards);
-  visit("stateful", options.stateful);
-  visit("zero_output_for_mask", options.zero_output_for_mask);
-  visit("name", options.name);
-  visit("dtype", options.dtype);
-  visit("trainable", options.trainable);
+/// The rows of those fields.
+template <class Options> constexpr auto recurrent_fields() {
+  return option_rows(
+      option<&Options::use_bias>("Whether a bias is added."),
+      option<&Options::kernel_initializer>("First values of the kernel, which inputs are multiplied by."),
+      option<&Options::recurrent_initializer>("First values of the kernel that the state is multiplied by."),
+      option<&Options::bias_initializer>("First values of the bias."),
+      option<&Options::kernel_regularizer>("Penalty on the kernel."),
+      option<&Options::recurrent_regularizer>("Penalty on the recurrent kernel."),
+      option<&Options::bias_regularizer>("Penalty on the bias."),
+      option<&Options::activity_regularizer>("Penalty on the result."),
+      option<&Options::dropout>("Share of the inputs that is set to 0 in training, from 0 to 1."),
+      option<&Options::recurrent_dropout>("Share of the state that is set to 0 in training, from 0 to 1."),
+      option<&Options::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."),
+      option<&Options::return_sequences>("Whether the output of each step is returned, not of the last one alone."),
+      option<&Options::return_state>("Whether the last state is returned too."),
+      option<&Options::go_backwards>("Whether steps run from the last to the first."),
+      option<&Options::stateful>("Whether a batch begins with the state that the last batch ended with."),
+      option<&Options::zero_output_for_mask>("Whether the output of masked steps is 0."), layer_fields<Options>());
 }
 
 /// Those fields, as one struct.
@@ -82,6 +80,7 @@ template <class Options> RecurrentOptions recurrent_options(const Options& optio
 /// than it was built for. Source: keras/src/layers/rnn/rnn.py.
 class Recurrent : public Layer {
  public:
+  using Product = Recurrent;
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;

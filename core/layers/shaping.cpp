@@ -6,7 +6,7 @@
 namespace etude {
 
 Flatten::Flatten(FlattenOptions options)
-    : Layer("Flatten", options), channels_first_(is_channels_first(options.data_format, where())) {}
+    : Layer(class_entry<Flatten>, options), channels_first_(is_channels_first(options.data_format, where())) {}
 
 Value Flatten::call(Value x, bool) {
   if (channels_first_ && x.shape().rank() > 2) {

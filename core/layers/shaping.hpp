@@ -8,10 +8,10 @@ struct FlattenOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("data_format", self.data_format);
-    visit("name", self.name);
-    visit("dtype", self.dtype);
+  static constexpr auto fields() {
+    return option_rows(option<&FlattenOptions::data_format>(
+                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+                       layer_fields<FlattenOptions>());
   }
 };
 
@@ -20,11 +20,17 @@ struct FlattenOptions {
 /// keras/src/layers/reshaping/flatten.py.
 class Flatten : public Layer {
  public:
+  using Options = FlattenOptions;
+  static constexpr ClassText about{"Flatten", "Flattens all axes but the batch: [batch, ..] -> [batch, size]."};
   explicit Flatten(FlattenOptions options = {});
   Value call(Value x, bool training) override;
 
  private:
   bool channels_first_;
 };
+
+namespace layers {
+inline constexpr Factory<Flatten> flatten;
+}  // namespace layers
 
 }  // namespace etude

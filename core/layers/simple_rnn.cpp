@@ -6,8 +6,8 @@
 namespace etude {
 
 SimpleRNN::SimpleRNN(const SimpleRNNOptions& options)
-    : Recurrent("SimpleRNN", recurrent_options(options), 1), activation_(options.activation) {
-  describe({"SimpleRNN", options});
+    : Recurrent(about.name, recurrent_options(options), 1), activation_(options.activation) {
+  describe({class_entry<SimpleRNN>, options});
   check_known(activation_);
 }
 

@@ -23,10 +23,10 @@ struct SimpleRNNOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("units", self.units);
-    visit("activation", self.activation);
-    visit_recurrent_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(option<&SimpleRNNOptions::units>("Features of the state and of the output.", Need::required),
+                       option<&SimpleRNNOptions::activation>("Function applied to the result of each step."),
+                       recurrent_fields<SimpleRNNOptions>());
   }
 };
 
@@ -34,6 +34,11 @@ struct SimpleRNNOptions {
 /// units], bias b [units] (A-14). Source: keras/src/layers/rnn/simple_rnn.py; Elman, 1990.
 class SimpleRNN : public Recurrent {
  public:
+  using Options = SimpleRNNOptions;
+  static constexpr ClassText about{
+      .name = "SimpleRNN",
+      .text = "Fully connected recurrent layer: [batch, steps, features] -> [batch, units], or of each step.",
+      .example = R"({"units": 3})"};
   explicit SimpleRNN(const SimpleRNNOptions& options);
 
  protected:
@@ -42,5 +47,9 @@ class SimpleRNN : public Recurrent {
  private:
   Activation activation_;
 };
+
+namespace layers {
+inline constexpr Factory<SimpleRNN> simple_rnn;
+}  // namespace layers
 
 }  // namespace etude

@@ -44,8 +44,7 @@ SymbolicTensor layers::input(const InputOptions& options) {
           " - expected positive extents, without the batch axis - write those of one sample.");
   const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
   const Shape shape = options.shape.with(0, -1);
-  auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name, shape);
-  layer->describe({"InputLayer", options});
+  const auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name, shape);
   return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{shape, dtype}}}), 0};
 }
 

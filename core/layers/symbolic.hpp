@@ -49,10 +49,10 @@ struct InputOptions {
   Shape shape = {};
   std::string dtype = {};
   std::string name = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("shape", self.shape);
-    visit("dtype", self.dtype);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&InputOptions::shape>("Shape of one sample, without the batch axis.", Need::required),
+                       option<&InputOptions::dtype>("Type of the data. Default: floatx()."),
+                       option<&InputOptions::name>("Name of the input. Default: \"input_layer\", numbered."));
   }
 };
 

@@ -12,8 +12,13 @@
 /// What layers with a window over two axes have in common. `where` names the layer in errors.
 namespace etude::windowed {
 
+inline constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+
+inline void check_positive(const char* name, std::int64_t number, std::string_view where) {
+  check(number > 0 && number <= most, ErrorKind::value, where, name, " = ", number,
+        " - expected a positive number of less than 2^31 - set ", name, '.');
+}
 inline void check_positive(const char* name, const Pair& pair, std::string_view where) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   check(pair.height() > 0 && pair.width() > 0 && pair.height() <= most && pair.width() <= most, ErrorKind::value, where,
         name, " = ", pair, " - expected a positive number of less than 2^31, or two - set ", name, '.');
 }
@@ -29,9 +34,10 @@ inline void check_rank(const Shape& shape, bool channels_first, std::string_view
         " - reshape the data, with an axis of 1 for a single channel.");
 }
 
-/// The window with the padding that Keras calls "valid" or "same", over x [batch, height, width, channels].
+/// The window with the padding that Keras calls "valid" or "same", or with its own where that is "causal", over x
+/// [batch, height, width, channels].
 inline Window window(Window window, std::string_view padding, const Shape& x, std::string_view where) {
-  window = ops::padded(window, padding, {x[1], x[2]});
+  if (padding != "causal") window = ops::padded(window, padding, {x[1], x[2]});
   check(window.outputs(0, x[1]) > 0 && window.outputs(1, x[2]) > 0, ErrorKind::shape, where, "a window of ",
         window.span(0), " x ", window.span(1), " for an input of ", x[1], " x ", x[2],
         " - expected one that is not larger - take a smaller one, or padding = \"same\".");

@@ -50,9 +50,8 @@ inline LossOptions named(LossOptions options, const char* name) {
 
 template <class Options> LossPtr loss_of(const char* class_name, const Options& options, LossOf::Function function,
                                          Targets targets = Targets::broadcast) {
-  return described(class_name, options,
-                   std::make_shared<LossOf>(class_name, options.name, reduction_from_name(options.reduction),
-                                            std::move(function), targets));
+  return std::make_shared<LossOf>(class_name, options.name, reduction_from_name(options.reduction), std::move(function),
+                                  targets);
 }
 
 }  // namespace etude::losses

@@ -19,9 +19,9 @@ template <class O> Value logits_of(Value y_pred) {
   return std::holds_alternative<O>(x.op()) && x.dtype() == y_pred.dtype() ? operand_of(x) : Value{};
 }
 
-class BinaryCrossentropy : public Loss {
+class BinaryCrossentropyLoss : public Loss {
  public:
-  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& o)
+  explicit BinaryCrossentropyLoss(const BinaryCrossentropyOptions& o)
       : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
     check_smoothing(o.name, o.label_smoothing);
   }
@@ -40,9 +40,9 @@ class BinaryCrossentropy : public Loss {
   BinaryCrossentropyOptions options_;
 };
 
-class CategoricalCrossentropy : public Loss {
+class CategoricalCrossentropyLoss : public Loss {
  public:
-  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& o)
+  explicit CategoricalCrossentropyLoss(const CategoricalCrossentropyOptions& o)
       : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
     check_smoothing(o.name, o.label_smoothing);
   }
@@ -62,9 +62,9 @@ class CategoricalCrossentropy : public Loss {
   CategoricalCrossentropyOptions options_;
 };
 
-class SparseCategoricalCrossentropy : public Loss {
+class SparseCategoricalCrossentropyLoss : public Loss {
  public:
-  explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& o)
+  explicit SparseCategoricalCrossentropyLoss(const SparseCategoricalCrossentropyOptions& o)
       : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {}
 
   Value call(Value y_true, Value given) override {
@@ -98,14 +98,14 @@ class SparseCategoricalCrossentropy : public Loss {
 
 }  // namespace
 
-LossPtr binary_crossentropy(BinaryCrossentropyOptions o) {
-  return described("BinaryCrossentropy", o, std::make_shared<BinaryCrossentropy>(o));
+LossPtr BinaryCrossentropy::make(const BinaryCrossentropyOptions& o) {
+  return std::make_shared<BinaryCrossentropyLoss>(o);
 }
-LossPtr categorical_crossentropy(CategoricalCrossentropyOptions o) {
-  return described("CategoricalCrossentropy", o, std::make_shared<CategoricalCrossentropy>(o));
+LossPtr CategoricalCrossentropy::make(const CategoricalCrossentropyOptions& o) {
+  return std::make_shared<CategoricalCrossentropyLoss>(o);
 }
-LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions o) {
-  return described("SparseCategoricalCrossentropy", o, std::make_shared<SparseCategoricalCrossentropy>(o));
+LossPtr SparseCategoricalCrossentropy::make(const SparseCategoricalCrossentropyOptions& o) {
+  return std::make_shared<SparseCategoricalCrossentropyLoss>(o);
 }
 
 }  // namespace etude::losses

@@ -12,12 +12,13 @@ struct BinaryCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "binary_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&BinaryCrossentropyOptions::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&BinaryCrossentropyOptions::label_smoothing>(
+            "How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&BinaryCrossentropyOptions::axis>("Axis along which it is computed."),
+        loss_fields<BinaryCrossentropyOptions>());
   }
 };
 struct CategoricalCrossentropyOptions {
@@ -26,12 +27,13 @@ struct CategoricalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&CategoricalCrossentropyOptions::from_logits>(
+                           "Whether predictions are logits rather than probabilities."),
+                       option<&CategoricalCrossentropyOptions::label_smoothing>(
+                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
+                       option<&CategoricalCrossentropyOptions::axis>("Axis along which it is computed."),
+                       loss_fields<CategoricalCrossentropyOptions>());
   }
 };
 struct SparseCategoricalCrossentropyOptions {
@@ -40,20 +42,37 @@ struct SparseCategoricalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "sparse_categorical_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("from_logits", self.from_logits);
-    visit("ignore_class", self.ignore_class);
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SparseCategoricalCrossentropyOptions::from_logits>(
+            "Whether predictions are logits rather than probabilities."),
+        option<&SparseCategoricalCrossentropyOptions::ignore_class>("A class whose samples do not count."),
+        option<&SparseCategoricalCrossentropyOptions::axis>("Axis along which it is computed."),
+        loss_fields<SparseCategoricalCrossentropyOptions>());
   }
 };
 
 /// -(t log p + (1 - t) log(1 - p)), mean over `axis`; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7, R-8).
-LossPtr binary_crossentropy(BinaryCrossentropyOptions options = {});
+struct BinaryCrossentropy {
+  static constexpr ClassText about{
+      .name = "BinaryCrossentropy", .text = "Crossentropy of two classes, of targets from 0 to 1.", .aliases = "bce"};
+  static LossPtr make(const BinaryCrossentropyOptions& options);
+};
+inline constexpr Factory<BinaryCrossentropy> binary_crossentropy;
+
 /// -sum(t log p) along `axis`; p divided by its sum, then clipped, unless from logits.
-LossPtr categorical_crossentropy(CategoricalCrossentropyOptions options = {});
+struct CategoricalCrossentropy {
+  static constexpr ClassText about{"CategoricalCrossentropy", "Crossentropy of one-hot targets."};
+  static LossPtr make(const CategoricalCrossentropyOptions& options);
+};
+inline constexpr Factory<CategoricalCrossentropy> categorical_crossentropy;
+
 /// The same for integer targets of the predictions' shape without `axis`, or with a last axis of 1 behind it.
-LossPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyOptions options = {});
+struct SparseCategoricalCrossentropy {
+  static constexpr ClassText about{"SparseCategoricalCrossentropy",
+                                   "Crossentropy of targets that are the numbers of classes."};
+  static LossPtr make(const SparseCategoricalCrossentropyOptions& options);
+};
+inline constexpr Factory<SparseCategoricalCrossentropy> sparse_categorical_crossentropy;
 
 }  // namespace etude::losses

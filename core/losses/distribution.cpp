@@ -6,15 +6,15 @@
 
 namespace etude::losses {
 
-LossPtr kl_divergence(LossOptions options) {
-  return loss_of("KLDivergence", named(options, "kl_divergence"), [](Value y_true, Value y_pred) {
+LossPtr KLDivergence::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "kl_divergence"), [](Value y_true, Value y_pred) {
     const Value t = ops::clip(y_true, epsilon, 1), p = ops::clip(y_pred, epsilon, 1);
     return ops::sum(t * ops::log(t / p), {-1});
   });
 }
 
-LossPtr poisson(LossOptions options) {
-  return loss_of("Poisson", named(options, "poisson"),
+LossPtr Poisson::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "poisson"),
                  [](Value t, Value p) { return ops::mean(p - t * ops::log(p + epsilon), {-1}); });
 }
 

@@ -30,9 +30,9 @@ Value categorical_focal(const CategoricalFocalCrossentropyOptions& o, Value y_tr
   return -ops::sum(power(1.0 - p, o.gamma) * o.alpha * t * ops::log(p), {-1});
 }
 
-class CategoricalGeneralizedCrossEntropy : public Loss {
+class CategoricalGeneralizedCrossEntropyLoss : public Loss {
  public:
-  explicit CategoricalGeneralizedCrossEntropy(const CategoricalGeneralizedCrossEntropyOptions& o)
+  explicit CategoricalGeneralizedCrossEntropyLoss(const CategoricalGeneralizedCrossEntropyOptions& o)
       : Loss(o.name, reduction_from_name(o.reduction)), q_(o.q) {
     check(q_ > 0 && q_ < 1, ErrorKind::value, o.name, "q = ", q_, " - expected a number between 0 and 1 - set q.");
   }
@@ -48,22 +48,22 @@ class CategoricalGeneralizedCrossEntropy : public Loss {
 
 }  // namespace
 
-LossPtr binary_focal_crossentropy(BinaryFocalCrossentropyOptions options) {
+LossPtr BinaryFocalCrossentropy::make(const BinaryFocalCrossentropyOptions& options) {
   check_smoothing(options.name, options.label_smoothing);
   return loss_of(
-      "BinaryFocalCrossentropy", options, [options](Value t, Value p) { return binary_focal(options, t, p); },
+      about.name, options, [options](Value t, Value p) { return binary_focal(options, t, p); },
       Targets::of_equal_shape);
 }
 
-LossPtr categorical_focal_crossentropy(CategoricalFocalCrossentropyOptions options) {
+LossPtr CategoricalFocalCrossentropy::make(const CategoricalFocalCrossentropyOptions& options) {
   check_smoothing(options.name, options.label_smoothing);
   return loss_of(
-      "CategoricalFocalCrossentropy", options, [options](Value t, Value p) { return categorical_focal(options, t, p); },
+      about.name, options, [options](Value t, Value p) { return categorical_focal(options, t, p); },
       Targets::of_equal_shape);
 }
 
-LossPtr categorical_generalized_cross_entropy(CategoricalGeneralizedCrossEntropyOptions o) {
-  return described("CategoricalGeneralizedCrossEntropy", o, std::make_shared<CategoricalGeneralizedCrossEntropy>(o));
+LossPtr CategoricalGeneralizedCrossEntropy::make(const CategoricalGeneralizedCrossEntropyOptions& o) {
+  return std::make_shared<CategoricalGeneralizedCrossEntropyLoss>(o);
 }
 
 }  // namespace etude::losses

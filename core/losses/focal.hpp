@@ -13,15 +13,18 @@ struct BinaryFocalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "binary_focal_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("apply_class_balancing", self.apply_class_balancing);
-    visit("alpha", self.alpha);
-    visit("gamma", self.gamma);
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&BinaryFocalCrossentropyOptions::apply_class_balancing>(
+            "Whether the classes are weighed by alpha and 1 - alpha."),
+        option<&BinaryFocalCrossentropyOptions::alpha>("Weight of class 1."),
+        option<&BinaryFocalCrossentropyOptions::gamma>("How much less samples count that are predicted well."),
+        option<&BinaryFocalCrossentropyOptions::from_logits>(
+            "Whether predictions are logits rather than probabilities."),
+        option<&BinaryFocalCrossentropyOptions::label_smoothing>(
+            "How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&BinaryFocalCrossentropyOptions::axis>("Axis along which it is computed."),
+        loss_fields<BinaryFocalCrossentropyOptions>());
   }
 };
 struct CategoricalFocalCrossentropyOptions {
@@ -32,24 +35,26 @@ struct CategoricalFocalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_focal_crossentropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("alpha", self.alpha);
-    visit("gamma", self.gamma);
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&CategoricalFocalCrossentropyOptions::alpha>("Weight of all classes."),
+        option<&CategoricalFocalCrossentropyOptions::gamma>("How much less samples count that are predicted well."),
+        option<&CategoricalFocalCrossentropyOptions::from_logits>(
+            "Whether predictions are logits rather than probabilities."),
+        option<&CategoricalFocalCrossentropyOptions::label_smoothing>(
+            "How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&CategoricalFocalCrossentropyOptions::axis>("Axis along which it is computed."),
+        loss_fields<CategoricalFocalCrossentropyOptions>());
   }
 };
 struct CategoricalGeneralizedCrossEntropyOptions {
   double q = 0.5;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_generalized_cross_entropy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("q", self.q);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&CategoricalGeneralizedCrossEntropyOptions::q>(
+                           "Between crossentropy, near 0, and mean absolute error, near 1."),
+                       loss_fields<CategoricalGeneralizedCrossEntropyOptions>());
   }
 };
 
@@ -57,11 +62,28 @@ struct CategoricalGeneralizedCrossEntropyOptions {
 
 /// The binary crossentropy times (1 - p)^gamma where t is 1 and p^gamma where t is 0, mean over `axis`; with
 /// apply_class_balancing times alpha and 1 - alpha too.
-LossPtr binary_focal_crossentropy(BinaryFocalCrossentropyOptions options = {});
+struct BinaryFocalCrossentropy {
+  static constexpr ClassText about{"BinaryFocalCrossentropy",
+                                   "Binary crossentropy in which samples that are predicted well count less."};
+  static LossPtr make(const BinaryFocalCrossentropyOptions& options);
+};
+inline constexpr Factory<BinaryFocalCrossentropy> binary_focal_crossentropy;
+
 /// -sum(alpha (1 - p)^gamma t log p) along `axis`.
-LossPtr categorical_focal_crossentropy(CategoricalFocalCrossentropyOptions options = {});
+struct CategoricalFocalCrossentropy {
+  static constexpr ClassText about{"CategoricalFocalCrossentropy",
+                                   "Categorical crossentropy in which samples that are predicted well count less."};
+  static LossPtr make(const CategoricalFocalCrossentropyOptions& options);
+};
+inline constexpr Factory<CategoricalFocalCrossentropy> categorical_focal_crossentropy;
+
 /// (1 - p^q) / q for the probability p of the class that y_true names: integers [batch, ..], y_pred [batch, ..,
 /// classes]. Throws Error(value) unless 0 < q < 1. Source: https://arxiv.org/abs/1805.07836.
-LossPtr categorical_generalized_cross_entropy(CategoricalGeneralizedCrossEntropyOptions options = {});
+struct CategoricalGeneralizedCrossEntropy {
+  static constexpr ClassText about{"CategoricalGeneralizedCrossEntropy",
+                                   "(1 - p^q) / q of the probability p of the class: robust to wrong labels."};
+  static LossPtr make(const CategoricalGeneralizedCrossEntropyOptions& options);
+};
+inline constexpr Factory<CategoricalGeneralizedCrossEntropy> categorical_generalized_cross_entropy;
 
 }  // namespace etude::losses

@@ -19,17 +19,18 @@ Value shortfall(Value t, Value p) { return ops::relu(1.0 - as_signs(t) * p); }
 
 }  // namespace
 
-LossPtr hinge(LossOptions options) {
-  return loss_of("Hinge", named(options, "hinge"), [](Value t, Value p) { return ops::mean(shortfall(t, p), {-1}); });
+LossPtr Hinge::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "hinge"),
+                 [](Value t, Value p) { return ops::mean(shortfall(t, p), {-1}); });
 }
 
-LossPtr squared_hinge(LossOptions options) {
-  return loss_of("SquaredHinge", named(options, "squared_hinge"),
+LossPtr SquaredHinge::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "squared_hinge"),
                  [](Value t, Value p) { return ops::mean(ops::square(shortfall(t, p)), {-1}); });
 }
 
-LossPtr categorical_hinge(LossOptions options) {
-  return loss_of("CategoricalHinge", named(options, "categorical_hinge"), [](Value t, Value p) {
+LossPtr CategoricalHinge::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "categorical_hinge"), [](Value t, Value p) {
     return ops::relu(ops::max((1.0 - t) * p, {-1}) - ops::sum(t * p, {-1}) + 1.0);
   });
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -24,6 +24,7 @@ Reduction reduction_from_name(std::string_view name);
 /// A loss: what is to be made small. Source: keras/src/losses/loss.py.
 class Loss : public Described {
  public:
+  using Kind = Loss;
   Loss(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
   virtual ~Loss() = default;
   const std::string& name() const { return name_; }
@@ -52,15 +53,20 @@ using LossPtr = std::shared_ptr<Loss>;
 
 namespace losses {
 
+/// The rows of what every loss can be given.
+template <class Options> constexpr auto loss_fields() {
+  return option_rows(option<&Options::reduction>(
+                         "How the losses of the samples become one number: \"sum_over_batch_size\", \"sum\", \"mean\", "
+                         "\"mean_with_sample_weight\" or \"none\"."),
+                     option<&Options::name>("Name of the loss."));
+}
+
 /// The options of a loss that has no others.
 struct LossOptions {
   std::string reduction = "sum_over_batch_size";
   /// That of its class where it is empty.
   std::string name = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-  }
+  static constexpr auto fields() { return option_rows(loss_fields<LossOptions>()); }
 };
 
 /// A function of (y_true, y_pred) as a loss.

@@ -7,3 +7,18 @@
 #include "etude/losses/hinge.hpp"
 #include "etude/losses/overlap.hpp"
 #include "etude/losses/regression.hpp"
+
+namespace etude::losses {
+
+/// The families of losses. A new loss is a line here.
+using RegressionLosses = ClassList<MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError,
+                                   MeanSquaredLogarithmicError, Huber, LogCosh, CosineSimilarity>;
+using HingeLosses = ClassList<Hinge, SquaredHinge, CategoricalHinge>;
+using ProbabilisticLosses =
+    ClassList<KLDivergence, Poisson, BinaryCrossentropy, CategoricalCrossentropy, SparseCategoricalCrossentropy,
+              BinaryFocalCrossentropy, CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy>;
+using OverlapLosses = ClassList<Dice, Tversky>;
+
+using Losses = Joined<RegressionLosses, HingeLosses, ProbabilisticLosses, OverlapLosses>;
+
+}  // namespace etude::losses

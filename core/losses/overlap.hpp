@@ -9,10 +9,9 @@ struct DiceOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "dice";
   Integers axis = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-    visit("axis", self.axis);
+  static constexpr auto fields() {
+    return option_rows(loss_fields<DiceOptions>(),
+                       option<&DiceOptions::axis>("Axes that are summed up. Default: all, the batch too."));
   }
 };
 struct TverskyOptions {
@@ -21,21 +20,29 @@ struct TverskyOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "tversky";
   Integers axis = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("alpha", self.alpha);
-    visit("beta", self.beta);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
-    visit("axis", self.axis);
+  static constexpr auto fields() {
+    return option_rows(option<&TverskyOptions::alpha>("Weight of false positives."),
+                       option<&TverskyOptions::beta>("Weight of false negatives."), loss_fields<TverskyOptions>(),
+                       option<&TverskyOptions::axis>("Axes that are summed up. Default: all, the batch too."));
   }
 };
 
 // How little two sets overlap, summed over `axis`, or over the whole batch where it is empty.
 
 /// 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7).
-LossPtr dice(DiceOptions options = {});
+struct Dice {
+  static constexpr ClassText about{"Dice", "1 - the Dice coefficient of two sets."};
+  static LossPtr make(const DiceOptions& options);
+};
+inline constexpr Factory<Dice> dice;
+
 /// 1 - i / (i + alpha sum((1 - t) p) + beta sum(t (1 - p)) + 1e-7) where i = sum(t p). alpha weighs what is found too
 /// much, beta what is missed. Source: https://arxiv.org/abs/1706.05721.
-LossPtr tversky(TverskyOptions options = {});
+struct Tversky {
+  static constexpr ClassText about{
+      "Tversky", "1 - the Tversky index of two sets, which weighs false positives and false negatives."};
+  static LossPtr make(const TverskyOptions& options);
+};
+inline constexpr Factory<Tversky> tversky;
 
 }  // namespace etude::losses

@@ -19,47 +19,47 @@ Value normalized(Value x, std::ptrdiff_t axis) {
 
 }  // namespace
 
-LossPtr mean_squared_error(LossOptions options) {
-  return loss_of("MeanSquaredError", named(options, "mean_squared_error"),
+LossPtr MeanSquaredError::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "mean_squared_error"),
                  [](Value t, Value p) { return ops::mean(ops::square(t - p), {-1}); });
 }
 
-LossPtr mean_absolute_error(LossOptions options) {
-  return loss_of("MeanAbsoluteError", named(options, "mean_absolute_error"),
+LossPtr MeanAbsoluteError::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "mean_absolute_error"),
                  [](Value t, Value p) { return ops::mean(ops::absolute(t - p), {-1}); });
 }
 
-LossPtr mean_absolute_percentage_error(LossOptions options) {
-  return loss_of("MeanAbsolutePercentageError", named(options, "mean_absolute_percentage_error"), [](Value t, Value p) {
+LossPtr MeanAbsolutePercentageError::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "mean_absolute_percentage_error"), [](Value t, Value p) {
     const Value size = ops::maximum(ops::absolute(t), ops::scalar(epsilon, t));
     return ops::mean(ops::absolute((t - p) / size), {-1}) * 100.0;
   });
 }
 
-LossPtr mean_squared_logarithmic_error(LossOptions options) {
-  return loss_of("MeanSquaredLogarithmicError", named(options, "mean_squared_logarithmic_error"), [](Value t, Value p) {
+LossPtr MeanSquaredLogarithmicError::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "mean_squared_logarithmic_error"), [](Value t, Value p) {
     return ops::mean(ops::square(log_of_one_more(t) - log_of_one_more(p)), {-1});
   });
 }
 
-LossPtr huber(HuberOptions options) {
-  return loss_of("Huber", options, [delta = options.delta](Value t, Value p) {
+LossPtr Huber::make(const HuberOptions& options) {
+  return loss_of(about.name, options, [delta = options.delta](Value t, Value p) {
     const Value size = ops::absolute(t - p);
     const Value near = ops::less_equal(size, ops::scalar(delta, size));
     return ops::mean(ops::where(near, ops::square(size) * 0.5, size * delta - 0.5 * delta * delta), {-1});
   });
 }
 
-LossPtr log_cosh(LossOptions options) {
-  return loss_of("LogCosh", named(options, "log_cosh"), [](Value t, Value p) {
+LossPtr LogCosh::make(const LossOptions& options) {
+  return loss_of(about.name, named(options, "log_cosh"), [](Value t, Value p) {
     const Value e = p - t;
     return ops::mean(e + ops::softplus(e * -2.0) - std::numbers::ln2, {-1});
   });
 }
 
-LossPtr cosine_similarity(CosineSimilarityOptions options) {
+LossPtr CosineSimilarity::make(const CosineSimilarityOptions& options) {
   return loss_of(
-      "CosineSimilarity", options,
+      about.name, options,
       [axis = options.axis](Value t, Value p) { return -ops::sum(normalized(t, axis) * normalized(p, axis), {axis}); },
       Targets::of_equal_shape);
 }

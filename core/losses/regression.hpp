@@ -8,20 +8,18 @@ struct HuberOptions {
   double delta = 1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "huber_loss";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("delta", self.delta);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&HuberOptions::delta>("Error from which the loss grows linearly."),
+                       loss_fields<HuberOptions>());
   }
 };
 struct CosineSimilarityOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "cosine_similarity";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("axis", self.axis);
-    visit("reduction", self.reduction);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&CosineSimilarityOptions::axis>("Axis along which it is computed."),
+                       loss_fields<CosineSimilarityOptions>());
   }
 };
 
@@ -29,19 +27,62 @@ struct CosineSimilarityOptions {
 // more.
 
 /// mean((t - p)²) over the last axis.
-LossPtr mean_squared_error(LossOptions options = {});
+struct MeanSquaredError {
+  static constexpr ClassText about{
+      .name = "MeanSquaredError", .text = "Mean of (y_true - y_pred)² over the last axis.", .aliases = "mse"};
+  static LossPtr make(const LossOptions& options);
+};
+inline constexpr Factory<MeanSquaredError> mean_squared_error;
+
 /// mean(|t - p|) over the last axis.
-LossPtr mean_absolute_error(LossOptions options = {});
+struct MeanAbsoluteError {
+  static constexpr ClassText about{
+      .name = "MeanAbsoluteError", .text = "Mean of |y_true - y_pred| over the last axis.", .aliases = "mae"};
+  static LossPtr make(const LossOptions& options);
+};
+inline constexpr Factory<MeanAbsoluteError> mean_absolute_error;
+
 /// 100 · mean(|t - p| / max(|t|, 1e-7)) over the last axis.
-LossPtr mean_absolute_percentage_error(LossOptions options = {});
+struct MeanAbsolutePercentageError {
+  static constexpr ClassText about{.name = "MeanAbsolutePercentageError",
+                                   .text = "100 times the mean of |y_true - y_pred| / |y_true| over the last axis.",
+                                   .aliases = "mape"};
+  static LossPtr make(const LossOptions& options);
+};
+inline constexpr Factory<MeanAbsolutePercentageError> mean_absolute_percentage_error;
+
 /// mean((log(t + 1) - log(p + 1))²) over the last axis, t and p at least 1e-7.
-LossPtr mean_squared_logarithmic_error(LossOptions options = {});
+struct MeanSquaredLogarithmicError {
+  static constexpr ClassText about{.name = "MeanSquaredLogarithmicError",
+                                   .text = "Mean of (log(y_true + 1) - log(y_pred + 1))² over the last axis.",
+                                   .aliases = "msle"};
+  static LossPtr make(const LossOptions& options);
+};
+inline constexpr Factory<MeanSquaredLogarithmicError> mean_squared_logarithmic_error;
+
 /// mean(0.5 e² where |e| <= delta, else delta |e| - 0.5 delta²) of e = t - p over the last axis.
-LossPtr huber(HuberOptions options = {});
+struct Huber {
+  static constexpr ClassText about{.name = "Huber",
+                                   .text = "Quadratic for errors up to delta, linear beyond; mean over the last axis.",
+                                   .aliases = "huber_loss"};
+  static LossPtr make(const HuberOptions& options);
+};
+inline constexpr Factory<Huber> huber;
+
 /// mean(log(cosh(p - t))) over the last axis.
-LossPtr log_cosh(LossOptions options = {});
+struct LogCosh {
+  static constexpr ClassText about{"LogCosh", "Mean of log(cosh(y_pred - y_true)) over the last axis."};
+  static LossPtr make(const LossOptions& options);
+};
+inline constexpr Factory<LogCosh> log_cosh;
+
 /// -sum(t p) / (‖t‖ ‖p‖) along `axis`: -1 of equal directions, 0 where one of them is zero. Throws Error(shape) unless
 /// shapes are equal.
-LossPtr cosine_similarity(CosineSimilarityOptions options = {});
+struct CosineSimilarity {
+  static constexpr ClassText about{"CosineSimilarity",
+                                   "Minus the cosine of the angle between y_true and y_pred along an axis."};
+  static LossPtr make(const CosineSimilarityOptions& options);
+};
+inline constexpr Factory<CosineSimilarity> cosine_similarity;
 
 }  // namespace etude::losses

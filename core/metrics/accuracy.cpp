@@ -71,25 +71,22 @@ void check_k(const std::string& name, std::int64_t k) {
 
 }  // namespace
 
-MetricPtr accuracy(MetricOptions o) {
-  const MetricOptions options = named(o, "accuracy");
-  return described("Accuracy", options, from_function(accuracy_values, options.name, Direction::up));
+MetricPtr Accuracy::make(const MetricOptions& o) {
+  return from_function(accuracy_values, named(o, "accuracy"), Direction::up);
 }
-MetricPtr binary_accuracy(BinaryAccuracyOptions options) {
+MetricPtr BinaryAccuracy::make(const BinaryAccuracyOptions& options) {
   check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
         "threshold = ", options.threshold, " - expected a number between 0 and 1 - set threshold.");
   const auto values = [t = options.threshold](Value y_true, Value y_pred) { return binary_values(y_true, y_pred, t); };
-  return described("BinaryAccuracy", options, from_function(values, options.name, Direction::up));
+  return from_function(values, options.name, Direction::up);
 }
-MetricPtr categorical_accuracy(MetricOptions o) {
-  const MetricOptions options = named(o, "categorical_accuracy");
-  return described("CategoricalAccuracy", options, from_function(categorical_values, options.name, Direction::up));
+MetricPtr CategoricalAccuracy::make(const MetricOptions& o) {
+  return from_function(categorical_values, named(o, "categorical_accuracy"), Direction::up);
 }
-MetricPtr sparse_categorical_accuracy(MetricOptions o) {
-  const MetricOptions options = named(o, "sparse_categorical_accuracy");
-  return described("SparseCategoricalAccuracy", options, from_function(sparse_values, options.name, Direction::up));
+MetricPtr SparseCategoricalAccuracy::make(const MetricOptions& o) {
+  return from_function(sparse_values, named(o, "sparse_categorical_accuracy"), Direction::up);
 }
-MetricPtr top_k_categorical_accuracy(TopKCategoricalAccuracyOptions options) {
+MetricPtr TopKCategoricalAccuracy::make(const TopKCategoricalAccuracyOptions& options) {
   check_k(options.name, options.k);
   const auto values = [k = options.k](Value y_true, Value y_pred) {
     check(
@@ -98,15 +95,15 @@ MetricPtr top_k_categorical_accuracy(TopKCategoricalAccuracyOptions options) {
         " - expected one-hot targets of equal shape - use \"sparse_top_k_categorical_accuracy\" for integer targets.");
     return in_top_k(ops::argmax(ops::cast(y_true, y_pred.dtype())), y_pred, k);
   };
-  return described("TopKCategoricalAccuracy", options, from_function(values, options.name, Direction::up));
+  return from_function(values, options.name, Direction::up);
 }
-MetricPtr sparse_top_k_categorical_accuracy(SparseTopKCategoricalAccuracyOptions options) {
+MetricPtr SparseTopKCategoricalAccuracy::make(const SparseTopKCategoricalAccuracyOptions& options) {
   check_k(options.name, options.k);
   const auto values = [k = options.k, ids = options.from_sorted_ids](Value y_true, Value y_pred) {
     const Value labels = labels_of("SparseTopKCategoricalAccuracy", y_true, y_pred);
     return ids ? in_first_k(labels, y_pred, k) : in_top_k(labels, y_pred, k);
   };
-  return described("SparseTopKCategoricalAccuracy", options, from_function(values, options.name, Direction::up));
+  return from_function(values, options.name, Direction::up);
 }
 
 }  // namespace etude::metrics

@@ -7,17 +7,17 @@ namespace etude::metrics {
 struct BinaryAccuracyOptions {
   std::string name = "binary_accuracy";
   double threshold = 0.5;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("threshold", self.threshold);
+  static constexpr auto fields() {
+    return option_rows(option<&BinaryAccuracyOptions::name>("Name of the metric, and of its log."),
+                       option<&BinaryAccuracyOptions::threshold>("Prediction above which the class is 1."));
   }
 };
 struct TopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
   std::string name = "top_k_categorical_accuracy";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("k", self.k);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(option<&TopKCategoricalAccuracyOptions::k>("How many of the largest predictions count."),
+                       option<&TopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."));
   }
 };
 struct SparseTopKCategoricalAccuracyOptions {
@@ -25,25 +25,64 @@ struct SparseTopKCategoricalAccuracyOptions {
   std::string name = "sparse_top_k_categorical_accuracy";
   /// Whether y_pred [.., n] holds the numbers of classes, the likeliest first, instead of scores.
   bool from_sorted_ids = false;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("k", self.k);
-    visit("name", self.name);
-    visit("from_sorted_ids", self.from_sorted_ids);
+  static constexpr auto fields() {
+    return option_rows(option<&SparseTopKCategoricalAccuracyOptions::k>("How many of the largest predictions count."),
+                       option<&SparseTopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."),
+                       option<&SparseTopKCategoricalAccuracyOptions::from_sorted_ids>(
+                           "Whether predictions are class numbers, the most probable first."));
   }
 };
 
 /// How often y_true equals y_pred.
-MetricPtr accuracy(MetricOptions options = {});
+struct Accuracy {
+  static constexpr ClassText about{.name = "Accuracy", .text = "How often y_true equals y_pred.", .aliases = "acc"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<Accuracy> accuracy;
+
 /// How often (y_pred > threshold) equals y_true (M-2). Throws Error(value) unless 0 < threshold < 1.
-MetricPtr binary_accuracy(BinaryAccuracyOptions options = {});
+struct BinaryAccuracy {
+  static constexpr ClassText about{"BinaryAccuracy", "How often y_pred above a threshold equals y_true."};
+  static MetricPtr make(const BinaryAccuracyOptions& options);
+};
+inline constexpr Factory<BinaryAccuracy> binary_accuracy;
+
 /// How often the largest of y_pred is the largest of y_true (M-3).
-MetricPtr categorical_accuracy(MetricOptions options = {});
+struct CategoricalAccuracy {
+  static constexpr ClassText about{"CategoricalAccuracy",
+                                   "How often the largest prediction is that of the class, of one-hot targets."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<CategoricalAccuracy> categorical_accuracy;
+
 /// How often the largest of y_pred is at the index y_true.
-MetricPtr sparse_categorical_accuracy(MetricOptions options = {});
+struct SparseCategoricalAccuracy {
+  static constexpr ClassText about{
+      "SparseCategoricalAccuracy",
+      "How often the largest prediction is that of the class, of targets that are the numbers of classes."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<SparseCategoricalAccuracy> sparse_categorical_accuracy;
+
 /// How often fewer than k of y_pred are larger than the one where y_true is largest; never where that one is not
 /// finite. Throws Error(value) unless k > 0.
-MetricPtr top_k_categorical_accuracy(TopKCategoricalAccuracyOptions options = {});
+struct TopKCategoricalAccuracy {
+  static constexpr ClassText about{
+      .name = "TopKCategoricalAccuracy",
+      .text = "How often the class is among the k largest predictions, of one-hot targets.",
+      .factory = "top_k_categorical_accuracy"};
+  static MetricPtr make(const TopKCategoricalAccuracyOptions& options);
+};
+inline constexpr Factory<TopKCategoricalAccuracy> top_k_categorical_accuracy;
+
 /// The same of the one at the index y_true.
-MetricPtr sparse_top_k_categorical_accuracy(SparseTopKCategoricalAccuracyOptions options = {});
+struct SparseTopKCategoricalAccuracy {
+  static constexpr ClassText about{
+      .name = "SparseTopKCategoricalAccuracy",
+      .text = "How often the class is among the k largest predictions, of targets that are the numbers of classes.",
+      .factory = "sparse_top_k_categorical_accuracy"};
+  static MetricPtr make(const SparseTopKCategoricalAccuracyOptions& options);
+};
+inline constexpr Factory<SparseTopKCategoricalAccuracy> sparse_top_k_categorical_accuracy;
 
 }  // namespace etude::metrics

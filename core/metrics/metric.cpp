@@ -104,21 +104,14 @@ void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
   update(values, sample_weight);
 }
 
+std::shared_ptr<Mean> Mean::make(const metrics::MetricOptions& options) {
+  return std::make_shared<Mean>(metrics::named(options, "mean"));
+}
+std::shared_ptr<Sum> Sum::make(const metrics::MetricOptions& options) {
+  return std::make_shared<Sum>(metrics::named(options, "sum"));
+}
+
 namespace metrics {
-
-MetricOptions named(MetricOptions options, const char* name) {
-  if (options.name.empty()) options.name = name;
-  return options;
-}
-
-std::shared_ptr<Mean> mean(MetricOptions o) {
-  const MetricOptions options = named(o, "mean");
-  return described("Mean", options, std::make_shared<Mean>(options.name));
-}
-std::shared_ptr<Sum> sum(MetricOptions o) {
-  const MetricOptions options = named(o, "sum");
-  return described("Sum", options, std::make_shared<Sum>(options.name));
-}
 
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction) {
   return std::make_shared<MeanOf>(std::move(function), std::move(name), direction);

@@ -7,10 +7,23 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
+
+namespace metrics {
+
+/// The options of a metric that has no others.
+struct MetricOptions {
+  /// That of its class where it is empty.
+  std::string name = {};
+  static constexpr auto fields() {
+    return option_rows(option<&MetricOptions::name>("Name of the metric, and of its log."));
+  }
+};
+
+}  // namespace metrics
 
 /// Which way a figure gets better.
 enum class Direction : std::uint8_t { unknown, up, down };
@@ -18,6 +31,7 @@ enum class Direction : std::uint8_t { unknown, up, down };
 /// A running figure: variables that a step updates, and what is read off them. Source: keras/src/metrics/metric.py.
 class Metric : public Described {
  public:
+  using Kind = Metric;
   explicit Metric(std::string name) : name_(std::move(name)) {}
   virtual ~Metric() = default;
   const std::string& name() const { return name_; }
@@ -49,6 +63,8 @@ using MetricPtr = std::shared_ptr<Metric>;
 /// Weighted sum of all values, 0 when there are none.
 class Sum : public Metric {
  public:
+  static constexpr ClassText about{"Sum", "Weighted sum of all values."};
+  static std::shared_ptr<Sum> make(const metrics::MetricOptions& options);
   explicit Sum(std::string name = "sum");
   /// Adds `values`, of any shape; a weight of fewer axes holds for all that is behind its own.
   void update(Value values, Value weight = {});
@@ -64,6 +80,8 @@ class Sum : public Metric {
 /// weight for each row is the value of each.
 class Mean : public Metric {
  public:
+  static constexpr ClassText about{"Mean", "Weighted mean of all values."};
+  static std::shared_ptr<Mean> make(const metrics::MetricOptions& options);
   explicit Mean(std::string name = "mean");
   /// Adds `values`, of any shape; `weight` broadcasts to them.
   void update(Value values, Value weight = {});
@@ -92,15 +110,8 @@ class MeanOf : public Mean {
 
 namespace metrics {
 
-/// The options of a metric that has no others.
-struct MetricOptions {
-  /// That of its class where it is empty.
-  std::string name = {};
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("name", self.name); }
-};
-
-std::shared_ptr<Mean> mean(MetricOptions options = {});
-std::shared_ptr<Sum> sum(MetricOptions options = {});
+inline constexpr Factory<Mean> mean;
+inline constexpr Factory<Sum> sum;
 /// A function of (y_true, y_pred) as a metric, and which of its values are the better ones.
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction = Direction::unknown);
 

@@ -3,3 +3,20 @@
 /// All metrics.
 #include "etude/metrics/accuracy.hpp"
 #include "etude/metrics/of_loss.hpp"
+
+namespace etude::metrics {
+
+/// The families of metrics. A new metric is a line here.
+using AccuracyMetrics = ClassList<Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy,
+                                  TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy>;
+using RegressionMetrics =
+    ClassList<MeanSquaredError, RootMeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError,
+              MeanSquaredLogarithmicError, LogCoshError, CosineSimilarity>;
+using HingeMetrics = ClassList<Hinge, SquaredHinge, CategoricalHinge>;
+using ProbabilisticMetrics =
+    ClassList<KLDivergence, Poisson, BinaryCrossentropy, CategoricalCrossentropy, SparseCategoricalCrossentropy>;
+using ReductionMetrics = ClassList<Mean, Sum>;
+
+using Metrics = Joined<AccuracyMetrics, RegressionMetrics, HingeMetrics, ProbabilisticMetrics, ReductionMetrics>;
+
+}  // namespace etude::metrics

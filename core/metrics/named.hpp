@@ -5,7 +5,9 @@
 
 namespace etude::metrics {
 
-/// The same options, with the class's name unless they have one.
-MetricOptions named(MetricOptions options, const char* name);
+/// The name of a metric: that of its options, or else `name`.
+inline std::string named(const MetricOptions& options, const char* name) {
+  return options.name.empty() ? name : options.name;
+}
 
 }  // namespace etude::metrics

@@ -14,16 +14,15 @@ Value values_of(Loss& loss, Value y_true, Value y_pred) {
   return mask ? ops::where(mask, values, ops::scalar(0, values)).with_mask(mask) : values;
 }
 
-template <class Options> MetricPtr of_loss(const char* class_name, const Options& options, const LossPtr& loss) {
-  const auto values = [loss](Value t, Value p) { return values_of(*loss, t, p); };
-  return described(class_name, options, from_function(values, options.name, Direction::down));
+MetricPtr of_loss(const std::string& name, const LossPtr& loss) {
+  return from_function([loss](Value t, Value p) { return values_of(*loss, t, p); }, name, Direction::down);
 }
 
-class RootMeanSquaredError : public MeanOf {
+class RootMeanSquaredErrorMetric : public MeanOf {
  public:
-  explicit RootMeanSquaredError(std::string name) : MeanOf(squared, std::move(name), Direction::down) {}
+  explicit RootMeanSquaredErrorMetric(std::string name) : MeanOf(squared, std::move(name), Direction::down) {}
   Value result() const override { return ops::sqrt(MeanOf::result()); }
-  MetricPtr copy() const override { return std::make_shared<RootMeanSquaredError>(name()); }
+  MetricPtr copy() const override { return std::make_shared<RootMeanSquaredErrorMetric>(name()); }
 
  private:
   static Value squared(Value y_true, Value y_pred) { return ops::square(ops::cast(y_true, y_pred.dtype()) - y_pred); }
@@ -31,58 +30,53 @@ class RootMeanSquaredError : public MeanOf {
 
 }  // namespace
 
-MetricPtr mean_squared_error(MetricOptions options) {
-  return of_loss("MeanSquaredError", named(options, "mean_squared_error"), losses::mean_squared_error());
+MetricPtr MeanSquaredError::make(const MetricOptions& options) {
+  return of_loss(named(options, "mean_squared_error"), losses::mean_squared_error());
 }
-MetricPtr mean_absolute_error(MetricOptions options) {
-  return of_loss("MeanAbsoluteError", named(options, "mean_absolute_error"), losses::mean_absolute_error());
+MetricPtr MeanAbsoluteError::make(const MetricOptions& options) {
+  return of_loss(named(options, "mean_absolute_error"), losses::mean_absolute_error());
 }
-MetricPtr mean_absolute_percentage_error(MetricOptions options) {
-  return of_loss("MeanAbsolutePercentageError", named(options, "mean_absolute_percentage_error"),
-                 losses::mean_absolute_percentage_error());
+MetricPtr MeanAbsolutePercentageError::make(const MetricOptions& options) {
+  return of_loss(named(options, "mean_absolute_percentage_error"), losses::mean_absolute_percentage_error());
 }
-MetricPtr mean_squared_logarithmic_error(MetricOptions options) {
-  return of_loss("MeanSquaredLogarithmicError", named(options, "mean_squared_logarithmic_error"),
-                 losses::mean_squared_logarithmic_error());
+MetricPtr MeanSquaredLogarithmicError::make(const MetricOptions& options) {
+  return of_loss(named(options, "mean_squared_logarithmic_error"), losses::mean_squared_logarithmic_error());
 }
-MetricPtr log_cosh_error(MetricOptions options) {
-  return of_loss("LogCoshError", named(options, "logcosh"), losses::log_cosh());
+MetricPtr LogCoshError::make(const MetricOptions& options) {
+  return of_loss(named(options, "logcosh"), losses::log_cosh());
 }
-MetricPtr hinge(MetricOptions options) { return of_loss("Hinge", named(options, "hinge"), losses::hinge()); }
-MetricPtr squared_hinge(MetricOptions options) {
-  return of_loss("SquaredHinge", named(options, "squared_hinge"), losses::squared_hinge());
+MetricPtr Hinge::make(const MetricOptions& options) { return of_loss(named(options, "hinge"), losses::hinge()); }
+MetricPtr SquaredHinge::make(const MetricOptions& options) {
+  return of_loss(named(options, "squared_hinge"), losses::squared_hinge());
 }
-MetricPtr categorical_hinge(MetricOptions options) {
-  return of_loss("CategoricalHinge", named(options, "categorical_hinge"), losses::categorical_hinge());
+MetricPtr CategoricalHinge::make(const MetricOptions& options) {
+  return of_loss(named(options, "categorical_hinge"), losses::categorical_hinge());
 }
-MetricPtr kl_divergence(MetricOptions options) {
-  return of_loss("KLDivergence", named(options, "kl_divergence"), losses::kl_divergence());
+MetricPtr KLDivergence::make(const MetricOptions& options) {
+  return of_loss(named(options, "kl_divergence"), losses::kl_divergence());
 }
-MetricPtr poisson(MetricOptions options) { return of_loss("Poisson", named(options, "poisson"), losses::poisson()); }
+MetricPtr Poisson::make(const MetricOptions& options) { return of_loss(named(options, "poisson"), losses::poisson()); }
 
-MetricPtr root_mean_squared_error(MetricOptions o) {
-  const MetricOptions options = named(o, "root_mean_squared_error");
-  return described<Metric>("RootMeanSquaredError", options, std::make_shared<RootMeanSquaredError>(options.name));
+MetricPtr RootMeanSquaredError::make(const MetricOptions& o) {
+  return std::make_shared<RootMeanSquaredErrorMetric>(named(o, "root_mean_squared_error"));
 }
-MetricPtr cosine_similarity(CosineSimilarityMetricOptions options) {
+MetricPtr CosineSimilarity::make(const CosineSimilarityMetricOptions& options) {
   const auto values = [loss = losses::cosine_similarity({.axis = options.axis})](Value t, Value p) {
     return -loss->call(t, p);
   };
-  return described("CosineSimilarity", options, from_function(values, options.name, Direction::up));
+  return from_function(values, options.name, Direction::up);
 }
-MetricPtr binary_crossentropy(BinaryCrossentropyMetricOptions o) {
-  return of_loss("BinaryCrossentropy", o,
+MetricPtr BinaryCrossentropy::make(const BinaryCrossentropyMetricOptions& o) {
+  return of_loss(o.name,
                  losses::binary_crossentropy({.from_logits = o.from_logits, .label_smoothing = o.label_smoothing}));
 }
-MetricPtr categorical_crossentropy(CategoricalCrossentropyMetricOptions o) {
-  return of_loss("CategoricalCrossentropy", o,
-                 losses::categorical_crossentropy(
-                     {.from_logits = o.from_logits, .label_smoothing = o.label_smoothing, .axis = o.axis}));
+MetricPtr CategoricalCrossentropy::make(const CategoricalCrossentropyMetricOptions& o) {
+  return of_loss(o.name, losses::categorical_crossentropy(
+                             {.from_logits = o.from_logits, .label_smoothing = o.label_smoothing, .axis = o.axis}));
 }
-MetricPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyMetricOptions o) {
-  return of_loss("SparseCategoricalCrossentropy", o,
-                 losses::sparse_categorical_crossentropy(
-                     {.from_logits = o.from_logits, .ignore_class = o.ignore_class, .axis = o.axis}));
+MetricPtr SparseCategoricalCrossentropy::make(const SparseCategoricalCrossentropyMetricOptions& o) {
+  return of_loss(o.name, losses::sparse_categorical_crossentropy(
+                             {.from_logits = o.from_logits, .ignore_class = o.ignore_class, .axis = o.axis}));
 }
 
 }  // namespace etude::metrics

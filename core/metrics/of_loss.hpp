@@ -11,10 +11,12 @@ struct BinaryCrossentropyMetricOptions {
   std::string name = "binary_crossentropy";
   bool from_logits = false;
   double label_smoothing = 0;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
+  static constexpr auto fields() {
+    return option_rows(option<&BinaryCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+                       option<&BinaryCrossentropyMetricOptions::from_logits>(
+                           "Whether predictions are logits rather than probabilities."),
+                       option<&BinaryCrossentropyMetricOptions::label_smoothing>(
+                           "How far targets are moved towards the uniform distribution, from 0 to 1."));
   }
 };
 struct CategoricalCrossentropyMetricOptions {
@@ -22,11 +24,13 @@ struct CategoricalCrossentropyMetricOptions {
   bool from_logits = false;
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("from_logits", self.from_logits);
-    visit("label_smoothing", self.label_smoothing);
-    visit("axis", self.axis);
+  static constexpr auto fields() {
+    return option_rows(option<&CategoricalCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+                       option<&CategoricalCrossentropyMetricOptions::from_logits>(
+                           "Whether predictions are logits rather than probabilities."),
+                       option<&CategoricalCrossentropyMetricOptions::label_smoothing>(
+                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
+                       option<&CategoricalCrossentropyMetricOptions::axis>("Axis along which it is computed."));
   }
 };
 struct SparseCategoricalCrossentropyMetricOptions {
@@ -34,40 +38,125 @@ struct SparseCategoricalCrossentropyMetricOptions {
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = {};
   std::ptrdiff_t axis = -1;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("from_logits", self.from_logits);
-    visit("ignore_class", self.ignore_class);
-    visit("axis", self.axis);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SparseCategoricalCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+        option<&SparseCategoricalCrossentropyMetricOptions::from_logits>(
+            "Whether predictions are logits rather than probabilities."),
+        option<&SparseCategoricalCrossentropyMetricOptions::ignore_class>("A class whose samples do not count."),
+        option<&SparseCategoricalCrossentropyMetricOptions::axis>("Axis along which it is computed."));
   }
 };
 struct CosineSimilarityMetricOptions {
   std::string name = "cosine_similarity";
   std::ptrdiff_t axis = -1;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name);
-    visit("axis", self.axis);
+  static constexpr auto fields() {
+    return option_rows(option<&CosineSimilarityMetricOptions::name>("Name of the metric, and of its log."),
+                       option<&CosineSimilarityMetricOptions::axis>("Axis along which it is computed."));
   }
 };
 
-MetricPtr mean_squared_error(MetricOptions options = {});
-MetricPtr mean_absolute_error(MetricOptions options = {});
-MetricPtr mean_absolute_percentage_error(MetricOptions options = {});
-MetricPtr mean_squared_logarithmic_error(MetricOptions options = {});
+struct MeanSquaredError {
+  static constexpr ClassText about{.name = "MeanSquaredError", .text = "Mean of (y_true - y_pred)².", .aliases = "mse"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<MeanSquaredError> mean_squared_error;
+
+struct MeanAbsoluteError {
+  static constexpr ClassText about{.name = "MeanAbsoluteError", .text = "Mean of |y_true - y_pred|.", .aliases = "mae"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<MeanAbsoluteError> mean_absolute_error;
+
+struct MeanAbsolutePercentageError {
+  static constexpr ClassText about{.name = "MeanAbsolutePercentageError",
+                                   .text = "100 times the mean of |y_true - y_pred| / |y_true|.",
+                                   .aliases = "mape"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<MeanAbsolutePercentageError> mean_absolute_percentage_error;
+
+struct MeanSquaredLogarithmicError {
+  static constexpr ClassText about{.name = "MeanSquaredLogarithmicError",
+                                   .text = "Mean of (log(y_true + 1) - log(y_pred + 1))².",
+                                   .aliases = "msle"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<MeanSquaredLogarithmicError> mean_squared_logarithmic_error;
+
 /// The root of the weighted mean of all (t - p)².
-MetricPtr root_mean_squared_error(MetricOptions options = {});
-MetricPtr log_cosh_error(MetricOptions options = {});
+struct RootMeanSquaredError {
+  static constexpr ClassText about{
+      .name = "RootMeanSquaredError", .text = "Square root of the mean of (y_true - y_pred)².", .aliases = "rmse"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<RootMeanSquaredError> root_mean_squared_error;
+
+struct LogCoshError {
+  static constexpr ClassText about{
+      .name = "LogCoshError", .text = "Mean of log(cosh(y_pred - y_true)).", .aliases = "log_cosh"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<LogCoshError> log_cosh_error;
+
 /// With the sign that the loss has not: 1 for equal directions.
-MetricPtr cosine_similarity(CosineSimilarityMetricOptions options = {});
-MetricPtr hinge(MetricOptions options = {});
-MetricPtr squared_hinge(MetricOptions options = {});
-MetricPtr categorical_hinge(MetricOptions options = {});
-MetricPtr kl_divergence(MetricOptions options = {});
-MetricPtr poisson(MetricOptions options = {});
-MetricPtr binary_crossentropy(BinaryCrossentropyMetricOptions options = {});
-MetricPtr categorical_crossentropy(CategoricalCrossentropyMetricOptions options = {});
+struct CosineSimilarity {
+  static constexpr ClassText about{"CosineSimilarity", "Mean cosine of the angle between y_true and y_pred."};
+  static MetricPtr make(const CosineSimilarityMetricOptions& options);
+};
+inline constexpr Factory<CosineSimilarity> cosine_similarity;
+
+struct Hinge {
+  static constexpr ClassText about{"Hinge", "Mean hinge loss."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<Hinge> hinge;
+
+struct SquaredHinge {
+  static constexpr ClassText about{"SquaredHinge", "Mean squared hinge loss."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<SquaredHinge> squared_hinge;
+
+struct CategoricalHinge {
+  static constexpr ClassText about{"CategoricalHinge", "Mean categorical hinge loss."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<CategoricalHinge> categorical_hinge;
+
+struct KLDivergence {
+  static constexpr ClassText about{.name = "KLDivergence",
+                                   .text = "Mean Kullback-Leibler divergence.",
+                                   .aliases = "kullback_leibler_divergence kld"};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<KLDivergence> kl_divergence;
+
+struct Poisson {
+  static constexpr ClassText about{"Poisson", "Mean Poisson loss."};
+  static MetricPtr make(const MetricOptions& options);
+};
+inline constexpr Factory<Poisson> poisson;
+
+struct BinaryCrossentropy {
+  static constexpr ClassText about{.name = "BinaryCrossentropy", .text = "Mean binary crossentropy.", .aliases = "bce"};
+  static MetricPtr make(const BinaryCrossentropyMetricOptions& options);
+};
+inline constexpr Factory<BinaryCrossentropy> binary_crossentropy;
+
+struct CategoricalCrossentropy {
+  static constexpr ClassText about{
+      .name = "CategoricalCrossentropy", .text = "Mean categorical crossentropy.", .aliases = "crossentropy ce"};
+  static MetricPtr make(const CategoricalCrossentropyMetricOptions& options);
+};
+inline constexpr Factory<CategoricalCrossentropy> categorical_crossentropy;
+
 /// Entries of ignore_class are 0. They count in the mean where there are no sample weights; where there are, their
 /// weight is 0, as in Keras 3.
-MetricPtr sparse_categorical_crossentropy(SparseCategoricalCrossentropyMetricOptions options = {});
+struct SparseCategoricalCrossentropy {
+  static constexpr ClassText about{"SparseCategoricalCrossentropy", "Mean sparse categorical crossentropy."};
+  static MetricPtr make(const SparseCategoricalCrossentropyMetricOptions& options);
+};
+inline constexpr Factory<SparseCategoricalCrossentropy> sparse_categorical_crossentropy;
 
 }  // namespace etude::metrics

@@ -7,9 +7,9 @@
 namespace etude::optimizers {
 namespace {
 
-class RMSprop : public Optimizer {
+class RMSpropOptimizer : public Optimizer {
  public:
-  explicit RMSprop(const RMSpropOptions& options)
+  explicit RMSpropOptimizer(const RMSpropOptions& options)
       : Optimizer(shared_options(options)),
         rho_(options.rho),
         momentum_(options.momentum),
@@ -42,7 +42,7 @@ class RMSprop : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override {
+  std::vector<SlotKind> slot_kinds(const Variable&) const override {
     std::vector<SlotKind> kinds{{"velocity"}};
     if (momentum_ > 0) kinds.push_back({"momentum"});
     if (centered_) kinds.push_back({"average_gradient"});
@@ -52,9 +52,9 @@ class RMSprop : public Optimizer {
   bool centered_;
 };
 
-class Adagrad : public Optimizer {
+class AdagradOptimizer : public Optimizer {
  public:
-  explicit Adagrad(const AdagradOptions& options)
+  explicit AdagradOptimizer(const AdagradOptions& options)
       : Optimizer(shared_options(options)), initial_(options.initial_accumulator_value), epsilon_(options.epsilon) {
     check_not_negative("initial_accumulator_value", initial_);
     check_not_negative("epsilon", epsilon_);
@@ -69,13 +69,13 @@ class Adagrad : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override { return {{"accumulator", initial_}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"accumulator", initial_}}; }
   double initial_, epsilon_;
 };
 
-class Adadelta : public Optimizer {
+class AdadeltaOptimizer : public Optimizer {
  public:
-  explicit Adadelta(const AdadeltaOptions& options)
+  explicit AdadeltaOptimizer(const AdadeltaOptions& options)
       : Optimizer(shared_options(options)), rho_(options.rho), epsilon_(options.epsilon) {
     check_share("rho", rho_);
     check_not_negative("epsilon", epsilon_);
@@ -93,13 +93,15 @@ class Adadelta : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override { return {{"accumulated_grad"}, {"accumulated_delta_var"}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override {
+    return {{"accumulated_grad"}, {"accumulated_delta_var"}};
+  }
   double rho_, epsilon_;
 };
 
-class Ftrl : public Optimizer {
+class FtrlOptimizer : public Optimizer {
  public:
-  explicit Ftrl(const FtrlOptions& options)
+  explicit FtrlOptimizer(const FtrlOptions& options)
       : Optimizer(shared_options(options)),
         power_(-options.learning_rate_power),
         initial_(options.initial_accumulator_value),
@@ -131,7 +133,7 @@ class Ftrl : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override { return {{"accumulator", initial_}, {"linear"}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"accumulator", initial_}, {"linear"}}; }
   Value raised(Value x) const { return power_ == 0.5 ? ops::sqrt(x) : ops::power(x, ops::scalar(power_, x)); }
 
   double power_, initial_, l1_, l2_, shrinkage_, beta_;
@@ -139,15 +141,9 @@ class Ftrl : public Optimizer {
 
 }  // namespace
 
-OptimizerPtr rmsprop(RMSpropOptions options) {
-  return described("RMSprop", options, std::make_shared<RMSprop>(options));
-}
-OptimizerPtr adagrad(AdagradOptions options) {
-  return described("Adagrad", options, std::make_shared<Adagrad>(options));
-}
-OptimizerPtr adadelta(AdadeltaOptions options) {
-  return described("Adadelta", options, std::make_shared<Adadelta>(options));
-}
-OptimizerPtr ftrl(FtrlOptions options) { return described("Ftrl", options, std::make_shared<Ftrl>(options)); }
+OptimizerPtr RMSprop::make(const RMSpropOptions& options) { return std::make_shared<RMSpropOptimizer>(options); }
+OptimizerPtr Adagrad::make(const AdagradOptions& options) { return std::make_shared<AdagradOptimizer>(options); }
+OptimizerPtr Adadelta::make(const AdadeltaOptions& options) { return std::make_shared<AdadeltaOptimizer>(options); }
+OptimizerPtr Ftrl::make(const FtrlOptions& options) { return std::make_shared<FtrlOptimizer>(options); }
 
 }  // namespace etude::optimizers

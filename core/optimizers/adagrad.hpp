@@ -16,14 +16,16 @@ struct RMSpropOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "rmsprop";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("rho", self.rho);
-    visit("momentum", self.momentum);
-    visit("epsilon", self.epsilon);
-    visit("centered", self.centered);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&RMSpropOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&RMSpropOptions::rho>("Decay of the average of the squared gradients, from 0 to 1."),
+        option<&RMSpropOptions::momentum>("Share of the last step that the next one keeps, from 0 to 1."),
+        option<&RMSpropOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&RMSpropOptions::centered>("Whether gradients are divided by their estimated variance."),
+        option<&RMSpropOptions::weight_decay>(
+            "Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<RMSpropOptions>());
   }
 };
 struct AdagradOptions {
@@ -37,12 +39,14 @@ struct AdagradOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adagrad";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("initial_accumulator_value", self.initial_accumulator_value);
-    visit("epsilon", self.epsilon);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&AdagradOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&AdagradOptions::initial_accumulator_value>("First value of the sums of squared gradients."),
+        option<&AdagradOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&AdagradOptions::weight_decay>(
+            "Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<AdagradOptions>());
   }
 };
 struct AdadeltaOptions {
@@ -56,12 +60,13 @@ struct AdadeltaOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adadelta";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("rho", self.rho);
-    visit("epsilon", self.epsilon);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(option<&AdadeltaOptions::learning_rate>("Length of a step: a number or a schedule."),
+                       option<&AdadeltaOptions::rho>("Decay of the averages, from 0 to 1."),
+                       option<&AdadeltaOptions::epsilon>("Small number that avoids a division by 0."),
+                       option<&AdadeltaOptions::weight_decay>(
+                           "Share of each variable, times the learning rate, that a step subtracts."),
+                       optimizer_fields<AdadeltaOptions>());
   }
 };
 struct FtrlOptions {
@@ -77,16 +82,18 @@ struct FtrlOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "ftrl";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("learning_rate_power", self.learning_rate_power);
-    visit("initial_accumulator_value", self.initial_accumulator_value);
-    visit("l1_regularization_strength", self.l1_regularization_strength);
-    visit("l2_regularization_strength", self.l2_regularization_strength);
-    visit("l2_shrinkage_regularization_strength", self.l2_shrinkage_regularization_strength);
-    visit("beta", self.beta);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&FtrlOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&FtrlOptions::learning_rate_power>(
+            "How the learning rate falls with the sum of squared gradients: 0 or less."),
+        option<&FtrlOptions::initial_accumulator_value>("First value of the sums of squared gradients."),
+        option<&FtrlOptions::l1_regularization_strength>("Factor of the L1 penalty."),
+        option<&FtrlOptions::l2_regularization_strength>("Factor of the L2 penalty."),
+        option<&FtrlOptions::l2_shrinkage_regularization_strength>("Factor of an L2 penalty on magnitudes."),
+        option<&FtrlOptions::beta>("Number added to the square root of the sums."),
+        option<&FtrlOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<FtrlOptions>());
   }
 };
 
@@ -94,13 +101,35 @@ struct FtrlOptions {
 // outside [0, 1] and for another number below 0 or not finite.
 
 /// s = rho s + (1 - rho) g²; w -= lr g / sqrt(s + epsilon), epsilon inside the root (O-2).
-OptimizerPtr rmsprop(RMSpropOptions options = {});
+struct RMSprop {
+  static constexpr ClassText about{.name = "RMSprop",
+                                   .text = "Divides gradients by the root of the average of their squares.",
+                                   .factory = "rmsprop"};
+  static OptimizerPtr make(const RMSpropOptions& options);
+};
+inline constexpr Factory<RMSprop> rmsprop;
+
 /// s += g²; w -= lr g / sqrt(s + epsilon) (O-7).
-OptimizerPtr adagrad(AdagradOptions options = {});
+struct Adagrad {
+  static constexpr ClassText about{"Adagrad", "Divides gradients by the root of the sum of their squares."};
+  static OptimizerPtr make(const AdagradOptions& options);
+};
+inline constexpr Factory<Adagrad> adagrad;
+
 /// w -= lr g sqrt(d + epsilon) / sqrt(s + epsilon), where s and d are averages of the squares of gradients and of what
 /// they were made into (O-8). Source: arXiv 1212.5701.
-OptimizerPtr adadelta(AdadeltaOptions options = {});
+struct Adadelta {
+  static constexpr ClassText about{"Adadelta",
+                                   "Steps by the ratio of averages of squared steps and squared gradients."};
+  static OptimizerPtr make(const AdadeltaOptions& options);
+};
+inline constexpr Factory<Adadelta> adadelta;
+
 /// "Follow the regularized leader" (O-9); learning_rate_power must be 0 or less. Source: McMahan et al. 2013.
-OptimizerPtr ftrl(FtrlOptions options = {});
+struct Ftrl {
+  static constexpr ClassText about{"Ftrl", "Follows the regularized leader: for sparse models."};
+  static OptimizerPtr make(const FtrlOptions& options);
+};
+inline constexpr Factory<Ftrl> ftrl;
 
 }  // namespace etude::optimizers

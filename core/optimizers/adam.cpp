@@ -8,12 +8,6 @@
 namespace etude::optimizers {
 namespace {
 
-/// 1 - beta^t as 2u / (1 + u) with u = tanh(-t ln(beta) / 2): in float32 the subtraction would lose five digits.
-Value one_minus_power(double beta, Value t) {
-  const Value u = ops::tanh(t * (-std::log(beta) / 2));
-  return 2 * u / (1 + u);
-}
-
 /// What Adam and its kin keep of each variable: averages of its gradients and of their squares.
 class Moments : public Optimizer {
  protected:
@@ -28,7 +22,7 @@ class Moments : public Optimizer {
     check_not_negative("epsilon", epsilon_);
   }
 
-  std::vector<SlotKind> slot_kinds() const override { return {{"momentum"}, {"velocity"}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"momentum"}, {"velocity"}}; }
 
   /// The averages after this gradient, assigned.
   Value momentum(Value gradient, const Variable& variable) const { return averaged(0, beta_1_, gradient, variable); }
@@ -49,9 +43,10 @@ class Moments : public Optimizer {
 };
 
 /// AdamW too: it decays more.
-class Adam : public Moments {
+class AdamOptimizer : public Moments {
  public:
-  template <class Options> explicit Adam(const Options& options) : Moments(options), amsgrad_(options.amsgrad) {}
+  template <class Options> explicit AdamOptimizer(const Options& options)
+      : Moments(options), amsgrad_(options.amsgrad) {}
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
@@ -68,17 +63,17 @@ class Adam : public Moments {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override {
-    auto kinds = Moments::slot_kinds();
+  std::vector<SlotKind> slot_kinds(const Variable& variable) const override {
+    auto kinds = Moments::slot_kinds(variable);
     if (amsgrad_) kinds.push_back({"velocity_hat"});
     return kinds;
   }
   bool amsgrad_;
 };
 
-class Adamax : public Moments {
+class AdamaxOptimizer : public Moments {
  public:
-  explicit Adamax(const AdamaxOptions& options) : Moments(options) {}
+  explicit AdamaxOptimizer(const AdamaxOptions& options) : Moments(options) {}
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
@@ -91,12 +86,12 @@ class Adamax : public Moments {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override { return {{"momentum"}, {"norm"}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"momentum"}, {"norm"}}; }
 };
 
-class Nadam : public Moments {
+class NadamOptimizer : public Moments {
  public:
-  explicit Nadam(const NadamOptions& options)
+  explicit NadamOptimizer(const NadamOptions& options)
       : Moments(options), product_(name() + "/u_product", Tensor({}, floatx()), false) {
     product_.fill(1);
   }
@@ -124,9 +119,9 @@ class Nadam : public Moments {
   Variable product_;  ///< of beta_1 as it was in all steps so far
 };
 
-class Lamb : public Moments {
+class LambOptimizer : public Moments {
  public:
-  explicit Lamb(const LambOptions& options) : Moments(options) {}
+  explicit LambOptimizer(const LambOptions& options) : Moments(options) {}
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     Graph& graph = Graph::current();
@@ -144,10 +139,10 @@ class Lamb : public Moments {
 
 }  // namespace
 
-OptimizerPtr adam(AdamOptions options) { return described("Adam", options, std::make_shared<Adam>(options)); }
-OptimizerPtr adamw(AdamWOptions options) { return described("AdamW", options, std::make_shared<Adam>(options)); }
-OptimizerPtr adamax(AdamaxOptions options) { return described("Adamax", options, std::make_shared<Adamax>(options)); }
-OptimizerPtr nadam(NadamOptions options) { return described("Nadam", options, std::make_shared<Nadam>(options)); }
-OptimizerPtr lamb(LambOptions options) { return described("Lamb", options, std::make_shared<Lamb>(options)); }
+OptimizerPtr Adam::make(const AdamOptions& options) { return std::make_shared<AdamOptimizer>(options); }
+OptimizerPtr AdamW::make(const AdamWOptions& options) { return std::make_shared<AdamOptimizer>(options); }
+OptimizerPtr Adamax::make(const AdamaxOptions& options) { return std::make_shared<AdamaxOptimizer>(options); }
+OptimizerPtr Nadam::make(const NadamOptions& options) { return std::make_shared<NadamOptimizer>(options); }
+OptimizerPtr Lamb::make(const LambOptions& options) { return std::make_shared<LambOptimizer>(options); }
 
 }  // namespace etude::optimizers

@@ -16,14 +16,15 @@ struct AdamOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adam";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("amsgrad", self.amsgrad);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&AdamOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&AdamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&AdamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&AdamOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&AdamOptions::amsgrad>("Whether the largest average of squares so far is used."),
+        option<&AdamOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<AdamOptions>());
   }
 };
 struct AdamWOptions {
@@ -39,14 +40,15 @@ struct AdamWOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adamw";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("weight_decay", self.weight_decay);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("amsgrad", self.amsgrad);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&AdamWOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&AdamWOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&AdamWOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&AdamWOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&AdamWOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&AdamWOptions::amsgrad>("Whether the largest average of squares so far is used."),
+        optimizer_fields<AdamWOptions>());
   }
 };
 struct AdamaxOptions {
@@ -60,13 +62,14 @@ struct AdamaxOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adamax";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&AdamaxOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&AdamaxOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&AdamaxOptions::beta_2>("Decay of the largest gradient, from 0 to 1."),
+        option<&AdamaxOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&AdamaxOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<AdamaxOptions>());
   }
 };
 struct NadamOptions {
@@ -80,13 +83,14 @@ struct NadamOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "nadam";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&NadamOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&NadamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&NadamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&NadamOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&NadamOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<NadamOptions>());
   }
 };
 struct LambOptions {
@@ -100,13 +104,14 @@ struct LambOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "lamb";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("epsilon", self.epsilon);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LambOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&LambOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&LambOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&LambOptions::epsilon>("Small number that avoids a division by 0."),
+        option<&LambOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<LambOptions>());
   }
 };
 
@@ -114,14 +119,38 @@ struct LambOptions {
 // and for an epsilon below 0 or not finite.
 
 /// Adam with "epsilon hat" (O-3).
-OptimizerPtr adam(AdamOptions options = {});
+struct Adam {
+  static constexpr ClassText about{"Adam", "Steps by averages of the gradients and of their squares."};
+  static OptimizerPtr make(const AdamOptions& options);
+};
+inline constexpr Factory<Adam> adam;
+
 /// Adam with weight decay (O-4).
-OptimizerPtr adamw(AdamWOptions options = {});
+struct AdamW {
+  static constexpr ClassText about{.name = "AdamW", .text = "Adam with decoupled weight decay.", .factory = "adamw"};
+  static OptimizerPtr make(const AdamWOptions& options);
+};
+inline constexpr Factory<AdamW> adamw;
+
 /// v is the largest gradient, which fades by beta_2 (O-5).
-OptimizerPtr adamax(AdamaxOptions options = {});
+struct Adamax {
+  static constexpr ClassText about{"Adamax", "Adam by the largest gradient instead of the squares."};
+  static OptimizerPtr make(const AdamaxOptions& options);
+};
+inline constexpr Factory<Adamax> adamax;
+
 /// Adam with Nesterov momentum (O-6). Source: Dozat 2015.
-OptimizerPtr nadam(NadamOptions options = {});
+struct Nadam {
+  static constexpr ClassText about{"Nadam", "Adam with Nesterov momentum."};
+  static OptimizerPtr make(const NadamOptions& options);
+};
+inline constexpr Factory<Nadam> nadam;
+
 /// Adam whose step of each variable is as long as lr times the variable (O-11). Source: arXiv 1904.00962.
-OptimizerPtr lamb(LambOptions options = {});
+struct Lamb {
+  static constexpr ClassText about{"Lamb", "Adam with steps as long as each variable asks for: for large batches."};
+  static OptimizerPtr make(const LambOptions& options);
+};
+inline constexpr Factory<Lamb> lamb;
 
 }  // namespace etude::optimizers

@@ -32,15 +32,6 @@ Value squared_norm(Value gradient) { return ops::sum(ops::square(gradient)); }
 /// What a gradient of that norm is multiplied by, so that it is no longer than `longest`.
 Value shortening(Value norm, double longest) { return longest / ops::maximum(norm, ops::scalar(longest, norm)); }
 
-bool is_found(const std::string& pattern, const std::string& text, const std::string& optimizer) {
-  try {
-    return host_search()(pattern, text);
-  } catch (const std::invalid_argument& error) {
-    fail(ErrorKind::value, optimizer, "exclude_from_weight_decay of \"", pattern, "\": ", error.what(),
-         " - expected a regular expression - check its brackets and backslashes.");
-  }
-}
-
 }  // namespace
 
 Optimizer::Optimizer(OptimizerOptions options)
@@ -85,6 +76,21 @@ void Optimizer::check_options() const {
   at_least("gradient_accumulation_steps", options_.gradient_accumulation_steps, 2);
 }
 
+bool Optimizer::is_found(const std::string& pattern, const std::string& text, const char* option) const {
+  try {
+    return host_search()(pattern, text);
+  } catch (const std::invalid_argument& error) {
+    fail(ErrorKind::value, name(), option, " of \"", pattern, "\": ", error.what(),
+         " - expected a regular expression - check its brackets and backslashes.");
+  }
+}
+
+/// As 2u / (1 + u) with u = tanh(-t ln(beta) / 2).
+Value Optimizer::one_minus_power(double beta, Value t) {
+  const Value u = ops::tanh(t * (-std::log(beta) / 2));
+  return 2 * u / (1 + u);
+}
+
 double Optimizer::learning_rate() const {
   const auto& schedule = options_.learning_rate.schedule();
   if (!schedule) return learning_rate_.value().item();
@@ -123,7 +129,7 @@ void Optimizer::build(const std::vector<Variable>& variables) {
       slots.average.assign(variable.value());
     }
     if (options_.gradient_accumulation_steps) slots.accumulator = make_slot(variable, "gradient_accumulator");
-    for (const auto& [kind, initial] : slot_kinds()) {
+    for (const auto& [kind, initial] : slot_kinds(variable)) {
       slots.own.push_back(make_slot(variable, kind));
       if (initial != 0) slots.own.back().fill(initial);
     }
@@ -142,12 +148,15 @@ std::vector<std::vector<Variable>> Optimizer::slots() const {
   std::vector<std::vector<Variable>> kinds;
   const auto add = [&](const auto& of) {
     kinds.emplace_back();
-    for (const Slots& slots : slots_) kinds.back().push_back(of(slots));
+    for (const Slots& slots : slots_)
+      if (const Variable slot = of(slots)) kinds.back().push_back(slot);
   };
   if (options_.use_ema) add([](const Slots& slots) { return slots.average; });
   if (options_.gradient_accumulation_steps) add([](const Slots& slots) { return slots.accumulator; });
-  for (std::size_t kind = 0; kind < slot_kinds().size(); ++kind)
-    add([&](const Slots& slots) { return slots.own[kind]; });
+  std::size_t own = 0;
+  for (const Slots& slots : slots_) own = std::max(own, slots.own.size());
+  for (std::size_t kind = 0; kind < own; ++kind)
+    add([&](const Slots& slots) { return kind < slots.own.size() ? slots.own[kind] : Variable(); });
   return kinds;
 }
 
@@ -265,12 +274,11 @@ void Optimizer::update(std::vector<Value> gradients, const std::vector<Variable>
   gradients = clip_gradients(std::move(gradients));
   const Value learning_rate = traced_learning_rate();
   const auto rate_of = [&](const Variable& variable) { return ops::cast(learning_rate, variable.dtype()); };
-  if (options_.weight_decay)
-    for (const Variable& variable : variables)
-      if (decays(variable)) {
-        const Value value = graph.read(variable);
-        graph.assign(variable, value - value * (rate_of(variable) * *options_.weight_decay));
-      }
+  for (const Variable& variable : variables)
+    if (const auto decay = weight_decay_of(variable); decay && decays(variable)) {
+      const Value value = graph.read(variable);
+      graph.assign(variable, value - value * (rate_of(variable) * *decay));
+    }
   begin_step();
   for (std::size_t i = 0; i < variables.size(); ++i) update_step(gradients[i], variables[i], rate_of(variables[i]));
 }
@@ -333,15 +341,17 @@ void Optimizer::exclude_from_weight_decay(const std::vector<Variable>& variables
       slots_.empty(), ErrorKind::state, name(),
       "exclude_from_weight_decay() after the first step - expected it before the optimizer is built - call it as soon "
       "as the optimizer is made.");
-  for (const std::string& pattern : names) is_found(pattern, "", name());  // throws now, not in a step
+  for (const std::string& pattern : names)
+    is_found(pattern, "", "exclude_from_weight_decay");  // throws now, not in a step
   excluded_ = variables;
   excluded_names_ = names;
 }
 
 bool Optimizer::decays(const Variable& variable) const {
   return std::ranges::find(excluded_, variable) == excluded_.end() &&
-         std::ranges::none_of(excluded_names_,
-                              [&](const std::string& pattern) { return is_found(pattern, variable.name(), name()); });
+         std::ranges::none_of(excluded_names_, [&](const std::string& pattern) {
+           return is_found(pattern, variable.name(), "exclude_from_weight_decay");
+         });
 }
 
 }  // namespace etude

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/optimizers/loss_scale.hpp"
 #include "etude/optimizers/schedule.hpp"
@@ -48,23 +48,25 @@ template <class Options> OptimizerOptions shared_options(const Options& options)
           .gradient_accumulation_steps = options.gradient_accumulation_steps,
           .name = options.name};
 }
-/// Shows a visitor the fields that end the options of all optimizers, in Keras's order.
-template <class Self, class Visitor> void visit_shared_fields(Self& self, Visitor&& visit) {
-  visit("clipnorm", self.clipnorm);
-  visit("clipvalue", self.clipvalue);
-  visit("global_clipnorm", self.global_clipnorm);
-  visit("use_ema", self.use_ema);
-  visit("ema_momentum", self.ema_momentum);
-  visit("ema_overwrite_frequency", self.ema_overwrite_frequency);
-  visit("loss_scale_factor", self.loss_scale_factor);
-  visit("gradient_accumulation_steps", self.gradient_accumulation_steps);
-  visit("name", self.name);
+/// The rows of the fields that end the options of all optimizers, in Keras's order.
+template <class Options> constexpr auto optimizer_fields() {
+  return option_rows(
+      option<&Options::clipnorm>("Largest norm of the gradient of one variable."),
+      option<&Options::clipvalue>("Largest magnitude of an element of a gradient."),
+      option<&Options::global_clipnorm>("Largest norm of all gradients together."),
+      option<&Options::use_ema>("Whether a moving average of each variable is kept; training ends with the averages."),
+      option<&Options::ema_momentum>("Share of the averages that a step keeps, from 0 to 1."),
+      option<&Options::ema_overwrite_frequency>("Steps after which variables are replaced by their averages."),
+      option<&Options::loss_scale_factor>("Factor of the loss, by which gradients are divided."),
+      option<&Options::gradient_accumulation_steps>("Steps whose gradients make one update."),
+      option<&Options::name>("Name of the optimizer."));
 }
 
-/// Makes variables smaller in loss. Subclasses state `update_step` for one variable; the plan joins the updates of all
-/// of them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
+/// Updates variables to minimize a loss. Subclasses state `update_step` for one variable; the plan joins the updates of
+/// all of them into one pass over flat memory. Source: keras/src/optimizers/base_optimizer.py.
 class Optimizer : public Described {
  public:
+  using Kind = Optimizer;
   /// Throws Error(value) for a number out of its range, and when there is more than one way of clipping.
   explicit Optimizer(OptimizerOptions options);
   virtual ~Optimizer() = default;
@@ -121,8 +123,10 @@ class Optimizer : public Described {
     std::string name;
     double initial = 0;
   };
-  /// The slots that each variable has, in the order in which they are made.
-  virtual std::vector<SlotKind> slot_kinds() const { return {}; }
+  /// The slots of a variable, in the order in which they are made. A variable may lack the last ones.
+  virtual std::vector<SlotKind> slot_kinds(const Variable&) const { return {}; }
+  /// The weight decay of a variable.
+  virtual std::optional<double> weight_decay_of(const Variable&) const { return options_.weight_decay; }
   /// What there is once for all variables.
   virtual std::vector<Variable> common_variables() const { return {}; }
   /// Called before the updates of a step: where common variables are assigned.
@@ -131,6 +135,10 @@ class Optimizer : public Described {
   const Variable& slot(std::size_t kind, const Variable& variable) const { return slots_of(variable).own[kind]; }
   /// iterations + 1, as a scalar of `dtype`: t in the papers.
   Value step_number(DType dtype) const;
+  /// 1 - beta^t without the digits that the subtraction loses in float32.
+  static Value one_minus_power(double beta, Value t);
+  /// Whether a regular expression is found in a text. Throws Error(value) naming `option` for what is none.
+  bool is_found(const std::string& pattern, const std::string& text, const char* option) const;
 
   /// Throw Error(value) unless `number`, called `what`, is from 0 to 1; is finite and not negative.
   void check_share(const char* what, double number) const;

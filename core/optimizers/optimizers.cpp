@@ -1,12 +1,14 @@
 #include "etude/optimizers/optimizers.hpp"
 
+#include "etude/classes/class_table.hpp"
+
 namespace etude::optimizers {
 
 OptimizerPtr get(const Choice<Optimizer>& choice) {
-  return choice.object() ? choice.object() : make(choice.name(), [](const char*, auto&) {});
+  return choice.object() ? choice.object() : make_of<Optimizer>(class_table<Optimizer>().named(choice.name()));
 }
 
-OptimizerPtr loss_scale_optimizer(LossScaleOptimizerOptions options) {
+OptimizerPtr LossScaleOptimizer::make(const LossScaleOptimizerOptions& options) {
   check(!options.inner_optimizer.empty(), ErrorKind::value, "LossScaleOptimizer",
         "no inner_optimizer - expected the optimizer that takes the steps - set inner_optimizer.");
   OptimizerPtr optimizer = get(options.inner_optimizer);

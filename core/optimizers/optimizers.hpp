@@ -1,10 +1,8 @@
 #pragma once
 
-#include <string_view>
-
-#include "etude/base/catalogue.hpp"
 #include "etude/optimizers/adagrad.hpp"
 #include "etude/optimizers/adam.hpp"
+#include "etude/optimizers/muon.hpp"
 #include "etude/optimizers/schedules.hpp"
 #include "etude/optimizers/sgd.hpp"
 
@@ -15,33 +13,26 @@ struct LossScaleOptimizerOptions {
   double initial_scale = 32768;
   std::int64_t dynamic_growth_steps = 2000;  ///< that go well before the scale doubles
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("inner_optimizer", self.inner_optimizer);
-    visit("initial_scale", self.initial_scale);
-    visit("dynamic_growth_steps", self.dynamic_growth_steps);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LossScaleOptimizerOptions::inner_optimizer>("Optimizer that takes the steps.", Need::required),
+        option<&LossScaleOptimizerOptions::initial_scale>("First factor of the loss."),
+        option<&LossScaleOptimizerOptions::dynamic_growth_steps>(
+            "Steps with finite gradients after which the factor doubles."));
   }
 };
 /// The inner optimizer, which from now on scales the loss as gradients in float16 want it (LossScale). compile() does
 /// that by itself where a model computes in float16. Throws Error(value) without an inner optimizer.
-OptimizerPtr loss_scale_optimizer(LossScaleOptimizerOptions options);
+struct LossScaleOptimizer {
+  static constexpr ClassText about{.name = "LossScaleOptimizer",
+                                   .text = "Scales the loss of an inner optimizer, for gradients in float16.",
+                                   .example = R"({"inner_optimizer": "adam", "initial_scale": 8.0})"};
+  static OptimizerPtr make(const LossScaleOptimizerOptions& options);
+};
+inline constexpr Factory<LossScaleOptimizer> loss_scale_optimizer;
 
-/// The optimizer of that class, with options of which `set` has been shown each by name: how a config is read. Throws
-/// Error(value) listing the classes there are.
-template <class Set> OptimizerPtr make(std::string_view class_name, Set&& set) {
-  const Catalogue<Maker<OptimizerPtr>> catalogue("optimizer", {
-                                                                  {"sgd", maker_of(sgd, set)},
-                                                                  {"rmsprop", maker_of(rmsprop, set)},
-                                                                  {"adam", maker_of(adam, set)},
-                                                                  {"adamw", maker_of(adamw, set)},
-                                                                  {"adamax", maker_of(adamax, set)},
-                                                                  {"nadam", maker_of(nadam, set)},
-                                                                  {"adagrad", maker_of(adagrad, set)},
-                                                                  {"adadelta", maker_of(adadelta, set)},
-                                                                  {"ftrl", maker_of(ftrl, set)},
-                                                                  {"lion", maker_of(lion, set)},
-                                                                  {"lamb", maker_of(lamb, set)},
-                                                              });
-  return catalogue.find(class_name)();
-}
+/// The families of optimizers. A new optimizer is a line here.
+using Optimizers =
+    ClassList<SGD, RMSprop, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, Ftrl, Lion, Lamb, Muon, LossScaleOptimizer>;
 
 }  // namespace etude::optimizers

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "etude/base/description.hpp"
 #include "etude/base/error.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -16,6 +16,7 @@ namespace etude {
 /// keras/src/optimizers/schedules/learning_rate_schedule.py.
 class LearningRateSchedule : public Described {
  public:
+  using Kind = LearningRateSchedule;
   virtual ~LearningRateSchedule() = default;
   /// The rate at `step`, the scalar number of steps taken before this one, in a float dtype, which the result has too.
   virtual Value operator()(Value step) const = 0;

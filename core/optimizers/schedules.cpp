@@ -24,9 +24,9 @@ Value half_cosine(Value fraction) { return 0.5 * (1 + ops::cos(fraction * std::n
 
 Value power(double base, Value exponent) { return ops::power(ops::scalar(base, exponent), exponent); }
 
-class ExponentialDecay : public LearningRateSchedule {
+class ExponentialDecaySchedule : public LearningRateSchedule {
  public:
-  explicit ExponentialDecay(ExponentialDecayOptions options) : options_(std::move(options)) {
+  explicit ExponentialDecaySchedule(ExponentialDecayOptions options) : options_(std::move(options)) {
     check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(options_.name, "decay_steps", options_.decay_steps);
     check_not_negative(options_.name, "decay_rate", options_.decay_rate);
@@ -41,9 +41,9 @@ class ExponentialDecay : public LearningRateSchedule {
   ExponentialDecayOptions options_;
 };
 
-class PiecewiseConstantDecay : public LearningRateSchedule {
+class PiecewiseConstantDecaySchedule : public LearningRateSchedule {
  public:
-  explicit PiecewiseConstantDecay(PiecewiseConstantDecayOptions options) : options_(std::move(options)) {
+  explicit PiecewiseConstantDecaySchedule(PiecewiseConstantDecayOptions options) : options_(std::move(options)) {
     const auto& [boundaries, values, name] = options_;
     check(boundaries.size() + 1 == values.size(), ErrorKind::value, name, boundaries.size(), " boundaries and ",
           values.size(), " values - expected one value more than boundaries - give one for each interval.");
@@ -63,9 +63,9 @@ class PiecewiseConstantDecay : public LearningRateSchedule {
   PiecewiseConstantDecayOptions options_;
 };
 
-class PolynomialDecay : public LearningRateSchedule {
+class PolynomialDecaySchedule : public LearningRateSchedule {
  public:
-  explicit PolynomialDecay(PolynomialDecayOptions options) : options_(std::move(options)) {
+  explicit PolynomialDecaySchedule(PolynomialDecayOptions options) : options_(std::move(options)) {
     check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(options_.name, "decay_steps", options_.decay_steps);
     check_not_negative(options_.name, "end_learning_rate", options_.end_learning_rate);
@@ -87,9 +87,9 @@ class PolynomialDecay : public LearningRateSchedule {
   PolynomialDecayOptions options_;
 };
 
-class InverseTimeDecay : public LearningRateSchedule {
+class InverseTimeDecaySchedule : public LearningRateSchedule {
  public:
-  explicit InverseTimeDecay(InverseTimeDecayOptions options) : options_(std::move(options)) {
+  explicit InverseTimeDecaySchedule(InverseTimeDecayOptions options) : options_(std::move(options)) {
     check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(options_.name, "decay_steps", options_.decay_steps);
     check_not_negative(options_.name, "decay_rate", options_.decay_rate);
@@ -104,9 +104,9 @@ class InverseTimeDecay : public LearningRateSchedule {
   InverseTimeDecayOptions options_;
 };
 
-class CosineDecay : public LearningRateSchedule {
+class CosineDecaySchedule : public LearningRateSchedule {
  public:
-  explicit CosineDecay(CosineDecayOptions options) : options_(std::move(options)) {
+  explicit CosineDecaySchedule(CosineDecayOptions options) : options_(std::move(options)) {
     check_not_negative(options_.name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(options_.name, "decay_steps", options_.decay_steps);
     check_not_negative(options_.name, "alpha", options_.alpha);
@@ -133,9 +133,9 @@ class CosineDecay : public LearningRateSchedule {
   CosineDecayOptions options_;
 };
 
-class CosineDecayRestarts : public LearningRateSchedule {
+class CosineDecayRestartsSchedule : public LearningRateSchedule {
  public:
-  explicit CosineDecayRestarts(CosineDecayRestartsOptions options) : options_(std::move(options)) {
+  explicit CosineDecayRestartsSchedule(CosineDecayRestartsOptions options) : options_(std::move(options)) {
     const std::string& name = options_.name;
     check_not_negative(name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(name, "first_decay_steps", options_.first_decay_steps);
@@ -169,23 +169,23 @@ class CosineDecayRestarts : public LearningRateSchedule {
 
 }  // namespace
 
-LearningRateSchedulePtr exponential_decay(ExponentialDecayOptions options) {
-  return described("ExponentialDecay", options, std::make_shared<ExponentialDecay>(options));
+LearningRateSchedulePtr ExponentialDecay::make(const ExponentialDecayOptions& options) {
+  return std::make_shared<ExponentialDecaySchedule>(options);
 }
-LearningRateSchedulePtr piecewise_constant_decay(PiecewiseConstantDecayOptions options) {
-  return described("PiecewiseConstantDecay", options, std::make_shared<PiecewiseConstantDecay>(options));
+LearningRateSchedulePtr PiecewiseConstantDecay::make(const PiecewiseConstantDecayOptions& options) {
+  return std::make_shared<PiecewiseConstantDecaySchedule>(options);
 }
-LearningRateSchedulePtr polynomial_decay(PolynomialDecayOptions options) {
-  return described("PolynomialDecay", options, std::make_shared<PolynomialDecay>(options));
+LearningRateSchedulePtr PolynomialDecay::make(const PolynomialDecayOptions& options) {
+  return std::make_shared<PolynomialDecaySchedule>(options);
 }
-LearningRateSchedulePtr inverse_time_decay(InverseTimeDecayOptions options) {
-  return described("InverseTimeDecay", options, std::make_shared<InverseTimeDecay>(options));
+LearningRateSchedulePtr InverseTimeDecay::make(const InverseTimeDecayOptions& options) {
+  return std::make_shared<InverseTimeDecaySchedule>(options);
 }
-LearningRateSchedulePtr cosine_decay(CosineDecayOptions options) {
-  return described("CosineDecay", options, std::make_shared<CosineDecay>(options));
+LearningRateSchedulePtr CosineDecay::make(const CosineDecayOptions& options) {
+  return std::make_shared<CosineDecaySchedule>(options);
 }
-LearningRateSchedulePtr cosine_decay_restarts(CosineDecayRestartsOptions options) {
-  return described("CosineDecayRestarts", options, std::make_shared<CosineDecayRestarts>(options));
+LearningRateSchedulePtr CosineDecayRestarts::make(const CosineDecayRestartsOptions& options) {
+  return std::make_shared<CosineDecayRestartsSchedule>(options);
 }
 
 }  // namespace etude::schedules

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "etude/base/catalogue.hpp"
 #include "etude/optimizers/schedule.hpp"
 
 /// Keras's schedules, where s is the number of steps taken before (O-18, O-19). Each function throws Error(value) when
@@ -26,22 +25,25 @@ struct ExponentialDecayOptions {
   bool staircase = false;
   std::string name = "ExponentialDecay";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("initial_learning_rate", self.initial_learning_rate);
-    visit("decay_steps", self.decay_steps);
-    visit("decay_rate", self.decay_rate);
-    visit("staircase", self.staircase);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&ExponentialDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
+        option<&ExponentialDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
+        option<&ExponentialDecayOptions::decay_rate>("Factor of each decay.", Need::required),
+        option<&ExponentialDecayOptions::staircase>("Whether it decays in steps, not continuously."),
+        option<&ExponentialDecayOptions::name>("Name of the schedule."));
   }
 };
 struct PiecewiseConstantDecayOptions {
   std::vector<double> boundaries = {}, values = {};
   std::string name = "PiecewiseConstant";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("boundaries", self.boundaries);
-    visit("values", self.values);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&PiecewiseConstantDecayOptions::boundaries>("Steps up to which each value holds, in increasing order.",
+                                                           Need::required),
+        option<&PiecewiseConstantDecayOptions::values>("Learning rates: one more than boundaries.", Need::required),
+        option<&PiecewiseConstantDecayOptions::name>("Name of the schedule."));
   }
 };
 struct PolynomialDecayOptions {
@@ -51,13 +53,14 @@ struct PolynomialDecayOptions {
   bool cycle = false;
   std::string name = "PolynomialDecay";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("initial_learning_rate", self.initial_learning_rate);
-    visit("decay_steps", self.decay_steps);
-    visit("end_learning_rate", self.end_learning_rate);
-    visit("power", self.power);
-    visit("cycle", self.cycle);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&PolynomialDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
+        option<&PolynomialDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
+        option<&PolynomialDecayOptions::end_learning_rate>("Learning rate at the end."),
+        option<&PolynomialDecayOptions::power>("Exponent of the polynomial."),
+        option<&PolynomialDecayOptions::cycle>("Whether it begins anew when it has ended."),
+        option<&PolynomialDecayOptions::name>("Name of the schedule."));
   }
 };
 struct InverseTimeDecayOptions {
@@ -67,12 +70,13 @@ struct InverseTimeDecayOptions {
   bool staircase = false;
   std::string name = "InverseTimeDecay";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("initial_learning_rate", self.initial_learning_rate);
-    visit("decay_steps", self.decay_steps);
-    visit("decay_rate", self.decay_rate);
-    visit("staircase", self.staircase);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&InverseTimeDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
+        option<&InverseTimeDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
+        option<&InverseTimeDecayOptions::decay_rate>("Rate of the decay.", Need::required),
+        option<&InverseTimeDecayOptions::staircase>("Whether it decays in steps, not continuously."),
+        option<&InverseTimeDecayOptions::name>("Name of the schedule."));
   }
 };
 struct CosineDecayOptions {
@@ -83,13 +87,14 @@ struct CosineDecayOptions {
   std::optional<double> warmup_target = {};
   std::int64_t warmup_steps = 0;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("initial_learning_rate", self.initial_learning_rate);
-    visit("decay_steps", self.decay_steps);
-    visit("alpha", self.alpha);
-    visit("name", self.name);
-    visit("warmup_target", self.warmup_target);
-    visit("warmup_steps", self.warmup_steps);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&CosineDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
+        option<&CosineDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
+        option<&CosineDecayOptions::alpha>("Smallest learning rate, as a share of the first one."),
+        option<&CosineDecayOptions::name>("Name of the schedule."),
+        option<&CosineDecayOptions::warmup_target>("Learning rate at the end of the warmup. Default: no warmup."),
+        option<&CosineDecayOptions::warmup_steps>("Steps of the warmup."));
   }
 };
 struct CosineDecayRestartsOptions {
@@ -98,47 +103,80 @@ struct CosineDecayRestartsOptions {
   double t_mul = 2, m_mul = 1, alpha = 0;
   std::string name = "SGDRDecay";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("initial_learning_rate", self.initial_learning_rate);
-    visit("first_decay_steps", self.first_decay_steps);
-    visit("t_mul", self.t_mul);
-    visit("m_mul", self.m_mul);
-    visit("alpha", self.alpha);
-    visit("name", self.name);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&CosineDecayRestartsOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
+        option<&CosineDecayRestartsOptions::first_decay_steps>("Steps of the first period.", Need::required),
+        option<&CosineDecayRestartsOptions::t_mul>("Factor of the length of each further period."),
+        option<&CosineDecayRestartsOptions::m_mul>("Factor of the first learning rate of each further period."),
+        option<&CosineDecayRestartsOptions::alpha>("Smallest learning rate, as a share of the first one."),
+        option<&CosineDecayRestartsOptions::name>("Name of the schedule."));
   }
 };
 
 /// initial · rate^(s / steps), the exponent rounded down under staircase. Error(value) for a decay_rate below 0 too.
-LearningRateSchedulePtr exponential_decay(ExponentialDecayOptions options);
+struct ExponentialDecay {
+  static constexpr ClassText about{
+      .name = "ExponentialDecay",
+      .text = "initial · decay_rate^(step / decay_steps).",
+      .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5})"};
+  static LearningRateSchedulePtr make(const ExponentialDecayOptions& options);
+};
+inline constexpr Factory<ExponentialDecay> exponential_decay;
+
 /// values[i] up to boundaries[i], that step included; after the last of them the last value. Error(value) unless
 /// boundaries increase and there is one value more than boundaries.
-LearningRateSchedulePtr piecewise_constant_decay(PiecewiseConstantDecayOptions options);
+struct PiecewiseConstantDecay {
+  static constexpr ClassText about{.name = "PiecewiseConstantDecay",
+                                   .text = "A value up to each boundary.",
+                                   .example = R"({"boundaries": [5], "values": [0.1, 0.01]})"};
+  static LearningRateSchedulePtr make(const PiecewiseConstantDecayOptions& options);
+};
+inline constexpr Factory<PiecewiseConstantDecay> piecewise_constant_decay;
+
 /// (initial - end) · (1 - s / steps)^power + end; beyond steps it stays, or with cycle begins anew over 2, 3, … times
 /// as many steps. Error(value) for a power below 0 too.
-LearningRateSchedulePtr polynomial_decay(PolynomialDecayOptions options);
+struct PolynomialDecay {
+  static constexpr ClassText about{.name = "PolynomialDecay",
+                                   .text = "A polynomial from the first to the last learning rate.",
+                                   .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
+  static LearningRateSchedulePtr make(const PolynomialDecayOptions& options);
+};
+inline constexpr Factory<PolynomialDecay> polynomial_decay;
+
 /// initial / (1 + rate · s / steps), the quotient rounded down under staircase. Error(value) for a decay_rate below 0
 /// too.
-LearningRateSchedulePtr inverse_time_decay(InverseTimeDecayOptions options);
+struct InverseTimeDecay {
+  static constexpr ClassText about{
+      .name = "InverseTimeDecay",
+      .text = "initial / (1 + decay_rate · step / decay_steps).",
+      .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5})"};
+  static LearningRateSchedulePtr make(const InverseTimeDecayOptions& options);
+};
+inline constexpr Factory<InverseTimeDecay> inverse_time_decay;
+
 /// Half a cosine from initial to alpha · initial. With a warmup_target a line from initial to it over warmup_steps
 /// comes first, and the cosine begins there.
-LearningRateSchedulePtr cosine_decay(CosineDecayOptions options);
+struct CosineDecay {
+  static constexpr ClassText about{.name = "CosineDecay",
+                                   .text = "Half a cosine, after a linear warmup where one is set.",
+                                   .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
+  static LearningRateSchedulePtr make(const CosineDecayOptions& options);
+};
+inline constexpr Factory<CosineDecay> cosine_decay;
+
 /// Half cosines, each t_mul times as long and m_mul times as high as the one before. Error(value) for a t_mul below 1
 /// and an m_mul that is not above 0 too.
-LearningRateSchedulePtr cosine_decay_restarts(CosineDecayRestartsOptions options);
+struct CosineDecayRestarts {
+  static constexpr ClassText about{.name = "CosineDecayRestarts",
+                                   .text = "Half cosines, each t_mul times as long as the one before.",
+                                   .example = R"({"initial_learning_rate": 0.1, "first_decay_steps": 10})"};
+  static LearningRateSchedulePtr make(const CosineDecayRestartsOptions& options);
+};
+inline constexpr Factory<CosineDecayRestarts> cosine_decay_restarts;
 
-/// The schedule of that class, with options of which `set` has been shown each by name: how a config is read. Throws
-/// Error(value) listing the classes there are.
-template <class Set> LearningRateSchedulePtr make(std::string_view class_name, Set&& set) {
-  const Catalogue<Maker<LearningRateSchedulePtr>> catalogue(
-      "learning rate schedule", {
-                                    {"ExponentialDecay", maker_of(exponential_decay, set)},
-                                    {"PiecewiseConstantDecay", maker_of(piecewise_constant_decay, set)},
-                                    {"PolynomialDecay", maker_of(polynomial_decay, set)},
-                                    {"InverseTimeDecay", maker_of(inverse_time_decay, set)},
-                                    {"CosineDecay", maker_of(cosine_decay, set)},
-                                    {"CosineDecayRestarts", maker_of(cosine_decay_restarts, set)},
-                                });
-  return catalogue.find(class_name)();
-}
+/// The family of schedules. A new schedule is a line here.
+using Schedules = ClassList<ExponentialDecay, PiecewiseConstantDecay, PolynomialDecay, InverseTimeDecay, CosineDecay,
+                            CosineDecayRestarts>;
 
 }  // namespace etude::schedules

@@ -5,9 +5,9 @@
 namespace etude::optimizers {
 namespace {
 
-class SGD : public Optimizer {
+class SGDOptimizer : public Optimizer {
  public:
-  explicit SGD(const SGDOptions& options)
+  explicit SGDOptimizer(const SGDOptions& options)
       : Optimizer(shared_options(options)), momentum_(options.momentum), nesterov_(options.nesterov) {
     check_share("momentum", momentum_);
   }
@@ -23,16 +23,16 @@ class SGD : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override {
+  std::vector<SlotKind> slot_kinds(const Variable&) const override {
     return momentum_ == 0 ? std::vector<SlotKind>{} : std::vector<SlotKind>{{"momentum"}};
   }
   double momentum_;
   bool nesterov_;
 };
 
-class Lion : public Optimizer {
+class LionOptimizer : public Optimizer {
  public:
-  explicit Lion(const LionOptions& options)
+  explicit LionOptimizer(const LionOptions& options)
       : Optimizer(shared_options(options)), beta_1_(options.beta_1), beta_2_(options.beta_2) {
     check_share("beta_1", beta_1_);
     check(beta_1_ > 0, ErrorKind::value, name(),
@@ -50,13 +50,13 @@ class Lion : public Optimizer {
   }
 
  private:
-  std::vector<SlotKind> slot_kinds() const override { return {{"momentum"}}; }
+  std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"momentum"}}; }
   double beta_1_, beta_2_;
 };
 
 }  // namespace
 
-OptimizerPtr sgd(SGDOptions options) { return described("SGD", options, std::make_shared<SGD>(options)); }
-OptimizerPtr lion(LionOptions options) { return described("Lion", options, std::make_shared<Lion>(options)); }
+OptimizerPtr SGD::make(const SGDOptions& options) { return std::make_shared<SGDOptimizer>(options); }
+OptimizerPtr Lion::make(const LionOptions& options) { return std::make_shared<LionOptimizer>(options); }
 
 }  // namespace etude::optimizers

@@ -16,12 +16,13 @@ struct SGDOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "SGD";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("momentum", self.momentum);
-    visit("nesterov", self.nesterov);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SGDOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&SGDOptions::momentum>("Share of the last step that the next one keeps, from 0 to 1."),
+        option<&SGDOptions::nesterov>("Whether Nesterov momentum is used."),
+        option<&SGDOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<SGDOptions>());
   }
 };
 struct LionOptions {
@@ -35,21 +36,31 @@ struct LionOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "lion";
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("learning_rate", self.learning_rate);
-    visit("beta_1", self.beta_1);
-    visit("beta_2", self.beta_2);
-    visit("weight_decay", self.weight_decay);
-    visit_shared_fields(self, visit);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LionOptions::learning_rate>("Length of a step: a number or a schedule."),
+        option<&LionOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&LionOptions::beta_2>("Decay of the average that is kept, from 0 to 1."),
+        option<&LionOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        optimizer_fields<LionOptions>());
   }
 };
 
 // Each throws Error(value) for a momentum or beta outside [0, 1].
 
 /// v = momentum v - lr g; w += v, or with Nesterov w += momentum v - lr g (O-1).
-OptimizerPtr sgd(SGDOptions options = {});
+struct SGD {
+  static constexpr ClassText about{"SGD", "Gradient descent, with momentum where it is set."};
+  static OptimizerPtr make(const SGDOptions& options);
+};
+inline constexpr Factory<SGD> sgd;
+
 /// w -= lr sign(beta_1 m + (1 - beta_1) g), then m = beta_2 m + (1 - beta_2) g (O-10). Throws Error(value) for a beta_1
 /// of 0 too. Source: arXiv 2302.06675.
-OptimizerPtr lion(LionOptions options = {});
+struct Lion {
+  static constexpr ClassText about{"Lion", "Steps by the sign of the averaged gradient."};
+  static OptimizerPtr make(const LionOptions& options);
+};
+inline constexpr Factory<Lion> lion;
 
 }  // namespace etude::optimizers

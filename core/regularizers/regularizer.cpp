@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "etude/base/catalogue.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/reduction.hpp"
@@ -15,9 +15,9 @@ void check_factor(const char* where, const char* name, double factor) {
         " - expected a number of 0 or more - set ", name, '.');
 }
 
-class L1L2 : public Regularizer {
+class L1L2Regularizer : public Regularizer {
  public:
-  L1L2(const char* where, const L1L2Options& options) : options_(options) {
+  L1L2Regularizer(const char* where, const L1L2Options& options) : options_(options) {
     check_factor(where, "l1", options.l1);
     check_factor(where, "l2", options.l2);
   }
@@ -35,9 +35,9 @@ class L1L2 : public Regularizer {
   L1L2Options options_;
 };
 
-class Orthogonal : public Regularizer {
+class CosineRegularizer : public Regularizer {
  public:
-  explicit Orthogonal(const OrthogonalOptions& options) : options_(options) {
+  explicit CosineRegularizer(const OrthogonalOptions& options) : options_(options) {
     check_factor("OrthogonalRegularizer", "factor", options.factor);
     check(options.mode == "rows" || options.mode == "columns", ErrorKind::value, "OrthogonalRegularizer", "mode = \"",
           options.mode, "\" - expected \"rows\" or \"columns\" - choose one.");
@@ -65,27 +65,22 @@ class Orthogonal : public Regularizer {
 
 }  // namespace
 
-RegularizerPtr l1(L1Options options) {
-  return described("L1", options, std::make_shared<L1L2>("L1", L1L2Options{options.l1, 0}));
+RegularizerPtr L1::make(const L1Options& options) {
+  return std::make_shared<L1L2Regularizer>("L1", L1L2Options{options.l1, 0});
 }
-RegularizerPtr l2(L2Options options) {
-  return described("L2", options, std::make_shared<L1L2>("L2", L1L2Options{0, options.l2}));
+RegularizerPtr L2::make(const L2Options& options) {
+  return std::make_shared<L1L2Regularizer>("L2", L1L2Options{0, options.l2});
 }
-RegularizerPtr l1_l2(L1L2Options options) {
-  return described("L1L2", options, std::make_shared<L1L2>("L1L2", options));
-}
-RegularizerPtr orthogonal(OrthogonalOptions options) {
-  return described("OrthogonalRegularizer", options, std::make_shared<Orthogonal>(options));
+RegularizerPtr L1L2::make(const L1L2Options& options) { return std::make_shared<L1L2Regularizer>("L1L2", options); }
+RegularizerPtr OrthogonalRegularizer::make(const OrthogonalOptions& options) {
+  return std::make_shared<CosineRegularizer>(options);
 }
 
 RegularizerPtr get(const Choice<Regularizer>& choice) {
-  static const Catalogue<RegularizerPtr (*)()> catalogue("regularizer",
-                                                         {{"l1", [] { return l1(); }},
-                                                          {"l2", [] { return l2(); }},
-                                                          {"l1_l2", [] { return l1_l2({.l1 = 0.01, .l2 = 0.01}); }},
-                                                          {"orthogonal_regularizer", [] { return orthogonal(); }}});
   if (choice.empty() || choice.object()) return choice.object();
-  return catalogue.find(choice.name())();
+  const ClassEntry& entry = class_table<Regularizer>().named(choice.name());
+  if (&entry == &class_entry<L1L2>) return l1_l2({.l1 = 0.01, .l2 = 0.01});
+  return make_of<Regularizer>(entry);
 }
 
 }  // namespace etude::regularizers

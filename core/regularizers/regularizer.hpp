@@ -4,7 +4,7 @@
 #include <string>
 
 #include "etude/base/choice.hpp"
-#include "etude/base/description.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -13,6 +13,7 @@ namespace etude {
 /// keras/src/regularizers/regularizers.py.
 class Regularizer : public Described {
  public:
+  using Kind = Regularizer;
   virtual ~Regularizer() = default;
   /// Within a trace: a scalar that is added to the loss.
   virtual Value operator()(Value x) const = 0;
@@ -23,36 +24,60 @@ namespace regularizers {
 
 struct L1Options {
   double l1 = 0.01;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("l1", self.l1); }
+  static constexpr auto fields() { return option_rows(option<&L1Options::l1>("Factor of the sum of magnitudes.")); }
 };
 struct L2Options {
   double l2 = 0.01;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) { visit("l2", self.l2); }
+  static constexpr auto fields() { return option_rows(option<&L2Options::l2>("Factor of the sum of squares.")); }
 };
 struct L1L2Options {
   double l1 = 0, l2 = 0;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("l1", self.l1);
-    visit("l2", self.l2);
+  static constexpr auto fields() {
+    return option_rows(option<&L1L2Options::l1>("Factor of the sum of magnitudes."),
+                       option<&L1L2Options::l2>("Factor of the sum of squares."));
   }
 };
 struct OrthogonalOptions {
   double factor = 0.01;
   std::string mode = "rows";
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("factor", self.factor);
-    visit("mode", self.mode);
+  static constexpr auto fields() {
+    return option_rows(option<&OrthogonalOptions::factor>("Factor of the mean cosine."),
+                       option<&OrthogonalOptions::mode>("\"rows\" or \"columns\": which are to be orthogonal."));
   }
 };
 
 /// l1 · sum |x| (A-21). All throw Error(value) for factors that are negative or not finite.
-RegularizerPtr l1(L1Options options = {});
+struct L1 {
+  static constexpr ClassText about{"L1", "l1 · sum of |x|."};
+  static RegularizerPtr make(const L1Options& options);
+};
+inline constexpr Factory<L1> l1;
+
 /// l2 · sum x².
-RegularizerPtr l2(L2Options options = {});
+struct L2 {
+  static constexpr ClassText about{"L2", "l2 · sum of x²."};
+  static RegularizerPtr make(const L2Options& options);
+};
+inline constexpr Factory<L2> l2;
+
 /// Both.
-RegularizerPtr l1_l2(L1L2Options options = {});
+struct L1L2 {
+  static constexpr ClassText about{"L1L2", "l1 · sum of |x| + l2 · sum of x²."};
+  static RegularizerPtr make(const L1L2Options& options);
+};
+inline constexpr Factory<L1L2> l1_l2;
+
 /// factor · the mean |cosine| of the angles between different rows, or columns, of x [n, m].
-RegularizerPtr orthogonal(OrthogonalOptions options = {});
+struct OrthogonalRegularizer {
+  static constexpr ClassText about{.name = "OrthogonalRegularizer",
+                                   .text = "factor · mean |cosine| between different rows, or columns, of a matrix.",
+                                   .factory = "orthogonal"};
+  static RegularizerPtr make(const OrthogonalOptions& options);
+};
+inline constexpr Factory<OrthogonalRegularizer> orthogonal;
+
+/// The family of regularizers. A new regularizer is a line here.
+using Regularizers = ClassList<L1, L2, L1L2, OrthogonalRegularizer>;
 
 /// By name or object; null for an empty choice. Throws Error(value) listing the names there are. "l1_l2" means 0.01 of
 /// both.

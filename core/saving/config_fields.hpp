@@ -1,10 +1,11 @@
 #pragma once
 
-/// Private to core/saving: how fields of options are read from JSON and written to it. One pair of functions for each
-/// type of field; the options' own visitors bring them together.
+/// Private to core/saving: how options are read from JSON and written to it. One pair of functions for each type of
+/// option; config_fields.cpp lists the types.
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "etude/base/integers.hpp"
 #include "etude/base/pair.hpp"
 #include "etude/base/shape.hpp"
+#include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/json.hpp"
@@ -23,7 +25,7 @@
 
 namespace etude {
 
-// Objects are written and read by the registry of their kind.
+// Objects are written and read by registry.cpp.
 template <class T> Json object_to_json(const T& object);
 template <class T> std::shared_ptr<T> object_from_json(const Json& json);
 
@@ -194,51 +196,20 @@ inline Json field_json(const LearningRate& field, const FieldPlace&) {
   return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());
 }
 
-// What looks at the fields of options. None of it knows their struct, so that there is one of it for each type of
-// field; each struct has one small function that lists its fields.
+/// Sets options to what the config has under their names. Throws Error(value) for names that are none of them; an
+/// option of Keras that Étude has not is accepted while it is null.
+void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& config);
+/// All options under their names.
+Json config_of(std::span<const Field> fields, void* options, const std::string& class_name);
 
-/// A field of some options: how a config sets it, and how it is written into one.
-struct ConfigField {
-  const char* name;
-  void* field;
-  void (*read)(const Json& json, void* field, const FieldPlace& place);
-  Json (*json)(const void* field, const FieldPlace& place);
-};
-using ConfigFields = std::vector<ConfigField>;
-
-struct ListFields {
-  ConfigFields& fields;
-
-  template <class Field> void operator()(const char* name, Field& field) const {
-    fields.push_back(
-        {name, &field,
-         [](const Json& json, void* to, const FieldPlace& place) { read_field(json, *static_cast<Field*>(to), place); },
-         [](const void* from, const FieldPlace& place) {
-           return field_json(*static_cast<const Field*>(from), place);
-         }});
-  }
-};
-template <class Options> ConfigFields fields_of(Options& options) {
-  ConfigFields fields;
-  Options::fields(options, ListFields{fields});
-  return fields;
-}
-
-/// Sets fields to what the config has under their names. Throws Error(value) for what is none of them; what Keras has
-/// and Étude has not is of no consequence while it is not set.
-void read_config(const ConfigFields& fields, const std::string& class_name, const Json& config);
-/// All fields under their names.
-Json config_of(const ConfigFields& fields, const std::string& class_name);
-
-/// Options with the fields that a config has.
-template <class Options> Options options_from_json(const std::string& class_name, const Json& config) {
+/// The same of options of a type that is known.
+template <HasFields Options> Options options_from_json(const std::string& class_name, const Json& config) {
   Options options;
-  read_config(fields_of(options), class_name, config);
+  read_config(fields_of<Options>, &options, class_name, config);
   return options;
 }
-
-template <class Options> Json options_to_json(const std::string& class_name, const Options& options) {
-  return config_of(fields_of(const_cast<Options&>(options)), class_name);  // which only reads them
+template <HasFields Options> Json options_to_json(const std::string& class_name, Options options) {
+  return config_of(fields_of<Options>, &options, class_name);
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "etude/classes/field.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -9,8 +10,9 @@ namespace etude {
 struct LoadModelOptions {
   /// Whether it is compiled as it was when it was saved, its optimizer going on where it was.
   bool compile = true;
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("compile", self.compile);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&LoadModelOptions::compile>("Whether the model is compiled as it was when it was saved."));
   }
 };
 

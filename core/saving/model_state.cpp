@@ -4,6 +4,7 @@
 #include <set>
 
 #include "etude/base/error.hpp"
+#include "etude/classes/snake_case.hpp"
 
 namespace etude {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "etude/base/logs.hpp"
 #include "etude/base/task.hpp"
+#include "etude/classes/class_entry.hpp"
 #include "etude/training/callback_state.hpp"
 
 namespace etude {
@@ -26,6 +27,7 @@ struct CallbackParams {
 /// keras/src/callbacks/callback.py.
 class Callback {
  public:
+  using Kind = Callback;
   virtual ~Callback() = default;
 
   /// fit is about to begin: takes what no other training may use meanwhile, such as a lock. Called for all callbacks

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/classes/field.hpp"
 #include "etude/data/class_weight.hpp"
 #include "etude/data/data.hpp"
 #include "etude/losses/loss.hpp"
@@ -65,17 +66,21 @@ struct CompileOptions {
   /// the time or another number that the step's own code computes anew became a constant.
   bool check_trace = false;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("optimizer", self.optimizer);
-    visit("loss", self.loss);
-    visit("loss_weights", self.loss_weights);
-    visit("metrics", self.metrics);
-    visit("weighted_metrics", self.weighted_metrics);
-    visit("run_eagerly", self.run_eagerly);
-    visit("steps_per_execution", self.steps_per_execution);
-    visit("auto_scale_loss", self.auto_scale_loss);
-    visit("fuse_logits", self.fuse_logits);
-    visit("check_trace", self.check_trace);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&CompileOptions::optimizer>("Optimizer, by name or as an object."),
+        option<&CompileOptions::loss>("Loss of all outputs, of each in their order, or of each by name."),
+        option<&CompileOptions::loss_weights>("Weight of the loss of each output. Default: 1."),
+        option<&CompileOptions::metrics>("Metrics of the outputs, which sample weights do not weigh."),
+        option<&CompileOptions::weighted_metrics>("Metrics of the outputs that sample_weight and class_weight weigh."),
+        option<&CompileOptions::run_eagerly>(
+            "Whether each step is traced anew, so that values can be read in it. Slow."),
+        option<&CompileOptions::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
+        option<&CompileOptions::auto_scale_loss>("Whether the loss is scaled where layers compute in float16."),
+        option<&CompileOptions::fuse_logits>(
+            "Whether a crossentropy behind a softmax or sigmoid is computed from logits."),
+        option<&CompileOptions::check_trace>(
+            "Whether each step is traced twice and an error names an op that differs."));
   }
 };
 
@@ -107,22 +112,24 @@ struct FitOptions {
   /// Instead of host_yield(), for this fit.
   GiveTurn give_turn = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("batch_size", self.batch_size);
-    visit("epochs", self.epochs);
-    visit("verbose", self.verbose);
-    visit("callbacks", self.callbacks);
-    visit("validation_split", self.validation_split);
-    visit("validation_data", self.validation_data);
-    visit("shuffle", self.shuffle);
-    visit("class_weight", self.class_weight);
-    visit("initial_epoch", self.initial_epoch);
-    visit("steps_per_epoch", self.steps_per_epoch);
-    visit("validation_steps", self.validation_steps);
-    visit("validation_batch_size", self.validation_batch_size);
-    visit("validation_freq", self.validation_freq);
-    visit("max_queue_size", self.max_queue_size);
-    visit("workers", self.workers);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&FitOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+        option<&FitOptions::epochs>("Epoch at which training ends."),
+        option<&FitOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
+        option<&FitOptions::callbacks>("Callbacks of the loop."),
+        option<&FitOptions::validation_split>("Share of the last samples that are kept for validation, from 0 to 1."),
+        option<&FitOptions::validation_data>("Data that the model is evaluated on."),
+        option<&FitOptions::shuffle>(
+            "Whether samples are shuffled before each epoch; \"batch\" shuffles whole batches."),
+        option<&FitOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."),
+        option<&FitOptions::initial_epoch>("Number of the first epoch."),
+        option<&FitOptions::steps_per_epoch>("Steps of an epoch. Default: until the data ends."),
+        option<&FitOptions::validation_steps>("Steps of a validation. Default: until the data ends."),
+        option<&FitOptions::validation_batch_size>("Samples of a batch in validation. Default: batch_size."),
+        option<&FitOptions::validation_freq>("Epochs between validations, or the epochs after which there is one."),
+        option<&FitOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
+        option<&FitOptions::workers>("Threads, or requests, that read a Sequence at a time."));
   }
 };
 
@@ -133,9 +140,10 @@ struct BatchOptions {
   /// As fit's.
   ClassWeight class_weight = {};
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("reset_metrics", self.reset_metrics);
-    visit("class_weight", self.class_weight);
+  static constexpr auto fields() {
+    return option_rows(
+        option<&BatchOptions::reset_metrics>("Whether metrics begin anew."),
+        option<&BatchOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."));
   }
 };
 
@@ -148,13 +156,13 @@ struct EvaluateOptions {
   std::int64_t max_queue_size = 10;
   int workers = 1;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("batch_size", self.batch_size);
-    visit("verbose", self.verbose);
-    visit("steps", self.steps);
-    visit("callbacks", self.callbacks);
-    visit("max_queue_size", self.max_queue_size);
-    visit("workers", self.workers);
+  static constexpr auto fields() {
+    return option_rows(option<&EvaluateOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+                       option<&EvaluateOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
+                       option<&EvaluateOptions::steps>("Steps of the loop. Default: until the data ends."),
+                       option<&EvaluateOptions::callbacks>("Callbacks of the loop."),
+                       option<&EvaluateOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
+                       option<&EvaluateOptions::workers>("Threads, or requests, that read a Sequence at a time."));
   }
 };
 
@@ -167,13 +175,13 @@ struct PredictOptions {
   std::int64_t max_queue_size = 10;
   int workers = 1;
 
-  template <class Self, class Visitor> static void fields(Self& self, Visitor&& visit) {
-    visit("batch_size", self.batch_size);
-    visit("verbose", self.verbose);
-    visit("steps", self.steps);
-    visit("callbacks", self.callbacks);
-    visit("max_queue_size", self.max_queue_size);
-    visit("workers", self.workers);
+  static constexpr auto fields() {
+    return option_rows(option<&PredictOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+                       option<&PredictOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
+                       option<&PredictOptions::steps>("Steps of the loop. Default: until the data ends."),
+                       option<&PredictOptions::callbacks>("Callbacks of the loop."),
+                       option<&PredictOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
+                       option<&PredictOptions::workers>("Threads, or requests, that read a Sequence at a time."));
   }
 };
 

@@ -7,7 +7,8 @@
  * Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
  */
 import { lambda } from './callback.js';
-import { family, late, type Family } from './module.js';
+import { factories, family, late, type Family } from './module.js';
+import type * as options from './options.mjs';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
@@ -58,18 +59,18 @@ export { Tensor, tensor, type DType, type NestedArray, type TensorData, type Ten
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
-export const layers: Family<'layers'> = /* @__PURE__ */ family('layers');
+export const layers: options.Layers = /* @__PURE__ */ factories('layers');
 /** What layers take by name, for steps of your own; the plain ones are in `ops`. */
 export const activations: Family<'activations'> = /* @__PURE__ */ family('activations');
-export const losses: Family<'losses'> = /* @__PURE__ */ family('losses');
-export const metrics: Family<'metrics'> = /* @__PURE__ */ family('metrics');
-export const optimizers: Family<'optimizers'> = /* @__PURE__ */ family('optimizers');
+export const losses: options.Losses = /* @__PURE__ */ factories('losses');
+export const metrics: options.Metrics = /* @__PURE__ */ factories('metrics');
+export const optimizers: options.Optimizers = /* @__PURE__ */ factories('optimizers');
 /** Learning rates that follow from the step. */
-export const schedules: Family<'schedules'> = /* @__PURE__ */ family('schedules');
-export const initializers: Family<'initializers'> = /* @__PURE__ */ family('initializers');
-export const regularizers: Family<'regularizers'> = /* @__PURE__ */ family('regularizers');
+export const schedules: options.Schedules = /* @__PURE__ */ factories('schedules');
+export const initializers: options.Initializers = /* @__PURE__ */ factories('initializers');
+export const regularizers: options.Regularizers = /* @__PURE__ */ factories('regularizers');
 /** Keras's callbacks. They go into one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd() {…}}]`. */
-export const callbacks: Family<'callbacks'> & { readonly lambda: typeof lambda } = /* @__PURE__ */ family('callbacks', { lambda });
+export const callbacks: options.Callbacks & { readonly lambda: typeof lambda } = /* @__PURE__ */ factories('callbacks', { lambda });
 /** What steps are written in. */
 export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
 

@@ -152,19 +152,24 @@ type Names = keyof MainModule;
 export const late = <Name extends Names>(name: Name): MainModule[Name] =>
   ((...given: unknown[]) => (module[name] as (...given: unknown[]) => unknown)(...given)) as MainModule[Name];
 
-/** The functions of one family, et.ops or et.layers: all that the module has under that name. */
+/** The functions of one family, such as et.ops: all that the module has under that name. */
 export type Family<Name extends string> = {
   readonly [Key in Names as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
 };
+
+const functionsOf = (name: string) =>
+  Object.entries(module).flatMap(([key, member]) => (key.startsWith(`${name}_`) ? [[key.slice(name.length + 1), member]] : []));
+const factoriesOf = (name: string) =>
+  (module.classes(name) as string[]).map((key) => [key, (options?: unknown) => module.make(name, key, options)]);
+
 /** Looked up when it is used; `others` are there besides. */
-export function family<Name extends string, Others extends object = {}>(name: Name, others?: Others): Family<Name> & Readonly<Others> {
+const lookedUp = <Members extends object>(entries: () => unknown[][], others?: object) => {
   let of: MainModule | undefined;
   const fill = (members: object) => {
     void module.memory; // loads it, or says that it is not there
     if (of === module) return;
-    const own = Object.entries(module).filter(([key]) => key.startsWith(`${name}_`));
-    const all = Object.entries({ ...Object.fromEntries(own.map(([key, member]) => [key.slice(name.length + 1), member])), ...others });
-    for (const [key, value] of all) Object.defineProperty(members, key, { value, enumerable: true, configurable: true });
+    for (const [key, value] of [...entries(), ...Object.entries(others ?? {})])
+      Object.defineProperty(members, key as string, { value, enumerable: true, configurable: true });
     of = module;
   };
   const filled = <Given extends unknown[], R>(look: (members: object, ...given: Given) => R) => (members: object, ...given: Given) => {
@@ -180,5 +185,9 @@ export function family<Name extends string, Others extends object = {}>(name: Na
     set: () => false,
     defineProperty: () => false,
     deleteProperty: () => false,
-  }) as Family<Name> & Readonly<Others>;
-}
+  }) as Readonly<Members>;
+};
+
+export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
+/** The functions that make objects of the classes of a family, such as et.layers. */
+export const factories = <Members extends object>(name: string, others?: Partial<Members>) => lookedUp<Members>(() => factoriesOf(name), others);

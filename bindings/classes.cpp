@@ -1,5 +1,6 @@
-/// Layers, activations, losses, metrics, optimizers, schedules, initializers: Keras's nouns.
+/// Keras's classes: how their objects are made, and what can be done with them.
 #include "bind.hpp"
+#include "option_types.hpp"
 
 namespace etude::js {
 namespace {
@@ -41,6 +42,47 @@ void assign(Variable& variable, ValueOrData value) {
   Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));
 }
 
+/// What JavaScript calls a kind of class, and its object of options, which are used up.
+struct Family {
+  std::string_view name;
+  const ClassTable& (*table)();
+  val (*make)(const ClassEntry& entry, void* options);
+};
+template <class Kind> val make_as(const ClassEntry& entry, void* options) {
+  return to_js(make_of<Kind>(entry, options));
+}
+template <class Kind> constexpr Family family(std::string_view name) {
+  return {name, class_table<Kind>, make_as<Kind>};
+}
+
+const Family& family_of(std::string_view name) {
+  static constexpr Family all[] = {family<Layer>("layers"),
+                                   family<Loss>("losses"),
+                                   family<Metric>("metrics"),
+                                   family<Optimizer>("optimizers"),
+                                   family<LearningRateSchedule>("schedules"),
+                                   family<Initializer>("initializers"),
+                                   family<Regularizer>("regularizers"),
+                                   family<Callback>("callbacks")};
+  const auto* found = std::ranges::find(all, name, &Family::name);
+  check(found != std::end(all), ErrorKind::value, "classes", '"', name, "\" - expected a family such as \"layers\".");
+  return *found;
+}
+
+/// et.layers.dense({units: 10}) is make("layers", "dense", {units: 10}).
+val make(std::string family_name, std::string name, val given) {
+  const Family& family = family_of(family_name);
+  const auto& entries = family.table().entries();
+  const auto found =
+      std::ranges::find_if(entries, [&](const ClassEntry* entry) { return camel_case(entry->factory) == name; });
+  const std::string where = family_name + '.' + name;
+  check(found != entries.end(), ErrorKind::value, where, "no such function - expected one of the family - see et.",
+        family_name, '.');
+  const auto options = (*found)->options();
+  read_options((*found)->fields, options.get(), given, {where, "options"});
+  return family.make(**found, options.get());
+}
+
 }  // namespace
 
 template <> struct Crossing<ValueOrData> {
@@ -56,7 +98,7 @@ template <> struct Crossing<SymbolicInputs> {
   static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
 };
 
-EMSCRIPTEN_BINDINGS(nouns) {
+EMSCRIPTEN_BINDINGS(classes) {
   if (in_worker()) return;
   auto variable = held<Variable>();
   property<"Variable.name", [](Variable& self) { return self.name(); }>(variable);
@@ -143,26 +185,13 @@ EMSCRIPTEN_BINDINGS(nouns) {
   held<Initializer>();
   held<Regularizer>();
 
-  bind<"layers.dense(options)", layers::dense>();
-  bind<"layers.conv2d(options)", layers::conv2d>();
-  bind<"layers.max_pooling2d(options?)", layers::max_pooling2d>();
-  bind<"layers.activation(options)",
-       [](ActivationOptions options) { return layers::activation(std::move(options)); }>();
   bind<"input(options)", layers::input>();
-  bind<"layers.embedding(options)", layers::embedding>();
-  bind<"layers.concatenate(options?)", layers::concatenate>();
-  bind<"layers.batch_normalization(options?)", layers::batch_normalization>();
-  bind<"layers.flatten(options?)", layers::flatten>();
-  bind<"layers.dropout(options)", [](DropoutOptions options) { return layers::dropout(std::move(options)); }>();
-  bind<"layers.gaussian_noise(options)", layers::gaussian_noise>();
-  bind<"layers.rescaling(options)", layers::rescaling>();
-  bind<"layers.lstm(options)", layers::lstm>();
-  bind<"layers.gru(options)", layers::gru>();
-  bind<"layers.simple_rnn(options)", layers::simple_rnn>();
-  bind<"layers.add(options?)", layers::add>();
-  bind<"layers.layer_normalization(options?)", layers::layer_normalization>();
-  bind<"layers.global_average_pooling1d(options?)", layers::global_average_pooling1d>();
-  bind<"layers.multi_head_attention(options)", layers::multi_head_attention>();
+  bind<"classes(family)", [](std::string family) {
+    std::vector<std::string> names;
+    for (const ClassEntry* entry : family_of(family).table().entries()) names.push_back(camel_case(entry->factory));
+    return names;
+  }>();
+  bind<"make(family, name, options)", make>();
 
   // The others are ops.
   bind<"activations.relu(x, options?)", activations::relu>();
@@ -192,90 +221,6 @@ EMSCRIPTEN_BINDINGS(nouns) {
   bind<"activations.sparsemax(x, axis?)", [](Value x, std::optional<std::int64_t> axis) {
     return activations::sparsemax(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
   }>();
-
-  bind<"losses.mean_squared_error(options?)", losses::mean_squared_error>();
-  bind<"losses.mean_absolute_error(options?)", losses::mean_absolute_error>();
-  bind<"losses.mean_absolute_percentage_error(options?)", losses::mean_absolute_percentage_error>();
-  bind<"losses.mean_squared_logarithmic_error(options?)", losses::mean_squared_logarithmic_error>();
-  bind<"losses.huber(options?)", losses::huber>();
-  bind<"losses.log_cosh(options?)", losses::log_cosh>();
-  bind<"losses.cosine_similarity(options?)", losses::cosine_similarity>();
-  bind<"losses.hinge(options?)", losses::hinge>();
-  bind<"losses.squared_hinge(options?)", losses::squared_hinge>();
-  bind<"losses.categorical_hinge(options?)", losses::categorical_hinge>();
-  bind<"losses.kl_divergence(options?)", losses::kl_divergence>();
-  bind<"losses.poisson(options?)", losses::poisson>();
-  bind<"losses.binary_crossentropy(options?)", losses::binary_crossentropy>();
-  bind<"losses.categorical_crossentropy(options?)", losses::categorical_crossentropy>();
-  bind<"losses.sparse_categorical_crossentropy(options?)", losses::sparse_categorical_crossentropy>();
-  bind<"losses.binary_focal_crossentropy(options?)", losses::binary_focal_crossentropy>();
-  bind<"losses.categorical_focal_crossentropy(options?)", losses::categorical_focal_crossentropy>();
-  bind<"losses.categorical_generalized_cross_entropy(options?)", losses::categorical_generalized_cross_entropy>();
-  bind<"losses.dice(options?)", losses::dice>();
-  bind<"losses.tversky(options?)", losses::tversky>();
-
-  bind<"metrics.accuracy(options?)", metrics::accuracy>();
-  bind<"metrics.binary_accuracy(options?)", metrics::binary_accuracy>();
-  bind<"metrics.categorical_accuracy(options?)", metrics::categorical_accuracy>();
-  bind<"metrics.sparse_categorical_accuracy(options?)", metrics::sparse_categorical_accuracy>();
-  bind<"metrics.top_k_categorical_accuracy(options?)", metrics::top_k_categorical_accuracy>();
-  bind<"metrics.sparse_top_k_categorical_accuracy(options?)", metrics::sparse_top_k_categorical_accuracy>();
-  bind<"metrics.mean(options?)", metrics::mean>();
-  bind<"metrics.sum(options?)", metrics::sum>();
-  bind<"metrics.mean_squared_error(options?)", metrics::mean_squared_error>();
-  bind<"metrics.root_mean_squared_error(options?)", metrics::root_mean_squared_error>();
-  bind<"metrics.mean_absolute_error(options?)", metrics::mean_absolute_error>();
-  bind<"metrics.mean_absolute_percentage_error(options?)", metrics::mean_absolute_percentage_error>();
-  bind<"metrics.mean_squared_logarithmic_error(options?)", metrics::mean_squared_logarithmic_error>();
-  bind<"metrics.log_cosh_error(options?)", metrics::log_cosh_error>();
-  bind<"metrics.cosine_similarity(options?)", metrics::cosine_similarity>();
-  bind<"metrics.hinge(options?)", metrics::hinge>();
-  bind<"metrics.squared_hinge(options?)", metrics::squared_hinge>();
-  bind<"metrics.categorical_hinge(options?)", metrics::categorical_hinge>();
-  bind<"metrics.kl_divergence(options?)", metrics::kl_divergence>();
-  bind<"metrics.poisson(options?)", metrics::poisson>();
-  bind<"metrics.binary_crossentropy(options?)", metrics::binary_crossentropy>();
-  bind<"metrics.categorical_crossentropy(options?)", metrics::categorical_crossentropy>();
-  bind<"metrics.sparse_categorical_crossentropy(options?)", metrics::sparse_categorical_crossentropy>();
-
-  bind<"optimizers.sgd(options?)", optimizers::sgd>();
-  bind<"optimizers.rmsprop(options?)", optimizers::rmsprop>();
-  bind<"optimizers.adam(options?)", optimizers::adam>();
-  bind<"optimizers.adamw(options?)", optimizers::adamw>();
-  bind<"optimizers.adamax(options?)", optimizers::adamax>();
-  bind<"optimizers.nadam(options?)", optimizers::nadam>();
-  bind<"optimizers.adagrad(options?)", optimizers::adagrad>();
-  bind<"optimizers.adadelta(options?)", optimizers::adadelta>();
-  bind<"optimizers.ftrl(options?)", optimizers::ftrl>();
-  bind<"optimizers.lion(options?)", optimizers::lion>();
-  bind<"optimizers.lamb(options?)", optimizers::lamb>();
-  bind<"optimizers.loss_scale_optimizer(options)", optimizers::loss_scale_optimizer>();
-
-  bind<"schedules.exponential_decay(options)", schedules::exponential_decay>();
-  bind<"schedules.piecewise_constant_decay(options)", schedules::piecewise_constant_decay>();
-  bind<"schedules.polynomial_decay(options)", schedules::polynomial_decay>();
-  bind<"schedules.inverse_time_decay(options)", schedules::inverse_time_decay>();
-  bind<"schedules.cosine_decay(options)", schedules::cosine_decay>();
-  bind<"schedules.cosine_decay_restarts(options)", schedules::cosine_decay_restarts>();
-
-  bind<"regularizers.l1(options?)", regularizers::l1>();
-  bind<"regularizers.l2(options?)", regularizers::l2>();
-  bind<"regularizers.l1_l2(options?)", regularizers::l1_l2>();
-  bind<"regularizers.orthogonal(options?)", regularizers::orthogonal>();
-
-  bind<"initializers.zeros()", initializers::zeros>();
-  bind<"initializers.ones()", initializers::ones>();
-  bind<"initializers.constant(options?)", initializers::constant>();
-  bind<"initializers.random_normal(options?)", initializers::random_normal>();
-  bind<"initializers.truncated_normal(options?)", initializers::truncated_normal>();
-  bind<"initializers.random_uniform(options?)", initializers::random_uniform>();
-  bind<"initializers.glorot_uniform(options?)", initializers::glorot_uniform>();
-  bind<"initializers.glorot_normal(options?)", initializers::glorot_normal>();
-  bind<"initializers.he_uniform(options?)", initializers::he_uniform>();
-  bind<"initializers.he_normal(options?)", initializers::he_normal>();
-  bind<"initializers.lecun_uniform(options?)", initializers::lecun_uniform>();
-  bind<"initializers.lecun_normal(options?)", initializers::lecun_normal>();
-  bind<"initializers.orthogonal(options?)", initializers::orthogonal>();
 }
 
 }  // namespace etude::js

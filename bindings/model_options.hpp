@@ -1,0 +1,116 @@
+#pragma once
+
+/// The options of models and loops that JavaScript has besides core's.
+#include "options.hpp"
+
+namespace etude::js {
+
+/// A step that a user wrote in JavaScript, of the type that TypeScript knows. web/ keeps the function, so that it and a
+/// model which it mentions can be collected together; here is only whether there is one.
+template <FixedString Type> struct UserStep {
+  bool given = false;
+};
+
+using CallStep = UserStep<"(x: Value, training: boolean) => Value | Value[]">;
+using LoggingStep = UserStep<"(data: StepData) => StepLogs">;
+using PredictingStep = UserStep<"(data: StepData) => Value | Value[]">;
+
+struct SequentialOptions {
+  std::string name = {};
+  bool trainable = true;
+  CallStep call = {};
+  LoggingStep train_step = {};
+  LoggingStep test_step = {};
+  PredictingStep predict_step = {};
+  /// What its steps update; instead of what compile() makes.
+  std::vector<MetricPtr> metrics = {};
+  static constexpr auto fields() {
+    return option_rows(option<&SequentialOptions::name>("Name of the model."),
+                       option<&SequentialOptions::trainable>("Whether its variables are trained."),
+                       option<&SequentialOptions::call>("What the model computes, of Values."),
+                       option<&SequentialOptions::train_step>("Step of fit; returns logs."),
+                       option<&SequentialOptions::test_step>("Step of evaluate; returns logs."),
+                       option<&SequentialOptions::predict_step>("Step of predict; returns outputs."),
+                       option<&SequentialOptions::metrics>("Metrics that these steps update and each epoch resets."));
+  }
+  LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }
+};
+struct ModelOptions : SequentialOptions {
+  std::vector<LayerPtr> layers = {};
+  static constexpr auto fields() {
+    return option_rows(option<&ModelOptions::layers>("Layers that `call` uses."), SequentialOptions::fields());
+  }
+};
+
+struct FunctionalOptions : SequentialOptions {
+  std::vector<SymbolicTensor> inputs = {}, outputs = {};
+  static constexpr auto fields() {
+    return option_rows(option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input()."),
+                       option<&FunctionalOptions::outputs>("Outputs of the model."), SequentialOptions::fields());
+  }
+};
+
+struct BatchOptions : etude::BatchOptions {
+  bool return_dict = false;
+  static constexpr auto fields() {
+    return option_rows(etude::BatchOptions::fields(),
+                       option<&BatchOptions::return_dict>("Whether the figures are returned by name."));
+  }
+};
+struct EvaluateOptions : etude::EvaluateOptions {
+  bool return_dict = false;
+  static constexpr auto fields() {
+    return option_rows(etude::EvaluateOptions::fields(),
+                       option<&EvaluateOptions::return_dict>("Whether the figures are returned by name."));
+  }
+};
+
+/// How often a fit lets the page or Node.js have its turn. Source: yieldEvery in tfjs-layers/src/base_callbacks.ts.
+struct YieldEvery {
+  /// "auto" as setYieldEvery says, "batch", "epoch", "never", or "" for milliseconds.
+  std::string when = "auto";
+  double milliseconds = 0;
+
+  const std::string& name() const { return when; }
+  GiveTurn give_turn() const {
+    if (when == "auto") return {};
+    const bool epochs = when == "epoch", never = epochs || when == "never";
+    return [=, every = never ? HUGE_VAL : milliseconds](bool epoch_over) -> PendingPtr {
+      return epoch_over ? (epochs ? turn_after(0) : nullptr) : turn_after(every);
+    };
+  }
+};
+struct FitOptions : etude::FitOptions {
+  YieldEvery yield_every = {};
+  static constexpr auto fields() {
+    return option_rows(
+        etude::FitOptions::fields(),
+        option<&FitOptions::yield_every>(
+            "When the event loop gets its turn: \"auto\", \"batch\", \"epoch\", \"never\", or milliseconds."));
+  }
+};
+
+template <FixedString Type> struct Crossing<UserStep<Type>> {
+  static UserStep<Type> from(const val& value, const Where& where) {
+    if (type_of(value) != "function") where.wrong(value, "a function", "pass one");
+    return {true};
+  }
+  static std::string given() { return "(" + std::string(Type.view()) + ")"; }
+};
+
+template <> struct Crossing<YieldEvery> {
+  static YieldEvery from(const val& value, const Where& where) {
+    if (!value.isString()) {
+      const auto milliseconds = from_js<double>(value, where);
+      if (milliseconds < 0) where.wrong(value, "0 ms or more", "choose how long the loop keeps the thread");
+      return {"", milliseconds};
+    }
+    const auto when = value.as<std::string>();
+    if (when != "auto" && when != "batch" && when != "epoch" && when != "never")
+      where.wrong(value, given(), "choose one");
+    return {when};
+  }
+  static std::string given() { return "'auto' | 'batch' | 'epoch' | 'never' | number"; }
+};
+
+}  // namespace etude::js

@@ -1,0 +1,94 @@
+#include "option_types.hpp"
+
+#include <algorithm>
+
+#ifdef ETUDE_DECLARATIONS
+#include <sstream>
+
+#include "declare.hpp"
+#endif
+
+namespace etude::js {
+namespace {
+
+template <class T> void read(void* option, const val& value, const Where& where) {
+  *static_cast<T*>(option) = from_js<T>(value, where);
+}
+/// verbose may be true, false or "auto", which is as it is at first.
+template <> void read<int>(void* option, const val& value, const Where& where) {
+  auto& number = *static_cast<int*>(option);
+  if (where.what == "verbose" && (value.isTrue() || value.isFalse())) return void(number = value.isTrue());
+  if (where.what == "verbose" && number == -1 && value.isString() && value.as<std::string>() == "auto") return;
+  number = from_js<int>(value, where);
+}
+
+#ifdef ETUDE_DECLARATIONS
+/// A value where it can be said in a few letters.
+template <class T> std::string text_of(const T& value) {
+  std::ostringstream text;
+  if constexpr (std::is_same_v<T, bool>)
+    text << (value ? "true" : "false");
+  else if constexpr (std::is_same_v<T, double>)
+    std::isnan(value) ? text : text << value;  // NaN: there is none
+  else if constexpr (std::is_same_v<T, LearningRate>)
+    text << value.number();
+  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
+    text << value;
+  else if constexpr (std::is_same_v<T, std::string>)
+    text << (value.empty() ? "" : "'" + value + "'");
+  else if constexpr (requires { value.name(); })
+    text << (value.name().empty() ? "" : "'" + value.name() + "'");
+  return text.str();
+}
+template <class T> std::string text(const void* option) { return text_of(*static_cast<const T*>(option)); }
+template <class T> constexpr OptionType of{field_type<T>, read<T>, Crossing<T>::given, text<T>};
+#else
+template <class T> constexpr OptionType of{field_type<T>, read<T>};
+#endif
+
+constexpr OptionType option_types[] = {
+    of<bool>, of<int>, of<std::int64_t>, of<std::ptrdiff_t>, of<double>, of<std::string>,
+    of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
+    of<std::vector<std::string>>,
+    // Of layers, losses, optimizers.
+    of<Pair>, of<std::optional<Pair>>, of<Integers>, of<Shape>, of<Activation>, of<Choice<Initializer>>,
+    of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>, of<initializers::ConstantValue>, of<Value>,
+    // Of models and loops.
+    of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
+    of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
+    of<std::vector<MetricPtr>>, of<std::vector<LayerPtr>>, of<std::vector<SymbolicTensor>>, of<CallStep>,
+    of<LoggingStep>, of<PredictingStep>,
+    // Of callbacks.
+    of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};
+
+}  // namespace
+
+const OptionType& option_type(const Field& field, const Where& where) {
+  const auto* found = std::ranges::find(option_types, field.type, &OptionType::type);
+  check(found != std::end(option_types), ErrorKind::state, where.function, field.name,
+        " is of a type that JavaScript cannot give - expected one of option_types.cpp - list it there.");
+  return *found;
+}
+
+void read_options(std::span<const Field> fields, void* options, const val& object, const Where& where) {
+  if (object.isUndefined() || object.isNull()) return;
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(camel_case(field.name));
+  if (type_of(object) != "object" || object.isArray())
+    where.wrong(object, "an object of options",
+                names.empty() ? "pass none" : "pass one such as {" + names.front() + ": …}");
+  for (const std::string& key : keys(object)) {
+    if (std::ranges::find(names, key) != names.end()) continue;
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    fail(ErrorKind::value, where.function, "unknown option \"", key, "\" - expected some of: ", known,
+         " - check its spelling.");
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const val value = object[names[i]];
+    if (value.isUndefined()) continue;
+    option_type(fields[i], where).read(fields[i].member(options), value, where.of(names[i]));
+  }
+}
+
+}  // namespace etude::js

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "etude/classes/field.hpp"
+#include "etude/classes/snake_case.hpp"
+
+/// The classes that users choose by name: layers, losses, metrics, optimizers, callbacks, …. A class says once, beside
+/// its code, what it is called and which options it has:
+///
+///     class Dropout : public Layer {
+///      public:
+///       using Options = DropoutOptions;
+///       static constexpr ClassText about{"Dropout", "Sets a share of the inputs to 0 in training."};
+///       explicit Dropout(DropoutOptions options);
+///       …
+///     };
+///     namespace layers {
+///     inline constexpr Factory<Dropout> dropout;
+///     }
+///
+/// A class whose objects a function makes is a struct with `about` and a static `make` that takes its options.
+namespace etude {
+
+/// What a class is called, and what it is.
+struct ClassText {
+  const char* name;            ///< Keras's, of configs: "Dropout".
+  const char* text;            ///< One line.
+  const char* aliases = "";    ///< Further names of string forms, separated by spaces: "mse".
+  const char* factory = "";    ///< The name of its factory where it is not the class's name in snake_case.
+  const char* example = "{}";  ///< A config that it can be made of.
+};
+
+/// A class with its options, where its C++ type is not known.
+struct ClassEntry {
+  const char* class_name;
+  const char* factory;
+  const char* aliases;
+  std::span<const Field> fields;
+  /// New options, each as it is by default.
+  std::shared_ptr<void> (*options)();
+  /// An object of such options, which are used up: a std::shared_ptr of the kind of class, such as Layer.
+  std::shared_ptr<void> (*make)(void* options);
+};
+
+/// The class and the options that an object was made of: what its config is written from. Empty for objects of classes
+/// that are in no table.
+class Description {
+ public:
+  Description() = default;
+  template <HasFields Options> Description(const ClassEntry& entry, Options options)
+      : entry_(&entry), options_(std::make_shared<Options>(std::move(options))) {}
+
+  bool empty() const { return !entry_; }
+  const ClassEntry& entry() const { return *entry_; }
+  std::string_view class_name() const { return entry_ ? entry_->class_name : ""; }
+  /// The options, which nothing changes.
+  void* options() const { return options_.get(); }
+
+ private:
+  const ClassEntry* entry_ = nullptr;
+  std::shared_ptr<void> options_;
+};
+
+/// What can say how it was made.
+class Described {
+ public:
+  const Description& description() const { return description_; }
+  void describe(Description description) { description_ = std::move(description); }
+
+ protected:
+  ~Described() = default;
+  /// The options of its description.
+  template <class Options> const Options& described_options() const {
+    return *static_cast<const Options*>(description_.options());
+  }
+
+ private:
+  Description description_;
+};
+
+namespace detail {
+
+template <class Maker> struct MadeOf;
+template <class Product, class Argument> struct MadeOf<Product (*)(Argument)> {
+  using Options = std::remove_cvref_t<Argument>;
+};
+
+template <class Class> struct FindOptions {
+  using Type = typename Class::Options;
+};
+template <class Class>
+  requires requires { &Class::make; }
+struct FindOptions<Class> {
+  using Type = typename MadeOf<decltype(&Class::make)>::Options;
+};
+
+template <class Class> inline constexpr auto factory_of_class = [] {
+  constexpr std::string_view name = Class::about.name;
+  Characters<snake_case_size(name) + 1> result{};
+  write_snake_case(name, result.text);
+  return result;
+}();
+template <class Class> constexpr const char* factory_name() {
+  if constexpr (std::string_view(Class::about.factory).empty())
+    return factory_of_class<Class>.text;
+  else
+    return Class::about.factory;
+}
+
+}  // namespace detail
+
+template <class Class> using OptionsOf = typename detail::FindOptions<Class>::Type;
+
+namespace detail {
+template <class Class> struct FindProduct {
+  using Type = Class;
+};
+template <class Class>
+  requires requires { typename Class::Product; }
+struct FindProduct<Class> {
+  using Type = typename Class::Product;
+};
+}  // namespace detail
+
+/// As what a factory gives an object: as its class, or as the base class that it calls `Product`.
+template <class Class> using ProductOf = typename detail::FindProduct<Class>::Type;
+
+template <class Class> auto make_object(OptionsOf<Class> options);
+
+namespace detail {
+template <class Class> std::shared_ptr<void> new_options() { return std::make_shared<OptionsOf<Class>>(); }
+
+template <class Class> std::shared_ptr<void> make_erased(void* options) {
+  auto object = make_object<Class>(std::move(*static_cast<OptionsOf<Class>*>(options)));
+  return std::shared_ptr<typename decltype(object)::element_type::Kind>(std::move(object));
+}
+}  // namespace detail
+
+template <class Class>
+inline constexpr ClassEntry class_entry{Class::about.name,          detail::factory_name<Class>(),
+                                        Class::about.aliases,       fields_of<OptionsOf<Class>>,
+                                        detail::new_options<Class>, detail::make_erased<Class>};
+
+/// An object of the class, which can say how it was made: classes say it in their constructors, for the others it is
+/// said here.
+template <class Class> auto make_object(OptionsOf<Class> options) {
+  if constexpr (requires { &Class::make; }) {
+    auto object = Class::make(options);
+    if (object->description().empty()) object->describe({class_entry<Class>, std::move(options)});
+    return object;
+  } else {
+    return std::shared_ptr<ProductOf<Class>>(std::make_shared<Class>(std::move(options)));
+  }
+}
+
+/// The function that makes objects of a class: `layers::dropout({.rate = 0.5})`, or of what its constructor takes
+/// besides, `layers::dropout(0.5)`.
+template <class Class> struct Factory {
+  auto operator()(OptionsOf<Class> options = {}) const { return make_object<Class>(std::move(options)); }
+  template <class Argument>
+    requires(!std::same_as<std::remove_cvref_t<Argument>, OptionsOf<Class>> && std::constructible_from<Class, Argument>)
+  auto operator()(Argument&& argument) const {
+    return std::shared_ptr<ProductOf<Class>>(std::make_shared<Class>(std::forward<Argument>(argument)));
+  }
+};
+
+/// The classes of a family.
+template <class... Classes> struct ClassList {
+  static constexpr std::array<const ClassEntry*, sizeof...(Classes)> entries{&class_entry<Classes>...};
+};
+
+namespace detail {
+template <class... Lists> struct Joined;
+template <class... Classes> struct Joined<ClassList<Classes...>> {
+  using Type = ClassList<Classes...>;
+};
+template <class... First, class... Second, class... Rest>
+struct Joined<ClassList<First...>, ClassList<Second...>, Rest...> : Joined<ClassList<First..., Second...>, Rest...> {};
+}  // namespace detail
+
+/// The classes of several families.
+template <class... Families> using Joined = typename detail::Joined<Families...>::Type;
+
+}  // namespace etude

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etude/classes/class_entry.hpp"
+
+namespace etude {
+
+/// All classes of a kind that a build has: a config, a name or JavaScript can choose nothing else.
+class ClassTable {
+ public:
+  /// `kind` is what errors call a class: "optimizer".
+  ClassTable(const char* kind, std::span<const ClassEntry* const> entries);
+
+  const char* kind() const { return kind_; }
+  std::span<const ClassEntry* const> entries() const { return entries_; }
+  /// The class of that name. Throws Error(value) listing the classes that there are.
+  const ClassEntry& of_class(std::string_view class_name) const;
+  /// The class of a string form: of its name, its factory's name or an alias. Letters and digits alone count, as in
+  /// Keras: "MeanSquaredError", "mean_squared_error" and "MSE" are the same. Throws Error(value) listing the
+  /// names that there are.
+  const ClassEntry& named(std::string_view name) const;
+
+ private:
+  const char* kind_;
+  std::vector<const ClassEntry*> entries_;
+  std::map<std::string, const ClassEntry*, std::less<>> by_class_, by_name_;
+};
+
+/// The table of a kind: Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer, Callback. Each
+/// kind's folder defines it, in classes.cpp, by the list of its classes.
+template <class Kind> const ClassTable& class_table();
+
+/// A name's letters, as small ones, and digits.
+std::string canonical_name(std::string_view name);
+
+/// The names of string forms of a class, its factory's first.
+std::vector<std::string> names_of(const ClassEntry& entry);
+
+/// An object of a class, with options that are as by default where `set` does not change them.
+template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry, void* options) {
+  return std::static_pointer_cast<Kind>(entry.make(options));
+}
+template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry) {
+  return make_of<Kind>(entry, entry.options().get());
+}
+
+}  // namespace etude

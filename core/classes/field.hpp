@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+/// The options of a class, as rows of a table. A struct of options says its rows once:
+///
+///     struct DropoutOptions {
+///       double rate = 0;
+///       std::string name = {};
+///       static constexpr auto fields() {
+///         return option_rows(option<&DropoutOptions::rate>("Share of the inputs that are set to 0.", Need::required),
+///                     option<&DropoutOptions::name>("Name of the layer."));
+///       }
+///     };
+///
+/// Configs, JavaScript and the reference read and write options through these rows.
+namespace etude {
+
+/// Stands for a C++ type: equal for fields of equal type.
+using FieldType = const void*;
+
+/// One option: its name, where it is in a struct of options, and its type.
+struct Field {
+  const char* name;
+  void* (*member)(void* options);
+  FieldType type;
+  bool required;
+};
+
+/// A field with its documentation, which programs do not keep.
+struct FieldRow : Field {
+  const char* text;
+};
+
+enum class Need : bool { optional, required };
+
+namespace detail {
+
+template <class T> inline constexpr char type_tag = 0;
+
+template <auto Member> struct MemberOf;
+template <class Struct, class T, T Struct::* Member> struct MemberOf<Member> {
+  using Type = T;
+  static void* in(void* options) { return &(static_cast<Struct*>(options)->*Member); }
+};
+
+template <auto Member> constexpr std::string_view find_member_name() {
+  // GCC: "… [with auto Member = &etude::DenseOptions::units; …]", Clang: "… [Member = &etude::DenseOptions::units]".
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("Member = "));
+  text = text.substr(0, text.find_first_of(";])"));
+  return text.substr(text.rfind(':') + 1);
+}
+
+template <std::size_t size> struct Characters {
+  char text[size];
+};
+/// One array for each name that there is, whatever the number of structs that have such a member.
+template <Characters name> inline constexpr auto interned = name;
+
+template <auto Member> constexpr const char* member_name() {
+  constexpr std::string_view name = find_member_name<Member>();
+  constexpr auto characters = [name] {
+    Characters<name.size() + 1> result{};
+    std::ranges::copy(name, result.text);
+    return result;
+  }();
+  return interned<characters>.text;
+}
+
+template <class Part> inline constexpr std::size_t rows_in = 1;
+template <std::size_t size> inline constexpr std::size_t rows_in<std::array<FieldRow, size>> = size;
+
+}  // namespace detail
+
+template <class T> inline constexpr FieldType field_type = &detail::type_tag<T>;
+
+/// The row of a member. `text` says in one line what it means, with its unit.
+template <auto Member> constexpr FieldRow option(const char* text, Need need = Need::optional) {
+  using Of = detail::MemberOf<Member>;
+  return {{detail::member_name<Member>(), Of::in, field_type<typename Of::Type>, need == Need::required}, text};
+}
+
+/// Rows, and the rows that other functions give, one after the other.
+template <class... Parts> constexpr auto option_rows(const Parts&... parts) {
+  std::array<FieldRow, (0 + ... + detail::rows_in<Parts>)> result{};
+  [[maybe_unused]] auto next = result.begin();
+  [[maybe_unused]] const auto append = [&](const auto& part) {
+    if constexpr (requires { part.begin(); })
+      next = std::ranges::copy(part, next).out;
+    else
+      *next++ = part;
+  };
+  (append(parts), ...);
+  return result;
+}
+
+/// A struct of options.
+template <class T>
+concept HasFields = requires { T::fields(); };
+
+/// Its fields, in their order.
+template <HasFields Options>
+inline constexpr auto fields_of = [] {
+  constexpr auto all = Options::fields();
+  std::array<Field, all.size()> result{};
+  std::ranges::copy(all, result.begin());
+  return result;
+}();
+
+/// The options of a class that has none.
+struct NoOptions {
+  static constexpr auto fields() { return option_rows(); }
+};
+
+}  // namespace etude

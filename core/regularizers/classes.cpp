@@ -1,0 +1,11 @@
+#include "etude/classes/class_table.hpp"
+#include "etude/regularizers/regularizer.hpp"
+
+namespace etude {
+
+template <> const ClassTable& class_table<Regularizer>() {
+  static const ClassTable table("regularizer", regularizers::Regularizers::entries);
+  return table;
+}
+
+}  // namespace etude

@@ -1,0 +1,41 @@
+// Checks what a compiler does not know of the table of classes: that the factory of each class is called in C++ as the
+// table says, and so in JavaScript, in configs and in string forms.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const core = fileURLToPath(new URL('../core', import.meta.url));
+const headers = readdirSync(core, { recursive: true }).filter((file) => file.endsWith('.hpp'));
+
+/** As core/classes/snake_case.hpp. */
+const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z0-9])/g, '_$1').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+
+const complaints = [];
+let classes = 0;
+for (const file of headers) {
+  const text = readFileSync(join(core, file), 'utf8');
+  /** What each class says of itself, by its C++ name. */
+  const about = new Map();
+  for (const [, type, body] of text.matchAll(/^(?:class|struct) (\w+)(?: : [^{]*)? \{\n([^]*?)^\};/gm)) {
+    const [, said] = body.match(/static constexpr ClassText about\{([^]*?)\};/) ?? [];
+    if (said) about.set(type, said);
+  }
+  for (const [, type, factory] of text.matchAll(/^inline constexpr Factory<(\w+)> (\w+);/gm)) {
+    classes += 1;
+    const said = about.get(type);
+    if (!said) {
+      complaints.push(`${file}: ${factory} makes a ${type}, which says nothing about itself in this file`);
+      continue;
+    }
+    about.delete(type);
+    const [, name] = said.match(/"([^"]+)"/);
+    const [, given] = said.match(/\.factory = "([^"]+)"/) ?? [];
+    const expected = given ?? snakeCase(name);
+    if (factory !== expected) complaints.push(`${file}: class ${name} has the factory "${expected}", in C++ it is called ${factory}`);
+  }
+  for (const type of about.keys()) complaints.push(`${file}: class ${type} has no Factory`);
+}
+
+for (const complaint of complaints) console.error(complaint);
+console.log(`classes: ${classes} classes, ${complaints.length} complaints`);
+process.exit(complaints.length ? 1 : 0);
