@@ -1,4 +1,4 @@
-/// et.ops: what a step can be written in, by the names of core/ops.
+/// et.ops: what a step can be written in, by the names of core/etude/ops.
 #include "bind.hpp"
 
 namespace etude::js {

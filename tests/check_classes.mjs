@@ -4,10 +4,10 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const core = fileURLToPath(new URL('../core', import.meta.url));
+const core = fileURLToPath(new URL('../core/etude', import.meta.url));
 const headers = readdirSync(core, { recursive: true }).filter((file) => file.endsWith('.hpp'));
 
-/** As core/classes/snake_case.hpp. */
+/** As core/etude/classes/snake_case.hpp. */
 const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z0-9])/g, '_$1').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 const complaints = [];

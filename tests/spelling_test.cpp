@@ -119,7 +119,7 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"that NumPy does not write", "the format's inventor"},
     {"a dtype that NumPy has", "the format's inventor"},
 };
-const std::string for_native_users_alone = "core/eigen.hpp";
+const std::string for_native_users_alone = "core/etude/eigen.hpp";
 
 std::vector<Message> all_messages() {
   namespace fs = std::filesystem;

@@ -25,7 +25,7 @@ export const asFile = (file: FileSink | SystemFile) => ({
   empty: file.empty ?? true,
 });
 
-/** All that the module does to files, at once, by functions that need no `this`; core/base/vfs.hpp says what each promises. */
+/** All that the module does to files, at once, by functions that need no `this`; core/etude/base/vfs.hpp says what each promises. */
 export interface Files {
   read(path: string): Uint8Array;
   size(path: string): number;
