@@ -9,25 +9,26 @@
 
 #include "checkpoint_samples.hpp"
 #include "cuda/gpu_runtime.hpp"
+#include "fake_cuda.hpp"
 #include "gpu_samples.hpp"
 #include "host_runtime.hpp"
 #include "mirrored_samples.hpp"
-#include "played_cuda.hpp"
 #include "support.hpp"
 
-// What a GPU's runtime asks of CUDA. On the host alone: CUDA is played, and does nothing before it is waited for.
+// The calls that a GPU's runtime makes of CUDA. Runs on the host alone, on a fake CUDA, which executes queued work only
+// when the host waits for it.
 namespace etude {
 
 using namespace samples;
-namespace played = testing::played;
+namespace fake = testing::fake;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
 /// A GPU behind the runtime that a real one has.
-struct PlayedGpu {
-  explicit PlayedGpu(const CudaOptions& options = {})
-      : device("/gpu:0", std::make_unique<CountingRuntime>(played::runtime()), options) {}
+struct FakeGpu {
+  explicit FakeGpu(const CudaOptions& options = {})
+      : device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()), options) {}
   Cuda device;
   StrategyPtr strategy = std::make_shared<OneDeviceStrategy>(device);
   CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
@@ -76,7 +77,7 @@ TEST_CASE("a model trains to the same bits however late its work is done", "[cud
     INFO(kind.name);
     {
       Gpu gpu;
-      PlayedGpu late;
+      FakeGpu late;
       for (const std::int64_t steps_per_execution : {1, 3})
         CHECK(weights_of(*trained(kind, late.strategy, {.batch_size = 4}, steps_per_execution)) ==
               weights_of(*trained(kind, gpu.strategy, {.batch_size = 4})));
@@ -90,23 +91,23 @@ TEST_CASE("a model trains to the same bits however late its work is done", "[cud
             weights_of(*trained(kind, both(gpu.device), {.batch_size = 11})));
       CHECK(late.runtime().counts.graphs > 0);
     }
-    CHECK(played::alive() == played::Alive{});  // all was given back
+    CHECK(fake::alive() == fake::Alive{});  // all was given back
   }
 }
 
 TEST_CASE("a GPU that has no room for graphs trains to the same bits", "[cuda][gpu_runtime]") {
   const Kind& kind = kinds[0];
   Gpu gpu;
-  PlayedGpu small;
-  played::room_for_graphs() = false;
+  FakeGpu small;
+  fake::room_for_graphs() = false;
   const auto model = trained(kind, small.strategy);
-  played::room_for_graphs() = true;
+  fake::room_for_graphs() = true;
   CHECK(weights_of(*model) == weights_of(*trained(kind, gpu.strategy)));
   CHECK(small.runtime().counts.graphs == 0);
 }
 
 TEST_CASE("work of more than 65,536 nodes is not recorded", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime();
+  const auto runtime = fake::runtime();
   std::byte* const memory = runtime->allocate(8);
   for (const int count : {1 << 16, (1 << 16) + 1}) {
     const auto graph = runtime->record([&] {
@@ -118,17 +119,17 @@ TEST_CASE("work of more than 65,536 nodes is not recorded", "[cuda][gpu_runtime]
 }
 
 TEST_CASE("a download whose wait fails leaves the caller's memory alone", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime();
+  const auto runtime = fake::runtime();
   std::byte* const memory = runtime->allocate(64);
   std::array<std::byte, 64> numbers;
   numbers.fill(std::byte{7});
   const auto untouched = numbers;
   for (int call = 2; call <= 5; ++call) {  // after the GPU was chosen
     CAPTURE(call);
-    played::fail_call(call);
+    fake::fail_call(call);
     const std::string error = testing::error_of([&] { runtime->download(numbers.data(), memory, 64); });
-    const bool failed = played::has_failed();
-    played::fail_call(0);
+    const bool failed = fake::has_failed();
+    fake::fail_call(0);
     runtime->wait();
     CHECK(failed == (error != "no error"));
     if (failed) CHECK(numbers == untouched);
@@ -140,9 +141,9 @@ TEST_CASE("a download whose wait fails leaves the caller's memory alone", "[cuda
 TEST_CASE("what is uploaded may change at once, however much it is and whoever is faster", "[cuda][gpu_runtime]") {
   for (const auto& [queue_early, bus_early] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
     INFO("queue early: " << queue_early << ", bus early: " << bus_early);
-    played::early() = queue_early;
-    const auto runtime = played::runtime();
-    played::early() = bus_early;
+    fake::early() = queue_early;
+    const auto runtime = fake::runtime();
+    fake::early() = bus_early;
     for (const std::size_t count : {std::size_t{3}, std::size_t{20'000}, (std::size_t{3} << 20) + 5}) {
       constexpr int turns = 12;
       std::vector<std::int32_t> numbers(count), back(count);
@@ -159,8 +160,8 @@ TEST_CASE("what is uploaded may change at once, however much it is and whoever i
       runtime->release(memory);
     }
   }
-  played::early() = false;
-  CHECK(played::alive() == played::Alive{});
+  fake::early() = false;
+  CHECK(fake::alive() == fake::Alive{});
 }
 
 TEST_CASE("a batch crosses the bus while the steps before it are still to be done, if the GPU has room for it",
@@ -168,46 +169,46 @@ TEST_CASE("a batch crosses the bus while the steps before it are still to be don
   const std::vector<std::int32_t> first(100'000, 1), second(100'000, 2);
   const std::size_t bytes = 4 * first.size();
   for (const bool has_room : {true, false}) {
-    const std::size_t room = std::exchange(played::room(), has_room ? played::room() : 2 * bytes);
-    const auto runtime = played::runtime();
-    played::early() = true;  // the bus, not the queue
+    const std::size_t room = std::exchange(fake::room(), has_room ? fake::room() : 2 * bytes);
+    const auto runtime = fake::runtime();
+    fake::early() = true;  // the bus, not the queue
     std::byte* memory = runtime->allocate(2 * bytes);
-    const std::size_t before = played::uploaded();
+    const std::size_t before = fake::uploaded();
     runtime->upload(memory, first.data(), bytes);
     runtime->copy(memory + bytes, memory, bytes);  // the step
     runtime->upload(memory, second.data(), bytes);
     CHECK(memory[0] == std::byte{0xff});  // nothing of the queue is done
-    CHECK(played::uploaded() - before == (has_room ? 2 * bytes : 0));
+    CHECK(fake::uploaded() - before == (has_room ? 2 * bytes : 0));
     std::vector<std::int32_t> batch(first.size()), made(first.size());
     runtime->download(made.data(), memory + bytes, bytes);
     runtime->download(batch.data(), memory, bytes);
     CHECK(made == first);
     CHECK(batch == second);
     runtime->release(memory);
-    played::early() = false;
-    played::room() = room;
+    fake::early() = false;
+    fake::room() = room;
   }
 }
 
 TEST_CASE("memory of a GPU is zero, and ends where it says", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime(1);
+  const auto runtime = fake::runtime(1);
   std::byte* memory = runtime->allocate(100);
   std::vector<std::byte> back(100, std::byte{1});
   runtime->download(back.data(), memory, 100);
   CHECK(back == std::vector<std::byte>(100));
   runtime->release(memory);
-  const std::size_t room = std::exchange(played::room(), 1000);
+  const std::size_t room = std::exchange(fake::room(), 1000);
   CHECK(runtime->free_memory() == 1000);
   CHECK_THAT(
       testing::error_of([&] { runtime->allocate(4096); }),
       Catch::Matchers::StartsWith("[/gpu:1] 4096 bytes, of which 1000 are free - expected them to fit in its memory"));
-  played::room() = room;
+  fake::room() = room;
   std::byte* small = runtime->allocate(10);  // what failed has left nothing
   runtime->release(small);
 }
 
 TEST_CASE("who fails while he records leaves a GPU that works, and is told why", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime();
+  const auto runtime = fake::runtime();
   CHECK_THROWS_WITH(runtime->record([] { throw std::runtime_error("no such instruction"); }), "no such instruction");
   // Waiting within a recording voids it.
   CHECK_THAT(testing::error_of([&] { runtime->record([&] { runtime->wait(); }); }),
@@ -233,7 +234,7 @@ struct Attempt {
   int replicas = 1;
   bool products = false;  ///< by cuBLASLt
 
-  std::vector<double> weights(PlayedGpu& gpu) const {
+  std::vector<double> weights(FakeGpu& gpu) const {
     if (!resident) gpu.runtime().room = 0;
     const auto strategy =
         replicas == 1 ? gpu.strategy
@@ -241,7 +242,7 @@ struct Attempt {
     return weights_of(*trained(*kind, strategy, {.batch_size = replicas == 1 ? 4 : 11}, steps_per_execution));
   }
   CudaOptions options() const {
-    played::has_products() = products;
+    fake::has_products() = products;
     return products ? CudaOptions{.most_work_of_programs = 0} : CudaOptions{};
   }
 };
@@ -269,10 +270,10 @@ std::int64_t after(std::int64_t call, bool usual) {
 
 TEST_CASE("a CUDA call that fails once ends the training with an Error, and the next training is bit-exact",
           "[cuda][gpu_runtime][reliability]") {
-  using played::Fault;
+  using fake::Fault;
   for (const Attempt& training : trainings()) {
     const std::vector<double> expected = [&] {
-      PlayedGpu sound(training.options());
+      FakeGpu sound(training.options());
       return training.weights(sound);
     }();
     for (const Fault fault : {Fault::no_memory, Fault::out_of_resources, Fault::invalid_value}) {
@@ -280,10 +281,10 @@ TEST_CASE("a CUDA call that fails once ends the training with an Error, and the 
       bool failed = true;
       for (std::int64_t call = 1; failed; call = after(call, usual)) {
         CAPTURE(training.kind->name, training.products, training.replicas, static_cast<int>(fault), call);
-        const played::Alive before = played::alive();
+        const fake::Alive before = fake::alive();
         {
-          played::fail_call(call, fault);
-          std::optional<PlayedGpu> gpu;
+          fake::fail_call(call, fault);
+          std::optional<FakeGpu> gpu;
           std::vector<double> weights = expected;
           try {
             gpu.emplace(training.options());
@@ -298,35 +299,35 @@ TEST_CASE("a CUDA call that fails once ends the training with an Error, and the 
             }
           }
           CHECK(weights == expected);
-          failed = played::has_failed();
-          played::fail_call(0);
+          failed = fake::has_failed();
+          fake::fail_call(0);
           if (gpu) CHECK(training.weights(*gpu) == expected);
         }
-        CHECK(played::alive() == before);
+        CHECK(fake::alive() == before);
       }
     }
   }
-  played::has_products() = false;
+  fake::has_products() = false;
 }
 
 TEST_CASE("the error of a lost GPU names the first call that failed, and does not end the program",
           "[cuda][gpu_runtime][reliability]") {
-  using played::Fault;
+  using fake::Fault;
   for (const Attempt& training : trainings())
     for (const Fault fault : {Fault::lost, Fault::lost_in_queue}) {
       const bool usual = fault == Fault::lost && !training.products;
       bool failed = true;
       for (std::int64_t call = 1; failed; call = after(call, usual)) {
         CAPTURE(training.kind->name, training.products, training.replicas, static_cast<int>(fault), call);
-        const played::Alive before = played::alive();
-        played::fail_call(call, fault);
-        std::optional<PlayedGpu> gpu;
+        const fake::Alive before = fake::alive();
+        fake::fail_call(call, fault);
+        std::optional<FakeGpu> gpu;
         const auto train = [&] {
           if (!gpu) gpu.emplace(training.options());
           training.weights(*gpu);
         };
         std::string first = testing::error_of(train);
-        failed = played::has_failed();
+        failed = fake::has_failed();
         if (failed) {
           if (first == "no error") first = testing::error_of(train);  // it was lost when nothing was left to do
           CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first by "));
@@ -334,18 +335,18 @@ TEST_CASE("the error of a lost GPU names the first call that failed, and does no
                      ContainsSubstring(first.substr(std::min(first.find(", first"), first.size()))));
         }
         gpu.reset();
-        played::fail_call(0);
-        CHECK(played::alive() == before);
+        fake::fail_call(0);
+        CHECK(fake::alive() == before);
       }
     }
-  played::has_products() = false;
+  fake::has_products() = false;
 }
 
 TEST_CASE(
     "a batch that does not fit is an Error that says what is free, and a smaller one then trains to the same bits",
     "[cuda][gpu_runtime]") {
   const Tensor x = waves({2048, 64}), y({2048}, DType::int32);
-  const auto train = [&](PlayedGpu& gpu, std::int64_t batch_size) {
+  const auto train = [&](FakeGpu& gpu, std::int64_t batch_size) {
     set_random_seed(5);
     const auto scope = gpu.strategy->scope();
     Sequential model({layers::dense({.units = 256, .activation = "relu"}), layers::dense({.units = 3})});
@@ -354,23 +355,23 @@ TEST_CASE(
     return weights_of(model);
   };
   const std::vector<double> expected = [&] {
-    PlayedGpu sound;
+    FakeGpu sound;
     return train(sound, 64);
   }();
-  const std::size_t room = std::exchange(played::room(), std::size_t{2} << 20);
+  const std::size_t room = std::exchange(fake::room(), std::size_t{2} << 20);
   {
-    PlayedGpu small;
+    FakeGpu small;
     const std::string error = testing::error_of([&] { train(small, 2048); });
     CHECK_THAT(error, ContainsSubstring(" bytes, of which "));
     CHECK_THAT(error, ContainsSubstring(" are free - expected them to fit in its memory of 2097152 - pass smaller"));
     CHECK(train(small, 64) == expected);
   }
-  played::room() = room;
+  fake::room() = room;
 }
 
 TEST_CASE("numbers go from one GPU to another in pieces of 4 MiB", "[cuda][gpu_runtime]") {
-  Cuda one("/gpu:0", std::make_unique<CountingRuntime>(played::runtime(0))),
-      other("/gpu:1", std::make_unique<CountingRuntime>(played::runtime(1)));
+  Cuda one("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime(0))),
+      other("/gpu:1", std::make_unique<CountingRuntime>(fake::runtime(1)));
   std::vector<std::int32_t> numbers((9 << 18) + 3), back(numbers.size());
   std::iota(numbers.begin(), numbers.end(), 1);
   const std::size_t bytes = 4 * numbers.size();
@@ -386,32 +387,32 @@ TEST_CASE("numbers go from one GPU to another in pieces of 4 MiB", "[cuda][gpu_r
 
 TEST_CASE("GPUs that CUDA says nothing of are not there, and the reason is told", "[cuda][gpu_runtime]") {
   std::string why;
-  played::fail_call(1);
+  fake::fail_call(1);
   CHECK(cuda::find_gpus(why).empty());
   CHECK(why == "out of memory");
   why.clear();
-  played::fail_call(2);  // the properties of the first one
+  fake::fail_call(2);  // the properties of the first one
   CHECK(cuda::find_gpus(why).size() <= 1);
   CHECK(why != "");
-  played::fail_call(0);
+  fake::fail_call(0);
 }
 
 TEST_CASE("memory that is released while work is recorded is released behind it", "[cuda][gpu_runtime]") {
-  const auto runtime = played::runtime();
+  const auto runtime = fake::runtime();
   std::byte *memory = runtime->allocate(8), *released = runtime->allocate(8);
-  const played::Alive before = played::alive();
+  const fake::Alive before = fake::alive();
   const auto graph = runtime->record([&] {
     runtime->copy(memory + 4, memory, 4);
     runtime->release(released);
-    CHECK(played::alive().blocks == before.blocks);
+    CHECK(fake::alive().blocks == before.blocks);
   });
-  CHECK(played::alive().blocks == before.blocks - 1);
+  CHECK(fake::alive().blocks == before.blocks - 1);
   CHECK(graph != nullptr);
   runtime->release(memory);
 }
 
 TEST_CASE("work goes to the GPU that it is for, whichever was asked last", "[cuda][gpu_runtime]") {
-  Cuda one("/gpu:0", played::runtime(0)), other("/gpu:1", played::runtime(1));
+  Cuda one("/gpu:0", fake::runtime(0)), other("/gpu:1", fake::runtime(1));
   const Tensor x = waves({6, 5});
   const auto doubled = [&](Device& device) {
     return evaluate(device, std::span(&x, 1),

@@ -37,7 +37,7 @@ struct Laid : Attributes {
   std::int64_t distance = 0;
 };
 
-Library played;
+Library fake;
 std::set<void*> objects;
 
 template <class Of, class Pointer> Of& as(Pointer pointer) {
@@ -98,14 +98,14 @@ const CublasLt::Functions on_host{
     .find =
         [](CublasLt::Handle, CublasLt::Description, CublasLt::Layout, CublasLt::Layout, CublasLt::Layout,
            CublasLt::Layout, CublasLt::Preference preference, int, CublasLt::Found* found, int* count) {
-          ++played.asked;
+          ++fake.asked;
           const Attributes& wish = as<Attributes>(preference);
           CHECK(wish.value(1, std::uint64_t{0}) == CublasLt::workspace_bytes - 256);
           CHECK(wish.value(3, std::uint32_t{7}) == 2);  // partial sums in float32, too
           for (int of : {5, 6, 7, 8}) CHECK(16 % wish.value(of, std::uint32_t{256}) == 0);
           found->algorithm.data[0] = 42;
-          *count = played.knows;
-          return played.knows ? 0 : 15;
+          *count = fake.knows;
+          return fake.knows ? 0 : 15;
         },
     .multiply =
         [](CublasLt::Handle, CublasLt::Description description, const void* alpha, const void* a,
@@ -142,7 +142,7 @@ const CublasLt::Functions on_host{
                         static_cast<T>(sum);
                   }
             };
-            if (stream) return played.queue(stream, work);
+            if (stream) return fake.queue(stream, work);
             work();
             return 0;
           };
@@ -158,7 +158,7 @@ const CublasLt::Functions on_host{
 }  // namespace
 
 const CublasLt::Functions& functions() { return on_host; }
-Library& library() { return played; }
+Library& library() { return fake; }
 std::size_t alive() { return objects.size(); }
 
 }  // namespace etude::testing::host_cublas_lt

@@ -5,22 +5,22 @@
 
 #include "cuda/cublas_lt.hpp"
 
-/// cuBLASLt, played on the host by what NVIDIA documents of its functions and attributes; checks of the test that runs
-/// are what it says of others.
+/// A fake cuBLASLt on the host, after NVIDIA's documentation of its functions and attributes. A wrong call fails a
+/// check of the running test.
 namespace etude::testing::host_cublas_lt {
 
 const cuda::CublasLt::Functions& functions();
 
-/// How often an algorithm was asked for, and whether there is one.
+/// The number of requests for an algorithm, and whether the library has one.
 struct Library {
   int asked = 0;
   bool knows = true;
-  /// Where products for a stream go; they are done at once for none.
+  /// Enqueues a product on a stream; products without a stream are computed at once.
   std::function<int(CUstream_st*, std::function<void()>)> queue = {};
 };
 Library& library();
 
-/// How many of its objects nobody has given back yet.
+/// The number of its objects that are not destroyed yet.
 std::size_t alive();
 
 }  // namespace etude::testing::host_cublas_lt

@@ -2,7 +2,7 @@
 
 #include "cuda/nccl.hpp"
 
-/// NCCL, played on the host by what NVIDIA documents of its functions, for GPUs that are played there (HostRuntime).
+/// A fake NCCL on the host, after NVIDIA's documentation of its functions, for the fake GPUs there (HostRuntime).
 /// Throws std::logic_error for what would make the real one wait for ever, or might.
 namespace etude::testing::host_nccl {
 

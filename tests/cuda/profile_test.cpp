@@ -5,22 +5,22 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "environment_variable.hpp"
+#include "fake_cuda.hpp"
 #include "gpu_samples.hpp"
-#include "played_cuda.hpp"
 #include "training_samples.hpp"
 
 // On the host alone: CUDA is a fake, in which everything that is queued takes a millisecond.
 namespace etude {
 
 using namespace samples;
-namespace played = testing::played;
+namespace fake = testing::fake;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
 TEST_CASE("a profile says by name how often the GPU computed what, and how long, the longest first", "[cuda]") {
-  const std::unique_ptr<cuda::Runtime> gpu = played::runtime();
+  const std::unique_ptr<cuda::Runtime> gpu = fake::runtime();
   std::byte* const memory = gpu->allocate(64);
-  const int events = played::alive().events;
+  const int events = fake::alive().events;
   const auto queue = [&](int copies) {
     for (int i = 0; i < copies; ++i) gpu->copy(memory, memory + 32, 32);
   };
@@ -39,10 +39,10 @@ TEST_CASE("a profile says by name how often the GPU computed what, and how long,
           "  share    calls         us    us each  kernel\n"
           "  75.0%        2   15000000 7500000.00  long\n"
           "  25.0%     5000    5000000    1000.00  short\n");
-    CHECK(played::alive().events - events <= 8192);
+    CHECK(fake::alive().events - events <= 8192);
     const cuda::Profile::Span nothing(nullptr, "none", gpu->stream());
   }
-  CHECK(played::alive().events == events);
+  CHECK(fake::alive().events == events);
   gpu->release(memory);
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("programs are told apart by their text, and name the ops in it", "[cud
 TEST_CASE("ETUDE_PROFILE=1 times each kernel and program of a training, whose bits are those without it", "[cuda]") {
   const auto weights = [](bool profiled) {
     const testing::EnvironmentVariable variable("ETUDE_PROFILE", profiled ? "1" : nullptr);
-    Cuda device("/gpu:0", std::make_unique<CountingRuntime>(played::runtime()));
+    Cuda device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()));
     const auto model = trained(kinds[0], std::make_shared<OneDeviceStrategy>(device));
     const CountingRuntime::Counts& counts = static_cast<CountingRuntime&>(device.runtime()).counts;
     CHECK((counts.graphs == 0) == profiled);

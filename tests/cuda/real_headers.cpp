@@ -41,7 +41,7 @@ constexpr unsigned real_version = CUDART_VERSION, real_non_blocking = cudaStream
 #undef cudaEventDefault
 #undef cudaEventDisableTiming
 namespace fake {
-#include "played/cuda_runtime.h"
+#include "fake/cuda_runtime.h"
 }
 static_assert(CUDART_VERSION / 1000 == real_version / 1000);
 static_assert(fake::cudaStreamNonBlocking == real_non_blocking && fake::cudaEventDefault == real_event_default &&

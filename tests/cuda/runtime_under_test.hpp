@@ -13,11 +13,11 @@
 
 namespace etude::testing {
 
-/// What the tests of class Cuda run on: GPUs that are played on the host, or in etude_gpu_tests those of this machine.
+/// The runtime of the tests of class Cuda: fake GPUs on the host, or in etude_gpu_tests the GPUs of this machine.
 std::unique_ptr<cuda::Runtime> runtime_under_test(int number = 0);
 /// How many there are.
 int gpus_under_test();
-/// NCCL, played on the host or installed. Throws Error(state) where it is not.
+/// The fake NCCL, or the installed one. Throws Error(state) if none is installed.
 const cuda::Nccl::Functions& nccl_under_test();
 
 /// Passes on what it is asked for.

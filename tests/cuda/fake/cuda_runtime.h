@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-// The part of CUDA's runtime that Étude calls, as NVIDIA documents it: for a build without CUDA. played_cuda.cpp plays it.
+// The part of CUDA's runtime that Étude calls, as NVIDIA documents it, for a build without CUDA. fake_cuda.cpp
+// implements it.
 
 #define CUDART_VERSION 13000
 

@@ -4,14 +4,14 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "played/state.hpp"
+#include "fake/state.hpp"
 
-// CUDA's runtime, played.
+// The fake of CUDA's runtime.
 
 namespace {
 
 using namespace etude;
-using namespace etude::testing::played;
+using namespace etude::testing::fake;
 
 /// Whether all of it lies in one block.
 template <class Blocks> bool within(const Blocks& blocks, const void* memory, std::size_t bytes, auto size_of_block) {
@@ -48,7 +48,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
-  std::strcpy(properties->name, "played");
+  std::strcpy(properties->name, "fake");
   properties->major = 9;
   properties->minor = 0;
   return cudaSuccess;

@@ -13,7 +13,7 @@
 #include "../host_runtime.hpp"
 #include "cuda/driver.hpp"
 
-// What a CUDA that is played keeps.
+// The state of the fake CUDA.
 
 using Work = std::vector<std::function<void()>>;
 
@@ -40,11 +40,11 @@ struct etude::cuda::CUmod_st {
   std::unique_ptr<CompiledProgram> program;
 };
 
-namespace etude::testing::played {
+namespace etude::testing::fake {
 
 inline constexpr int gpus = 2;
 
-/// All that CUDA keeps. One thread at a time calls it.
+/// All state of the fake CUDA. One thread at a time may call it.
 struct State {
   std::recursive_mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
@@ -123,4 +123,4 @@ inline std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
   return {first, first + bytes};
 }
 
-}  // namespace etude::testing::played
+}  // namespace etude::testing::fake

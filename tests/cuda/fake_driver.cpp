@@ -2,12 +2,12 @@
 #include <string>
 
 #include "cuda/gpu_runtime.hpp"
+#include "fake/state.hpp"
+#include "fake_cuda.hpp"
 #include "host_cublas_lt.hpp"
-#include "played/state.hpp"
-#include "played_cuda.hpp"
 #include "runtime_under_test.hpp"
 
-// NVRTC and the driver, played, and what tests ask of both and of CUDA.
+// The fakes of NVRTC and of the driver, and the functions by which tests control all of the fake CUDA.
 
 struct etude::cuda::CUfunc_st {};
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace etude;
 using namespace etude::testing;
-using namespace etude::testing::played;
+using namespace etude::testing::fake;
 
 int load(cuda::Driver::Module* module, const void* image) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
@@ -112,17 +112,17 @@ class Telling : public PassingRuntime {
 
 namespace etude::testing {
 
-played::Alive played::alive() {
+fake::Alive fake::alive() {
   const std::lock_guard lock(state.mutex);
   const auto count = [](const auto& map) { return static_cast<int>(map.size()); };
   return {count(state.streams), state.events,        state.graphs,
           count(state.modules), count(state.blocks), count(state.host_blocks)};
 }
-std::size_t& played::room() { return state.room; }
-bool& played::room_for_graphs() { return state.room_for_graphs; }
-bool& played::early() { return state.early; }
-std::size_t played::uploaded() { return state.uploaded; }
-void played::fail_call(std::int64_t number, Fault fault) {
+std::size_t& fake::room() { return state.room; }
+bool& fake::room_for_graphs() { return state.room_for_graphs; }
+bool& fake::early() { return state.early; }
+std::size_t fake::uploaded() { return state.uploaded; }
+void fake::fail_call(std::int64_t number, Fault fault) {
   const bool in_queue = fault == Fault::lost_in_queue;
   state.calls_to_fault = in_queue ? 0 : number;
   state.items_to_fault = in_queue ? number : 0;
@@ -133,11 +133,9 @@ void played::fail_call(std::int64_t number, Fault fault) {
                                                    : cudaErrorInvalidValue;
   state.lost = false;
 }
-bool played::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
-bool& played::has_products() { return state.has_products; }
-std::unique_ptr<cuda::Runtime> played::runtime(int ordinal) {
-  return std::make_unique<Telling>(cuda::open_gpu(ordinal));
-}
+bool fake::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
+bool& fake::has_products() { return state.has_products; }
+std::unique_ptr<cuda::Runtime> fake::runtime(int ordinal) { return std::make_unique<Telling>(cuda::open_gpu(ordinal)); }
 
 }  // namespace etude::testing
 

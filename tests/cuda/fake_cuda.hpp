@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cuda/runtime.hpp"
+
+/// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test asks
+/// for that (early()). So it shows code that relies on another moment, and code that frees memory which queued work
+/// still reads. It fails copies of memory that was not allocated, work of a GPU that is not the current one, and calls
+/// that a capture forbids.
+namespace etude::testing::fake {
+
+/// Handles and blocks that are not freed yet.
+struct Alive {
+  int streams = 0, events = 0, graphs = 0, programs = 0, blocks = 0, host_blocks = 0;
+  friend bool operator==(const Alive&, const Alive&) = default;
+};
+Alive alive();
+
+/// The device memory of each GPU, in bytes.
+std::size_t& room();
+/// Whether graphs can be allocated.
+bool& room_for_graphs();
+
+/// Whether streams that are made from now on execute their work at once.
+bool& early();
+/// The bytes that were uploaded so far.
+std::size_t uploaded();
+
+enum class Fault {
+  no_memory,         ///< once
+  out_of_resources,  ///< once; cudaErrorLaunchOutOfResources
+  invalid_value,     ///< once
+  lost,              ///< an illegal access, after which every call fails
+  lost_in_queue      ///< the same, by queued work: counts items of the queue, not calls
+};
+/// Makes the call of CUDA with this number, counted from 1 from now on, fail. 0: no call fails, and all GPUs work
+/// again.
+void fail_call(std::int64_t number, Fault fault = Fault::no_memory);
+/// Whether that call was made.
+bool has_failed();
+/// Whether runtimes that are opened from now on have the fake cuBLASLt, whose calls fail as CUDA's do. Default: false.
+bool& has_products();
+
+/// A GpuRuntime, the class that real GPUs have, on one of the two fake GPUs.
+std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);
+
+}  // namespace etude::testing::fake
