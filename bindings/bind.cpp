@@ -47,7 +47,7 @@ std::string Header::javascript(bool of_class) const {
 Call::Call(const char* text, void* self, std::span<const val* const> given)
     : header_(Header::of(text)), self_(self), given_(given) {
   for (const val* value : given_) {
-    if (!Crossing<Value>::is(*value)) continue;
+    if (!Conversion<Value>::is(*value)) continue;
     like_ = from_js<Value>(*value, {"Value", ""});
     return;
   }

@@ -32,10 +32,10 @@ class Header {
   bool property_ = false;
 };
 
-/// A Task crosses as a promise.
-template <class T> struct Crossing<Task<T>> {
+/// Converts a Task to a promise.
+template <class T> struct Conversion<Task<T>> {
   static val to(Task<T> task) { return promise_of(std::move(task), to_js<T>); }
-  static std::string made() { return "Promise<" + Crossing<T>::made() + ">"; }
+  static std::string made() { return "Promise<" + Conversion<T>::made() + ">"; }
 };
 
 /// Embind repeats its initialization in every worker thread, where nothing is called. What is bound belongs to the
@@ -94,7 +94,7 @@ template <class R, class F> val result_of(F&& work) {
     work();
     return val::undefined();
   } else {
-    return Crossing<Bare<R>>::to(work());
+    return Conversion<Bare<R>>::to(work());
   }
 }
 

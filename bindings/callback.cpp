@@ -140,7 +140,7 @@ class JavaScriptCallback : public Callback {
 
 }  // namespace
 
-val Crossing<CallbackParams>::to(const CallbackParams& params) {
+val Conversion<CallbackParams>::to(const CallbackParams& params) {
   val object = val::object();
   object.set("epochs", params.epochs);
   object.set("steps", to_js(params.steps));
@@ -148,7 +148,7 @@ val Crossing<CallbackParams>::to(const CallbackParams& params) {
   return object;
 }
 
-CallbackPtr Crossing<CallbackPtr>::from(const val& value, const Where& where) {
+CallbackPtr Conversion<CallbackPtr>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "an object with hooks", "pass one such as {onEpochEnd(epoch, logs) {…}}");
   if (value.instanceof(val::module_property("Callback"))) return value.as<CallbackPtr>();

@@ -10,7 +10,7 @@ inline void check_function(const val& value, const Where& where, const char* exp
   if (type_of(value) != "function") where.wrong(value, expected, "pass one");
 }
 
-template <> struct Crossing<OpenFile> {
+template <> struct Conversion<OpenFile> {
   static OpenFile from(const val& function, const Where& where) {
     check_function(function, where, "a function of a path that gives what can be appended to");
     return [function](const std::string& path, bool append) -> std::unique_ptr<FileSink> {
@@ -20,7 +20,7 @@ template <> struct Crossing<OpenFile> {
   static std::string given() { return "((path: string, append: boolean) => FileSink)"; }
 };
 
-template <> struct Crossing<HttpHeaders> {
+template <> struct Conversion<HttpHeaders> {
   static HttpHeaders from(const val& value, const Where& where) {
     if (type_of(value) != "object" || value.isNull()) where.wrong(value, "an object of texts", "pass one");
     HttpHeaders headers;
@@ -31,7 +31,7 @@ template <> struct Crossing<HttpHeaders> {
   static std::string given() { return "Readonly<Record<string, string>>"; }
 };
 
-template <> struct Crossing<HttpTransport> {
+template <> struct Conversion<HttpTransport> {
   static HttpTransport from(const val& function, const Where& where) {
     check_function(function, where, "a function of {url, headers, body} that posts it");
     return [function](const HttpPost& post) -> PendingPtr {
@@ -48,7 +48,7 @@ template <> struct Crossing<HttpTransport> {
   static std::string given() { return "((post: HttpPost) => unknown)"; }
 };
 
-template <> struct Crossing<EpochSchedule> {
+template <> struct Conversion<EpochSchedule> {
   static EpochSchedule from(const val& function, const Where& where) {
     check_function(function, where, "a function of the epoch and the learning rate");
     return [function](int epoch, double learning_rate) {
@@ -59,7 +59,7 @@ template <> struct Crossing<EpochSchedule> {
   static std::string given() { return "((epoch: number, learningRate: number) => number)"; }
 };
 
-template <> struct Crossing<UpdateFrequency> {
+template <> struct Conversion<UpdateFrequency> {
   static UpdateFrequency from(const val& value, const Where& where) {
     return value.isString() ? UpdateFrequency(value.as<std::string>().c_str())
                             : UpdateFrequency(from_js<int>(value, where));
@@ -67,7 +67,7 @@ template <> struct Crossing<UpdateFrequency> {
   static std::string given() { return "number | 'batch' | 'epoch'"; }
 };
 
-template <> struct Crossing<SaveFrequency> {
+template <> struct Conversion<SaveFrequency> {
   static SaveFrequency from(const val& value, const Where& where) {
     return value.isString() ? SaveFrequency(value.as<std::string>().c_str())
                             : SaveFrequency(from_js<std::int64_t>(value, where));

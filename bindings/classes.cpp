@@ -11,10 +11,10 @@ struct ValueOrData : val {};
 /// A layer of a Value, or a list of them, within a step, or of data outside; a list of several outputs.
 val call_layer(Layer& layer, val x, bool training) {
   const Where where{"Layer.call", "x"};
-  bool values = Crossing<Value>::is(x), list = false;
+  bool values = Conversion<Value>::is(x), list = false;
   if (x.isArray()) {
     const auto length = x["length"].as<unsigned>();
-    for (unsigned i = 0; i < length && !values; ++i) values = Crossing<Value>::is(x[i]);
+    for (unsigned i = 0; i < length && !values; ++i) values = Conversion<Value>::is(x[i]);
     list = values || (length > 0 && !x[0].isNumber() && !x[0].isArray());
   }
   if (values)
@@ -38,7 +38,7 @@ StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
 /// The value of a variable within a step; what it is after it.
 Value read(Variable& variable) { return Graph::current().read(variable); }
 void assign(Variable& variable, ValueOrData value) {
-  if (!Crossing<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
+  if (!Conversion<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
   Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));
 }
 
@@ -85,12 +85,12 @@ val make(std::string family_name, std::string name, val given) {
 
 }  // namespace
 
-template <> struct Crossing<ValueOrData> {
+template <> struct Conversion<ValueOrData> {
   static ValueOrData from(const val& value, const Where&) { return {value}; }
   static std::string given() { return "Value | TensorLike"; }
 };
 
-template <> struct Crossing<SymbolicInputs> {
+template <> struct Conversion<SymbolicInputs> {
   static SymbolicInputs from(const val& value, const Where& where) {
     if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
     return {{from_js<SymbolicTensor>(value, where)}};

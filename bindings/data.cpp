@@ -27,7 +27,7 @@ class JavaScriptPieces : public ByteSource {
 
 }  // namespace
 
-template <> struct Crossing<IteratorPtr> {
+template <> struct Conversion<IteratorPtr> {
   static IteratorPtr from(const val& value, const Where& where) {
     if (!value.instanceof(val::module_property("DatasetIterator")))
       where.wrong(value, "a DatasetIterator", "make one by dataset.iterator()");

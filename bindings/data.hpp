@@ -1,7 +1,7 @@
 #pragma once
 
 /// Data that JavaScript makes: iterators, arrays and sequences of its own, and functions that datasets call.
-#include "crossing.hpp"
+#include "conversion.hpp"
 
 namespace etude::js {
 
@@ -36,27 +36,27 @@ class JavaScriptSource : public BatchSource {
   JavaScriptIterator batches_;
 };
 
-template <> struct Crossing<ArrayLikePtr> {
+template <> struct Conversion<ArrayLikePtr> {
   /// What web's asArrayLike made: shape, dtype, and slice(first, last), whose result may be a promise.
   static ArrayLikePtr from(const val& value, const Where& where);
   static std::string given() { return "ArrayLike"; }
 };
-template <> struct Crossing<SequencePtr> {
+template <> struct Conversion<SequencePtr> {
   static SequencePtr from(const val& value, const Where& where);
   static std::string given() { return "SequenceLike"; }
 };
 /// One of what web's asColumn made, told apart by its `form`.
-template <> struct Crossing<Column> {
+template <> struct Conversion<Column> {
   static Column from(const val& value, const Where& where);
   static std::string given() { return "unknown"; }
 };
 /// What web's `group` made.
-template <> struct Crossing<ColumnGroup> {
+template <> struct Conversion<ColumnGroup> {
   static ColumnGroup from(const val& value, const Where& where);
   static std::string given() { return "unknown"; }
 };
 
-template <> struct Crossing<Dataset> {
+template <> struct Conversion<Dataset> {
   static Dataset from(const val& value, const Where& where);
   static val to(const Dataset& dataset) { return val(std::make_shared<Dataset>(dataset)); }
   static std::string given() { return "Dataset"; }
@@ -64,15 +64,15 @@ template <> struct Crossing<Dataset> {
 };
 
 // Functions of an element, which may return promises.
-template <> struct Crossing<Dataset::AsyncMap> {
+template <> struct Conversion<Dataset::AsyncMap> {
   static Dataset::AsyncMap from(const val& function, const Where& where);
   static std::string given() { return "((element: DatasetElement) => BatchLike | Promise<BatchLike>)"; }
 };
-template <> struct Crossing<Dataset::AsyncPredicate> {
+template <> struct Conversion<Dataset::AsyncPredicate> {
   static Dataset::AsyncPredicate from(const val& function, const Where& where);
   static std::string given() { return "((element: DatasetElement) => boolean | Promise<boolean>)"; }
 };
-template <> struct Crossing<Dataset::AsyncExpand> {
+template <> struct Conversion<Dataset::AsyncExpand> {
   static Dataset::AsyncExpand from(const val& function, const Where& where);
   static std::string given() { return "((element: DatasetElement) => Dataset | Promise<Dataset>)"; }
 };

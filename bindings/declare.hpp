@@ -43,14 +43,14 @@ template <class R> std::string made_name() {
   if constexpr (std::is_void_v<R>)
     return "void";
   else
-    return Crossing<R>::made();
+    return Conversion<R>::made();
 }
 
 template <class Signature> struct Declared;
 template <class R, class... A> struct Declared<R (*)(A...)> {
   static Made<R> call(Given<Bare<A>>...) { return Made<R>(val::undefined()); }
   static void name_types() {
-    (name_type<Given<Bare<A>>>(Crossing<Bare<A>>::given()), ...);
+    (name_type<Given<Bare<A>>>(Conversion<Bare<A>>::given()), ...);
     name_type<Made<R>>(made_name<R>());
   }
 };

@@ -108,7 +108,7 @@ void JavaScriptFile::overwrite(std::uint64_t at, std::string_view bytes) {
   call(file_["overwrite"], static_cast<double>(at), copied(bytes));
 }
 
-std::shared_ptr<Vfs> Crossing<std::shared_ptr<Vfs>>::from(const val& files, const Where&) {
+std::shared_ptr<Vfs> Conversion<std::shared_ptr<Vfs>>::from(const val& files, const Where&) {
   return std::make_shared<HostFiles>(files);
 }
 

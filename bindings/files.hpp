@@ -23,7 +23,7 @@ class JavaScriptFile : public FileSink {
   val file_;
 };
 
-template <> struct Crossing<std::shared_ptr<Vfs>> {
+template <> struct Conversion<std::shared_ptr<Vfs>> {
   static std::shared_ptr<Vfs> from(const val& files, const Where& where);
   static std::string given() { return "Files"; }
 };

@@ -85,7 +85,7 @@ Task<std::vector<Tensor>> predict(ModelPtr model, Data data, PredictOptions opti
 
 }  // namespace
 
-template <> struct Crossing<Figures> {
+template <> struct Conversion<Figures> {
   static val to(const Figures& figures) {
     if (figures.as_dict) return to_js(figures.logs);
     std::vector<double> values;

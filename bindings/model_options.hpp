@@ -90,7 +90,7 @@ struct FitOptions : etude::FitOptions {
   }
 };
 
-template <FixedString Type> struct Crossing<UserStep<Type>> {
+template <FixedString Type> struct Conversion<UserStep<Type>> {
   static UserStep<Type> from(const val& value, const Where& where) {
     if (type_of(value) != "function") where.wrong(value, "a function", "pass one");
     return {true};
@@ -98,7 +98,7 @@ template <FixedString Type> struct Crossing<UserStep<Type>> {
   static std::string given() { return "(" + std::string(Type.view()) + ")"; }
 };
 
-template <> struct Crossing<YieldEvery> {
+template <> struct Conversion<YieldEvery> {
   static YieldEvery from(const val& value, const Where& where) {
     if (!value.isString()) {
       const auto milliseconds = from_js<double>(value, where);

@@ -51,7 +51,7 @@ PendingPtr turn_after(double milliseconds) {
   return std::make_unique<Turn>();
 }
 
-template <> struct Crossing<Memory> {
+template <> struct Conversion<Memory> {
   static val to(const Memory& memory) {
     val result = val::object();
     result.set("heapBytes", memory.heap_bytes);

@@ -41,7 +41,7 @@ template <class T> std::string text_of(const T& value) {
   return text.str();
 }
 template <class T> std::string text(const void* option) { return text_of(*static_cast<const T*>(option)); }
-template <class T> constexpr OptionType of{field_type<T>, read<T>, Crossing<T>::given, text<T>};
+template <class T> constexpr OptionType of{field_type<T>, read<T>, Conversion<T>::given, text<T>};
 #else
 template <class T> constexpr OptionType of{field_type<T>, read<T>};
 #endif

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "crossing.hpp"
+#include "conversion.hpp"
 
 namespace etude::js {
 
@@ -16,19 +16,19 @@ template <std::size_t N> struct FixedString {
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-template <class T> struct Crossing<Choice<T>> {
+template <class T> struct Conversion<Choice<T>> {
   static Choice<T> from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (value.isString()) return value.as<std::string>();
     if constexpr (std::is_same_v<T, Loss> || std::is_same_v<T, Metric>) {
       if (type_of(value) == "function") return from_function(value, where);
     }
-    if (!Crossing<std::shared_ptr<T>>::is(value)) where.wrong(value, given(), "choose one");
+    if (!Conversion<std::shared_ptr<T>>::is(value)) where.wrong(value, given(), "choose one");
     return from_js<std::shared_ptr<T>>(value, where);
   }
   static std::string given() {
     const std::string function =
-        std::is_same_v<T, Loss> || std::is_same_v<T, Metric> ? " | " + Crossing<Comparison>::given() : "";
+        std::is_same_v<T, Loss> || std::is_same_v<T, Metric> ? " | " + Conversion<Comparison>::given() : "";
     return class_name<T>() + "Name | " + class_name<T>() + function + " | null";
   }
 
@@ -45,7 +45,7 @@ template <class T> struct Crossing<Choice<T>> {
 };
 
 /// One for all outputs, a list for each in their order, or an object by their names.
-template <class T> struct Crossing<PerOutput<T>> {
+template <class T> struct Conversion<PerOutput<T>> {
   static PerOutput<T> from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (value.isArray()) return from_js<std::vector<T>>(value, where);
@@ -53,13 +53,13 @@ template <class T> struct Crossing<PerOutput<T>> {
     return from_js<T>(value, where);
   }
   static std::string given() {
-    const std::string one = Crossing<T>::given();
+    const std::string one = Conversion<T>::given();
     return one + " | (" + one + ")[] | Record<string, " + one + ">";
   }
 };
 
 /// The metrics of an output: a list, one, or none.
-template <> struct Crossing<MetricList> {
+template <> struct Conversion<MetricList> {
   static MetricList from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (!value.isArray()) return from_js<Choice<Metric>>(value, where);
@@ -69,13 +69,13 @@ template <> struct Crossing<MetricList> {
     return result;
   }
   static std::string given() {
-    const std::string one = Crossing<Choice<Metric>>::given();
+    const std::string one = Conversion<Choice<Metric>>::given();
     return one + " | (" + one + ")[]";
   }
 };
 
 /// Metrics for all outputs; for each in their order, where a list is among them; or by the outputs' names.
-template <> struct Crossing<MetricChoices> {
+template <> struct Conversion<MetricChoices> {
   static MetricChoices from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (is_dictionary(value)) return from_js<MetricsByName>(value, where);
@@ -84,40 +84,40 @@ template <> struct Crossing<MetricChoices> {
     return from_js<MetricList>(value, where);
   }
   static std::string given() {
-    const std::string all = Crossing<MetricList>::given();
+    const std::string all = Conversion<MetricList>::given();
     return all + " | (" + all + ")[] | Record<string, " + all + ">";
   }
 };
 
-template <> struct Crossing<Activation> {
+template <> struct Conversion<Activation> {
   static Activation from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (type_of(value) == "function") return from_js<Activation::Function>(value, {"activation", ""});
     if (!value.isString()) where.wrong(value, "a name or a function of a Value", "choose one");
     return value.as<std::string>();
   }
-  static std::string given() { return "ActivationName | " + Crossing<Activation::Function>::given() + " | null"; }
+  static std::string given() { return "ActivationName | " + Conversion<Activation::Function>::given() + " | null"; }
 };
 
-template <> struct Crossing<LearningRate> {
+template <> struct Conversion<LearningRate> {
   static LearningRate from(const val& value, const Where& where) {
     if (value.isNumber()) return from_js<double>(value, where);
-    if (!Crossing<LearningRateSchedulePtr>::is(value))
+    if (!Conversion<LearningRateSchedulePtr>::is(value))
       where.wrong(value, "a number or a LearningRateSchedule", "make one by et.schedules.…");
     return from_js<LearningRateSchedulePtr>(value, where);
   }
   static std::string given() { return "number | LearningRateSchedule"; }
 };
 
-template <> struct Crossing<initializers::ConstantValue> {
+template <> struct Conversion<initializers::ConstantValue> {
   static initializers::ConstantValue from(const val& value, const Where& where) {
     if (value.isNumber()) return from_js<double>(value, where);
     return from_js<Tensor>(value, where);
   }
-  static std::string given() { return Crossing<Tensor>::given(); }
+  static std::string given() { return Conversion<Tensor>::given(); }
 };
 
-template <> struct Crossing<Pair> {
+template <> struct Conversion<Pair> {
   static Pair from(const val& value, const Where& where) {
     if (!value.isArray()) return from_js<int>(value, where);
     const auto numbers = from_js<std::vector<int>>(value, where);
@@ -127,7 +127,7 @@ template <> struct Crossing<Pair> {
   static std::string given() { return "number | [height: number, width: number]"; }
 };
 
-template <> struct Crossing<Integers> {
+template <> struct Conversion<Integers> {
   static Integers from(const val& value, const Where& where) {
     if (!value.isArray()) return from_js<std::int64_t>(value, where);
     return from_js<std::vector<std::int64_t>>(value, where);
@@ -135,7 +135,7 @@ template <> struct Crossing<Integers> {
   static std::string given() { return "number | readonly number[]"; }
 };
 
-template <> struct Crossing<ShuffleChoice> {
+template <> struct Conversion<ShuffleChoice> {
   static ShuffleChoice from(const val& value, const Where& where) {
     return value.isString() ? ShuffleChoice(value.as<std::string>().c_str())
                             : ShuffleChoice(from_js<bool>(value, where));
@@ -143,7 +143,7 @@ template <> struct Crossing<ShuffleChoice> {
   static std::string given() { return "boolean | 'batch'"; }
 };
 
-template <> struct Crossing<ValidationFrequency> {
+template <> struct Conversion<ValidationFrequency> {
   static ValidationFrequency from(const val& value, const Where& where) {
     if (value.isArray()) return from_js<std::vector<int>>(value, where);
     return from_js<int>(value, where);
@@ -151,13 +151,13 @@ template <> struct Crossing<ValidationFrequency> {
   static std::string given() { return "number | number[]"; }
 };
 
-template <> struct Crossing<CallbackParams> {
+template <> struct Conversion<CallbackParams> {
   static val to(const CallbackParams& params);
   static std::string made() { return "CallbackParams"; }
 };
 
 /// An object with hooks, or one of Étude's own.
-template <> struct Crossing<CallbackPtr> {
+template <> struct Conversion<CallbackPtr> {
   static CallbackPtr from(const val& value, const Where& where);
   static val to(const CallbackPtr& callback) { return val(callback); }
   static std::string given() { return "CallbackLike"; }
@@ -165,7 +165,7 @@ template <> struct Crossing<CallbackPtr> {
 };
 
 /// Where summary() writes to, and the like.
-template <> struct Crossing<std::function<void(std::string_view)>> {
+template <> struct Conversion<std::function<void(std::string_view)>> {
   static std::function<void(std::string_view)> from(const val& function, const Where& where) {
     if (type_of(function) != "function")
       where.wrong(function, "a function of a string", "pass one, such as console.log");
@@ -175,7 +175,7 @@ template <> struct Crossing<std::function<void(std::string_view)>> {
 };
 
 /// Classes and what each of their samples counts.
-template <> struct Crossing<ClassWeight> {
+template <> struct Conversion<ClassWeight> {
   static ClassWeight from(const val& value, const Where& where) {
     if (!is_dictionary(value)) where.wrong(value, "an object such as {0: 1, 1: 10}", "name classes by their numbers");
     ClassWeight result;
@@ -197,7 +197,7 @@ void read_options(std::span<const Field> fields, void* options, const val& objec
 /// The TypeScript type of the options called `name`: declare.hpp.
 template <HasFields T> std::string declared_options();
 
-template <HasFields T> struct Crossing<T> {
+template <HasFields T> struct Conversion<T> {
   static T from(const val& object, const Where& where) {
     T options{};
     read_options(fields_of<T>, &options, object, where);

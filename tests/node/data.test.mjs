@@ -49,7 +49,7 @@ test('tensors say what is wrong with their data', async () => {
   await assertError(() => et.tensor([1, 2]).slice(1, 3), 'value', 'rows 1 to 3');
 });
 
-test('a typed array crosses as one block, once, however many steps there are', async () => {
+test('a typed array is copied in one block, once, for any number of steps', async () => {
   const model = twoDense();
   model.compile(mse());
   model.build([-1, 3]);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// How each type crosses between JavaScript and C++, and what TypeScript calls it: the only conversions there are.
+/// Conversions of each type between JavaScript and C++, and its names in TypeScript. There are no other conversions.
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -25,12 +25,12 @@ struct Where {
   [[noreturn]] void wrong_class(const val& came, const std::string& name) const;
 };
 
-/// Crossing<T>::from(value, where) and ::to(object); ::given and ::made are TypeScript's names for T as an argument and
-/// as a result.
-template <class T> struct Crossing;
+/// Conversion<T>::from(value, where) and ::to(object); ::given and ::made are TypeScript's names for T as an argument
+/// and as a result.
+template <class T> struct Conversion;
 
-template <class T> T from_js(const val& value, const Where& where) { return Crossing<T>::from(value, where); }
-template <class T> val to_js(const T& object) { return Crossing<T>::to(object); }
+template <class T> T from_js(const val& value, const Where& where) { return Conversion<T>::from(value, where); }
+template <class T> val to_js(const T& object) { return Conversion<T>::to(object); }
 
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
@@ -40,14 +40,14 @@ template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION
 
 // ---- Numbers, strings, lists ----
 
-template <> struct Crossing<val> {
+template <> struct Conversion<val> {
   static val from(const val& value, const Where&) { return value; }
   static val to(const val& value) { return value; }
   static std::string given() { return "unknown"; }
   static std::string made() { return "unknown"; }
 };
 
-template <> struct Crossing<bool> {
+template <> struct Conversion<bool> {
   static bool from(const val& value, const Where& where) {
     if (!value.isTrue() && !value.isFalse()) where.wrong(value, "true or false", "pass one of them");
     return value.isTrue();
@@ -57,7 +57,7 @@ template <> struct Crossing<bool> {
   static std::string made() { return "boolean"; }
 };
 
-template <> struct Crossing<double> {
+template <> struct Conversion<double> {
   static double from(const val& value, const Where& where) {
     if (!value.isNumber()) where.wrong(value, "a number", "pass one");
     const double number = value.as<double>();
@@ -71,7 +71,7 @@ template <> struct Crossing<double> {
 
 template <class T>
   requires std::is_integral_v<T> && (!std::is_same_v<T, bool>)
-struct Crossing<T> {
+struct Conversion<T> {
   static T from(const val& value, const Where& where) {
     const double number = value.isNumber() ? value.as<double>() : std::nan("");
     const bool fits = std::floor(number) == number && number >= static_cast<double>(std::numeric_limits<T>::min()) &&
@@ -86,7 +86,7 @@ struct Crossing<T> {
   static std::string made() { return "number"; }
 };
 
-template <> struct Crossing<std::string> {
+template <> struct Conversion<std::string> {
   /// Half of a surrogate pair is refused: the conversion would make another character of it.
   static std::string from(const val& value, const Where& where);
   static val to(const std::string& value) { return val(value); }
@@ -94,17 +94,17 @@ template <> struct Crossing<std::string> {
   static std::string made() { return "string"; }
 };
 
-template <class T> struct Crossing<std::optional<T>> {
+template <class T> struct Conversion<std::optional<T>> {
   static std::optional<T> from(const val& value, const Where& where) {
     if (value.isUndefined() || value.isNull()) return std::nullopt;
     return from_js<T>(value, where);
   }
   static val to(const std::optional<T>& value) { return value ? to_js(*value) : val::null(); }
-  static std::string given() { return Crossing<T>::given() + " | null"; }
-  static std::string made() { return Crossing<T>::made() + " | null"; }
+  static std::string given() { return Conversion<T>::given() + " | null"; }
+  static std::string made() { return Conversion<T>::made() + " | null"; }
 };
 
-template <class T> struct Crossing<std::vector<T>> {
+template <class T> struct Conversion<std::vector<T>> {
   static std::vector<T> from(const val& value, const Where& where) {
     if (!value.isArray()) where.wrong(value, "an array", "put it into [ ]");
     std::vector<T> result;
@@ -118,8 +118,8 @@ template <class T> struct Crossing<std::vector<T>> {
     for (const T& value : values) result.call<void>("push", to_js(value));
     return result;
   }
-  static std::string given() { return "(" + Crossing<T>::given() + ")[]"; }
-  static std::string made() { return "(" + Crossing<T>::made() + ")[]"; }
+  static std::string given() { return "(" + Conversion<T>::given() + ")[]"; }
+  static std::string made() { return "(" + Conversion<T>::made() + ")[]"; }
 };
 
 /// Whether it is an object as { } makes them, rather than one of a class.
@@ -127,17 +127,17 @@ inline bool is_dictionary(const val& value) {
   return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
          value["constructor"] == val::global("Object");
 }
-template <class T> struct Crossing<std::map<std::string, T>> {
+template <class T> struct Conversion<std::map<std::string, T>> {
   static std::map<std::string, T> from(const val& value, const Where& where) {
     std::map<std::string, T> result;
     for (const std::string& key : keys(value))
       result.emplace(key, from_js<T>(value[key], where.of(where.what + '.' + key)));
     return result;
   }
-  static std::string given() { return "Record<string, " + Crossing<T>::given() + ">"; }
+  static std::string given() { return "Record<string, " + Conversion<T>::given() + ">"; }
 };
 
-template <> struct Crossing<Shape> {
+template <> struct Conversion<Shape> {
   static Shape from(const val& value, const Where& where) {
     return Shape(from_js<std::vector<std::int64_t>>(value, where));
   }
@@ -146,7 +146,7 @@ template <> struct Crossing<Shape> {
   static std::string made() { return "number[]"; }
 };
 
-template <> struct Crossing<DType> {
+template <> struct Conversion<DType> {
   static DType from(const val& value, const Where& where) {
     return dtype_from_name(from_js<std::string>(value, where));
   }
@@ -168,7 +168,7 @@ concept Held =
 /// Whether it is an object of one of the module's classes.
 bool is_of_class(const val& value, const std::string& name);
 
-template <Held T> struct Crossing<std::shared_ptr<T>> {
+template <Held T> struct Conversion<std::shared_ptr<T>> {
   static bool is(const val& value) { return is_of_class(value, class_name<T>()); }
   static std::shared_ptr<T> from(const val& value, const Where& where) {
     if (!is(value)) where.wrong_class(value, class_name<T>());
@@ -179,19 +179,19 @@ template <Held T> struct Crossing<std::shared_ptr<T>> {
   static std::string made() { return class_name<T>(); }
 };
 
-template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where);
+template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
 /// As the class that JavaScript knows most of: Recurrent, MultiHeadAttention or Layer.
-template <> val Crossing<LayerPtr>::to(const LayerPtr& layer);
-template <> inline std::string Crossing<LayerPtr>::given() { return "LayerLike"; }
+template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
+template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
 
-template <> struct Crossing<Variable> {
+template <> struct Conversion<Variable> {
   static Variable from(const val& value, const Where& where);
   static val to(const Variable& variable) { return val(std::make_shared<Variable>(variable)); }
   static std::string given() { return "Variable"; }
   static std::string made() { return "Variable"; }
 };
 
-template <> struct Crossing<SymbolicTensor> {
+template <> struct Conversion<SymbolicTensor> {
   static bool is(const val& value) { return is_of_class(value, "SymbolicTensor"); }
   static SymbolicTensor from(const val& value, const Where& where) {
     if (!is(value)) where.wrong(value, "a SymbolicTensor", "make one by et.input(), or by a layer's apply()");
@@ -205,18 +205,18 @@ template <> struct Crossing<SymbolicTensor> {
 // ---- Data ----
 
 /// web's Tensor: a typed array and a shape. One copy of the bytes either way.
-template <> struct Crossing<Tensor> {
+template <> struct Conversion<Tensor> {
   static Tensor from(const val& value, const Where& where);
   static val to(const Tensor& tensor);
   static std::string given() { return "TensorLike"; }
   static std::string made() { return "Tensor"; }
 };
-template <> struct Crossing<std::vector<std::byte>> {
+template <> struct Conversion<std::vector<std::byte>> {
   static std::vector<std::byte> from(const val& value, const Where& where);
   static std::string given() { return "Uint8Array"; }
 };
 /// What web's asBatch made: lists of Tensors named x, y, sampleWeight.
-template <> struct Crossing<Batch> {
+template <> struct Conversion<Batch> {
   static Batch from(const val& value, const Where& where);
   /// {x, y, sampleWeight}: a Tensor, or a list of several.
   static val to(const Batch& batch);
@@ -224,22 +224,23 @@ template <> struct Crossing<Batch> {
   static std::string made() { return "DatasetElement"; }
 };
 /// What web's asData made, told apart by its `kind`.
-template <> struct Crossing<Data> {
+template <> struct Conversion<Data> {
   static Data from(const val& value, const Where& where);
   static std::string given() { return "DataLike"; }
 };
-template <> struct Crossing<Logs> {
+template <> struct Conversion<Logs> {
   static val to(const Logs& logs);
   static std::string made() { return "Record<string, number>"; }
 };
-template <> struct Crossing<HistoryPtr> {
+template <> struct Conversion<HistoryPtr> {
   static val to(const HistoryPtr& history);
   static std::string made() { return "History"; }
 };
 
 // ---- What a step is written in ----
 
-/// While one lives, Values cross as numbers; when the outermost one ends, those numbers mean nothing any more.
+/// While a scope of this class exists, Values are converted to numbers. When the outermost scope ends, these numbers
+/// become invalid.
 class TraceScope {
  public:
   TraceScope();
@@ -248,7 +249,7 @@ class TraceScope {
   TraceScope& operator=(const TraceScope&) = delete;
 };
 
-template <> struct Crossing<Value> {
+template <> struct Conversion<Value> {
   static bool is(const val& value) { return value.instanceof(host("Value")); }
   static Value from(const val& value, const Where& where);
   static val to(Value value);
@@ -256,14 +257,14 @@ template <> struct Crossing<Value> {
   static std::string made() { return "Value"; }
 };
 /// Gradients: null where the loss does not depend on a variable.
-template <> struct Crossing<std::vector<Value>> {
+template <> struct Conversion<std::vector<Value>> {
   static std::vector<Value> from(const val& value, const Where& where);
   static val to(const std::vector<Value>& values);
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
 };
 /// What a step of JavaScript makes: one Value, or a list of them.
-template <> struct Crossing<Outputs> {
+template <> struct Conversion<Outputs> {
   static Outputs from(const val& value, const Where& where) {
     if (value.isArray()) return from_js<std::vector<Value>>(value, where);
     return from_js<Value>(value, where);
@@ -274,13 +275,13 @@ template <> struct Crossing<Outputs> {
   static std::string given() { return "Value | Value[]"; }
   static std::string made() { return "Value | Value[]"; }
 };
-template <> struct Crossing<StepData> {
+template <> struct Conversion<StepData> {
   static StepData from(const val& value, const Where& where);
   static val to(const StepData& data);
   static std::string given() { return "StepData"; }
   static std::string made() { return "StepData"; }
 };
-template <> struct Crossing<StepLogs> {
+template <> struct Conversion<StepLogs> {
   static StepLogs from(const val& value, const Where& where);
   static val to(const StepLogs& logs);
   static std::string given() { return "StepLogs"; }
@@ -288,7 +289,7 @@ template <> struct Crossing<StepLogs> {
 };
 
 /// A JavaScript function of Values.
-template <class... Values> struct Crossing<std::function<Value(Values...)>> {
+template <class... Values> struct Conversion<std::function<Value(Values...)>> {
   static std::function<Value(Values...)> from(const val& function, const Where& where) {
     return [function, name = std::string(where.function)](Values... values) {
       const TraceScope scope;

@@ -1,4 +1,4 @@
-#include "crossing.hpp"
+#include "conversion.hpp"
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ void Where::wrong_class(const val& came, const std::string& name) const {
             (name.ends_with('s') ? "es.…" : "s.…"));
 }
 
-std::string Crossing<std::string>::from(const val& value, const Where& where) {
+std::string Conversion<std::string>::from(const val& value, const Where& where) {
   if (!value.isString()) where.wrong(value, "a string", "pass one");
   std::string text = value.as<std::string>();
   const bool paired = std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0xF0; });
@@ -58,25 +58,25 @@ std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
 
-template <> LayerPtr Crossing<LayerPtr>::from(const val& value, const Where& where) {
+template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
   // A model is a layer too: web's Model holds the handle.
   if (value.instanceof(host("Model"))) return from_js<ModelPtr>(value["handle"], where);
   if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
   return value.as<LayerPtr>();
 }
-template <> val Crossing<LayerPtr>::to(const LayerPtr& layer) {
+template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
   if (const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer)) return val(recurrent);
   if (const auto attention = std::dynamic_pointer_cast<MultiHeadAttention>(layer)) return val(attention);
   return layer ? val(layer) : val::null();
 }
 
-Variable Crossing<Variable>::from(const val& value, const Where& where) {
+Variable Conversion<Variable>::from(const val& value, const Where& where) {
   if (!value.instanceof(val::module_property("Variable")))
     where.wrong(value, "a Variable", "take one of model.trainableVariables");
   return *value.as<std::shared_ptr<Variable>>();
 }
 
-Tensor Crossing<Tensor>::from(const val& value, const Where& where) {
+Tensor Conversion<Tensor>::from(const val& value, const Where& where) {
   const val tensor = call_host("tensor", value), bytes = tensor["bytes"];
   Tensor result(from_js<Shape>(tensor["shape"], where), from_js<DType>(tensor["dtype"], where));
   check(bytes["length"].as<double>() == static_cast<double>(result.bytes()), ErrorKind::dtype, where.function,
@@ -86,13 +86,13 @@ Tensor Crossing<Tensor>::from(const val& value, const Where& where) {
   return result;
 }
 /// JavaScript has no array of half precision everywhere: it gets float32.
-val Crossing<Tensor>::to(const Tensor& given) {
+val Conversion<Tensor>::to(const Tensor& given) {
   const Tensor tensor = is_half(given.dtype()) ? given.astype(DType::float32) : given;
   const val bytes = call_host("copyOf", bytes_of(tensor.raw(), tensor.bytes()));
   return host("Tensor").call<val>("fromBytes", bytes, to_js(tensor.shape()), to_js(tensor.dtype()));
 }
 
-std::vector<std::byte> Crossing<std::vector<std::byte>>::from(const val& value, const Where& where) {
+std::vector<std::byte> Conversion<std::vector<std::byte>>::from(const val& value, const Where& where) {
   if (!value.instanceof(val::global("Uint8Array")))
     where.wrong(value, "a Uint8Array", "wrap an ArrayBuffer by new Uint8Array(buffer)");
   std::vector<std::byte> bytes(value["length"].as<unsigned>());
@@ -100,18 +100,18 @@ std::vector<std::byte> Crossing<std::vector<std::byte>>::from(const val& value, 
   return bytes;
 }
 
-Batch Crossing<Batch>::from(const val& value, const Where& where) {
+Batch Conversion<Batch>::from(const val& value, const Where& where) {
   return {from_js<std::vector<Tensor>>(value["x"], where.of("x")),
           from_js<std::vector<Tensor>>(value["y"], where.of("y")),
           from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
 }
 
-val Crossing<Logs>::to(const Logs& logs) {
+val Conversion<Logs>::to(const Logs& logs) {
   val result = val::object();
   for (const auto& [name, value] : logs.values()) result.set(name, value);
   return result;
 }
-val Crossing<HistoryPtr>::to(const HistoryPtr& history) {
+val Conversion<HistoryPtr>::to(const HistoryPtr& history) {
   val series = val::object(), result = val::object();
   for (const auto& [name, values] : history->history()) series.set(name, to_js(values));
   result.set("epoch", to_js(history->epoch()));
@@ -126,7 +126,7 @@ TraceScope::~TraceScope() {
   traced.clear();
 }
 
-Value Crossing<Value>::from(const val& value, const Where& where) {
+Value Conversion<Value>::from(const val& value, const Where& where) {
   if (value.isNumber() && where.like) return ops::scalar(from_js<double>(value, where), where.like);
   if (!is(value))
     where.wrong(value, where.like ? "a Value or a number" : "a Value",
@@ -138,7 +138,7 @@ Value Crossing<Value>::from(const val& value, const Where& where) {
         "Values from one to the next.");
   return traced[static_cast<std::size_t>(index)];
 }
-val Crossing<Value>::to(Value value) {
+val Conversion<Value>::to(Value value) {
   if (!value) return val::null();
   check(scopes > 0, ErrorKind::state, "Value",
         "a Value outside a step - expected to be within one - write this inside call, trainStep or a loss.");
@@ -147,7 +147,7 @@ val Crossing<Value>::to(Value value) {
                             to_js(value.dtype()));
 }
 
-std::vector<Value> Crossing<std::vector<Value>>::from(const val& value, const Where& where) {
+std::vector<Value> Conversion<std::vector<Value>>::from(const val& value, const Where& where) {
   if (!value.isArray()) where.wrong(value, "an array of Values", "put it into [ ]");
   std::vector<Value> result;
   const auto length = value["length"].as<unsigned>();
@@ -156,19 +156,19 @@ std::vector<Value> Crossing<std::vector<Value>>::from(const val& value, const Wh
         value[i].isNull() ? Value{} : from_js<Value>(value[i], where.of(where.what + '[' + std::to_string(i) + ']')));
   return result;
 }
-val Crossing<std::vector<Value>>::to(const std::vector<Value>& values) {
+val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
   val result = val::array();
   for (const Value& value : values) result.call<void>("push", to_js(value));
   return result;
 }
 
-StepData Crossing<StepData>::from(const val& value, const Where& where) {
+StepData Conversion<StepData>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "{x, y}, as the step was given it", "pass data on");
   return {values_from_js(value["x"], where.of("x")), values_from_js(value["y"], where.of("y")),
           values_from_js(value["sampleWeight"], where.of("sampleWeight"))};
 }
-val Crossing<StepData>::to(const StepData& data) {
+val Conversion<StepData>::to(const StepData& data) {
   val result = val::object();
   result.set("x", values_to_js(data.x));
   if (!data.y.empty()) result.set("y", values_to_js(data.y));
@@ -176,7 +176,7 @@ val Crossing<StepData>::to(const StepData& data) {
   return result;
 }
 
-StepLogs Crossing<StepLogs>::from(const val& value, const Where& where) {
+StepLogs Conversion<StepLogs>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "an object of scalars, such as {loss}", "return model.computeMetrics(data, yPred, loss)");
   StepLogs logs;
@@ -184,7 +184,7 @@ StepLogs Crossing<StepLogs>::from(const val& value, const Where& where) {
     logs.emplace_back(name, from_js<Value>(value[name], where.of(where.what + '.' + name)));
   return logs;
 }
-val Crossing<StepLogs>::to(const StepLogs& logs) {
+val Conversion<StepLogs>::to(const StepLogs& logs) {
   val result = val::object();
   for (const auto& [name, value] : logs) result.set(name, to_js(value));
   return result;

@@ -101,14 +101,14 @@ std::optional<Batch> JavaScriptSource::take() {
   return from_js<Batch>(batch, {"generator", "a batch"});
 }
 
-ArrayLikePtr Crossing<ArrayLikePtr>::from(const val& value, const Where& where) {
+ArrayLikePtr Conversion<ArrayLikePtr>::from(const val& value, const Where& where) {
   return std::make_shared<JavaScriptArray>(value, where);
 }
-SequencePtr Crossing<SequencePtr>::from(const val& value, const Where&) {
+SequencePtr Conversion<SequencePtr>::from(const val& value, const Where&) {
   return std::make_shared<JavaScriptSequence>(value);
 }
 
-Column Crossing<Column>::from(const val& value, const Where& where) {
+Column Conversion<Column>::from(const val& value, const Where& where) {
   const auto form = value["form"].as<std::string>();
   const val given = value["value"];
   if (form == "tensor") return from_js<Tensor>(given, where);
@@ -121,7 +121,7 @@ Column Crossing<Column>::from(const val& value, const Where& where) {
                    from_js<std::vector<std::int64_t>>(given["columnOf"], where.of("columnOf")), splits);
 }
 
-ColumnGroup Crossing<ColumnGroup>::from(const val& value, const Where& where) {
+ColumnGroup Conversion<ColumnGroup>::from(const val& value, const Where& where) {
   const val names = value["names"];
   const auto columns = from_js<std::vector<Column>>(value["columns"], where);
   if (names.isUndefined()) return columns;
@@ -131,7 +131,7 @@ ColumnGroup Crossing<ColumnGroup>::from(const val& value, const Where& where) {
   return named;
 }
 
-Data Crossing<Data>::from(const val& value, const Where& where) {
+Data Conversion<Data>::from(const val& value, const Where& where) {
   const val data = call_host("asData", value);
   const auto kind = data["kind"].as<std::string>();
   const val given = data["value"];
@@ -150,7 +150,7 @@ Data Crossing<Data>::from(const val& value, const Where& where) {
                  from_js<ColumnGroup>(given["sampleWeight"], where.of("sampleWeight"))};
 }
 
-val Crossing<Batch>::to(const Batch& batch) {
+val Conversion<Batch>::to(const Batch& batch) {
   val element = val::object();
   element.set("x", one_or_several(batch.x));
   if (!batch.y.empty()) element.set("y", one_or_several(batch.y));
@@ -158,27 +158,27 @@ val Crossing<Batch>::to(const Batch& batch) {
   return element;
 }
 
-Dataset Crossing<Dataset>::from(const val& value, const Where& where) {
+Dataset Conversion<Dataset>::from(const val& value, const Where& where) {
   if (!value.instanceof(val::module_property("Dataset")))
     where.wrong(value, "a Dataset", "make one by et.data.fromTensorSlices() or its kin");
   return *value.as<std::shared_ptr<Dataset>>();
 }
 
-Dataset::AsyncMap Crossing<Dataset::AsyncMap>::from(const val& function, const Where& where) {
+Dataset::AsyncMap Conversion<Dataset::AsyncMap>::from(const val& function, const Where& where) {
   check_function(function, where);
   return [function](Batch element) -> Task<Batch> {
     const val result = co_await settled(call(function, to_js(element)));
     co_return from_js<Batch>(call_host("asBatch", result), {"Dataset.map", "the result"});
   };
 }
-Dataset::AsyncPredicate Crossing<Dataset::AsyncPredicate>::from(const val& function, const Where& where) {
+Dataset::AsyncPredicate Conversion<Dataset::AsyncPredicate>::from(const val& function, const Where& where) {
   check_function(function, where);
   return [function](Batch element) -> Task<bool> {
     const val result = co_await settled(call(function, to_js(element)));
     co_return from_js<bool>(result, {"Dataset.filter", "the result"});
   };
 }
-Dataset::AsyncExpand Crossing<Dataset::AsyncExpand>::from(const val& function, const Where& where) {
+Dataset::AsyncExpand Conversion<Dataset::AsyncExpand>::from(const val& function, const Where& where) {
   check_function(function, where);
   return [function](Batch element) -> Task<Dataset> {
     const val result = co_await settled(call(function, to_js(element)));
