@@ -11,7 +11,7 @@ const beside = 'eigen.hpp'; // for users of Eigen
 const publicHeaders = [umbrella, beside]; // the only ones for bindings/ and demo/
 
 // Folder: the folders that it may include. What those may include is allowed too.
-const nouns = ['initializers', 'regularizers', 'constraints', 'activations'];
+const classFolders = ['initializers', 'regularizers', 'constraints', 'activations'];
 const includes = {
   base: [],
   classes: ['base'],
@@ -19,8 +19,8 @@ const includes = {
   ops: ['graph'],
   execution: ['graph'],
   kernels: ['execution', 'graph'],
-  ...Object.fromEntries(nouns.map((noun) => [noun, ['ops', 'classes']])),
-  layers: ['ops', ...nouns],
+  ...Object.fromEntries(classFolders.map((folder) => [folder, ['ops', 'classes']])),
+  layers: ['ops', ...classFolders],
   losses: ['ops', 'classes'],
   metrics: ['losses', 'ops'],
   optimizers: ['ops', 'classes'],

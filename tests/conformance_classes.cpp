@@ -3,7 +3,7 @@
 #include "etude/ops/elementwise.hpp"
 #include "support.hpp"
 
-// The families of one noun each: losses, metrics, activations, layers, optimizers, schedules, initializers.
+// The cases of the classes: losses, metrics, activations, layers, optimizers, schedules, initializers.
 namespace etude::conformance {
 namespace {
 

@@ -1,4 +1,4 @@
-// Losses, metrics and activations as JavaScript sees them; what they compute is the C++ suite's business.
+// Losses, metrics and activations in JavaScript. The C++ tests check their values.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';

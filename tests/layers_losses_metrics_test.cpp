@@ -6,7 +6,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Losses, metrics, layers and initializers: what the cases of other libraries do not cover.
+// Layers, losses, metrics and initializers, where the cases of other libraries do not cover them.
 namespace etude {
 namespace {
 
