@@ -421,17 +421,17 @@ def _():
             for shape in ((2, 0, 4), (2, 4, 0), (0, 3))]
 
 
-NOUNS = ("BinaryCrossentropy", "CategoricalCrossentropy", "CosineSimilarity", "Huber", "KLDivergence", "MeanAbsoluteError", "MeanSquaredError", "Poisson")
+CLASSES = ("BinaryCrossentropy", "CategoricalCrossentropy", "CosineSimilarity", "Huber", "KLDivergence", "MeanAbsoluteError", "MeanSquaredError", "Poisson")
 
 
 @case("losses of empty batches", 2)
 def _():
-    return {name: getattr(keras.losses, name)()(np.zeros((0, 3), "float32"), np.zeros((0, 3), "float32")) for name in NOUNS}
+    return {name: getattr(keras.losses, name)()(np.zeros((0, 3), "float32"), np.zeros((0, 3), "float32")) for name in CLASSES}
 
 
 @case("metrics of empty batches")
 def _():
-    names = [name for name in NOUNS if hasattr(keras.metrics, name)] + ["BinaryAccuracy", "CategoricalAccuracy", "RootMeanSquaredError"]
+    names = [name for name in CLASSES if hasattr(keras.metrics, name)] + ["BinaryAccuracy", "CategoricalAccuracy", "RootMeanSquaredError"]
     return {name: value_of(getattr(keras.metrics, name)(), np.zeros((0, 3), "float32"), np.zeros((0, 3), "float32")) for name in names}
 
 

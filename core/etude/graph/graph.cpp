@@ -111,7 +111,7 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
     check(input && &input.graph() == this, ErrorKind::state, name_of(op),
           "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
           "from one step to the next.");
-  if (any_half(inputs) && !keeps_halves(op)) return append_widened(std::move(op), inputs);
+  if (any_half(inputs) && !keeps_halves(op)) return append_upcast(std::move(op), inputs);
   const std::size_t hash = hash_of(op, inputs);
   // Joins are counted: of a share of another shape, equal Values may be different ones.
   const bool joins = share_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
@@ -136,7 +136,7 @@ bool Graph::keeps_halves(const Op& op) const {
   return halves == op::Halves::kept || (halves == op::Halves::multiplied && multiplies_halves_);
 }
 
-Value Graph::append_widened(Op op, std::span<const Value> inputs) {
+Value Graph::append_upcast(Op op, std::span<const Value> inputs) {
   const DType half = std::ranges::find_if(inputs, [](const Value& x) { return is_half(x.dtype()); })->dtype();
   std::vector<Value> wide(inputs.begin(), inputs.end());
   for (Value& x : wide) {

@@ -157,7 +157,7 @@ class Graph {
   friend class Value;
   friend class Trace;
   bool keeps_halves(const Op& op) const;
-  Value append_widened(Op op, std::span<const Value> inputs);
+  Value append_upcast(Op op, std::span<const Value> inputs);
   NodeId push(Node node);
   Value joined(const Variable& variable, Value value);
 

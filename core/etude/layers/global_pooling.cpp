@@ -20,7 +20,7 @@ Value GlobalAveragePooling1D::call(Value x, bool) {
         " - expected [batch, steps, features] - reshape the data.");
   const std::ptrdiff_t steps = channels_first_ ? 2 : 1;
   if (!x.mask()) return ops::mean(x, {steps}, keepdims_);
-  const Value wide = ops::widened(x);
+  const Value wide = ops::upcast(x);
   const Value counts = ops::expand_dims(ops::cast(x.mask(), wide.dtype()), channels_first_ ? 1 : 2);
   return ops::cast(ops::sum(wide * counts, {steps}, keepdims_) / ops::sum(counts, {steps}, keepdims_), x.dtype());
 }

@@ -182,7 +182,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
 /// Divided by the rows of the whole batch, so that its strength does not depend on their number.
 void Layer::regularize_activity(Value y) const {
   Graph& graph = Graph::current();
-  const Value loss = (*activity_regularizer_)(ops::widened(y));
+  const Value loss = (*activity_regularizer_)(ops::upcast(y));
   const Shape& shape = y.shape();
   const std::int64_t rows = shape.rank() ? graph.share().whole_size(shape.slice(0, 1)) : 1;
   graph.add_loss(loss / static_cast<double>(std::max<std::int64_t>(rows, 1)), this);
@@ -328,7 +328,7 @@ void Layer::set_activity_regularizer(const Choice<Regularizer>& regularizer) {
   activity_regularizer_ = regularizers::get(regularizer);
 }
 
-void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(ops::widened(loss))), this); }
+void Layer::add_loss(Value loss) { Graph::current().add_loss(ops::replica_part(ops::sum(ops::upcast(loss))), this); }
 
 std::vector<Value> Layer::added_losses() const {
   std::vector<Value> losses;

@@ -47,7 +47,7 @@ void LayerNormalization::build(const Shape& input_shape) {
 // Sums of squares want more digits than half precision has: both normalize in the variables' dtype.
 
 Value LayerNormalization::call(Value x, bool) {
-  x = ops::widened(x);
+  x = ops::upcast(x);
   const std::vector<std::ptrdiff_t> axes = axes_of(x.shape());
   Shape along(x.shape());
   for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(along.rank()); ++axis)
@@ -75,7 +75,7 @@ void RMSNormalization::build(const Shape& input_shape) {
 }
 
 Value RMSNormalization::call(Value x, bool) {
-  x = ops::widened(x);
+  x = ops::upcast(x);
   const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
   check(x.shape()[axis] == scale_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected an extent of ", scale_.size(), " along axis ", options_.axis,
@@ -106,7 +106,7 @@ void BatchNormalization::build(const Shape& input_shape) {
 }
 
 Value BatchNormalization::call(Value x, bool training) {
-  x = ops::widened(x);
+  x = ops::upcast(x);
   const auto value_along = [&](const Variable& weight, const Shape& shape) {
     return ops::reshape(Graph::current().read(weight), shape);
   };

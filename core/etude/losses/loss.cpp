@@ -62,7 +62,7 @@ double count_of(Value losses) {
 }  // namespace
 
 Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
-  y_pred = ops::widened(y_pred);
+  y_pred = ops::upcast(y_pred);
   y_true = match_rank(y_true, y_pred);
   Value losses = call(y_true, y_pred);
   if (losses.shape().rank() == 0) losses = of_each(losses, y_pred.mask(), sample_weight);

@@ -91,7 +91,7 @@ Value times_leading(Value a, Value b) {
 MetricPtr MeanOf::copy() const { return std::make_shared<MeanOf>(function_, name()); }
 
 void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
-  y_pred = ops::widened(y_pred);
+  y_pred = ops::upcast(y_pred);
   const Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);

@@ -134,7 +134,7 @@ Value divide_no_nan(Value a, Value b) {
 Value cast(Value x, DType dtype) {
   return x.dtype() == dtype ? x : x.graph().append(op::Cast{dtype}, {x}).with_mask(x.mask());
 }
-Value widened(Value x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
+Value upcast(Value x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
 Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
 Value scalar(double value, Value like) { return like.graph().constant(value, like.dtype()); }
 Value full(const Shape& shape, double value, DType dtype) { return Graph::current().constant(value, dtype, shape); }

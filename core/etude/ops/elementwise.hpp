@@ -48,7 +48,7 @@ Value divide_no_nan(Value a, Value b);
 
 Value cast(Value x, DType dtype);
 /// Half precision as float32; all else as it is.
-Value widened(Value x);
+Value upcast(Value x);
 Value stop_gradient(Value x);
 /// A number as a scalar of `like`'s dtype.
 Value scalar(double value, Value like);

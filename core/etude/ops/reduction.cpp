@@ -99,7 +99,7 @@ Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
 
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   // Half precision may have no room for the sum, nor for the count.
-  if (is_half(x.dtype())) return cast(mean(widened(x), axes, keepdims), x.dtype());
+  if (is_half(x.dtype())) return cast(mean(upcast(x), axes, keepdims), x.dtype());
   const Value total = sum(x, axes, keepdims);
   const auto count =
       static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));

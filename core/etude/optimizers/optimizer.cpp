@@ -188,7 +188,7 @@ Value Optimizer::step_number(DType dtype) const { return ops::cast(traced_iterat
 Value Optimizer::scale_loss(Value loss) {
   if (!options_.loss_scale_factor && !loss_scale_) return loss;
   loss_is_scaled_ = true;
-  loss = ops::widened(loss);  // float16 may have no room for it
+  loss = ops::upcast(loss);  // float16 may have no room for it
   return loss_scale_ ? loss * ops::cast(loss_scale_->value(), loss.dtype()) : loss * *options_.loss_scale_factor;
 }
 

@@ -85,7 +85,7 @@ void CompiledMetrics::update(const StepData& data, const Outputs& y_pred, std::s
     check(output < data.y.size(), ErrorKind::data, "fit", data.y.size(), " targets for metric \"", name,
           "\" of output ", output + 1, " - expected a target for each output - pass a list of y in their order.");
     if (!data.y[output]) continue;
-    metric->update_state(data.y[output], ops::widened(y_pred[output]),
+    metric->update_state(data.y[output], ops::upcast(y_pred[output]),
                          weighted ? of_output(data.sample_weight, output) : Value{});
   }
 }

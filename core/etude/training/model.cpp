@@ -165,7 +165,7 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
-  for (const Value& loss : added_losses()) add(ops::widened(loss));
+  for (const Value& loss : added_losses()) add(ops::upcast(loss));
   check(static_cast<bool>(total), ErrorKind::state, "compile",
         "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
   return total;
@@ -276,7 +276,7 @@ std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
   if (!predict_function_ || force)
     predict_function_ = make_function([this](const StepData& data) {
       Outputs outputs = predict_step(data);
-      for (Value& output : outputs) output = ops::widened(output);
+      for (Value& output : outputs) output = ops::upcast(output);
       return StepResult{{}, std::move(outputs)};
     });
   return predict_function_;
