@@ -18,7 +18,7 @@ Shape strides(const Shape& shape) {
 }
 
 Access strided_access(const Shape& extents, const Shape& strides) {
-  // Axes of extent 1 vanish, and neighbours that are read alike become one.
+  // Drops axes of extent 1, and merges neighbouring axes of the same access.
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // innermost first
   for (std::ptrdiff_t i = 1; i <= static_cast<std::ptrdiff_t>(extents.rank()); ++i) {
     if (extents[-i] == 1) continue;

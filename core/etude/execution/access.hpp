@@ -2,14 +2,14 @@
 
 #include "etude/execution/instruction.hpp"
 
-/// How the elements of a tensor are found in memory.
+/// Offsets of a tensor's elements in memory.
 namespace etude {
 
-/// Elements from one entry of each axis to the next, in a tensor of this shape.
+/// The distance between entries of each axis, in elements, in a contiguous tensor of this shape.
 Shape strides(const Shape& shape);
-/// How elements that lie so are read, without their operand.
+/// The access to elements with these extents and strides, without its operand.
 instruction::Access strided_access(const Shape& extents, const Shape& strides);
-/// How the elements of a tensor of shape `from` are read as one broadcast to `to`.
+/// The access to a tensor of shape `from` that broadcasts it to `to`.
 instruction::Access broadcast_access(const Shape& from, const Shape& to);
 
 }  // namespace etude

@@ -10,8 +10,8 @@
 
 namespace etude {
 
-/// A Value that replicas join: `count` elements, of which each replica has its own at `parts`, in the order of the
-/// replicas, and gets the sum at `sums`. A part and its sum may lie at the same place, and overlap with nothing else.
+/// A Value that the replicas all-reduce. It has `count` elements. Replica i has its summand at `parts[i]`, and gets the
+/// sum at `sums[i]`. A part and its sum may lie at the same place, and overlap with nothing else.
 struct ReplicaSum {
   DType dtype = DType::float32;
   std::int64_t count = 0;
@@ -19,18 +19,19 @@ struct ReplicaSum {
   std::vector<std::byte*> sums;
 };
 
-/// What joins replicas: how sums get from device to device. Source: tf.distribute.CrossDeviceOps.
+/// All-reduces Values across devices. Source: tf.distribute.CrossDeviceOps.
 class Collective {
  public:
   virtual ~Collective() = default;
   virtual std::string_view name() const = 0;
-  /// Whether it joins what lies in the host's memory, and nothing else.
+  /// Whether it reduces memory of the host only.
   virtual bool in_host_memory() const { return false; }
-  /// Whether it only queues work on the replicas' devices: where all of them are one, their step can be replayed.
+  /// Whether it only enqueues work on the replicas' devices. If so, and if all replicas are on one device, their step
+  /// can be replayed.
   virtual bool queued() const { return false; }
-  /// Leaves in all `sums` the same bits, those of the parts added up in an order that depends on the replicas' devices
-  /// alone. Called at every step that is not replayed, with one bucket for each place where replicas join. There may be
-  /// fewer replicas than devices: the first ones.
+  /// Writes the same bits to all `sums`: the sum of the parts, in an order that depends on the replicas' devices alone.
+  /// It is called at every step that is not replayed, with one bucket for each all-reduce of the plan. There may be
+  /// fewer replicas than devices; these are the first devices.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
 };
 

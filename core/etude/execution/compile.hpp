@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// From a graph to instructions, by passes from value to value:
+/// Compiles a graph to instructions, by passes from value to value:
 ///
 ///     find_dataflow  Dataflow   what each node needs, and when it is computed
 ///     form_groups    Grouping   which nodes are computed together

@@ -14,24 +14,23 @@
 
 namespace etude {
 
-/// Where each space of a plan begins.
+/// The first byte of each space of a plan.
 using Addresses = std::span<std::byte* const>;
 
-/// What runs a plan. One `run` per Instruction; shapes were proven when the plan was made, so none of them fails.
+/// Runs plans. It has one `run` per Instruction. Shapes were proven when the plan was made, so no run fails.
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
   /// Zeroed memory of the device, aligned to 64 bytes.
   virtual std::shared_ptr<Storage> allocate(std::size_t bytes) = 0;
-  /// Whether its instructions reach the host's memory. For one that has a memory of its own, plans take each batch
-  /// there.
+  /// Whether its instructions can read and write the host's memory. If not, plans upload each batch to device memory.
   virtual bool reads_host_memory() const { return true; }
   /// Free device memory, in bytes.
   virtual std::size_t free_memory() const { return 0; }
-  /// Whether they reach this storage. For what they don't, plans make a copy.
+  /// Whether they can read and write this storage. If not, plans make a copy of it.
   virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
-  /// Bytes of the arena that an instruction wants for itself while it runs.
+  /// The workspace that an instruction needs in the arena while it runs, in bytes.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
   virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }
   virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
@@ -41,36 +40,36 @@ class Device {
   virtual std::size_t workspace(const instruction::ScatterAdd&) const { return 0; }
   virtual std::size_t workspace(const instruction::Softmax&) const { return 0; }
   virtual std::size_t workspace(const instruction::Crossentropy&) const { return 0; }
-  /// How many 32-bit numbers of one thread a program may keep at the same time. Larger programs are divided.
+  /// The most 32-bit numbers that one thread of a program may keep at the same time. Larger programs are divided.
   virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
-  /// Whether its products, of matrices and in convolutions, take operands of half precision.
+  /// Whether its matrix products and convolutions take operands of half precision.
   virtual bool multiplies_halves() const { return false; }
-  /// How many chunks of a loop's rows it would run at the same time.
+  /// The number of chunks of a loop's rows that it can run at the same time.
   virtual int loop_arenas() const { return 1; }
-  /// Whether a convolution that is pooled as it is computed has the bits of one that is pooled afterwards. Asked for
-  /// its shape, its pooling and the dtype of its result.
+  /// Whether pooling within a convolution gives the same bits as pooling after it, for this shape, this pooling and
+  /// this dtype of the result.
   virtual bool pools_alike(const instruction::Convolution&) const { return true; }
-  /// What it calls the way in which it computes an instruction, if it has several.
+  /// The name of the method that it chooses for an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
 
-  /// What sums over replicas on several devices, a replica each; this is one of them. Null where there is nothing.
-  /// Throws Error(value) for devices that it does not connect, Error(state) where something has to be installed first.
+  /// All-reduces over several devices, one replica each; this device is one of them. Null if the device has none.
+  /// Throws Error(value) for devices that it does not connect, and Error(state) if a library has to be installed first.
   virtual std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const {
     static_cast<void>(devices);
     return nullptr;
   }
 
-  /// Called with a plan's instructions before any of them runs; what the device has to compile for them, it compiles
-  /// here, all at once.
+  /// Called with a plan's instructions before any of them runs. Here the device compiles all programs that they need,
+  /// at once.
   virtual void prepare(std::span<Instruction> instructions) { static_cast<void>(instructions); }
 
-  /// What a device keeps of work that was done on it.
+  /// A device's recording of work, for replays.
   class Recording {
    public:
     virtual ~Recording() = default;
   };
-  /// Does `work`, which runs instructions on this device, always the same ones as long as the addresses are the same. A
-  /// device may instead replay a recording of it; who calls this again passes what was kept.
+  /// Does `work`, which runs instructions on this device: always the same ones while the addresses are the same. A
+  /// device may replay a recording of it instead; the caller passes the same `kept` again.
   virtual void replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept);
   /// Runs instructions one after the other.
   void run(std::span<const Instruction> instructions, Addresses addresses);
@@ -93,13 +92,13 @@ class Device {
   virtual void run(const instruction::Transpose&, Addresses) = 0;
   virtual void run(const instruction::Uniform&, Addresses) = 0;
   virtual void run(const instruction::Copy&, Addresses) = 0;
-  /// No device does that alone: throws Error(internal).
+  /// Throws Error(internal): a device alone cannot all-reduce.
   void run(const instruction::AllReduce&, Addresses);
   /// Runs the body's instructions, step after step.
   virtual void run(const instruction::Scan&, Addresses);
 
  protected:
-  /// For each step in turn: fills the table that goes with the arena, and calls body(addresses).
+  /// For each step in order: fills the table of addresses of the arena, and calls body(addresses).
   template <class Body>
   static void each_step(const instruction::Scan& scan, int arena, Addresses addresses, Body body);
 };
@@ -122,8 +121,8 @@ void Device::each_step(const instruction::Scan& scan, int arena, Addresses addre
 
 /// The processor. Defined in kernels/cpu.
 Device& cpu_device();
-/// The default device: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else the processor
-/// (execution/devices.hpp).
+/// The default device: the device that the environment variable ETUDE_DEVICE names, else the first GPU, else the
+/// processor (execution/devices.hpp).
 Device& default_device();
 
 }  // namespace etude

@@ -16,7 +16,7 @@
 namespace etude {
 namespace {
 
-/// The GPUs of this machine, as the library that knows them says.
+/// The GPUs of this machine, by the library of devices.
 class Gpus {
  public:
   Gpus() { load(); }
@@ -24,7 +24,7 @@ class Gpus {
   const std::vector<std::string>& models() const { return models_; }
   const std::string& why_none() const { return why_none_; }
 
-  /// Whether there is one, and the first can be opened. If not, there are none from here on.
+  /// Whether there is a GPU and the first can be opened. If not, later calls find no GPU either.
   bool usable() {
     if (models_.empty()) return false;
     try {
@@ -51,7 +51,7 @@ class Gpus {
   void load() {
     const char* chosen = std::getenv("ETUDE_DEVICE_LIBRARY");
     const std::string file = chosen && *chosen ? chosen : ETUDE_DEVICE_LIBRARY;
-    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // for the rest of the program
+    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open until the program ends
     if (!handle) return void(why_none_ = file + " cannot be loaded: " + dlerror());
     const auto entry = reinterpret_cast<const DeviceLibrary* (*)()>(dlsym(handle, "etude_device_library"));
     if (!entry) return void(why_none_ = file + " is no library of devices");
@@ -86,7 +86,7 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
-/// The number behind "cpu" or "gpu", 0 without one; -1 for what is no number.
+/// The number after "cpu" or "gpu"; 0 without one, and -1 if it is no number.
 int number_of(std::string_view name) {
   if (name.size() == 3) return 0;
   int number = -1;

@@ -8,8 +8,8 @@
 
 namespace etude {
 
-/// Computes each node of a graph as it is appended, by the plan of that one op: no second engine, only no fusion. It
-/// watches the graph from its construction on.
+/// Computes each node of a graph when it is appended, by a plan of that one op. It uses the same compiler as steps,
+/// without fusion. It observes the graph from its construction on.
 class Eager {
  public:
   Eager(Graph& graph, Device& device, std::vector<Tensor> inputs);
@@ -18,7 +18,7 @@ class Eager {
   Eager& operator=(const Eager&) = delete;
 
   const Tensor& value(NodeId id) const { return values_[static_cast<std::size_t>(id)]; }
-  /// Gives the variables what the graph assigned to them.
+  /// Writes the graph's assignments to the variables.
   void commit() const;
 
  private:

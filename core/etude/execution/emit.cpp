@@ -42,7 +42,7 @@ void find_direct_steps(Elementwise& instruction) {
   }
 }
 
-/// The elementwise nodes of a group, and of those that are bundled with it.
+/// Emits the elementwise nodes of a group, and of the groups that are bundled with it.
 Elementwise emit_program(const Placement& placement, int group) {
   const Scheduled& scheduled = placement.scheduled;
   Elementwise result{scheduled.programs[group]->program, {}};
@@ -75,7 +75,7 @@ instruction::AllReduce emit_all_reduce(const Placement& placement, int group) {
   return result;
 }
 
-/// A kernel with its workspace, and its epilogue if it takes one.
+/// Emits a kernel with its workspace, and with its epilogue, if it has one.
 Instruction emit_kernel(const Placement& placement, int group) {
   Instruction instruction = lower_anchor(placement, group);
   const auto workspace = placement.workspaces.find(group);
@@ -93,7 +93,7 @@ Instruction emit_kernel(const Placement& placement, int group) {
   return instruction;
 }
 
-/// What has no elements is not computed, and a Concatenate whose parts are all in place is no work.
+/// Skips nodes without elements, and a Concatenate whose parts are all in place.
 void emit_group(std::vector<Instruction>& list, const Placement& placement, int group) {
   if (placement.loops.contains(group)) return emit_loop(list, placement, group);
   const Group& of = placement.scheduled.group(group);
@@ -109,7 +109,7 @@ void emit_phase(std::vector<Instruction>& list, const Placement& placement, Phas
     if (placement.scheduled.group(group).phase == phase) emit_group(list, placement, group);
 }
 
-/// Copies to variables and outputs that instructions do not write to themselves.
+/// Emits copies to variables and outputs that instructions do not write directly.
 void emit_copies(std::vector<Instruction>& list, const Placement& placement) {
   const Scheduled& scheduled = placement.scheduled;
   const auto& assignments = scheduled.graph().assignments();

@@ -6,8 +6,8 @@
 
 namespace etude {
 
-/// The last pass: the instructions, now that it is known where everything lies. `wanted` are the nodes as they were
-/// asked for: a base may be shaped otherwise.
+/// The last pass: makes the instructions from a placement. `wanted` are the nodes as they were requested; their bases
+/// may have other shapes.
 Lowered emit(const Placement& placement, const Wanted& wanted);
 
 }  // namespace etude

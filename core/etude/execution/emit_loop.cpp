@@ -9,7 +9,7 @@ using instruction::Scan;
 
 namespace {
 
-/// Writes a loop, and before it the copies of the Values that it carries at first.
+/// Emits a loop, and before it the copies of the initial carried Values.
 class LoopWriter {
  public:
   LoopWriter(const Placement& placement, const PlacedLoop& placed, const std::vector<NodeId>& operands)
@@ -39,13 +39,14 @@ class LoopWriter {
     scan_.spaces.push_back({operand, loop_entry_bytes(loop_, node), shift, turns});
   }
 
-  /// A carried Value as a step reads it, or as it writes it. Without an entry for every step two entries take turns.
+  /// A carried Value, as a step reads or writes it. If it has no entry for every step, steps alternate between two
+  /// entries.
   void add_carry(std::size_t i, std::int64_t shift, std::int64_t turn) {
     const bool keeps = placed_.keeps[i];
     add_space(row_of(placed_.carries[i], loop_.next[i]), loop_.next[i], keeps ? shift : turn, !keeps);
   }
 
-  /// A sequence, of which each step reads an entry, or what all steps share.
+  /// A sequence, of which each step reads one entry, or a Value that all steps share.
   void add_operand(std::size_t i) {
     const bool sequence = i < loop_.next.size() + static_cast<std::size_t>(loop_.sequences);
     const auto bytes = static_cast<std::int64_t>(placement_.scheduled.bytes_of(operands_[i]));

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-/// Appends the copies of the Values that a loop carries at first, then the loop.
+/// Appends the copies of the initial carried Values, then the loop.
 void emit_loop(std::vector<Instruction>& list, const Placement& placement, int group);
 
 }  // namespace etude

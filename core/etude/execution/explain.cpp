@@ -57,7 +57,8 @@ Cost& operator+=(Cost& sum, const Cost& more) {
   return sum;
 }
 
-/// What is read through strides, such as a bias or a slice, is counted where it was written.
+/// The cost of a program. Operands that are read through strides, such as a bias or a slice, count where they were
+/// written.
 Cost cost(const Elementwise& program) {
   Cost sum;
   for (const Segment& segment : program.segments) {
@@ -82,7 +83,7 @@ Cost cost(const Gemm& g) {
                        g.epilogue);
 }
 
-/// x, kernel and y of a convolution, whichever of them is made.
+/// The cost of a convolution with x, kernel and y. One of the three is its result.
 template <class I> Cost convolution(const I& i, const Operand& x, const Operand& kernel, const Operand& y) {
   const ConvolutionShape& s = i.shape;
   const std::int64_t cells = s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups);
@@ -119,7 +120,7 @@ Cost cost(const instruction::ScatterAdd& i) {
   const std::int64_t read = i.count * i.width;
   return {size(read), bytes(i.indices, i.count) + bytes(i.in, read) + bytes(i.out, i.rows * i.width + read)};
 }
-/// The largest, the difference, the exponential, the sum, the quotient.
+/// Per element: the maximum, the difference, the exponential, the sum, the quotient.
 Cost cost(const instruction::Softmax& i) {
   return {5 * size(i.rows * i.count), bytes(i.in, i.rows * i.count) + bytes(i.out, i.rows * i.count)};
 }

@@ -6,16 +6,16 @@
 
 namespace etude {
 
-/// What an instruction does once: floating-point operations, and bytes that it reads and writes if none of them stays
-/// in a cache.
+/// The cost of one run of an instruction: floating-point operations, and bytes read and written if no cache holds any
+/// of them.
 struct Cost {
   double operations = 0, bytes = 0;
 };
 Cost cost_of(const Instruction& instruction);
 
-/// A plan as text: a line for each instruction, in order, with its sizes, the method that the device takes for it, the
-/// elementwise steps that are fused into it, and what it costs; loops with their bodies; then the sums, and the memory
-/// that the plan lays out.
+/// A plan as text. Each instruction has a line, in order, with its sizes, the method that the device chooses for it,
+/// the elementwise steps that are fused into it, and its cost. Loops include their bodies. The totals and the memory of
+/// the plan follow.
 std::string explain(const Plan& plan);
 
 }  // namespace etude

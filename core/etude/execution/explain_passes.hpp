@@ -6,8 +6,7 @@
 
 namespace etude {
 
-/// How a graph is compiled, as text: what each pass of compile() makes of it, for those who work on a pass. Nodes are
-/// "%3", groups "#2", blocks "&1".
+/// The result of each pass of compile(), as text, for work on the passes. Nodes are "%3", groups "#2", blocks "&1".
 std::string explain_passes(const Graph& graph, const Wanted& wanted, const Device& device);
 
 }  // namespace etude

@@ -46,8 +46,8 @@ void find_phases(Dataflow& flow, const Wanted& wanted) {
     const auto* read = std::get_if<op::Read>(&node.op);
     return is<op::Input>(node) || (read && assigned.contains(read->variable.id()));
   };
-  // From the last node to the first: a node is needed when those that read it are. Logs are read after the step, when
-  // the batch and the old values of variables are gone: what reads those belongs to the step.
+  // From the last node to the first: a node is needed if a node that reads it is. Logs are computed after the step,
+  // when the batch and the old values of variables are gone. So nodes that read these are computed in the step.
   for (NodeId id = flow.count() - 1; id >= 0; --id) {
     Phase& phase = flow.phase[id];
     if (phase == Phase::never) continue;
@@ -65,7 +65,7 @@ void find_phases(Dataflow& flow, const Wanted& wanted) {
   }
 }
 
-/// A product that only a Transpose reads is written in its order, and the Transpose becomes a view of it.
+/// Lets a product that only a Transpose reads write its result in that order. The Transpose becomes a view of it.
 void find_transposed_products(Dataflow& flow) {
   IdVector<NodeId> reader(flow.base.size(), -1);  // -2: several, or it must be in memory as it is
   for (NodeId id = 0; id < flow.count(); ++id) {
@@ -110,7 +110,7 @@ void find_dependency(Dataflow& flow, NodeId id, std::size_t index) {
     flow.dependencies[id].push_back(source);
     flow.readers[source].push_back(id);
   };
-  // A kernel that is no program reads memory.
+  // Kernels, unlike programs, read all operands from memory.
   const auto depend_on_memory = [&](NodeId source) {
     if (is_passing(graph.node(source))) flow.in_memory[source] = true;
     depend(source);
@@ -124,7 +124,8 @@ void find_dependency(Dataflow& flow, NodeId id, std::size_t index) {
   } else if (is<op::Transpose>(producer) || (!is_fusable(graph, node) && !is_window(node))) {
     depend_on_memory(source);
   } else if (is_window(producer) && !is_window(node)) {
-    // One window is read through strides. Of two in a row the first must be in memory, unless it repeats a number.
+    // A program reads one window through strides. If two follow each other, the first must be in memory, unless it
+    // repeats a number.
     const NodeId inner = flow.base[producer.inputs[0]];
     if (is_window(graph.node(inner))) flow.in_memory[inner] = true;
     depend(inner);

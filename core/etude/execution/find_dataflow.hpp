@@ -4,8 +4,8 @@
 
 namespace etude {
 
-/// The first pass. Results, outputs and assigned values are computed in the step. What only logs need, and the step
-/// does not overwrite, is computed with the logs.
+/// The first pass. Results, outputs and assigned values are computed in the step. Nodes that only logs need are
+/// computed with the logs, unless the step overwrites their operands.
 Dataflow find_dataflow(const Graph& graph, const Wanted& wanted);
 
 }  // namespace etude

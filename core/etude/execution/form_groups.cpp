@@ -12,12 +12,12 @@
 namespace etude {
 namespace {
 
-/// What a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, a processor's tiles of
-/// operands share a cache of 1 MB.
+/// The most operands that a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, and on
+/// a processor the tiles of operands share a cache of 1 MB.
 constexpr std::size_t most_operands = 64;
 
-/// Walks over the nodes in order. Each becomes a group, which is then merged with groups before it where one
-/// instruction can compute both.
+/// Visits the nodes in order. Each becomes a group. A group is merged with earlier groups if one instruction can
+/// compute both.
 class GroupFormer {
  public:
   GroupFormer(const Dataflow& flow, const Device& device) : flow_(flow), graph_(flow.graph), device_(device) {}
@@ -64,7 +64,7 @@ class GroupFormer {
     grouping_.groups.push_back(std::move(group));
   }
 
-  /// All results of one loop come from one instruction. It waits for nothing that its first result does not wait for.
+  /// One instruction computes all results of a loop. It waits only for the dependencies of its first result.
   bool add_to_loop(NodeId id) {
     const auto* scan = std::get_if<op::Scan>(&graph_.node(id).op);
     if (!scan) return false;
@@ -80,7 +80,7 @@ class GroupFormer {
     return true;
   }
 
-  /// One kernel finds what a window's largest cell holds and which it is. A convolution that nothing else reads is
+  /// One kernel finds the maximum of a window and its index. A convolution whose result only the pooling reads is
   /// pooled as it is computed.
   void form_pooling(NodeId gather) {
     const NodeId x = flow_.dependencies[gather][0], index = flow_.dependencies[gather][1];
@@ -91,7 +91,7 @@ class GroupFormer {
       grouping_.group_of[id] = group_of(gather);
       group(group_of(gather)).inner.push_back(id);
     };
-    const NodeId pooled = graph_.node(gather).inputs[0];  // through a view the shape would be another
+    const NodeId pooled = graph_.node(gather).inputs[0];  // a view would have another shape
     if (!argmax || argmax->window != window || graph_.node(index).inputs[0] != pooled ||
         flow_.phase[index] != flow_.phase[gather])
       return;
@@ -112,7 +112,7 @@ class GroupFormer {
     return device_.pools_alike(pooled);
   }
 
-  /// Merges an elementwise node with the groups of its operands, where nothing stands in between.
+  /// Merges an elementwise node with the groups of its operands, unless another dependency forbids it.
   void fuse_with_operands(NodeId id) {
     const int own = group_of(id);
     for (NodeId source : flow_.dependencies[id]) {
@@ -122,7 +122,8 @@ class GroupFormer {
     }
   }
 
-  /// Whether elementwise nodes can work on this one's result as its kernel computes it.
+  /// Whether this node's kernel can have an epilogue: elementwise nodes that work on its result while the kernel
+  /// computes it.
   bool takes_epilogue(NodeId id) const {
     const Node& node = graph_.node(id);
     const Group& of = group(group_of(id));
@@ -154,14 +155,14 @@ class GroupFormer {
     return !links_.waits_for(first, second) && !links_.waits_for(second, first);
   }
 
-  /// An epilogue follows the order of the product, and sees whole rows of a matrix product only.
+  /// An epilogue follows the order of the product. It sees whole rows of a matrix product only.
   bool takes_as_epilogue(const Group& together) const {
     const Node& node = graph_.node(together.anchor);
     if (flow_.written_as[together.anchor] >= 0 || node.shape.size() != together.size) return false;
     return !together.row || (is<op::MatMul>(node) && node.shape[-1] % together.row == 0);
   }
 
-  /// Whether a member reads of its group what lies at its own place: an element, or the number of its row.
+  /// Whether a member reads the group's Values at its own index only: an element, or the number of its row.
   bool reads_own_place(NodeId member, const Group& together) const {
     const auto inside = [&](NodeId id) {
       return id == together.anchor || std::ranges::binary_search(together.members, id);
@@ -177,7 +178,7 @@ class GroupFormer {
     });
   }
 
-  /// How many operands a group's program has, at most.
+  /// An upper bound of the operands of a group's program.
   std::size_t operand_count(const Group& together) const {
     const std::vector<NodeId>& members = together.members;
     const auto inside = [&](NodeId id) { return std::ranges::binary_search(members, id); };
@@ -192,14 +193,14 @@ class GroupFormer {
     return operands.size() - std::ranges::unique(operands).size();
   }
 
-  /// Whether the kernel at the head of a group reads what the other computes: what follows a kernel cannot feed it.
+  /// Whether a group's kernel reads a result of the other group. Nodes that follow a kernel cannot be its operands.
   bool anchor_reads(int index, int other) const {
     return std::ranges::any_of(kernel_operands(flow_, grouping_, index),
                                [&](NodeId source) { return group_of(source) == other; });
   }
 
-  /// Whether a group's elementwise nodes read what the other's kernel computes on the way: that is no operand of a
-  /// program.
+  /// Whether a group's elementwise nodes read an inner result of the other group's kernel. A program cannot have it as
+  /// an operand.
   bool reads_inner(int index, int other) const {
     const std::vector<NodeId>& inner = group(other).inner;
     return std::ranges::any_of(group(index).members, [&](NodeId member) {
@@ -208,7 +209,7 @@ class GroupFormer {
     });
   }
 
-  /// Moves what `from` computes into `into`.
+  /// Moves the nodes of `from` to `into`.
   void merge(int from, int into) {
     Group &source = group(from), &target = group(into);
     for_each_node(source, [&](NodeId id) { grouping_.group_of[id] = into; });

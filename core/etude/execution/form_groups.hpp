@@ -5,7 +5,7 @@
 
 namespace etude {
 
-/// The second pass: which nodes are computed together.
+/// The second pass: finds the nodes that one instruction computes together.
 Grouping form_groups(const Dataflow& flow, const Device& device);
 
 }  // namespace etude

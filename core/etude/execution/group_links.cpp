@@ -21,7 +21,7 @@ bool GroupLinks::reads(int group, int other) {
   return std::ranges::find(inputs, other) != inputs.end();
 }
 
-/// Searches from `other` on: what was computed lately has few readers yet.
+/// Searches forward from `other`: recent groups have few readers yet.
 bool GroupLinks::waits_for(int group, int other) {
   seen_.resize(grouping_.groups.size());
   ++search_;

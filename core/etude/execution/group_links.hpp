@@ -6,8 +6,8 @@
 
 namespace etude {
 
-/// Groups that one instruction computes, as its segments: a leader's own, then those of its followers. Empty tables:
-/// each group leads itself.
+/// Groups that one instruction computes as its segments: first the leader, then its followers. With empty tables each
+/// group is its own leader.
 struct Bundles {
   IdVector<int> leaders = {};                 ///< by group
   IdVector<std::vector<int>> followers = {};  ///< by leader
@@ -22,7 +22,7 @@ struct Bundles {
   }
 };
 
-/// Which groups read which, over the nodes that they compute. Sees changes of what it refers to.
+/// The dependencies between groups, from those of their nodes. Later changes of the referenced tables take effect.
 class GroupLinks {
  public:
   GroupLinks(const Dataflow& flow, const Grouping& grouping, const Bundles& bundles)
@@ -43,7 +43,7 @@ class GroupLinks {
   const Grouping& grouping_;
   const Bundles& bundles_;
   std::vector<int> linked_ = {};
-  IdVector<int> seen_ = {};  // by group: the number of the last search that came there
+  IdVector<int> seen_ = {};  // by group: the number of the last search that visited it
   int search_ = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-/// A vector whose index is the number of a node or a group. These numbers are signed; -1 stands for none.
+/// A vector indexed by the number of a node or a group. These numbers are signed; -1 means none.
 template <class T> class IdVector : public std::vector<T> {
  public:
   using std::vector<T>::vector;
@@ -14,7 +14,7 @@ template <class T> class IdVector : public std::vector<T> {
   decltype(auto) operator[](std::int32_t id) const { return std::vector<T>::operator[](static_cast<std::size_t>(id)); }
 };
 
-/// A flag for each node or group: 0 or 1. The bits of a std::vector<bool> take more code.
+/// A flag for each node or group: 0 or 1. A std::vector<bool> compiles to more code.
 using IdFlags = IdVector<std::uint8_t>;
 
 }  // namespace etude

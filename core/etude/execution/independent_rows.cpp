@@ -5,7 +5,7 @@
 namespace etude {
 namespace {
 
-/// What each of the body's Values is: made of rows, or shared by all rows, as weights are.
+/// Classifies each of the body's Values: it consists of rows, or all rows share it, as they share weights.
 class Rows {
  public:
   Rows(const Loop& loop, std::span<const NodeId> wanted)
@@ -24,7 +24,7 @@ class Rows {
         if (!by_rows(id)) count_ = 0;
   }
 
-  /// 0: something is neither.
+  /// The number of rows; 0 if a Value is of neither class.
   std::int64_t count() const { return count_; }
 
  private:
@@ -35,7 +35,7 @@ class Rows {
     return shape.rank() > 0 && shape[0] == count_;
   }
 
-  /// Whether it is one of both.
+  /// Whether a node is of one of both classes.
   bool place(NodeId id) {
     const Node& node = loop_.body.node(id);
     const bool rows = std::visit([&](const auto& op) { return makes_rows(op, node, id); }, node.op);
@@ -43,7 +43,7 @@ class Rows {
     return rows || is_shared(node);
   }
 
-  /// A leaf, or a leaf seen in another shape, which costs no instruction.
+  /// Whether it is a leaf, or a view of a leaf, which needs no instruction.
   bool is_shared(const Node& node) const {
     if (std::holds_alternative<op::Input>(node.op) || std::holds_alternative<op::Constant>(node.op)) return true;
     return std::holds_alternative<op::Reshape>(node.op) && !by_rows(node.inputs.front());
@@ -74,7 +74,7 @@ class Rows {
   bool makes_rows(const op::Concatenate& concatenate, const Node& node, NodeId) const {
     return concatenate.axis > 0 && std::ranges::all_of(node.inputs, [this](NodeId id) { return by_rows(id); });
   }
-  /// Element by element.
+  /// Elementwise ops.
   template <class Op> bool makes_rows(const Op&, const Node& node, NodeId id) const {
     constexpr bool elementwise = is_elementwise<Op> || std::is_same_v<Op, op::Cast>;
     if (!elementwise || !has_rows(id)) return false;

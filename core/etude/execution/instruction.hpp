@@ -14,12 +14,12 @@
 #include "etude/graph/elementwise.hpp"
 #include "etude/graph/window.hpp"
 
-/// THE MACHINE. What fusion lowers ops to: a second closed variant. Each Device implements one `run` per alternative.
-/// Instructions are plain data: shapes are proven, memory is laid out, nothing is left to decide.
+/// The instructions that fusion lowers ops to: a second closed variant. Each Device implements one `run` per
+/// alternative. Instructions are plain data: shapes are proven, and memory is laid out.
 namespace etude {
 
-/// Bytes in a plan's memory: `offset` behind the address of `space`. The plan has a table of addresses, one a space:
-/// the arena, each input of the batch, each storage in which variables lie.
+/// A place in a plan's memory: `offset` bytes after the address of `space`. The plan has a table of addresses, one per
+/// space: the arena, each input of the batch, each storage of variables.
 struct Operand {
   std::int32_t space = -1;
   std::int64_t offset = 0;
@@ -38,8 +38,9 @@ constexpr Lane lane_of(DType dtype) {
   return dtype == DType::float64 ? Lane::float64 : dtype == DType::int32 ? Lane::int32 : Lane::float32;
 }
 
-/// What a step of a program does: an elementwise function (its index in op::Elementwise), or one of the conversions,
-/// which go towards zero. What int32 cannot hold becomes its lowest number, what a byte cannot hold its nearest.
+/// The operation of a program's step: an elementwise function (its index in op::Elementwise), or one of the
+/// conversions, which round towards zero. A number out of int32's range becomes its lowest number; a number out of a
+/// byte's range, the nearest.
 using Opcode = std::uint8_t;
 inline constexpr Opcode elementwise_count = std::tuple_size_v<op::Elementwise>;
 inline constexpr Opcode convert_code = elementwise_count;       ///< from `lane` to `to`
@@ -48,7 +49,7 @@ inline constexpr Opcode byte_code = elementwise_count + 2;      ///< float lanes
 inline constexpr Opcode float16_code = elementwise_count + 3;   ///< float lanes to the nearest float16, in float lanes
 inline constexpr Opcode bfloat16_code = elementwise_count + 4;  ///< likewise
 inline constexpr Opcode opcode_count = elementwise_count + 5;
-/// Steps that look at rows: the sum and the largest of each, and a number a row repeated along it.
+/// Steps on rows: the sum and the maximum of each row, and a number per row that is repeated along it.
 inline constexpr Opcode sum_code = opcode_count;
 inline constexpr Opcode max_code = opcode_count + 1;
 inline constexpr Opcode spread_code = opcode_count + 2;
@@ -64,17 +65,17 @@ template <class F, std::size_t I = 0> constexpr Opcode opcode_of() {
 /// The longest row that a program can hold in a register.
 inline constexpr std::int64_t longest_row = 512;
 
-/// A straight line of elementwise steps on registers, each a tile of elements. Registers stand in this order: inputs,
-/// immediates (one number in every element), then temporaries. Where `row` is set, the domain is rows of that many
-/// elements, a tile is some whole rows, and a register may instead hold one number for each of them.
+/// A sequence of elementwise steps on registers. A register holds a tile of elements. The order of registers is:
+/// inputs, immediates (one number in every element), temporaries. If `row` is set, the domain is rows of that many
+/// elements, a tile is some whole rows, and a register may hold one number per row instead.
 struct Program {
   struct Step {
     Opcode code;
     Lane lane;  ///< of the operands
     Lane to;    ///< of the result
     std::uint16_t result, a, b, c;
-    bool per_row = false;  ///< Its result is one number a row.
-    /// The output that this step may write to directly, or -1: set where nothing still needs what lies there.
+    bool per_row = false;  ///< The result is one number per row.
+    /// The output that this step may write to directly, or -1. It is set if no later step reads the memory there.
     std::int16_t direct = -1;
     friend bool operator==(const Step&, const Step&) = default;
   };
@@ -84,7 +85,7 @@ struct Program {
     friend bool operator==(const Input&, const Input&) = default;
   };
   struct Output {
-    std::uint16_t reg;  ///< the register that it stores
+    std::uint16_t reg;  ///< the register to store
     bool per_row = false;
     friend bool operator==(const Output&, const Output&) = default;
   };
@@ -102,8 +103,8 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-/// How a program reads or writes an operand: element i of the domain, unravelled over `extents`, lies at the sum of
-/// index · stride.
+/// The access of a program to an operand. Element i of the domain, unravelled over `extents`, lies at the sum of index
+/// · stride.
 struct Access {
   enum class Kind : std::uint8_t { contiguous, scalar, strided };
   Operand operand;
@@ -118,7 +119,7 @@ struct Segment {
   std::vector<Access> outputs;
 };
 
-/// What a device made of an instruction before it runs (Device::prepare).
+/// A device's own data for an instruction, made before the first run (Device::prepare).
 struct Prepared {
   virtual ~Prepared() = default;
 };
@@ -130,8 +131,8 @@ struct Elementwise {
 };
 
 /// c [m, n] = op(a) [m, k] · op(b) [k, n] for every index of `batch`. Stored rows of a matrix are `distance` elements
-/// apart, the matrices of a batch `strides`, an axis each. The epilogue, a program over all elements of c, which then
-/// lie one behind another, runs on each block of rows as it is done.
+/// apart; the matrices of a batch are `strides` apart, one stride per axis. The epilogue is a program over all elements
+/// of c, which are then contiguous. It runs on each block of rows when the block is complete.
 struct Gemm {
   struct Matrix {
     Operand operand;
@@ -143,12 +144,12 @@ struct Gemm {
   Shape batch;
   Matrix a, b, c;
   Operand workspace;
-  std::size_t workspace_bytes = 0;  ///< as the Device wished when the plan was made
+  std::size_t workspace_bytes = 0;  ///< as the Device requested when the plan was made
   std::optional<Elementwise> epilogue;
   std::shared_ptr<const Prepared> prepared = {};
 };
 
-/// A window over [batch, height, width, channels] that makes [batch, rows, columns, channels] of it.
+/// A window that reduces [batch, height, width, channels] to [batch, rows, columns, channels].
 struct Pooling {
   Window window;
   std::int64_t batch, height, width, channels;
@@ -156,7 +157,7 @@ struct Pooling {
   friend bool operator==(const Pooling&, const Pooling&) = default;
 };
 
-/// What a convolution is about: x [batch, height, width, channels], kernel [*window.extent, channels / groups,
+/// The shapes of a convolution: x [batch, height, width, channels], kernel [*window.extent, channels / groups,
 /// filters], y [batch, rows, columns, filters].
 struct ConvolutionShape {
   Window window;
@@ -165,8 +166,9 @@ struct ConvolutionShape {
   friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
 };
 
-/// y = x ⋆ kernel. With pooling y is never written: the largest of each window goes to `out`, and which one it was to
-/// `index`, unless it is not wanted (space -1). The epilogue runs over out's elements, on rows as they are done.
+/// y = x ⋆ kernel. With pooling y is not written: the maximum of each window is written to `out`, and its cell in the
+/// window to `index`, unless the index is not needed (space -1). The epilogue runs over out's elements, on rows that
+/// are complete.
 struct Convolution {
   ConvolutionShape shape;
   std::optional<Pooling> pooling;
@@ -174,7 +176,7 @@ struct Convolution {
   std::size_t workspace_bytes;
   std::optional<Elementwise> epilogue;
 };
-/// dx from dy and the kernel. With pooling dy and index are those of the pooled result.
+/// dx from dy and the kernel. With pooling, dy and index are those of the pooled result.
 struct ConvolutionInput {
   ConvolutionShape shape;
   std::optional<Pooling> pooling;
@@ -182,7 +184,7 @@ struct ConvolutionInput {
   std::size_t workspace_bytes;
   std::optional<Elementwise> epilogue;
 };
-/// dkernel from x and dy, likewise.
+/// dkernel from x and dy. With pooling, dy and index are those of the pooled result.
 struct ConvolutionFilter {
   ConvolutionShape shape;
   std::optional<Pooling> pooling;
@@ -191,17 +193,18 @@ struct ConvolutionFilter {
   std::optional<Elementwise> epilogue;
 };
 
-/// The largest of each window of `in`, and which cell it was; one of both may be unwanted (space -1).
+/// The maximum of each window of `in`, and its cell in the window. One of both may be unused (space -1).
 struct MaxPool {
   Pooling pooling;
   Operand in, out, index;
 };
-/// in, index -> out: what the named cells hold.
+/// in, index -> out: the elements at the indexed cells.
 struct PoolGather {
   Pooling pooling;
   Operand in, index, out;
 };
-/// in [.., rows, columns, ..], index -> out [.., height, width, ..]: each cell the sum of what named it.
+/// in [.., rows, columns, ..], index -> out [.., height, width, ..]: each cell gets the sum of the elements whose index
+/// is that cell.
 struct PoolScatter {
   Pooling pooling;
   Operand in, index, out;
@@ -224,13 +227,13 @@ struct OneHot {
   std::int64_t rows, depth;
   Operand labels, out;
 };
-/// Rows of `width` elements from a table [rows, width]: out [count, width]. The first of `indices` that counts is
-/// number *first, an int32, or the first of all where there is none (space -1).
+/// Rows of `width` elements from a table [rows, width]: out [count, width]. The first index is number *first of
+/// `indices`, an int32; or number 0 if `first` is unused (space -1).
 struct Gather {
   std::int64_t count, width, rows;
   Operand table, indices, out, first = {};
 };
-/// in [count, width], added up in out [rows, width], the first one first.
+/// in [count, width], added to the rows of out [rows, width], in order.
 struct ScatterAdd {
   std::int64_t count, width, rows;
   Operand in, indices, out, workspace = {};
@@ -246,7 +249,7 @@ struct Crossentropy {
   bool sparse;
   Operand logits, targets, losses, workspace = {};
 };
-/// out, contiguous of `extents`, from in with `strides` (elements).
+/// out, contiguous with `extents`, from in with `strides` (elements).
 struct Transpose {
   Shape extents, strides;
   Operand in, out;
@@ -264,9 +267,9 @@ struct Copy {
   Operand in, out;
 };
 
-/// An all-reduce: at `out` each replica gets the sum of what all of them have at `in`. It runs between two
-/// instructions, when all plans have come to it (distribute/replicated_plan.hpp). One Value or more, summed at the same
-/// time; `in` and `out` may be the same.
+/// An all-reduce: each replica gets at `out` the sum of all replicas' Values at `in`. It runs between two instructions,
+/// when all plans have reached it (distribute/replicated_plan.hpp). It sums one Value or more at the same time; `in`
+/// and `out` may be the same.
 struct AllReduce {
   struct Part {
     std::int64_t count;
@@ -275,11 +278,11 @@ struct AllReduce {
   std::vector<Part> parts;
 };
 
-/// A loop over time: `body` is run for each step, on a table of addresses of its own. Its spaces are, in this order,
-/// its arena, what it reads, and what it writes.
+/// A loop over time: runs `body` for each step, on its own table of addresses. The spaces of the body are, in this
+/// order, its arena, its inputs and its outputs.
 struct Scan {
-  /// Where a space begins in each step: at the operand's entry number step + shift, of as many as there are, or of two
-  /// in turn. Entries are `stride` bytes apart; 0 for what all steps share.
+  /// The address of a space in each step: entry number step + shift of the operand's row, which has one entry per step,
+  /// or two that alternate. Entries are `stride` bytes apart; 0 if all steps share the space.
   struct Space {
     Operand operand;
     std::int64_t stride = 0, shift = 0;
@@ -289,8 +292,8 @@ struct Scan {
   bool reverse;
   std::shared_ptr<Body> body;
   std::vector<Space> spaces;
-  /// Rows of the carried Values that may go through all steps by themselves, or 0, and how many chunks of them at
-  /// once: each has an arena of `arena_bytes`, one behind the other, and a table of addresses.
+  /// The rows of the carried Values that may run through all steps independently, or 0; and the number of chunks that
+  /// run at once. Each chunk has an arena of `arena_bytes`, one after the other, and a table of addresses.
   std::int64_t rows = 0;
   int arenas = 1;
   std::int64_t arena_bytes = 0;
@@ -305,7 +308,7 @@ using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, in
                                  instruction::Softmax, instruction::Crossentropy, instruction::Transpose,
                                  instruction::Uniform, instruction::Copy, instruction::AllReduce, instruction::Scan>;
 
-/// What a Scan runs, and the tables of addresses, one for each arena, that it fills for each step.
+/// The instructions of a Scan, and its tables of addresses, one per arena, which it fills for each step.
 struct instruction::Body {
   std::vector<Instruction> instructions;
   std::vector<std::byte*> addresses;

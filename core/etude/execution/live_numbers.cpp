@@ -9,9 +9,9 @@
 namespace etude {
 namespace {
 
-/// How many 32-bit numbers a thread has of a Value that a group's program works on.
+/// The 32-bit numbers that a thread holds of a Value of a group's program.
 std::int64_t numbers_of(const Graph& graph, NodeId id, const Group& group) {
-  constexpr std::int64_t lanes = 32;  // of a GPU's warp, which share a row among them
+  constexpr std::int64_t lanes = 32;  // of a GPU's warp, across which a row is divided
   const Node& node = graph.node(id);
   if (is<op::Constant>(node)) return 0;
   const Node& source = is<op::Broadcast>(node) ? graph.node(node.inputs[0]) : node;
@@ -19,7 +19,7 @@ std::int64_t numbers_of(const Graph& graph, NodeId id, const Group& group) {
   return (node.dtype == DType::float64 ? 2 : 1) * (of_each ? (group.row + lanes - 1) / lanes : 1);
 }
 
-/// From which member to which a thread has each Value, as places among the members.
+/// The lifetime of each Value in a thread: the first and the last member, as positions.
 struct Lives {
   std::map<NodeId, int> first = {}, last = {};
 
@@ -35,7 +35,8 @@ Lives lives_of(const Dataflow& flow, const Group& group, const std::vector<NodeI
   const auto read = [&](NodeId input) {
     const NodeId source = flow.base[input];
     if (inside(source)) return source;
-    const Node& node = flow.graph.node(source);  // a row's number that is read as its elements stays one number
+    // A number per row stays one number when a program reads it for each element.
+    const Node& node = flow.graph.node(source);
     return is<op::Broadcast>(node) && inside(flow.base[node.inputs[0]]) ? flow.base[node.inputs[0]] : source;
   };
   Lives lives;
@@ -70,14 +71,15 @@ bool has_too_many_numbers(const Dataflow& flow, const Group& group, const IdFlag
   const std::vector<NodeId> members = program_members(flow, group, recomputed);
   if (!group.row && members.size() <= few_members) return false;
 
-  IdVector<std::int64_t> change(members.size() + 2);  // of how many numbers there are, by member
+  IdVector<std::int64_t> change(members.size() + 2);  // of the count of live numbers, by member
   const auto add = [&](std::int64_t numbers, int first, int last) {
     change[first] += numbers;
     change[last + 1] -= numbers;
   };
   for (int place = 0; place < static_cast<int>(members.size()); ++place)
     if (const NodeId member = members[static_cast<std::size_t>(place)]; is<op::Softmax>(flow.graph.node(member)))
-      add(numbers_of(flow.graph, member, group) + 2, place, place);  // exponentials, a maximum and a sum on the way
+      // A softmax also holds exponentials, a maximum and a sum.
+      add(numbers_of(flow.graph, member, group) + 2, place, place);
   const Lives lives = lives_of(flow, group, members);
   for (const auto& [value, first] : lives.first) add(numbers_of(flow.graph, value, group), first, lives.last.at(value));
   std::int64_t now = 0;

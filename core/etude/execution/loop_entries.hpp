@@ -5,15 +5,16 @@
 #include "etude/base/checked.hpp"
 #include "etude/graph/loop.hpp"
 
-/// The rows of entries in which the Values of a loop lie.
+/// The rows of entries that hold the Values of a loop.
 namespace etude {
 
-/// Bytes of one entry in the row of a loop's Value.
+/// The bytes of one entry in the row of a loop's Value.
 inline std::int64_t loop_entry_bytes(const Loop& loop, NodeId node) {
   const Node& of = loop.body.node(node);
   return checked::multiply(of.shape.size(), static_cast<std::int64_t>(size_of(of.dtype)), "scan");
 }
-/// The entry of a carried Value's row that a step reads, and the one that it writes, beyond the number of the step.
+/// The entry of a carried Value's row that a step reads, and the entry that it writes, relative to the number of the
+/// step.
 inline std::int64_t loop_read_shift(const Loop& loop) { return loop.reverse ? 1 : 0; }
 inline std::int64_t loop_write_shift(const Loop& loop) { return loop.reverse ? 0 : 1; }
 

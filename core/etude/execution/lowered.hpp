@@ -11,13 +11,14 @@
 
 namespace etude {
 
-/// For whom a graph is compiled: which of several replicas, and which of the batch's rows is its first.
+/// The replica for which a graph is compiled: its index, the number of replicas, and the first row of its shard of the
+/// batch.
 struct Replica {
   int index = 0;
   std::int64_t first_row = 0;
 };
 
-/// What a graph is compiled to, before there is memory.
+/// The result of compiling a graph, without memory.
 struct Lowered {
   struct Result {
     Operand operand;
@@ -25,7 +26,7 @@ struct Lowered {
   };
   std::vector<Instruction> instructions, log_instructions;
   std::vector<Result> results, logs;
-  /// Where variables lie. A plan's spaces are its arena, its inputs, and these.
+  /// The storages of variables. A plan's spaces are its arena, its inputs, and these.
   std::vector<std::shared_ptr<Storage>> storages;
   std::size_t input_count = 0, arena_bytes = 0;
 };

@@ -27,7 +27,7 @@ Instruction reduce(Reduce::Kind kind, std::size_t first, std::size_t count, cons
   return Reduce{kind, outer, reduced, inner, site.in(0), site.out(), {}};
 }
 
-/// dy as it lies in memory, or pooled together with its index.
+/// dy from memory, or pooled together with its index.
 template <class I> void set_dy(I& instruction, std::size_t operand, const Site& site) {
   const NodeId dy = site.flow().base[site.node().inputs[operand]];
   if (!site.flow().inlined[dy]) {
@@ -82,7 +82,7 @@ Instruction lower(const op::PoolArgMax& o, const Site& site) {
   return instruction::MaxPool{pooling_of(o.window, site.shape(0)), site.in(0), {}, site.out()};
 }
 
-/// Alone, together with its PoolArgMax, or as a convolution that is pooled as it is computed.
+/// A PoolGather alone, or with its PoolArgMax, or as the pooling of a convolution.
 Instruction lower(const op::PoolGather& o, const Site& site) {
   const Pooling pooling = pooling_of(o.window, site.shape(0));
   const NodeId index = site.inner<op::PoolArgMax>(), convolution = site.inner<op::Convolution>();
@@ -109,7 +109,7 @@ Instruction lower(const op::PoolScatter& o, const Site& site) {
 Instruction lower(const op::Sum& o, const Site& site) { return reduce(Reduce::Kind::sum, o.first, o.count, site); }
 Instruction lower(const op::Max& o, const Site& site) { return reduce(Reduce::Kind::max, o.first, o.count, site); }
 
-/// Copies the parts that do not lie in the whole yet.
+/// Copies the parts that were not written in place.
 Instruction lower(const op::Concatenate& o, const Site& site) {
   const Node& node = site.node();
   Elementwise result;

@@ -2,10 +2,11 @@
 
 #include "etude/execution/placement.hpp"
 
-/// How each op that a kernel computes becomes an instruction. One overload an op: a forgotten one does not compile.
+/// Lowers each op that a kernel computes to an instruction. There is one overload per op; a missing one does not
+/// compile.
 namespace etude {
 
-/// The node at the head of a group, and where its operands and its result lie.
+/// The anchor of a group, and the places of its operands and its result.
 class Site {
  public:
   Site(const Placement& placement, const Group& group)
@@ -19,16 +20,16 @@ class Site {
   Operand out() const { return placement_.operand(group_.anchor); }
   Operand in(std::size_t index) const { return placement_.operand(node_.inputs[index]); }
   const Shape& shape(std::size_t index) const { return node(node_.inputs[index]).shape; }
-  /// The length of an operand's last axis, and how many such rows it has.
+  /// The length of an operand's last axis, and the number of such rows.
   std::int64_t count(std::size_t index) const { return shape(index)[-1]; }
   std::int64_t rows(std::size_t index) const;
-  /// The node of this op that the same kernel computes, or -1.
+  /// The inner node of this op in the group, or -1.
   template <class O> NodeId inner() const {
     for (NodeId id : group_.inner)
       if (std::holds_alternative<O>(node(id).op)) return id;
     return -1;
   }
-  /// Where a node lies that something wants; an empty operand otherwise.
+  /// The place of a node that is stored; an empty operand otherwise.
   Operand wanted(NodeId id) const { return placement_.has_place(id) ? placement_.operand(id) : Operand{}; }
 
  private:
@@ -57,13 +58,13 @@ Instruction lower(const op::SparseSoftmaxCrossentropy&, const Site&);
 Instruction lower(const op::Uniform&, const Site&);
 Instruction lower(const op::Transpose&, const Site&);
 
-/// Ops that are no instruction of their own.
+/// Ops without an instruction of their own.
 template <class O>
 concept WithoutKernel = traits_of<O>().role != op::Role::kernel;
 [[noreturn]] void fail_without_kernel(const Site&);
 template <WithoutKernel O> Instruction lower(const O&, const Site& site) { fail_without_kernel(site); }
 
-/// What the kernel at the head of a group becomes, without workspace and epilogue.
+/// The instruction of a group's anchor, without workspace and epilogue.
 Instruction lower_anchor(const Placement& placement, int group);
 
 }  // namespace etude

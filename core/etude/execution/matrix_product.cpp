@@ -10,7 +10,7 @@ using instruction::Gemm;
 
 namespace {
 
-/// The matrices of a tensor whose axes lie `strides` apart, if their rows or columns are contiguous.
+/// The layout of a tensor's matrices, with axes that are `strides` apart, if rows or columns are contiguous.
 std::optional<Gemm::Matrix> matrix_of(const Shape& shape, const Shape& strides) {
   const Shape batch = strides.slice(0, strides.rank() - 2);
   if (strides[-1] == 1 || shape[-1] == 1) return Gemm::Matrix{{}, strides[-2], false, batch};
@@ -18,7 +18,7 @@ std::optional<Gemm::Matrix> matrix_of(const Shape& shape, const Shape& strides) 
   return std::nullopt;
 }
 
-/// How the elements of a transposed or repeated tensor lie in what it was made of.
+/// The strides of a transposed or repeated tensor within its operand.
 std::optional<Shape> strides_through(const Graph& graph, const Node& node) {
   const auto* transpose = std::get_if<op::Transpose>(&node.op);
   if (!transpose && !std::holds_alternative<op::Broadcast>(node.op)) return std::nullopt;
@@ -40,19 +40,19 @@ struct Factor {
   Gemm::Matrix matrix;
 };
 
-/// An operand read where the tensor lies of which it is a view.
+/// The operand, read from the tensor of which it is a view.
 std::optional<Factor> view_of(const Dataflow& flow, const Node& product, std::size_t index) {
   const Graph& graph = flow.graph;
   const Shape& shape = graph.node(product.inputs[index]).shape;
   const Node& node = graph.node(flow.base[product.inputs[index]]);
   const std::optional<Shape> strides = node.shape == shape ? strides_through(graph, node) : std::nullopt;
   const std::optional<Gemm::Matrix> matrix = strides ? matrix_of(shape, *strides) : std::nullopt;
-  // How a product of one row or column is summed depends on how its matrix lies.
+  // The order of the sum in a product of one row or column depends on the layout of its matrix.
   if (!matrix || product.shape[-1] == 1 || product.shape[-2] == 1) return std::nullopt;
   return Factor{flow.base[node.inputs[0]], *matrix};
 }
 
-/// As the product is to read it: op(x).
+/// The operand as the product reads it: op(x).
 Factor operand_of(const Dataflow& flow, const Node& product, std::size_t index) {
   const auto& op = std::get<op::MatMul>(product.op);
   const Shape& shape = flow.graph.node(product.inputs[index]).shape;
@@ -87,7 +87,7 @@ MatrixProduct matrix_product(const Dataflow& flow, NodeId id) {
     const Shape outer = etude::strides(written.shape);
     const auto& order = std::get<op::Transpose>(written.op).order;
     for (std::size_t i = 0; i < rank; ++i) strides[order[i]] = outer[static_cast<std::ptrdiff_t>(i)];
-    if (order[rank - 1] == rank - 2) {  // its transpose is the product of their transposes
+    if (order[rank - 1] == rank - 2) {  // its transpose equals the product of their transposes
       std::swap(a, b);
       std::swap(m, n);
       std::swap(strides[-1], strides[-2]);

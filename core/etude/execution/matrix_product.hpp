@@ -5,11 +5,11 @@
 
 namespace etude {
 
-/// The node that a product reads in place of its operand `index`: what the operand transposes or repeats, if rows or
-/// columns of the result are contiguous there; else an empty optional, and the operand itself has to be in memory.
+/// The node that a product reads in place of its operand `index`: the source that the operand transposes or repeats, if
+/// rows or columns of the result are contiguous there. Otherwise empty; then the operand itself must be in memory.
 std::optional<NodeId> read_through(const Dataflow& flow, const Node& product, std::size_t index);
 
-/// Whether a matrix product can write its result as `transpose` orders it: what was its rows or its columns must stay
+/// Whether a matrix product can write its result in the order of `transpose`: its rows or its columns must stay
 /// innermost.
 bool keeps_matrices(const Node& transpose);
 

@@ -56,14 +56,14 @@ class Placer {
       placement_.storages.push_back(storage);
   }
 
-  /// A loop's body writes what it is wanted for to the spaces behind its inputs.
+  /// A loop's body writes its requested Values to the spaces after its inputs.
   void place_outputs() {
     const std::vector<NodeId>& outputs = scheduled_.wanted.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (!placement_.has_place(outputs[i])) placement_.places[outputs[i]] = {-1, placement_.output_operand(i)};
   }
 
-  /// A program writes the new value of a variable over the old one, if nothing reads the old one later.
+  /// A program writes the new value of a variable over the old one, if no later instruction reads the old one.
   void place_results_in_variables() {
     placement_.in_variable.assign(graph_.assignments().size(), false);
     std::unordered_map<const void*, std::vector<NodeId>> old_values;
@@ -93,8 +93,8 @@ class Placer {
         const int reader = scheduled_.group_of(id);
         if (reader >= 0 && reader != group && position[reader] >= position[group]) return false;
       }
-    // ... and this one element by element, as it writes it, or before it writes at all, where it makes numbers of one
-    // whole row; a kernel at its head reads ahead.
+    // ... and this group must read it element by element as it writes it, or entirely before it writes, if it computes
+    // numbers of one whole row. A kernel reads ahead.
     if (std::ranges::any_of(kernel_operands(fused.flow, fused.grouping, group), is_old_value)) return false;
     const VirtualProgram& virtual_program = *scheduled_.programs[group];
     const instruction::Program& program = virtual_program.program;
@@ -106,7 +106,7 @@ class Placer {
            });
   }
 
-  /// What a program computes for a Concatenate alone is written where it belongs there.
+  /// Lets a program write the parts of a Concatenate in place, if nothing else reads them.
   void place_concatenations() {
     for (int at = 0; at < scheduled_.schedule.end(); ++at)
       scheduled_.schedule.for_each_part(at, [&](int part) {
@@ -136,7 +136,8 @@ class Placer {
     }
   }
 
-  /// Whether only Concatenates read a node from memory. It lies in the block of the first; the others copy it.
+  /// Whether only Concatenates read a node from memory. The node is stored in the block of the first; the others copy
+  /// it.
   bool may_lie_in(NodeId part) const {
     const int group = scheduled_.group_of(part);
     const auto in_place = [&](NodeId reader) {
@@ -176,7 +177,7 @@ class Placer {
     if (group.anchor >= 0 && !is_all_reduce(scheduled_.fused, part) && group.size > 0) place_workspace(part, position);
   }
 
-  /// The workspace of a kernel depends on its shape only.
+  /// Places the workspace of a kernel, which depends on the kernel's shape only.
   void place_workspace(int part, int position) {
     const std::size_t bytes = std::visit(
         [&](const auto& i) -> std::size_t {
@@ -201,8 +202,8 @@ class Placer {
       if (!placement_.in_variable[i]) placement_.keep(scheduled_.base(graph_.assignments()[i].current), end);
   }
 
-  /// What is wanted as the step found it, while the step overwrites it, is saved before anything else happens: the old
-  /// value of a variable, as a result or for another variable, and the batch.
+  /// Saves, before all other instructions, values from before the step that are needed later and that the step
+  /// overwrites: the old value of a variable, as a result or for another variable, and the batch.
   void save_overwritten() {
     for (std::size_t i = 0; i < graph_.assignments().size(); ++i) {
       const auto& [variable, current] = graph_.assignments()[i];

@@ -13,12 +13,12 @@ namespace {
 
 const op::Scan& scan_of(const Graph& graph, NodeId id) { return std::get<op::Scan>(graph.node(id).op); }
 
-/// Bytes of so many entries in a row.
+/// The bytes of a row with this number of entries.
 std::int64_t row_bytes(const Loop& loop, NodeId node, std::int64_t entries) {
   return checked::multiply(loop_entry_bytes(loop, node), entries, "scan");
 }
 
-/// Notes which Values the results of a loop are stacked from.
+/// Records the Values from which the results of a loop are stacked.
 void find_stacked(PlacedLoop& placed, const Graph& graph, const std::vector<NodeId>& results) {
   const Loop& loop = *placed.loop;
   placed.keeps.assign(loop.next.size(), false);
@@ -33,7 +33,7 @@ void find_stacked(PlacedLoop& placed, const Graph& graph, const std::vector<Node
   }
 }
 
-/// A result lies in the row of its Values.
+/// A result is stored in the row of its Values.
 Place place_of_result(const PlacedLoop& placed, const op::Scan& scan) {
   const Loop& loop = *placed.loop;
   const auto index = [](int carry) { return static_cast<std::size_t>(carry); };

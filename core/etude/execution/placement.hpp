@@ -12,25 +12,26 @@
 
 namespace etude {
 
-/// Bytes of the arena from the instruction that writes them to the last that reads them.
+/// A range of the arena, from the instruction that writes it to the last instruction that reads it.
 struct Block {
   std::size_t bytes = 0;
   int first = 0, last = 0;
-  int same_as = -1;         ///< the block whose memory this one takes over
+  int same_as = -1;         ///< the block whose memory this one reuses
   std::int64_t offset = 0;  ///< in the arena
 };
 
-/// Where the bytes of a node are: in a block, or at an operand (the batch, a variable).
+/// The place of a node's bytes: in a block, or at an operand (the batch, a variable).
 struct Place {
   int block = -1;
   Operand operand = {};
-  /// Its first element there, for a part of a Concatenate, which lies in the block of the whole, or an entry of a row.
+  /// Its first element there, for a part of a Concatenate, which is stored in the block of the whole, or for an entry
+  /// of a row.
   std::int64_t offset = 0;
   std::optional<instruction::Access> part = {};
 };
 
-/// A loop whose body is compiled, and the blocks of its Values. The block of a carried Value has one entry more than
-/// there are steps if the Value is read of every step, and two entries otherwise.
+/// A loop with its compiled body, and the blocks of its Values. The block of a carried Value has one entry more than
+/// there are steps if every step's Value is read later, and two entries otherwise.
 struct PlacedLoop {
   std::shared_ptr<const Loop> loop;
   Lowered body = {};
@@ -43,27 +44,27 @@ struct PlacedLoop {
   int arena = -1;  ///< block
 };
 
-/// Where everything lies.
+/// The places of all Values of a graph.
 class Placement {
  public:
   explicit Placement(const Scheduled& scheduled, const Replica& replica);
 
-  /// Where a node lies; of a part of a Concatenate its first element.
+  /// The place of a node; for a part of a Concatenate, its first element.
   Operand operand(NodeId node) const;
-  /// The same for a node that is read after the step: a leaf that the step overwrites was saved before it.
+  /// The same for a node that is read after the step. A leaf that the step overwrites was saved before it.
   Operand kept_operand(NodeId node) const;
   Operand block_operand(int block, DType dtype) const;
   Operand variable_operand(const Variable& variable) const;
   /// The space that a loop's body writes its output `index` to.
   Operand output_operand(std::size_t index) const;
-  /// How a program writes a node.
+  /// The access by which a program writes a node.
   instruction::Access access_to(NodeId output) const;
 
   bool has_place(NodeId node) const { return places.contains(node); }
-  /// The block whose memory a block has.
+  /// The block whose memory a block uses.
   int root(int block) const;
   int new_block(std::size_t bytes, int position);
-  /// Keeps the block of a node, if it lies in one, until `position`.
+  /// Extends the lifetime of a node's block, if it has one, to `position`.
   void keep(NodeId node, int position);
 
   const Scheduled& scheduled;
@@ -73,7 +74,7 @@ class Placement {
   std::map<int, int> workspaces = {};          ///< by group, a block
   std::vector<std::uint8_t> in_variable = {};  ///< by assignment: whether the instruction itself writes to the variable
   std::map<int, PlacedLoop> loops = {};        ///< by group
-  std::map<NodeId, int> saved = {};            ///< by leaf: a block that keeps what it was when the step began
+  std::map<NodeId, int> saved = {};            ///< by leaf: a block with its value from before the step
   std::vector<std::shared_ptr<Storage>> storages = {};
   std::size_t input_count, arena_bytes = 0;
 };

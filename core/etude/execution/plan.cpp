@@ -14,12 +14,12 @@ namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What a device holds of batches to come: a recording of more steps than that would gain nothing.
+// The most batches that a device holds in advance. A recording of more steps would save nothing.
 constexpr std::int64_t most_steps = 64;
 constexpr std::size_t most_batch_bytes = std::size_t{256} << 20;
 constexpr std::int64_t most_instructions = 4000;
 
-/// How many instructions run, those of a loop's body once per step.
+/// The number of instructions that run, those of a loop's body once per step.
 std::int64_t instructions_run(std::span<const Instruction> instructions) {
   std::int64_t count = 0;
   for (const Instruction& instruction : instructions) {
@@ -39,11 +39,11 @@ std::string_view name_of(const Instruction& instruction) {
 void Arena::reserve(std::size_t bytes) {
   const std::size_t before = this->bytes();
   if (bytes <= before) return;
-  storage_.reset();  // a device may have no room for both
+  storage_.reset();  // device memory may not hold both
   try {
     storage_ = device_.allocate(bytes);
   } catch (...) {
-    if (before > 0) storage_ = device_.allocate(before);  // the plans there are go on
+    if (before > 0) storage_ = device_.allocate(before);  // existing plans remain usable
     throw;
   }
 }
@@ -83,7 +83,7 @@ void Plan::lay_out_batches(const Graph& graph, std::int64_t steps) {
   const std::int64_t few = most_instructions / std::max<std::int64_t>(instructions_run(lowered_.instructions), 1);
   steps_ = std::clamp<std::int64_t>(std::min({steps, room, few}), 1, most_steps);
   batches_ = device().allocate(static_cast<std::size_t>(steps_) * batch_bytes_);
-  // The arrays that batches are selected from, and their order.
+  // The arrays from which batches are selected, and their order.
   addresses_.resize(addresses_.size() + places_.size() + 1);
 }
 
@@ -119,7 +119,7 @@ void Plan::take(const SelectedRows& rows, std::int64_t step) {
     prepare_selection(rows.first, rows.batch);
 }
 
-/// Another plan may have made the arena grow, and storages know best where they are.
+/// Reads the addresses of storages again: another plan may have enlarged the arena.
 void Plan::begin() {
   addresses_[0] = arena_->address();
   for (std::size_t i = 0; i < lowered_.storages.size(); ++i)
@@ -139,8 +139,8 @@ void Plan::enter(std::int64_t step) {
   for (std::size_t i = 0; i < places_.size(); ++i) addresses_[1 + i] = batch + places_[i].offset;
 }
 
-/// The batch of the step that was entered, from the arrays. The next step's begins behind it. A recording of this holds
-/// for all arrays that lie at the same addresses, however many rows they have.
+/// Selects the batch of the current step from the arrays. The next step's batch follows it. A recording of this is
+/// valid for all arrays at the same addresses, with any number of rows.
 void Plan::prepare_selection(std::int64_t first_row, std::int64_t batch_rows) {
   using namespace instruction;
   first_row_ = first_row;
@@ -172,7 +172,7 @@ void Plan::prepare_selection(std::int64_t first_row, std::int64_t batch_rows) {
   device().prepare(selection_);
 }
 
-/// What the steps have left in copies goes where it belongs.
+/// Copies Values from device copies back to their storages.
 void Plan::end() {
   for (const Mirror& mirror : mirrors_) mirror.of->copy(0, *mirror.copy, mirror.of->bytes());
 }
@@ -216,7 +216,7 @@ const Storage& Plan::storage_of(const Operand& operand) const {
 void Plan::read_result(std::size_t index, std::byte* out) const {
   const auto& [operand, shape] = lowered_.results[index];
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
-  if (bytes == 0) return;  // an arena of nothing has no storage
+  if (bytes == 0) return;  // an empty arena has no storage
   storage_of(operand).read(static_cast<std::size_t>(operand.offset), out, bytes);
 }
 

@@ -11,7 +11,7 @@
 
 namespace etude {
 
-/// The memory that the plans of one model share: as large as the largest of them needs.
+/// The memory that the plans of one model share. Its size is that of the plan that needs most.
 class Arena {
  public:
   explicit Arena(Device& device) : device_(device) {}
@@ -19,9 +19,9 @@ class Arena {
   std::size_t bytes() const { return storage_ ? storage_->bytes() : 0; }
   std::byte* address() const { return storage_ ? storage_->address() : nullptr; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
-  /// Makes it at least that large. What it held is gone.
+  /// Enlarges it to at least this size. Its contents are lost.
   void reserve(std::size_t bytes);
-  /// Goes up with every step that runs in it: what an earlier step left here may be gone.
+  /// Increased by every step that runs in it: results of earlier steps may be overwritten.
   std::uint64_t generation = 0;
 
  private:
@@ -29,50 +29,50 @@ class Arena {
   std::shared_ptr<Storage> storage_;
 };
 
-/// A batch that is selected on the device: each input is rows of one of `arrays`.
+/// A batch that the device selects: each input is rows of one of `arrays`.
 struct SelectedRows {
   std::span<const std::shared_ptr<Storage>> arrays;
-  /// Numbers, int32: how far the steps have come, then the rows of all batches, one behind the other. A step takes its
-  /// own from there, `first` rows behind where its batch begins, and adds `batch` to the first number.
+  /// Numbers, int32: first the position of the steps, then the rows of all batches, concatenated. A step reads its rows
+  /// from there, starting `first` rows after the start of its batch, and adds `batch` to the position.
   Storage* order;
   std::int64_t first, batch;
 };
 
-/// A step, compiled: instructions in order, with all memory laid out. Running it allocates nothing and calls back into
-/// nothing.
+/// A compiled step: instructions in order, with all memory laid out. Running it allocates nothing and calls no user
+/// code.
 class Plan {
  public:
-  /// Compiles what `results`, `logs` and the graph's assignments need. Results can be read after run(); logs are
-  /// scalars that are computed when run_logs() asks for them, after a step, as far as they do not depend on what the
-  /// step overwrites.
-  /// `steps`: how many batches are to be taken before they run.
+  /// Compiles the nodes that `results`, `logs` and the graph's assignments need. Results can be read after run(). Logs
+  /// are scalars. run_logs() computes them after a step, as far as they do not depend on Values that the step
+  /// overwrites.
+  /// `steps`: the number of batches to upload before the steps run.
   Plan(const Graph& graph, std::span<const Value> results, std::span<const Value> logs, std::shared_ptr<Arena> arena,
        const Replica& replica = {}, std::int64_t steps = 1);
 
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
 
-  // The same in parts: take() each batch, begin(), and for each in turn enter() its step and
-  // advance() until that is null; then end().
+  // The same in parts: take() each batch, then begin(). For each step call enter(), and advance() until it returns
+  // null. Then call end().
 
-  /// How many batches it can take: one, unless the device has a memory of its own, where they can wait.
+  /// The number of batches that can be uploaded in advance: one, unless the device has its own memory.
   std::int64_t steps() const { return steps_; }
   void take(std::span<const std::byte* const> inputs, std::int64_t step = 0);
-  /// For a device that has a memory of its own. All steps until end() take their batches in the same way.
+  /// For a device that has its own memory. All steps until end() must get their batches in the same way.
   void take(const SelectedRows& rows, std::int64_t step = 0);
   void begin();
   void enter(std::int64_t step);
-  /// Runs all up to the next place where replicas join, and says what they join there; null: the step is over. With
-  /// `kept`, the device may replay a recording of that.
+  /// Runs all instructions up to the next all-reduce, and returns it; null at the end of the step. With `kept`, the
+  /// device may replay a recording of these instructions.
   const instruction::AllReduce* advance(std::unique_ptr<Device::Recording>* kept = nullptr);
   void end();
-  /// Where each space lies in the step that was entered.
+  /// The address of each space in the current step.
   Addresses addresses() const { return addresses_; }
-  /// Where an operand lies in the step that was entered.
+  /// The address of an operand in the current step.
   std::byte* address(const Operand& operand) const {
     return addresses_[static_cast<std::size_t>(operand.space)] + operand.offset;
   }
-  /// Computes the logs from what the last step left.
+  /// Computes the logs from the results of the last step.
   void run_logs();
 
   std::size_t result_count() const { return lowered_.results.size(); }
@@ -90,13 +90,14 @@ class Plan {
   Device& device() const { return arena_->device(); }
 
  private:
-  /// A storage that the device cannot reach, and its copy there, which is made before a step and read back after it.
+  /// A storage that the device cannot access, and its copy on the device. The copy is uploaded before a step and
+  /// downloaded after it.
   struct Mirror {
     std::size_t space;
     std::shared_ptr<Storage> of, copy;
   };
 
-  /// An input of a batch, in the device's own memory.
+  /// An input of a batch, in device memory.
   struct Place {
     Shape shape;
     DType dtype;
@@ -111,20 +112,20 @@ class Plan {
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;
   std::vector<std::byte*> addresses_;
-  /// Where batches are taken, for a device that does not reach the host's memory: each input of each step has a place.
+  /// The memory of batches, for a device that cannot access the host's memory: each input of each step has a place.
   std::shared_ptr<Storage> batches_;
   std::vector<Place> places_;
   std::size_t batch_bytes_ = 0;
   std::int64_t steps_ = 1;
-  bool selects_ = false;                         ///< its batches, from arrays
-  std::int64_t first_row_ = 0, batch_rows_ = 0;  ///< as SelectedRows has them
-  std::vector<Instruction> selection_;           ///< what selects them
+  bool selects_ = false;                         ///< whether it selects its batches from arrays
+  std::int64_t first_row_ = 0, batch_rows_ = 0;  ///< as in SelectedRows
+  std::vector<Instruction> selection_;           ///< the instructions that select them
   std::vector<Mirror> mirrors_;
   std::unique_ptr<Device::Recording> log_recording_;
   std::size_t next_ = 0;  ///< instruction
 };
 
-/// Traces `function` on Values like `inputs`, runs it once on them and throws the plan away.
+/// Traces `function` on Values like `inputs`, runs it once on them and discards the plan.
 std::vector<Tensor> evaluate(Device& device, std::span<const Tensor> inputs,
                              const std::function<std::vector<Value>(std::span<const Value>)>& function);
 

@@ -40,7 +40,7 @@ class Builder {
         members_(program_members(fused.flow, group, fused.recomputed)) {}
 
   VirtualProgram build() {
-    // Loaded registers come first, so that they are numbered before any temporary is.
+    // Loaded registers come first, so they get their numbers before any temporary.
     for (NodeId member : members_) scan(member);
     next_ = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
     for (NodeId member : members_) translate(member);
@@ -65,17 +65,17 @@ class Builder {
   };
 
   bool inside(NodeId id) const { return std::ranges::binary_search(members_, id); }
-  /// Whether a member is one number for each row of the group's.
+  /// Whether a member has one number for each row of the group.
   bool per_row(NodeId member) const { return graph_.node(member).shape.size() != group_.size; }
 
-  /// Whether a member works on all elements of a row, though its result may be one number.
+  /// Whether a member reads all elements of a row. Its result may still be one number per row.
   bool reads_elements(NodeId member) const {
     const Op& op = graph_.node(member).op;
     return !per_row(member) || std::holds_alternative<op::Sum>(op) || std::holds_alternative<op::Max>(op);
   }
 
-  /// What a member's operand is, seen through views: a node in memory or in the group, and the access to it; or a
-  /// number. What is read `per_row` of memory is one number a row.
+  /// A member's operand, behind views: a node in memory or in the group, with the access to it; or a number. `per_row`:
+  /// memory that is read so has one number per row.
   struct Source {
     NodeId node;
     Access access;
@@ -111,7 +111,7 @@ class Builder {
     return {inner, broadcast_access(shape, node.shape), 0, false, per_row};
   }
 
-  /// The operands of a member; an implicit node that has to be in memory is its own single operand.
+  /// Visits the operands of a member. An implicit node that must be in memory has itself as its only operand.
   template <class Visitor> void for_each_source(NodeId member, Visitor&& visit) const {
     const Node& node = graph_.node(member);
     if (std::holds_alternative<op::Constant>(node.op)) return visit(Source{member, {}, 0, true});
@@ -161,7 +161,7 @@ class Builder {
     for_each_source(member, [&](const Source& source) { operands.push_back(load(source, member)); });
     const Lane to = lane_of(node.dtype);
     if (const std::optional<Opcode> code = opcode_of(node.op)) {
-      // A step's lane is that of what it works on: the last operand's, for a Select's first is a condition.
+      // A step has the lane of its last operand: a Select's first operand is a condition.
       emit(member, *code, operands.back().lane, to, operands);
     } else if (std::holds_alternative<op::Sum>(node.op)) {
       emit(member, instruction::sum_code, to, to, operands);
@@ -172,7 +172,7 @@ class Builder {
     } else if (std::holds_alternative<op::Cast>(node.op)) {
       translate_cast(member, operands[0], graph_.node(node.inputs[0]).dtype, node.dtype);
     } else {
-      values_[member] = operands[0];  // a window or a Constant: loading it is all
+      values_[member] = operands[0];  // a window or a Constant is only loaded
     }
   }
 
@@ -181,7 +181,7 @@ class Builder {
     if (to == DType::boolean) return emit(member, instruction::truth_code, x.lane, lane, {x});
     values_[member] = x;
     if (x.lane != lane) emit(member, instruction::convert_code, x.lane, lane, {x});
-    // Bytes and half precision stand in float lanes, which would keep what neither holds.
+    // Bytes and half precision are held in float lanes, so they are rounded to numbers of their type.
     if (to == DType::uint8 && size_of(from) > 1) emit(member, instruction::byte_code, lane, lane, {values_[member]});
     const bool holds_it = from == to || size_of(from) == 1;
     if (is_half(to) && !holds_it)
@@ -189,7 +189,7 @@ class Builder {
            {values_[member]});
   }
 
-  /// exp(x - max) / sum of that, along each row.
+  /// exp(x - max) / sum(exp(x - max)), along each row.
   void translate_softmax(NodeId member, Register x) {
     const auto repeated = [&](Opcode code, Register of) {
       const Register number = step(code, x.lane, x.lane, {of}, true);
@@ -202,7 +202,7 @@ class Builder {
     emit(member, opcode_of<op::Divide>(), x.lane, x.lane, {exponential, total});
   }
 
-  /// A member's number for each row, repeated along it.
+  /// Repeats a member's number per row along the row.
   Register spread(NodeId member, Register value) {
     const auto known = spread_.find(member);
     if (known != spread_.end()) return known->second;
@@ -223,7 +223,7 @@ class Builder {
     return {next_++, to};
   }
 
-  /// Temporaries were numbered one by one; this lets each take over a register whose value is not read any more.
+  /// Temporaries have distinct numbers so far. This gives each a register whose value is not read any more.
   void allocate_registers() {
     const auto fixed = static_cast<std::uint16_t>(inputs_.size() + immediates_.size());
     auto& steps = result_.program.steps;
@@ -248,8 +248,8 @@ class Builder {
       const std::uint16_t result = step.result;
       const std::array<std::uint16_t, 3> operands{step.a, step.b, step.c};
       step.a = renamed[step.a], step.b = renamed[step.b], step.c = renamed[step.c];
-      // A result may lie where an operand does that is not read again, if its elements are as wide: a step reads and
-      // writes element by element. A Select's condition stands in float lanes, whatever it selects from.
+      // A result may use the register of an operand that is not read again, if its elements are as wide: a step reads
+      // and writes element by element. A Select's condition is always in float lanes.
       std::vector<std::uint16_t> free_later;
       for (std::size_t j = 0; j < operands.size(); ++j) {
         const bool again = std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(j),
@@ -271,7 +271,7 @@ class Builder {
   const Fused& fused_;
   const Graph& graph_;
   const Group& group_;
-  std::vector<NodeId> members_;  // and what is computed again for them
+  std::vector<NodeId> members_;  // and the nodes that it recomputes for them
   VirtualProgram result_;
   std::vector<VirtualProgram::Input> inputs_;
   std::vector<Program::Immediate> immediates_;

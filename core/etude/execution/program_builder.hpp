@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// A group's program before memory is laid out: what it reads and writes are nodes.
+/// A group's program before memory is laid out: it reads and writes nodes.
 struct VirtualProgram {
   struct Input {
     NodeId source;
@@ -21,8 +21,8 @@ struct VirtualProgram {
   std::vector<NodeId> outputs;
 };
 
-/// Translates a group's nodes, in order, to steps on registers; a register is used again when nothing needs what it
-/// holds.
+/// Translates a group's nodes, in order, to steps on registers. A register is reused when its value is not read any
+/// more.
 VirtualProgram build_program(const Fused& fused, const Group& group);
 
 /// The program of each group; empty where a group has no members.

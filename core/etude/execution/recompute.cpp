@@ -56,7 +56,8 @@ bool is_assigned(const Graph& graph, const Variable& variable) {
   return std::ranges::any_of(graph.assignments(), [&](const auto& a) { return a.variable == variable; });
 }
 
-/// Whether what a node is made of is in memory, or can be at little cost; `large` collects what is as large as it.
+/// Whether a node's operands are in memory, or can be at little cost. `large` collects the operands that are as large
+/// as the node.
 bool is_near(const Fused& fused, NodeId id, std::vector<NodeId>& large) {
   const Dataflow& flow = fused.flow;
   const Graph& graph = flow.graph;
@@ -67,7 +68,8 @@ bool is_near(const Fused& fused, NodeId id, std::vector<NodeId>& large) {
     if (window) node = &graph.node(source = flow.base[node->inputs[0]]);
     if (is<op::Constant>(*node)) return true;
     const auto* read = std::get_if<op::Read>(&node->op);
-    if (read && is_assigned(graph, read->variable)) return false;  // it may be overwritten by then
+    // The step may overwrite the variable before the node is recomputed.
+    if (read && is_assigned(graph, read->variable)) return false;
     const bool leaf = fused.grouping.group_of[source] < 0;
     if (leaf && !is_leaf(*node)) return false;
     if (fused.recomputed[source]) return !window && is_near(fused, source, large);
@@ -78,7 +80,7 @@ bool is_near(const Fused& fused, NodeId id, std::vector<NodeId>& large) {
   });
 }
 
-/// The operands of a node that lie in memory, through those that are computed again.
+/// The operands of a node that are in memory, through nodes that are recomputed.
 std::vector<NodeId> stored_operands(const Fused& fused, NodeId id) {
   std::vector<NodeId> result;
   for (NodeId source : fused.flow.dependencies[id]) {
@@ -92,7 +94,7 @@ std::vector<NodeId> stored_operands(const Fused& fused, NodeId id) {
   return result;
 }
 
-/// Whether the programs that would compute a node again have room for its operands.
+/// Whether the programs that would recompute a node can have its operands too.
 bool fits_readers(const Fused& fused, NodeId id, std::int64_t most_numbers) {
   const auto& [groups, group_of] = fused.grouping;
   return std::ranges::none_of(fused.flow.readers[id], [&](NodeId reader) {
@@ -102,7 +104,7 @@ bool fits_readers(const Fused& fused, NodeId id, std::int64_t most_numbers) {
   });
 }
 
-/// Makes readers in other groups depend on what a node is made of, instead of the node.
+/// Makes readers in other groups depend on a node's operands instead of the node.
 void read_operands_instead(Fused& fused, NodeId id) {
   Dataflow& flow = fused.flow;
   const IdVector<int>& group_of = fused.grouping.group_of;
@@ -119,7 +121,7 @@ void read_operands_instead(Fused& fused, NodeId id) {
   }
 }
 
-/// Removes from a group the members that nothing reads there any more.
+/// Removes from a group the members that have no readers left.
 void drop_unread(Fused& fused, Group& group) {
   std::vector<NodeId>& members = group.members;
   if (members.empty()) return;

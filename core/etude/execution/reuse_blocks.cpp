@@ -8,13 +8,13 @@ using instruction::Access;
 
 namespace {
 
-/// The block that a node lies in, as it is laid out; -1 where it lies in none.
+/// The block whose memory holds a node; -1 if there is none.
 int block_of(const Placement& placement, NodeId node) {
   const auto place = placement.places.find(node);
   return place == placement.places.end() || place->second.block < 0 ? -1 : placement.root(place->second.block);
 }
 
-/// Lets `block` have the memory of `other`.
+/// Lets `block` use the memory of `other`.
 void take_over(Placement& placement, int block, int other) {
   placement.blocks[other].last = std::max(placement.blocks[other].last, placement.blocks[block].last);
   placement.blocks[block].same_as = other;
@@ -26,7 +26,7 @@ bool is_kernel_operand(const Placement& placement, int part, int block) {
                              [&](NodeId source) { return block_of(placement, source) == block; });
 }
 
-/// Whether a program reads a block only element by element, as it writes its output.
+/// Whether a program reads a block only element by element, in the order in which it writes its output.
 bool is_read_in_step(const Placement& placement, const VirtualProgram& program, int block) {
   return std::ranges::all_of(program.inputs, [&](const VirtualProgram::Input& input) {
     return block_of(placement, input.source) != block ||
@@ -34,7 +34,7 @@ bool is_read_in_step(const Placement& placement, const VirtualProgram& program, 
   });
 }
 
-/// A program may write an output where an input lies that nothing reads afterwards.
+/// A program may write an output over an input that no later instruction reads.
 void take_over_inputs(Placement& placement, int part, int position) {
   const auto& program = placement.scheduled.programs[part];
   if (!program) return;
@@ -54,7 +54,7 @@ void take_over_inputs(Placement& placement, int part, int position) {
   }
 }
 
-/// A sum over replicas lies where the summand of this one was, unless that is wanted at the same AllReduce or later.
+/// Lets an all-reduce write its sum over its summand, unless the same or a later instruction also reads the summand.
 void sum_in_place(Placement& placement, int part, int position) {
   const Scheduled& scheduled = placement.scheduled;
   if (!is_all_reduce(scheduled.fused, part)) return;
@@ -73,7 +73,7 @@ void sum_in_place(Placement& placement, int part, int position) {
 
 void reuse_blocks(Placement& placement) {
   const Schedule& schedule = placement.scheduled.schedule;
-  // Segments of one instruction run one after the other: a later one may still read what an earlier one would
+  // The segments of an instruction run in order. A later segment may still read memory that an earlier one would
   // overwrite.
   for (int at = 0; at < schedule.end(); ++at)
     if (const int leader = schedule.order[static_cast<std::size_t>(at)]; schedule.bundles.followers[leader].empty())

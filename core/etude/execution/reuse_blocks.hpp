@@ -4,8 +4,8 @@
 
 namespace etude {
 
-/// Lets blocks take over the memory of others that are read for the last time where they are written: a program's
-/// output that of an input, a sum over replicas that of its summand.
+/// Lets blocks reuse the memory of blocks that are read for the last time by the same instruction: a program's output
+/// that of an input, the sum of an all-reduce that of its summand.
 void reuse_blocks(Placement& placement);
 
 }  // namespace etude

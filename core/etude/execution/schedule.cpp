@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-/// Decides which groups one instruction computes.
+/// Chooses the groups that one instruction computes.
 class Bundler {
  public:
   Bundler(const Fused& fused, const Programs& programs, Bundles& bundles)
@@ -50,7 +50,7 @@ class Bundler {
     });
   }
 
-  /// Makes `b` a segment of the instruction of `a`, unless one waits for the other.
+  /// Makes `b` a segment of the instruction of `a`, unless one depends on the other.
   bool bundle(int a, int b) {
     const Group &first = fused_.grouping.groups[a], &second = fused_.grouping.groups[b];
     if (first.phase != second.phase || first.level != second.level || links_.reads(a, b) || links_.reads(b, a) ||
@@ -67,7 +67,7 @@ class Bundler {
   GroupLinks links_{fused_.flow, fused_.grouping, bundles_};
 };
 
-/// An instruction whose operands are there. Instructions of the step come before those of the logs, and within a level
+/// An instruction whose operands are computed. Instructions of the step come before those of the logs. Within a level
 /// the AllReduce comes last.
 struct Ready {
   Phase phase;
@@ -80,7 +80,7 @@ struct Ready {
   }
 };
 
-/// The leaders in an order in which each finds its operands.
+/// Orders the leaders such that each follows its inputs.
 std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
   const IdVector<Group>& groups = fused.grouping.groups;
   GroupLinks links(fused.flow, fused.grouping, bundles);

@@ -25,12 +25,12 @@ struct Schedule {
   }
 };
 
-/// The fourth pass: which groups share an instruction, and the order of the instructions. The updates of many variables
-/// by one optimizer are one instruction over many segments. All sums over replicas of one level are one AllReduce. A
-/// group waits as long as its last node does.
+/// The fourth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
+/// variables by one optimizer are one instruction with many segments. All all-reduces of one level are one AllReduce. A
+/// group is scheduled by its last node.
 Schedule make_schedule(const Fused& fused, const Programs& programs);
 
-/// What is known of a graph before memory is laid out.
+/// The result of the passes before placement.
 struct Scheduled {
   Fused fused;
   Programs programs;
@@ -44,7 +44,7 @@ struct Scheduled {
   std::size_t bytes_of(NodeId id) const;
 };
 
-/// Whether a group sums over several replicas.
+/// Whether a group is an all-reduce of several replicas.
 bool is_all_reduce(const Fused& fused, int group);
 
 }  // namespace etude

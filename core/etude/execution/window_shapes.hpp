@@ -3,7 +3,7 @@
 #include "etude/execution/instruction.hpp"
 #include "etude/graph/graph.hpp"
 
-/// The sizes of instructions that look through windows.
+/// The sizes of instructions on windows.
 namespace etude {
 
 inline instruction::ConvolutionShape convolution_shape(const Window& window, const Shape& x, const Shape& kernel) {
