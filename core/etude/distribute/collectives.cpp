@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-/// Elements that are added up in cache, and those that are worth a part of their own.
+/// The elements that one addition processes in cache, and the least elements of a thread's part.
 constexpr std::int64_t tile = 1024, grain = 32 * tile;
 
 template <class T> void add_up(const ReplicaSum& value, std::int64_t first, std::int64_t last) {
@@ -32,7 +32,7 @@ void HostCollective::all_reduce(std::span<const ReplicaSum> bucket) {
   struct Work {
     std::span<const ReplicaSum> bucket;
     std::int64_t parts;
-    /// Of each Value the part of that number.
+    /// Adds up this part of each Value.
     void operator()(int part) const {
       for (const ReplicaSum& value : bucket)
         visit_dtype(value.dtype, [&]<class T>(T) {
@@ -52,14 +52,14 @@ void ReductionToOneDevice::all_reduce(std::span<const ReplicaSum> bucket) {
   std::vector<std::byte*> addresses;
   for (const ReplicaSum& value : bucket) {
     addresses.clear();
-    // They are only read: Addresses has one type for all spaces.
+    // The parts are only read: Addresses has one type for all spaces.
     for (const std::byte* part : value.parts) addresses.push_back(const_cast<std::byte*>(part));
     addresses.insert(addresses.end(), value.sums.begin(), value.sums.end());
     device_.run(std::span(&sum_of(value), 1), addresses);
   }
 }
 
-/// A space for each part, then one for each sum.
+/// The instruction that sums a Value. It has a space for each part, then one for each sum.
 const Instruction& ReductionToOneDevice::sum_of(const ReplicaSum& value) {
   using namespace instruction;
   const std::lock_guard lock(mutex_);
@@ -72,7 +72,7 @@ const Instruction& ReductionToOneDevice::sum_of(const ReplicaSum& value) {
   Segment& segment = add.segments.emplace_back();
   segment.size = value.count;
   std::int32_t space = 0;
-  // Registers: the parts, then their sum so far.
+  // Registers: the parts, then the sum so far.
   for (std::uint16_t i = 0; i < replicas; ++i) {
     segment.inputs.push_back({{space++, 0, value.dtype}});
     add.program.inputs.push_back({lane});

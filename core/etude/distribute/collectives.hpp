@@ -11,7 +11,8 @@
 
 namespace etude {
 
-/// Of replicas in the memory of one process: adds up in the order of the replicas, on all threads where that pays.
+/// An all-reduce of replicas in the memory of one process. It adds in the order of the replicas, on all threads if the
+/// Values are large enough.
 class HostCollective : public Collective {
  public:
   std::string_view name() const override { return "HostCollective"; }
@@ -19,8 +20,8 @@ class HostCollective : public Collective {
   void all_reduce(std::span<const ReplicaSum> bucket) override;
 };
 
-/// Of replicas that one device computes in its own memory, such as several on one GPU: added up there, in the order of
-/// the replicas, by instructions that are queued like those of the replicas' steps. Source:
+/// An all-reduce of replicas that one device computes in its own memory, such as several on one GPU. It adds in the
+/// order of the replicas, by instructions that are enqueued like those of the replicas' steps. Source:
 /// tf.distribute.ReductionToOneDevice.
 class ReductionToOneDevice : public Collective {
  public:
@@ -30,13 +31,13 @@ class ReductionToOneDevice : public Collective {
   void all_reduce(std::span<const ReplicaSum> bucket) override;
 
  private:
-  /// The dtype, the numbers of elements, parts and sums.
+  /// The dtype, and the numbers of elements, parts and sums.
   using Kind = std::tuple<DType, std::int64_t, std::size_t, std::size_t>;
   const Instruction& sum_of(const ReplicaSum& value);
 
   Device& device_;
   std::map<Kind, Instruction> sums_;  ///< Prepared once, not in each step.
-  std::mutex mutex_;                  ///< Of sums_: models on several threads may share a strategy.
+  std::mutex mutex_;                  ///< Guards sums_: models on several threads may share a strategy.
 };
 
 }  // namespace etude

@@ -12,8 +12,8 @@ namespace etude {
 
 namespace {
 
-/// Who names neither devices nor how many replicas there are has a replica on each GPU, or for each of the processor's
-/// threads. Who chose another GPU than the first means that one.
+/// The default: without `devices` and `replicas`, a replica on each GPU, or for each of the processor's threads. If the
+/// default device is another GPU than the first, one replica on that GPU.
 std::vector<std::reference_wrapper<Device>> devices_of(int replicas) {
   Device& one = default_device();
   if (replicas == 0 && one.name() == "/gpu:0") {

@@ -9,18 +9,19 @@
 namespace etude {
 
 struct MirroredOptions {
-  /// How many replicas the default device has; 0: as many as `devices`, or, without them, one on each GPU where the
-  /// first one is the default device, one on another GPU, as many as the processor has threads.
+  /// The number of replicas on the default device. 0: as many as `devices`. Without `devices`: one on each GPU if the
+  /// default device is the first GPU, one if it is another GPU, and as many as the processor has threads if it is the
+  /// processor.
   int replicas = 0;
-  /// The device of each replica; the same one may stand there more than once. They must outlive the strategy.
+  /// The device of each replica. A device may occur more than once. The devices must outlive the strategy.
   std::vector<std::reference_wrapper<Device>> devices = {};
-  /// What joins the replicas. If null, one for host memory, for the memory of the GPU that computes all of them, or for
-  /// several GPUs, which takes NCCL.
+  /// The all-reduce of the replicas. If null, one for host memory, for the memory of the one GPU that computes all
+  /// replicas, or for several GPUs, which needs NCCL.
   std::shared_ptr<Collective> collective = {};
 };
 
-/// Several replicas of a model in one process, each with a share of every batch: the steps of one replica, computed by
-/// several.
+/// Several replicas of a model in one process, each with a shard of every batch. Together they compute the steps of one
+/// model.
 ///
 ///     auto strategy = std::make_shared<MirroredStrategy>(MirroredOptions{.replicas = 2});
 ///     auto scope = strategy->scope();
@@ -28,19 +29,18 @@ struct MirroredOptions {
 ///     model.compile({.optimizer = "adam", .loss = "mse"});
 ///     model.fit(x, y, {.batch_size = 64});  // 32 rows for each replica
 ///
-/// Batches are cut along their rows, evenly or with one row more for the first replicas; a batch of fewer rows than
-/// replicas runs on as many as it has rows. In a step compute_loss gives this replica's part of the loss of the whole
-/// batch, and apply adds up the gradients, so that a model trains as on one replica, up to the order in which sums are
-/// made. Losses of regularizers and of add_loss count as their mean over the replicas. Metrics are those of the whole
-/// batch; BatchNormalization takes the moments of its share unless it is `synchronized`; random draws are those that
-/// one replica would make. All replicas hold the same variables, to the bit, after every step, and the same number of
-/// replicas gives the same bits on any number of threads. run_eagerly runs the whole batch as one replica.
-/// Layers that are `stateful` are refused, for their state is that of single rows. Source:
-/// tf.distribute.MirroredStrategy.
+/// Batches are divided along their rows, evenly or with one row more for the first replicas. A batch with fewer rows
+/// than replicas uses as many replicas as it has rows. In a step, compute_loss returns this replica's part of the loss
+/// of the whole batch, and apply all-reduces the gradients. So a model trains as on one replica, up to the order of
+/// sums. Losses of regularizers and of add_loss count as their mean over the replicas. Metrics are those of the whole
+/// batch. BatchNormalization uses the moments of its shard unless it is `synchronized`. Random draws equal those of one
+/// replica. After every step all replicas hold the same variables, to the bit, and the same number of replicas gives
+/// the same bits on any number of threads. run_eagerly runs the whole batch as one replica. Layers that are `stateful`
+/// are refused, because their state belongs to single rows. Source: tf.distribute.MirroredStrategy.
 class MirroredStrategy : public Strategy {
  public:
-  /// Throws Error(value) for less than one replica, for another number than that of the devices, and for devices that
-  /// nothing joins; Error(state) for several GPUs where NCCL is not installed.
+  /// Throws Error(value) for less than one replica, for another number of replicas than of devices, and for devices
+  /// without a common all-reduce; Error(state) for several GPUs if NCCL is not installed.
   explicit MirroredStrategy(MirroredOptions options = {});
 
   std::string_view name() const override { return "MirroredStrategy"; }

@@ -11,7 +11,7 @@ namespace {
 
 using instruction::AllReduce;
 
-/// What a plan joins, place by place; where it lies is not known yet.
+/// The all-reduces of a plan, in order, without addresses.
 std::vector<std::vector<ReplicaSum>> buckets_of(const Plan& plan, std::size_t replicas) {
   std::vector<std::vector<ReplicaSum>> buckets;
   for (const Instruction& instruction : plan.instructions())
@@ -104,9 +104,9 @@ void ReplicatedPlan::run_steps(std::int64_t steps) {
   }
 }
 
-/// Each replica runs to where it joins the others next; false: all are at their ends. GPUs have that queued, one after
-/// the other. Where each replica has a GPU of its own, what lies between two joins is replayed: with the joins in their
-/// recordings, too, GPUs might wait for each other.
+/// Runs each replica to its next all-reduce; false if all are at their ends. On GPUs the work is enqueued, one replica
+/// after the other. If each replica has its own GPU, only the work between two all-reduces is replayed: if recordings
+/// contained all-reduces, GPUs might wait for each other.
 bool ReplicatedPlan::advance(std::size_t stretch) {
   if (!on_host_) {
     const bool replays = replicas() > 1 && !strategy_->joins_on_device();

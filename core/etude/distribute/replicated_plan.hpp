@@ -13,47 +13,47 @@ namespace etude {
 struct RowRange {
   std::int64_t begin, end;
 };
-/// The rows of replica `index`, of `replicas`: contiguous, in the order of the replicas, as even as can be; the first
-/// replicas have one more where they do not come out even.
+/// The rows of replica `index` of `replicas`: contiguous, in the order of the replicas, and as even as possible; the
+/// first replicas have one row more if the division has a remainder.
 RowRange rows_of(std::int64_t batch, int replicas, int index);
 
-/// Where the plans of one model run: its strategy's devices, and an arena on each of them.
+/// The devices of a model's plans: its strategy's devices, and an arena on each of them.
 struct Replicas {
   explicit Replicas(StrategyPtr of);
   StrategyPtr strategy;
   std::vector<std::shared_ptr<Arena>> arenas;
 };
 
-/// One step of all replicas, each its own plan. They run side by side up to where they join, are joined, and run on:
-/// nothing waits within a plan, and where the target has no threads, one runs after the other to the same bits. With
-/// one plan it is that plan.
+/// One step of all replicas, each with its own plan. The plans run in parallel up to an all-reduce, are reduced, and
+/// run on. Nothing waits within a plan. On targets without threads, they run one after the other, with the same bits.
+/// With one plan, it runs that plan.
 class ReplicatedPlan {
  public:
-  /// `plans` are those of the replicas that have a share of the batch, in their order. Where they are fewer than the
-  /// strategy has, the others get what these made of the variables. `graph` is the first one's. Throws Error(state)
-  /// where the plans do not join the same.
+  /// `plans` belong to the replicas that have a shard of the batch, in their order. If the strategy has more replicas,
+  /// the others get copies of the assigned variables. `graph` is that of the first replica. Throws Error(state) if the
+  /// all-reduces of the plans differ.
   ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph, std::span<const Value> logs);
 
   int replicas() const { return static_cast<int>(plans_.size()); }
   Plan& plan(int replica = 0) { return plans_[static_cast<std::size_t>(replica)]; }
   const Plan& plan(int replica = 0) const { return plans_[static_cast<std::size_t>(replica)]; }
 
-  /// Runs the step; `inputs` has a list for each replica.
+  /// Runs the step. `inputs` has a list for each replica.
   void run(std::span<const std::vector<const std::byte*>> inputs);
-  /// The same in two parts. Of a plan that is not full() yet, more batches can be taken before the steps of all of them
-  /// run, which a device may replay as one.
+  /// The same in two parts. While the plan is not full(), more batches can be uploaded before the steps of all of them
+  /// run. A device may replay these steps as one.
   void take(std::span<const std::vector<const std::byte*>> inputs);
-  /// The same where each replica selects its batch.
+  /// The same if each replica selects its batch.
   void take(std::span<const SelectedRows> rows);
   bool full() const { return taken_ == steps_; }
-  /// False: there is none.
+  /// Returns false if there is no uploaded batch.
   bool run_taken();
-  /// Computes the logs from what the last step left.
+  /// Computes the logs from the results of the last step.
   void run_logs();
-  /// The mean over the replicas, where they may differ.
+  /// A log; its mean over the replicas, if it may differ between them.
   double log(std::size_t index) const;
 
-  /// Result `index` of all replicas, joined along its first axis; a scalar is the first one's.
+  /// Result `index` of all replicas, concatenated along its first axis; of a scalar, that of the first replica.
   Shape result_shape(std::size_t index) const;
   void read_result(std::size_t index, std::byte* out) const;
 
@@ -65,14 +65,14 @@ class ReplicatedPlan {
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
   std::vector<std::size_t> varying_logs_;             ///< indices
-  std::vector<Variable> assigned_;                    ///< where there are replicas that have no share
-  std::vector<const instruction::AllReduce*> joins_;  ///< by replica: where it stands
-  std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the joins of a step
+  std::vector<Variable> assigned_;                    ///< if some replicas have no shard
+  std::vector<const instruction::AllReduce*> joins_;  ///< by replica: its current all-reduce
+  std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the all-reduces of a step
   std::int64_t steps_, taken_ = 0;
-  // Where one device queues what all replicas do.
+  // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
-  /// Where each replica has a GPU of its own: of each step, of each stretch from join to join, of each replica.
+  /// If each replica has its own GPU: by step, by chunk between all-reduces, by replica.
   std::vector<std::unique_ptr<Device::Recording>> stretches_;
   bool on_host_;
 };

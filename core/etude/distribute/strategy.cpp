@@ -37,7 +37,7 @@ struct Traced {
   }
 };
 
-/// Where each replica's rows begin, and where the last one's end.
+/// The first row of each replica, and the end of the last replica's rows.
 std::vector<std::int64_t> begins_of(const std::vector<PerReplica>& inputs, std::size_t replicas) {
   std::vector<std::int64_t> begins{0};
   for (std::size_t replica = 0; replica < replicas; ++replica) {

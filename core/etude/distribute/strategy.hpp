@@ -16,13 +16,14 @@ namespace etude {
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
 
-/// How long sums over replicas take. Measured while there are watchers.
+/// The time of all-reduces. It is measured while there are watchers.
 struct JoinClock {
   int watchers = 0;
   double milliseconds = 0;
 };
 
-/// Where a model's steps run. A model asks the strategy in whose scope it was made. Source: tf.distribute.Strategy.
+/// Chooses the devices of a model's steps. A model uses the strategy of the scope in which it was made. Source:
+/// tf.distribute.Strategy.
 class Strategy : public std::enable_shared_from_this<Strategy> {
  public:
   virtual ~Strategy() = default;
@@ -30,14 +31,14 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual int num_replicas_in_sync() const = 0;
   /// The device of one replica.
   virtual Device& device(int replica = 0) = 0;
-  /// Sums what the replicas' plans have come to join. Where there is one, there is nothing to join.
+  /// Sums the Values at the current all-reduce of the replicas' plans. With one replica there are none.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) { static_cast<void>(bucket); }
-  /// Whether the products of all its devices take half precision.
+  /// Whether all its devices multiply half precision.
   bool multiplies_halves();
-  /// Whether one device computes all replicas and joins them as it goes: then their step can be replayed.
+  /// Whether one device computes all replicas and their all-reduces. Then their step can be replayed.
   virtual bool joins_on_device() const { return false; }
 
-  /// While it lives, get_strategy() on this thread gives this strategy, and variables are made as this strategy's.
+  /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {
    public:
     explicit Scope(StrategyPtr strategy);
@@ -50,30 +51,31 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
     StrategyPtr outer_;
   };
   Scope scope() { return Scope(shared_from_this()); }
-  /// Whether a variable was made within its scope. One replica takes those made outside all scopes too.
+  /// Whether a variable was made within its scope. A strategy of one replica also accepts variables that were made
+  /// outside all scopes.
   bool variable_created_in_scope(const Variable& variable) const;
-  /// Gives those variables that have none yet a place, all in one block, on the device of each replica. Throws
-  /// Error(state) for a variable that was made in another scope.
+  /// Allocates variables that have no memory yet, all in one block, on the device of each replica. Throws Error(state)
+  /// for a variable that was made in another scope.
   void place(const std::vector<Variable>& variables);
 
-  /// Within a trace: what a replica makes of its inputs.
+  /// Within a trace: the function from a replica's inputs to its results.
   using ReplicaFunction = std::function<std::vector<Value>(std::span<const Value>)>;
-  /// Runs `function` once on each replica, on its tensors of `inputs`, and gives what the replicas made, a PerReplica
-  /// for each result. In it ops::all_reduce joins them, and what it assigns to variables all have. Throws Error(value)
-  /// unless there is a tensor for each replica, Error(state) where they do not join the same.
+  /// Runs `function` once on each replica, on its tensors of `inputs`, and returns the results, a PerReplica each. In
+  /// the function, ops::all_reduce sums over the replicas, and assigned variables are the same on all of them. Throws
+  /// Error(value) unless there is a tensor for each replica, Error(state) if the all-reduces of the replicas differ.
   std::vector<PerReplica> run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs = {});
-  /// The shares of a tensor's rows, without copying them. Throws Error(shape) where there are fewer than replicas.
+  /// The shards of a tensor's rows, without copies. Throws Error(shape) if there are fewer rows than replicas.
   PerReplica split(const Tensor& whole) const;
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
-  /// Counts while it has watchers.
+  /// Runs while it has watchers.
   JoinClock& join_clock() { return join_clock_; }
 
  private:
   JoinClock join_clock_;
 };
 
-/// Everything on one device: the default one unless another is given, which must outlive the strategy.
+/// One replica on one device: the default device, or a given one, which must outlive the strategy.
 class OneDeviceStrategy : public Strategy {
  public:
   OneDeviceStrategy() : OneDeviceStrategy(default_device()) {}
@@ -90,7 +92,7 @@ class OneDeviceStrategy : public Strategy {
 
 /// The strategy of the innermost scope, or OneDeviceStrategy outside all scopes.
 StrategyPtr get_strategy();
-/// Whether there is a scope around.
+/// Whether this thread is in a scope.
 bool has_strategy();
 
 }  // namespace etude
