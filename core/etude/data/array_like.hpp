@@ -10,24 +10,25 @@
 
 namespace etude {
 
-/// An array whose rows are read when they are needed: a file, a database, anything that knows its shape. Read by one
-/// thread at a time.
+/// An array whose rows are read on demand: a file, a database, any source with a known shape. One thread at a time
+/// reads it.
 class ArrayLike {
  public:
   virtual ~ArrayLike() = default;
   /// [rows, …]
   virtual const Shape& shape() const = 0;
   virtual DType dtype() const = 0;
-  /// Copies rows [first, last) to `out`, which has room for them. Throws what goes wrong.
+  /// Copies rows [first, last) to `out`, which is large enough. Throws on failure.
   virtual void read(std::int64_t first, std::int64_t last, std::byte* out) const = 0;
-  /// Copies the rows that `indices` name, in this order. As given here it reads each run of neighbours at once.
+  /// Copies the rows at `indices`, in this order. The default reads each run of consecutive rows at once.
   virtual void gather(std::span<const std::int64_t> indices, std::byte* out) const;
-  /// The same for an array that has to be waited for. `indices` and `out` live until it is done.
+  /// The same for an array that must be awaited. `indices` and `out` stay valid until it is done.
   virtual Task<> fetch(std::span<const std::int64_t> indices, std::byte* out) const;
   /// Whether `fetch` may have to wait for an event loop.
   virtual bool asynchronous() const { return false; }
 
-  /// Which entries of those rows are there, for an input whose rows are padded: bool [rows, steps]. No tensor: all are.
+  /// The mask of these rows, for an input with padded rows: bool [rows, steps], true for entries that exist. An empty
+  /// tensor: all exist.
   virtual Tensor mask_of(std::span<const std::int64_t>) const { return {}; }
 
   std::int64_t rows() const { return shape()[0]; }
@@ -36,7 +37,7 @@ class ArrayLike {
 };
 using ArrayLikePtr = std::shared_ptr<const ArrayLike>;
 
-/// Throws Error(data) unless there is an array, of one axis at least.
+/// Throws Error(data) for a null array and for an array without axes.
 void check_array_like(const ArrayLikePtr& array, std::string_view where);
 
 }  // namespace etude

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* where = "data";
 
-/// The number of rows that all have.
+/// The common number of rows.
 std::int64_t samples_of(const ArrayLikes& arrays) {
   check(!arrays.x.empty(), ErrorKind::data, where, "no x - expected one array per model input - pass the inputs.");
   check_array_like(arrays.x.front(), where);
@@ -34,7 +34,7 @@ ArrayLikeAdapter::ArrayLikeAdapter(ArrayLikes arrays, const TensorLikeOptions& o
     : AwaitedAdapter(where), arrays_(std::move(arrays)), order_(samples_of(arrays_), options) {}
 
 void ArrayLikeAdapter::begin_epoch(int epoch) {
-  if (epoch == order_.epoch() && taken() == 0) return;  // what was looked at is not read twice
+  if (epoch == order_.epoch() && taken() == 0) return;  // a batch that was peeked at is not read twice
   order_.begin(epoch);
   rewind();
 }

@@ -14,12 +14,11 @@ struct ArrayLikes {
   std::vector<ArrayLikePtr> x, y, sample_weight;
 };
 
-/// Batches of arrays that are read as they are needed; with shuffling, row by row. Passes and epochs are as those of
-/// arrays in memory. Source: GenericArrayLikeDataAdapter and CompositeTensorDataAdapter in keras/engine/data_adapter.py
-/// (2.9).
+/// Batches of arrays that are read on demand; with shuffling, row by row. Passes and epochs are as those of arrays in
+/// memory. Source: GenericArrayLikeDataAdapter and CompositeTensorDataAdapter in keras/engine/data_adapter.py (2.9).
 class ArrayLikeAdapter : public AwaitedAdapter {
  public:
-  /// Throws Error(data) when the numbers of rows differ (L-37) or nothing is there, and Error(value) for a batch_size
+  /// Throws Error(data) if the numbers of rows differ (L-37) or there are no arrays, and Error(value) for a batch_size
   /// or steps below 1.
   explicit ArrayLikeAdapter(ArrayLikes arrays, const TensorLikeOptions& options = {});
 
@@ -28,7 +27,7 @@ class ArrayLikeAdapter : public AwaitedAdapter {
   std::optional<std::int64_t> partial_batch_size() const override { return order_.partial_batch_size(); }
   Passes passes() const override { return Passes::stream; }
   void begin_epoch(int epoch) override;
-  /// Seed, epoch, and how many batches of the pass were taken.
+  /// Seed, epoch, and the number of batches consumed in this pass.
   DataState state() const override { return order_.state(taken()); }
   void restore(const DataState& state) override;
 

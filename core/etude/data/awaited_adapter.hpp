@@ -9,9 +9,9 @@
 
 namespace etude {
 
-/// An adapter whose batches are made by a coroutine, and so may have to be waited for. Each is checked: rows agree
-/// within it, structure and dtypes with the first. Floats are cast to floatx() (L-38). After an exception there are no
-/// more.
+/// An adapter whose batches come from a coroutine, so the caller may have to await them. It checks each batch: its
+/// arrays have the same number of rows; structure and dtypes are those of the first batch. Floats are cast to floatx()
+/// (L-38). After an exception there are no more batches.
 class AwaitedAdapter : public DataAdapter {
  public:
   PendingPtr fetch() override;
@@ -23,7 +23,7 @@ class AwaitedAdapter : public DataAdapter {
   explicit AwaitedAdapter(const char* where) : where_(where) {}
   /// The next batch, or nothing at the end of the pass.
   virtual Task<std::optional<Batch>> next() = 0;
-  /// Forgets what was made: `next` begins another pass, of which `taken` batches were taken.
+  /// Discards batches that were made. `next` begins another pass, of which `taken` batches are consumed.
   void rewind(std::int64_t taken = 0);
   std::int64_t taken() const { return count_; }
 

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-/// "y sizes: 5, 6", as Keras lists them.
+/// "y sizes: 5, 6", in the format of Keras.
 std::string sizes(std::string_view name, const std::vector<Tensor>& tensors) {
   std::string text = spelled(name);
   text += " sizes: ";

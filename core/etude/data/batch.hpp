@@ -12,16 +12,16 @@ namespace etude {
 
 struct Batch;
 
-/// Which rows of some arrays a batch is: those that stand in the order of this pass from number `first` on, as many as
-/// it has. The order is the same as long as `pass` is.
+/// The rows of some arrays that form a batch: as many as the batch has, from position `first` of this pass's order. The
+/// order changes only when `pass` does.
 struct Selection {
   std::shared_ptr<const Batch> arrays;
   std::span<const std::int32_t> order;
   std::int64_t first = 0, pass = 0;
 };
 
-/// Where the rows of a batch stand in the caller's data, for errors: row i is number order[i] behind `before` others,
-/// or without an order number first + i. Not known where `first` is negative.
+/// The numbers of a batch's rows in the caller's data, for errors. Row i is number order[i] + `before`, or without an
+/// order number first + i. Unknown if `first` is negative.
 struct RowNumbers {
   std::int64_t first = -1;
   const std::int64_t* order = nullptr;
@@ -30,13 +30,13 @@ struct RowNumbers {
   std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
-/// Rows of data that belong together, as arrays or as one step's share of them: one Tensor per model input in `x`, one
-/// per output in `y` (none when predicting; no_target() where targets by name leave an output out), and in
-/// `sample_weight` none or one per output. All are [rows, …]. `mask` has nothing, or for each input which of its
-/// entries count: bool [rows, steps], or no Tensor if all do.
+/// Corresponding rows of data, as arrays or as the batch of one step: one Tensor per model input in `x`, one per output
+/// in `y` (none for predictions; no_target() if targets by name omit an output), and in `sample_weight` none or one per
+/// output. All are [rows, …]. `mask` is empty, or has for each input the entries that count: bool [rows, steps], or no
+/// Tensor if all do.
 struct Batch {
   std::vector<Tensor> x, y, sample_weight, mask = {};
-  /// If it has arrays, the batch is those rows of them, and its own Tensors only tell their shapes and dtypes.
+  /// If it has arrays, the batch consists of those rows of them, and its own Tensors only give shapes and dtypes.
   Selection selection = {};
   RowNumbers numbers = {};
 
@@ -44,7 +44,7 @@ struct Batch {
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
 };
 
-/// Visits its tensors in the order of a step's inputs: x, y, sample weights, and the masks that there are.
+/// Visits its tensors in the order of a step's inputs: x, y, sample weights, and existing masks.
 template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
   for (const auto* group : {&batch.x, &batch.y, &batch.sample_weight})
     for (const Tensor& tensor : *group) visit(tensor);
@@ -52,14 +52,14 @@ template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
     if (mask) visit(mask);
 }
 
-/// The place of an output that has no target: [rows, 0].
+/// The placeholder of an output without a target: [rows, 0].
 inline Tensor no_target(std::int64_t rows) { return Tensor({rows, 0}, floatx()); }
 inline bool is_no_target(const Shape& shape) { return shape.rank() == 2 && shape[1] == 0; }
 
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
 void check_cardinality(const Batch& batch, std::string_view where);
 
-/// Casts floats to floatx() and leaves other dtypes alone (L-38). Copies nothing where the dtype is right already.
+/// Casts floats to floatx() and leaves other dtypes unchanged (L-38). Tensors that have the right dtype are not copied.
 void cast_to_floatx(Batch& batch);
 
 }  // namespace etude

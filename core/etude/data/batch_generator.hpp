@@ -10,16 +10,16 @@
 
 namespace etude {
 
-/// What a coroutine returns that gives batches, one after the other; fit, evaluate and predict take it as they take a
-/// Generator, as data that comes once:
+/// The return type of coroutines that yield batches. fit, evaluate and predict accept it like a Generator, as data of a
+/// single pass:
 ///
 ///     BatchGenerator batches(Reader& reader) {
 ///       while (const auto row = reader.next()) co_yield {{row->image}, {row->label}};
 ///     }
 ///     model.fit(batches(reader));
 ///
-/// It runs up to its next co_yield when a batch is asked for, and has nothing to await. What it throws comes out of who
-/// asks. Copies share the coroutine; it is destroyed with the last of them, wherever it stands.
+/// A request for a batch resumes the coroutine up to its next co_yield; it awaits nothing. The request throws the
+/// coroutine's exceptions. Copies share the coroutine. It is destroyed with the last copy, finished or not.
 class BatchGenerator {
  public:
   struct promise_type {
@@ -38,7 +38,7 @@ class BatchGenerator {
     void await_transform() = delete;
   };
 
-  /// The next batch; nothing once the coroutine has ended. Throws what it throws.
+  /// The next batch; empty after the coroutine has ended. Throws the coroutine's exceptions.
   std::optional<Batch> operator()() {
     const Handle handle = Handle::from_promise(*promise_);
     if (handle.done()) return {};

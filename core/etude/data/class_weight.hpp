@@ -8,18 +8,18 @@
 
 namespace etude {
 
-/// What the samples of each class count: class -> weight; 1 for classes that are not named (L-33).
+/// The weights of the samples of each class: class -> weight; 1 for classes that are missing (L-33).
 using ClassWeight = std::map<int, double>;
 
-/// The weight of each sample: of labels [rows] or [rows, 1] that of the label, of [rows, classes] that of the largest
-/// one's place. Floats [rows]. Throws Error(value) for targets with more axes.
+/// The weight of each sample: for labels [rows] or [rows, 1] that of the label; for [rows, classes] that of the class
+/// with the largest value. Floats [rows]. Throws Error(value) for targets with more axes.
 Tensor class_weights_of(const Tensor& y, const ClassWeight& class_weight, std::string_view where = "fit");
 
-/// The batch with class weights, times the sample weights that it has already (L-27). Throws Error(value) for more than
-/// one target.
+/// The batch with class weights, multiplied by its sample weights, if any (L-27). Throws Error(value) for more than one
+/// target.
 Batch weighted(Batch batch, const ClassWeight& class_weight, std::string_view where = "fit");
 
-/// An adapter whose batches are so weighted when they come. Source: _make_class_weight_map_fn in
+/// An adapter that adds class weights to another adapter's batches. Source: _make_class_weight_map_fn in
 /// keras/engine/data_adapter.py (2.9).
 class ClassWeightAdapter : public DataAdapter {
  public:

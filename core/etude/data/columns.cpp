@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-/// A tensor among arrays that are read as they are needed.
+/// A tensor, as an array that is read on demand.
 class TensorRows : public ArrayLike {
  public:
   explicit TensorRows(Tensor tensor) : tensor_(std::move(tensor)) {}
@@ -32,7 +32,7 @@ std::string joined(std::span<const std::string> names) {
   return text;
 }
 
-/// Those of a group that no input or output is called like.
+/// The names of a group that match no input or output.
 std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std::string> names) {
   std::vector<std::string> result;
   std::ranges::copy_if(group.names(), std::back_inserter(result),
@@ -46,7 +46,7 @@ void check_has_names(const ColumnGroup& group, const char* what, std::span<const
         "its inputs to its outputs.");
 }
 
-/// One for each of `names`; `what` is what errors call it.
+/// One column for each of `names`. `what` is its name in errors.
 ColumnGroup one_for_each(const ColumnGroup& group, std::span<const std::string> names, std::string_view what) {
   std::vector<Column> columns;
   for (const std::string& name : names) {
@@ -74,7 +74,7 @@ void check_all_known(const ColumnGroup& group, const char* what, std::span<const
         "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
 }
 
-/// One for each of `names`, `other` for those that the group does not name.
+/// One column for each of `names`; `other` for names that the group lacks.
 ColumnGroup filled_up(const ColumnGroup& group, std::span<const std::string> names, const Tensor& other) {
   const Column one = group.front().form() == Column::Form::list ? Column(List(other)) : Column(other);
   std::vector<Column> columns;

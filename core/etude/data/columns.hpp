@@ -17,7 +17,7 @@
 
 namespace etude {
 
-/// One array of a model's inputs, targets or sample weights, in one of the forms that arrays have.
+/// An array of a model's inputs, targets or sample weights, in one of the forms of arrays.
 class Column {
  public:
   enum class Form : std::uint8_t { tensor, list, array_like, composite };
@@ -33,7 +33,7 @@ class Column {
   Column(RaggedTensor rows) : form_(Form::composite), array_(std::make_shared<RaggedTensor>(std::move(rows))) {}
 
   Form form() const { return form_; }
-  /// The tensor, or what the list became; only of those.
+  /// The tensor, or the tensor of the list. Only for these forms.
   const Tensor& tensor() const { return tensor_; }
   /// The rows of any form.
   ArrayLikePtr rows() const;
@@ -64,10 +64,10 @@ class ColumnGroup {
   auto begin() const { return columns_.begin(); }
   auto end() const { return columns_.end(); }
   const Column& front() const { return columns_.front(); }
-  /// Whether the arrays have names, and their order means nothing yet.
+  /// Whether the arrays have names. Then their order is not yet that of the model.
   bool named() const { return !names_.empty(); }
   const std::vector<std::string>& names() const { return names_; }
-  /// The array of that name; null without one.
+  /// The array with this name, or null.
   const Column* find(std::string_view name) const;
 
  private:
@@ -80,11 +80,10 @@ struct Columns {
   ColumnGroup x, y = {}, sample_weight = {};
 };
 
-/// The same without names: x in the order of the model's inputs, y and sample_weight in that of its outputs. Inputs
-/// that no one wants are left out, with a warning; outputs without a weight weigh 1, and those without a target have
-/// no_target(). Throws Error(data) for an input that is missing, for targets or weights of outputs that there are not,
-/// and for names where the model has none. Source: Functional._flatten_to_reference_inputs in
-/// keras/engine/functional.py (2.9).
+/// The columns without names: x in the order of the model's inputs, y and sample_weight in that of its outputs. Drops
+/// inputs that the model does not have, with a warning. Outputs without a weight get weight 1, and outputs without a
+/// target get no_target(). Throws Error(data) for a missing input, for targets or weights of unknown outputs, and for
+/// names if the model has none. Source: Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
 Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs);
 
 }  // namespace etude

@@ -7,12 +7,12 @@
 
 namespace etude {
 
-/// A sparse matrix in compressed rows, as scipy.sparse.csr_matrix has it; a batch of it is dense.
+/// A sparse matrix in compressed rows, as in scipy.sparse.csr_matrix. Its batches are dense.
 class CsrMatrix : public ArrayLike {
  public:
-  /// Row r has values[row_splits[r]] … values[row_splits[r + 1] - 1], in the columns of the same places. Entries that
-  /// are there twice are added. `values` [entries]. Throws Error(shape) for columns that do not exist, and for splits
-  /// that do not go from 0 to the number of entries.
+  /// Row r has values[row_splits[r]] … values[row_splits[r + 1] - 1], in the columns at the same positions. Duplicate
+  /// entries are added. `values` [entries]. Throws Error(shape) for columns that do not exist, and for splits that do
+  /// not go from 0 to the number of entries.
   CsrMatrix(std::int64_t columns, Tensor values, std::vector<std::int64_t> column_of,
             std::vector<std::int64_t> row_splits);
 
@@ -26,8 +26,8 @@ class CsrMatrix : public ArrayLike {
   std::vector<std::int64_t> columns_, splits_;
 };
 
-/// Rows of different lengths, one behind the other. A batch of it is padded at its end, to the length of the longest
-/// row of all, so that there is one plan; it has a mask [rows, steps] that tells what is there.
+/// Rows of different lengths, concatenated. A batch is padded at the end of its rows to the length of the longest row
+/// of all, so that one plan suffices. Its mask [rows, steps] marks the entries that exist.
 class RaggedTensor : public ArrayLike {
  public:
   /// Row r is values[row_splits[r]] … values[row_splits[r + 1] - 1]; `values` [entries, …]. Throws Error(shape) for

@@ -17,7 +17,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// Drops spaces at both ends.
+/// Removes spaces at both ends.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
@@ -47,7 +47,7 @@ class FilePieces : public ByteSource {
   std::unique_ptr<std::FILE, FileCloser> file_;
 };
 
-/// The elements of pieces.
+/// The elements of a CSV text in pieces.
 class CsvSource : public BatchSource {
  public:
   CsvSource(std::unique_ptr<ByteSource> pieces, const CsvOptions& options, const std::string& where)
@@ -145,7 +145,7 @@ void CsvReader::append(char c) {
   blank_ = blank_ && is_blank(c);
 }
 
-/// False: whether another quote follows is not known yet.
+/// Returns false if it is unknown yet whether another quote follows.
 bool CsvReader::read_quoted_character() {
   const char c = text_[at_];
   const bool last = at_ + 1 == text_.size();
@@ -218,7 +218,7 @@ float CsvReader::label_of_line() const {
   return static_cast<float>(found - options_.class_names.begin());
 }
 
-/// What to do depends on what the column is for.
+/// The advice depends on the use of the column.
 void CsvReader::fail_at(std::size_t column, std::string_view text) const {
   const bool is_label = label_ == column;
   std::string expected = "a number", hint;

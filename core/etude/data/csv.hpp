@@ -17,15 +17,15 @@ namespace etude {
 struct CsvOptions {
   /// One character.
   std::string delimiter = ",";
-  /// Whether the first line has names. Without it columns are called "0", "1", …
+  /// Whether the first line has names. Otherwise columns are named "0", "1", …
   bool header = true;
-  /// The columns that make x, in their order; all but `label` if empty.
+  /// The columns of x, in order; all but `label` if empty.
   std::vector<std::string> columns = {};
-  /// The column that is y; none if empty.
+  /// The column of y; none if empty.
   std::string label = {};
-  /// The texts of the label column, of which y is then the number, from 0 on; without them labels are numbers.
+  /// The texts of the label column. Then y is the index of the text, from 0. Without them labels are numbers.
   std::vector<std::string> class_names = {};
-  /// What an empty field stands for; without it, it is an error.
+  /// The value of an empty field. Without it, an empty field is an error.
   std::optional<double> missing = {};
 
   static constexpr auto fields() {
@@ -39,28 +39,30 @@ struct CsvOptions {
   }
 };
 
-/// Makes elements of the lines of a CSV text that comes in pieces: x [columns] and y [1], as float32. Fields may be
-/// quoted as RFC 4180 says, lines end in \n, \r\n or \r; empty ones do not count, nor does a byte-order mark of UTF-8.
+/// Makes elements from the lines of a CSV text that arrives in pieces: x [columns] and y [1], as float32. Fields may be
+/// quoted as in RFC 4180. Lines end in
+/// , \r
+///  or \r. Empty lines and a byte-order mark of UTF-8 are ignored.
 class CsvReader {
  public:
   /// Throws Error(value) for a delimiter that is not one character, and for class_names without a label.
   explicit CsvReader(CsvOptions options, std::string where = "csv");
 
-  /// Takes in more of the text.
+  /// Appends a piece of the text.
   void add(std::span<const std::byte> bytes);
-  /// There is no more of it.
+  /// Marks the end of the text.
   void finish() { finished_ = true; }
-  /// The next element, if its line is there. Throws Error(data), with line and column, for what is no number or no
-  /// whole line, and Error(value) for a column that does not exist.
+  /// The next element, if its line is complete. Throws Error(data), with line and column, for a field that is no number
+  /// or a line that is incomplete, and Error(value) for a column that does not exist.
   std::optional<Batch> next();
 
  private:
-  /// The fields of the next line; false: it is not whole yet, and what there is of it is in fields_.
+  /// Reads the fields of the next line. Returns false if the line is incomplete; fields_ then holds the part so far.
   bool read_line();
-  /// Takes in text_[at_]; true: it ends the line.
+  /// Reads text_[at_]. Returns true if it ends the line.
   bool read_character();
   bool read_quoted_character();
-  /// Adds to the last field.
+  /// Appends to the last field.
   void append(char c);
   void read_header();
   float number(std::size_t column) const;
@@ -71,27 +73,27 @@ class CsvReader {
   CsvOptions options_;
   std::string where_, text_;
   std::size_t at_ = 0;
-  std::int64_t line_ = 0, lines_ = 0;  // where the fields begin; what has ended
+  std::int64_t line_ = 0, lines_ = 0;  // the line where the fields begin; the number of complete lines
   bool finished_ = false, begun_ = false, in_line_ = false, quoted_ = false, behind_cr_ = false;
-  bool blank_ = true;  // whether the last field has nothing but spaces
+  bool blank_ = true;  // whether the last field has only spaces
   std::vector<std::string> fields_, names_;
   std::vector<std::size_t> inputs_;
   std::optional<std::size_t> label_;
 };
 
-/// Pieces of a file, one after the other, perhaps later: the seam for streams of other languages.
+/// A sequence of pieces of a file, possibly asynchronous. The interface for streams of other languages.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Asks for the next piece. Null: `take` has it.
+  /// Requests the next piece. Null: `take` has it.
   virtual PendingPtr fetch() { return nullptr; }
-  /// The piece that was asked for; nothing at the end.
+  /// The requested piece; empty at the end.
   virtual std::optional<std::vector<std::byte>> take() = 0;
 };
 
-/// The lines of a CSV file, which may be larger than memory: it is read anew, piece by piece, in every iteration.
+/// The lines of a CSV file, which may be larger than memory: every iteration reads it again, piece by piece.
 Dataset read_csv(const std::string& path, const CsvOptions& options = {});
-/// The same of pieces; `open` begins with the first. `asynchronous`: whether they may have to be waited for.
+/// The same for a stream; `open` starts at its first piece. `asynchronous`: whether pieces may have to be awaited.
 Dataset csv_dataset(std::function<std::unique_ptr<ByteSource>()> open, const CsvOptions& options, bool asynchronous,
                     const std::string& where = "csv");
 

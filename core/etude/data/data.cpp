@@ -18,7 +18,7 @@ std::vector<Form> forms_of(const Columns& columns) {
   return forms;
 }
 
-/// Whether there is one of this form at least, and no other but tensors, if they may go with it.
+/// Whether there is at least one array of this form, and no array of another form; `with_tensors` allows tensors too.
 bool of_form(const Data& data, Form form, bool with_tensors) {
   const Columns* columns = std::get_if<Columns>(&data.kind());
   if (!columns) return false;

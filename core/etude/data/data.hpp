@@ -22,23 +22,24 @@
 
 namespace etude {
 
-/// What an adapter is made with, besides the data.
+/// The options of an adapter.
 struct AdapterOptions {
   TensorLikeOptions rows{};
-  /// Up to 1: batches are made by the caller's thread. More: a Sequence is read by so many threads, a generator by one.
+  /// Up to 1: the caller's thread makes batches. More: this number of threads reads a Sequence, and one thread a
+  /// generator.
   int workers = 1;
-  /// How many batches of a Sequence there may be ahead.
+  /// The most batches of a Sequence that are made in advance.
   std::int64_t max_queue_size = 10;
 };
 
-/// What fit, evaluate and predict read: one of the eight kinds of data. Copies share arrays, generators and sequences.
+/// The data of fit, evaluate and predict: one of the eight kinds. Copies share arrays, generators and sequences.
 class Data {
  public:
   struct Generated {
     Generator generator;
     GeneratorOptions options;
   };
-  /// A source of another language, used up by the first loop that reads it.
+  /// A source of another language. The first loop that reads it consumes it.
   using Source = std::shared_ptr<std::unique_ptr<BatchSource>>;
   using Kind = std::variant<Columns, Dataset, Generated, Source, SequencePtr, DatasetCreator>;
 
@@ -60,15 +61,15 @@ class Data {
   Data(DatasetCreator creator) : kind_(std::move(creator)) {}
 
   const Kind& kind() const { return kind_; }
-  /// Whether batches are cut out of its rows, rather than come as they are.
+  /// Whether batches are made from its rows. Otherwise its batches are used as they are.
   bool has_rows() const { return std::holds_alternative<Columns>(kind_); }
-  /// The same with arrays that came by name in the order of these inputs and outputs, as etude::in_order() says.
+  /// The same data, with arrays by name put in the order of these inputs and outputs (etude::in_order()).
   Data in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const;
-  /// Whether it is tensors, or lists, which can be split (L-8).
+  /// Whether it is tensors or lists, which can be split (L-8).
   bool is_arrays() const { return arrays_ != nullptr; }
   /// The arrays; only if is_arrays().
   const Batch& arrays() const { return *arrays_; }
-  /// What it is, for errors: "tensors", "a Dataset".
+  /// Its kind, for errors: "tensors", "a Dataset".
   std::string to_string() const;
 
   std::unique_ptr<DataAdapter> adapter(const AdapterOptions& options) const;
@@ -78,15 +79,15 @@ class Data {
   std::shared_ptr<const Batch> arrays_;
 };
 
-/// One kind of adapter: which data it takes, and how it is made.
+/// A kind of adapter: the data that it accepts, and its constructor.
 struct AdapterKind {
   const char* name;
   bool (*can_handle)(const Data& data);
   std::unique_ptr<DataAdapter> (*make)(const Data& data, const AdapterOptions& options);
 };
-/// The eight of them. Source: ALL_ADAPTER_CLS in keras/engine/data_adapter.py (2.9).
+/// All eight kinds. Source: ALL_ADAPTER_CLS in keras/engine/data_adapter.py (2.9).
 std::span<const AdapterKind> adapter_kinds();
-/// The one of `kinds` that takes the data. Throws Error(data) if none does, Error(internal) if several do.
+/// The kind in `kinds` that accepts the data. Throws Error(data) if none does, Error(internal) if several do.
 const AdapterKind& select_data_adapter(const Data& data, std::span<const AdapterKind> kinds = adapter_kinds());
 
 }  // namespace etude

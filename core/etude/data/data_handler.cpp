@@ -16,7 +16,8 @@ void warn_on_stderr(std::string_view text) {
   std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
-/// How a warning names the data of each Purpose, what its end interrupts, and the option that asks for batches.
+/// The words of a warning, by Purpose: the data, the process that its end interrupts, and the option that sets the
+/// number of batches.
 struct PurposeWords {
   const char *data, *interrupted, *option;
 };
@@ -93,13 +94,13 @@ DataHandler::Steps DataHandler::steps() {
 }
 
 void DataHandler::enter_step() {
-  // The last execution is shortened, which also truncates N to an epoch that is shorter (L-12, L-13).
+  // The last execution is shorter, which also limits N to the steps of a short epoch (L-12, L-13).
   const std::int64_t left = inferred_steps_ ? *inferred_steps_ - step_ : steps_per_execution_;
   step_increment_ = std::min(steps_per_execution_, left) - 1;
 }
 
 PendingPtr DataHandler::fetch() {
-  // Arrays are one stream of as many passes as there are epochs, wherever the epochs are cut (L-18).
+  // Arrays are one stream of as many passes as there are epochs, for any length of the epochs (L-18).
   if (adapter_->passes() == Passes::stream && left_in_pass_ == 0 && (endless() || pass_ < options_.epochs))
     begin_pass();
   return adapter_->fetch();
@@ -163,7 +164,7 @@ void DataHandler::restore(const DataState& state) {
   pass_ = static_cast<int>(state[2]);
   left_in_pass_ = state[3];
   taken_ = state[4];
-  // Found out by going through the data, if it is not known otherwise.
+  // The number of steps was inferred in an earlier pass, if it is not known otherwise.
   if (!inferred_steps_ && state[5] > 0) inferred_steps_ = state[5] - 1;
   stopped_ = epoch_over_ = insufficient_ = false;
   restored_ = true;

@@ -11,29 +11,28 @@
 
 namespace etude {
 
-/// What a loop goes through its data for.
+/// The purpose of a loop over data.
 enum class Purpose : std::uint8_t { training, validation, evaluation, prediction };
 
 struct DataHandlerOptions {
   int initial_epoch = 0;
-  /// Index after the last epoch, not a count (L-6).
+  /// The index after the last epoch, not a count (L-6).
   int epochs = 1;
-  /// Default: all batches of a pass. -1: an epoch ends only where the data does; arrays then never do (L-17).
+  /// Default: all batches of a pass. -1: an epoch ends only at the end of the data; with arrays it never ends (L-17).
   std::optional<std::int64_t> steps_per_epoch{};
   std::int64_t steps_per_execution = 1;
-  /// Whether data that comes once may be at its end when enumerate_epochs() is called again: that epoch has no batch.
-  /// Of validation data.
+  /// Whether data of a single pass may be exhausted when enumerate_epochs() is called again: that epoch has no batch.
+  /// For validation data.
   bool may_be_exhausted = false;
   Purpose purpose = Purpose::training;
-  /// Where warnings go; stderr if empty.
+  /// The receiver of warnings; stderr if empty.
   std::function<void(std::string_view)> warn{};
 };
 
-/// Cuts an adapter's batches into epochs, executions and steps. Loops read
+/// Divides an adapter's batches into epochs, executions and steps. Loops read
 ///
 ///     for (int epoch : data.enumerate_epochs())
-///       for (std::int64_t step : data.steps()) {                         // one execution: step … step +
-///       step_increment
+///       for (std::int64_t step : data.steps()) {  // one execution: step … step + step_increment
 ///         for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
 ///           if (PendingPtr pending = data.fetch()) co_await std::move(pending);
 ///           const Batch* batch = data.take();
@@ -48,54 +47,54 @@ class DataHandler {
   class Epochs;
   class Steps;
 
-  /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1, and for data without end unless
-  /// steps_per_epoch is given.
+  /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1, and for infinite data without
+  /// steps_per_epoch.
   DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
 
-  /// The epoch indices from initial_epoch on (L-6), until epochs or until the data ran out (L-15). Arrays start over
-  /// each time this is called; a generator goes on.
+  /// The epoch indices from initial_epoch on (L-6), until `epochs` or until the data is exhausted (L-15). Each call
+  /// restarts arrays and continues a generator.
   Epochs enumerate_epochs();
   /// The first step of each execution of this epoch: 0, N, 2N, … for steps_per_execution N (L-12, L-13).
   Steps steps();
 
-  /// Whether all steps of this epoch are sure to get a batch: they are as many as one pass of the data has, which can
-  /// be gone through again. Otherwise only the next `take` tells.
+  /// Whether all steps of this epoch are certain to get a batch: their number is that of one pass, and the data can be
+  /// repeated. Otherwise only the next `take` shows it.
   bool steps_are_certain() const { return certain_; }
-  /// Steps in this execution, less one: N - 1, or fewer in the last. After `stop_iteration` it counts what came, so
-  /// that step + step_increment() is the last step that ran, and -1 means that none did.
+  /// The steps in this execution minus one: N - 1, or fewer in the last. After `stop_iteration` it counts the batches
+  /// that existed: step + step_increment() is the last step that ran, and -1 means that none did.
   std::int64_t step_increment() const { return step_increment_; }
-  /// Steps per epoch; unknown for a generator without steps_per_epoch until its first end (L-16).
+  /// The steps per epoch. Unknown for a generator without steps_per_epoch until its first end (L-16).
   std::optional<std::int64_t> inferred_steps() const { return inferred_steps_; }
   std::int64_t steps_per_execution() const { return steps_per_execution_; }
 
-  /// As the adapter's. Arrays with steps_per_epoch go on from pass to pass (L-18).
+  /// As in the adapter. Arrays with steps_per_epoch continue from pass to pass (L-18).
   PendingPtr fetch();
   const Batch* take();
 
-  /// To be called when `take` gave nothing; this epoch is over. Data of unknown size thereby gets its size (L-16);
-  /// otherwise warns once, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all,
-  /// unless the data may_be_exhausted and had some before.
+  /// Call this when `take` returned null. It ends this epoch. Data of unknown size gets its size (L-16). Otherwise it
+  /// warns once, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all, unless the data
+  /// may_be_exhausted and had some before.
   void stop_iteration();
-  /// Whether this epoch's data ended before its steps did.
+  /// Whether this epoch's data ended before its steps.
   bool stopped() const { return stopped_; }
-  /// Whether the data ran out for good.
+  /// Whether the data is exhausted, with no further epoch.
   bool insufficient() const { return insufficient_; }
 
   DataAdapter& adapter() { return *adapter_; }
   Purpose purpose() const { return options_.purpose; }
 
-  /// Batches taken in all epochs, those before a `restore` too.
+  /// The batches consumed in all epochs, including those before a `restore`.
   std::int64_t taken() const { return taken_; }
 
-  /// Where the loop stands after the batches it took: to be asked between executions, or between epochs. `epoch_over`:
-  /// nothing is left to do for this epoch, however many of its steps ran. Throws as the adapter does.
+  /// The position of the loop after the consumed batches. Call it between executions or between epochs. `epoch_over`:
+  /// this epoch is finished, regardless of its steps. Throws as the adapter does.
   DataState state(bool epoch_over) const;
   DataState state() const { return state(epoch_over_ || stopped_); }
-  /// The next enumerate_epochs() goes on from there, with the same batches. In the middle of an epoch that epoch comes
-  /// first, with the steps that are left; there are none if all its steps had run, but not yet its end. Throws
-  /// Error(value) for what is no such state.
+  /// Returns to `state`: the next enumerate_epochs() continues from it, with the same batches. A state within an epoch
+  /// starts with the remaining steps of that epoch; none remain if all steps had run, but the epoch had not ended.
+  /// Throws Error(value) for an invalid state.
   void restore(const DataState& state);
-  /// The same of the adapter alone, for data that begins no epochs of its own: validation data that comes once.
+  /// The same for the adapter alone, for data that starts no epochs of its own: validation data of a single pass.
   void go_on_from(const DataState& state);
 
  private:
@@ -119,7 +118,7 @@ class DataHandler {
   bool warned_ = false, began_ = false, certain_ = false;
 };
 
-/// A range of epoch indices, each of which has begun when it is read.
+/// A range of epoch indices. Reading an index starts that epoch.
 class DataHandler::Epochs {
  public:
   struct Iterator {
@@ -140,7 +139,7 @@ class DataHandler::Epochs {
   DataHandler* data_;
 };
 
-/// A range of first steps of executions.
+/// A range of the first steps of executions.
 class DataHandler::Steps {
  public:
   struct Iterator {

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// Where something stands in its data: a few numbers, which mean something only to what gave them, over the same data.
+/// A position in data: some numbers. They are valid only for the object that returned them, over the same data.
 using DataState = std::vector<std::int64_t>;
 
 /// Throws Error(value) unless there are `count` numbers, none negative.
@@ -19,7 +19,7 @@ inline void check_state(const DataState& state, std::size_t count, std::string_v
         " of 0 or more, as state() gave them - restore it into data of the same kind.");
 }
 
-/// A state that begins with a seed, as two numbers that JavaScript holds exactly, and that seed.
+/// A state that begins with a seed, as two numbers that JavaScript represents exactly, and that seed.
 inline DataState with_seed(std::uint64_t seed, const DataState& rest) {
   DataState state{static_cast<std::int64_t>(seed >> 32), static_cast<std::int64_t>(seed & 0xFFFFFFFF)};
   state.insert(state.end(), rest.begin(), rest.end());

@@ -15,16 +15,16 @@ void check_at_least(std::int64_t least, std::string_view function, const char* n
         " or more - choose one.");
 }
 
-/// A function that is ready at once, as one that is awaited.
+/// Wraps a synchronous function as an awaitable one.
 template <class R, class F> auto awaitable(F function, std::string_view where) {
   check(static_cast<bool>(function), ErrorKind::value, where, "no function - expected one of an element - pass it.");
   return [function = std::move(function)](Batch element) -> Task<R> { co_return function(std::move(element)); };
 }
 
-// An element passes through all stages on one stack, and each stage has an iterator.
+// Limits: an element passes through all stages on one stack, and each stage has an iterator.
 constexpr std::int64_t most_stages_deep = 1000, most_stages = 100'000;
 
-/// The same. Throws Error(value) where it has more elements than can be counted.
+/// Returns the node. Throws Error(value) if its number of elements overflows.
 DatasetNodePtr counted(DatasetNodePtr node) {
   static_cast<void>(node->cardinality());
   return node;

@@ -21,9 +21,9 @@
 namespace etude {
 
 struct DatasetShuffleOptions {
-  /// Together with the iteration it decides the order.
+  /// The order depends on it and on the iteration.
   std::uint64_t seed = random_seed();
-  /// A new order each time that the elements are gone through.
+  /// Whether each iteration has a new order.
   bool reshuffle_each_iteration = true;
 
   static constexpr auto fields() {
@@ -33,17 +33,17 @@ struct DatasetShuffleOptions {
   }
 };
 
-/// Elements described, not made: they are made one at a time during iteration, so that there may be more than fit
-/// into memory. A value: every function gives a new dataset and leaves this one as it is. An element is a Batch: before
-/// `batch` one sample, whose tensors have no axis for rows, after it several. Functions given to it may run on other
-/// threads (prefetch), and should depend on their element alone: an iterator that is restored passes over elements
-/// without calling them. Source: tf.data.Dataset.
+/// A lazy sequence of elements. Iteration makes them one at a time, so they need not fit into memory. A dataset is a
+/// value: every function returns a new dataset and leaves this one unchanged. An element is a Batch: before `batch` one
+/// sample, whose tensors have no axis for rows; after it several samples. Its functions may run on other threads
+/// (prefetch), and should depend on their element alone: a restored iterator skips elements without calling them.
+/// Source: tf.data.Dataset.
 ///
 ///     auto data = Dataset::from_tensor_slices({{images}, {labels}, {}})
 ///                     .shuffle(1000).map(augment).batch(32).prefetch(1);
 ///     model.fit(data, {.epochs = 5});
 ///
-/// Throws Error(value) for more than 1,000 stages behind each other, or 100,000 of joined datasets in all.
+/// Throws Error(value) for more than 1,000 consecutive stages, or 100,000 stages of combined datasets in all.
 class Dataset {
  public:
   static constexpr std::int64_t infinite = -1, unknown = -2;
@@ -57,85 +57,85 @@ class Dataset {
 
   explicit Dataset(DatasetNodePtr node) : node_(std::move(node)) {}
 
-  /// One element for each row of the arrays. Shares their bytes. Throws Error(data) as check_cardinality does.
+  /// One element for each row of the arrays. Shares their memory. Throws Error(data) as check_cardinality does.
   static Dataset from_tensor_slices(Batch arrays);
-  /// The same of arrays that are read row by row, such as an NpyFile.
+  /// The same for arrays that are read row by row, such as an NpyFile.
   static Dataset from_array_likes(std::vector<ArrayLikePtr> x, std::vector<ArrayLikePtr> y = {},
                                   std::vector<ArrayLikePtr> sample_weight = {});
-  /// What a generator gives; `make` makes a fresh one for every iteration.
+  /// The batches of a generator. `make` makes a new one for every iteration.
   static Dataset from_generator(std::function<Generator()> make);
   /// The same for sources of another language.
   static Dataset from_sources(std::function<std::unique_ptr<BatchSource>()> make);
   /// The numbers begin, begin + step, … before end, as int32 scalars in x.
   static Dataset range(std::int64_t begin, std::int64_t end, std::int64_t step = 1);
   static Dataset range(std::int64_t end) { return range(0, end); }
-  /// One element of one of each, until the first of them ends: what has inputs alone gives inputs, targets and sample
-  /// weights in this order, otherwise all inputs go together, and so on.
+  /// Combines one element of each dataset, until the first dataset ends. If all have only inputs, they become inputs,
+  /// targets and sample weights in this order. Otherwise all inputs are collected, and so are targets and weights.
   static Dataset zip(std::vector<Dataset> datasets);
 
   Dataset map(Map function) const;
   Dataset map(AsyncMap function) const;
   Dataset filter(Predicate predicate) const;
   Dataset filter(AsyncPredicate predicate) const;
-  /// `size` elements at a time, stacked: […] become [size, …]. The last has fewer, or is dropped.
+  /// Stacks `size` elements at a time: […] become [size, …]. The last batch has fewer, or is dropped.
   Dataset batch(std::int64_t size, bool drop_remainder = false) const;
   /// The rows of each element, one by one.
   Dataset unbatch() const;
-  /// Elements drawn from a buffer of `buffer_size` that is refilled from this dataset: at least as large as it, the
-  /// order is a uniform one.
+  /// Draws elements from a buffer of `buffer_size`, which is refilled from this dataset. If the buffer holds the whole
+  /// dataset, the order is uniform.
   Dataset shuffle(std::int64_t buffer_size, const DatasetShuffleOptions& options = {}) const;
-  /// `count` times one after the other; for ever if it is -1.
+  /// Repeats the dataset `count` times; without end if it is -1.
   Dataset repeat(std::int64_t count = -1) const;
   /// The first `count` elements; all if it is -1.
   Dataset take(std::int64_t count) const;
-  /// What follows the first `count` elements.
+  /// All but the first `count` elements.
   Dataset skip(std::int64_t count) const;
-  /// Keeps all elements in memory once they were gone through to the end.
+  /// Keeps all elements in memory after the first complete iteration.
   Dataset cache() const;
-  /// Makes up to `count` elements ahead: on a thread of its own, or where elements are waited for, while others wait.
+  /// Makes up to `count` elements in advance: on a separate thread, or, for awaited elements, concurrently.
   Dataset prefetch(std::int64_t count) const;
   Dataset concatenate(Dataset other) const;
-  /// The datasets that `function` makes of the elements, `cycle_length` at a time: `block_length` elements of each in
-  /// turn.
+  /// The elements of the datasets that `function` makes from the elements, `cycle_length` datasets at a time:
+  /// `block_length` consecutive elements of each in turn.
   Dataset interleave(Expand function, std::int64_t cycle_length = 2, std::int64_t block_length = 1) const;
   Dataset interleave(AsyncExpand function, std::int64_t cycle_length = 2, std::int64_t block_length = 1) const;
   Dataset flat_map(Expand function) const { return interleave(std::move(function), 1); }
-  /// Every `num_shards`-th element, from `index` on.
+  /// Every `num_shards`-th element, starting at `index`.
   Dataset shard(std::int64_t num_shards, std::int64_t index) const;
-  /// The same, said to have so many elements where that is not known.
+  /// The same dataset, with this cardinality if it is not known.
   Dataset assert_cardinality(std::int64_t cardinality) const;
 
-  /// How many elements there are; or `infinite`, or `unknown`.
+  /// The number of elements; or `infinite`, or `unknown`.
   std::int64_t cardinality() const { return node_->cardinality(); }
   const DatasetNodePtr& node() const { return node_; }
 
   class Iterator;
-  /// Goes through the elements at once; throws Error(state) where they must be waited for.
+  /// Iterates synchronously. Throws Error(state) if elements must be awaited.
   Iterator begin() const;
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  /// The dataset that a node makes of `inputs`. Throws Error(value) where that are too many stages.
+  /// The dataset of a node over `inputs`. Throws Error(value) for too many stages.
   static Dataset joined(std::span<const Dataset> inputs, DatasetNodePtr node);
   Dataset after(DatasetNodePtr node) const;
 
   DatasetNodePtr node_;
-  /// How many stages there are, at most, from a source to here; and all of them.
+  /// The longest chain of stages from a source to this one; and the number of all stages.
   std::int64_t depth_ = 1, stages_ = 1;
 };
 
-/// Goes through a dataset, and can be put back to any place that it was at.
+/// Iterates over a dataset, and can return to any earlier position.
 class DatasetIterator {
  public:
-  /// `iteration`: which time it is that the elements are gone through; what is reshuffled depends on it.
+  /// `iteration`: the number of this iteration, on which reshuffling depends.
   explicit DatasetIterator(Dataset dataset, std::uint64_t iteration = 0);
 
-  /// The next element; nothing at the end.
+  /// The next element; empty at the end.
   Task<std::optional<Batch>> next();
-  /// The iteration, and how many elements were taken.
+  /// The iteration, and the number of consumed elements.
   DataState state() const { return {static_cast<std::int64_t>(iteration_), taken_}; }
-  /// The next element will be the one that came next when `state` was asked for. Throws Error(value) for what is no
-  /// state; `next` throws Error(data) if there are fewer elements now.
+  /// Returns to `state`: the next element is the one that followed when the state was saved. Throws Error(value) for an
+  /// invalid state; `next` throws Error(data) if there are fewer elements now.
   void restore(const DataState& state);
 
  private:

@@ -8,8 +8,8 @@
 namespace etude {
 namespace {
 
-/// Throws Error(data) for an element whose tensors have no rows, or not as many each: one of a dataset that nothing
-/// batches.
+/// Throws Error(data) for an element whose tensors have no rows, or different numbers of rows: an element of a dataset
+/// without `batch`.
 void check_batched(const Batch& element) {
   std::string shapes;
   bool rows = true, same = true;
@@ -43,7 +43,7 @@ Task<std::optional<Batch>> DatasetAdapter::next() {
 }
 
 void DatasetAdapter::begin_epoch(int epoch) {
-  if (epoch == epoch_ && taken() == 0) return;  // what was looked at is not made twice
+  if (epoch == epoch_ && taken() == 0) return;  // an element that was peeked at is not made twice
   epoch_ = epoch;
   elements_ = DatasetIterator(dataset_, static_cast<std::uint64_t>(epoch));
   rewind();

@@ -7,8 +7,8 @@
 
 namespace etude {
 
-/// Batches of a Dataset, as they come. An epoch begins anew unless `steps` is another number than the dataset's own:
-/// then epochs are cut out of one pass (L-19). Source: DatasetAdapter in keras/engine/data_adapter.py (2.9).
+/// The batches of a Dataset. Each epoch restarts it, unless `steps` differs from the dataset's size: then epochs are
+/// consecutive parts of one pass (L-19). Source: DatasetAdapter in keras/engine/data_adapter.py (2.9).
 class DatasetAdapter : public AwaitedAdapter {
  public:
   explicit DatasetAdapter(Dataset dataset, std::optional<std::int64_t> steps = {});
@@ -17,7 +17,7 @@ class DatasetAdapter : public AwaitedAdapter {
   bool infinite() const override { return dataset_.cardinality() == Dataset::infinite; }
   Passes passes() const override { return passes_; }
   void begin_epoch(int epoch) override;
-  /// The epoch in which the pass began, and how many batches were taken since.
+  /// The epoch in which the pass began, and the number of batches consumed since.
   DataState state() const override { return {epoch_, taken()}; }
   void restore(const DataState& state) override;
 

@@ -10,7 +10,7 @@
 namespace etude::stages {
 namespace {
 
-/// The elements that a dataset was found to have, for all who go through it.
+/// The cached elements of a dataset, shared by all its iterators.
 class CacheStore {
  public:
   using Elements = std::shared_ptr<const std::vector<Batch>>;
@@ -29,7 +29,7 @@ class CacheStore {
   Elements elements_;
 };
 
-/// Goes through what is kept, or keeps what it goes through.
+/// Reads the cached elements, or caches the elements that it reads.
 class CacheIterator : public ElementIterator {
  public:
   CacheIterator(ElementIteratorPtr input, std::shared_ptr<CacheStore> store)
@@ -77,7 +77,7 @@ struct Cached : DatasetNode {
   }
 };
 
-/// Makes elements ahead on a thread.
+/// Makes elements in advance on a thread.
 class ThreadedPrefetch : public ElementIterator {
  public:
   ThreadedPrefetch(ElementIteratorPtr input, std::int64_t count)
@@ -94,18 +94,17 @@ class ThreadedPrefetch : public ElementIterator {
  private:
   ElementIteratorPtr input_;
   bool begun_ = false;
-  OrderedQueue queue_;  // last: its thread uses all of the above
+  OrderedQueue queue_;  // last: its thread uses all members above
 };
 
-/// Makes elements ahead where they have to be waited for: asks for the next ones as soon as one was taken, and lets
-/// them come meanwhile.
+/// Makes awaited elements in advance: requests the next elements as soon as one is consumed, without waiting for them.
 class AwaitedPrefetch : public ElementIterator {
  public:
   AwaitedPrefetch(ElementIteratorPtr input, std::int64_t count) : input_(std::move(input)), count_(count) {}
 
   Task<std::optional<Batch>> next() override {
     if (made_.empty()) {
-      wanted_ = true;  // one is enough now
+      wanted_ = true;  // one element suffices now
       if (!filling_) filling_ = started(fill());
       if (PendingPtr filling = std::move(filling_)) co_await std::move(filling);
       wanted_ = false;
@@ -132,7 +131,7 @@ class AwaitedPrefetch : public ElementIterator {
         ended_ = !element;
         if (element) made_.push_back(std::move(*element));
       } catch (...) {
-        error_ = std::current_exception();  // what came before it is given first
+        error_ = std::current_exception();  // earlier elements are returned first
         ended_ = true;
       }
     }
@@ -143,7 +142,7 @@ class AwaitedPrefetch : public ElementIterator {
   std::deque<Batch> made_;
   std::exception_ptr error_;
   bool begun_ = false, wanted_ = false, ended_ = false;
-  PendingPtr filling_;  // last: it uses all of the above
+  PendingPtr filling_;  // last: it uses all members above
 };
 
 struct Prefetched : DatasetNode {

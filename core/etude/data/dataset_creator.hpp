@@ -8,21 +8,21 @@
 
 namespace etude {
 
-/// Where a dataset that is being made will be read. Source: tf.distribute.InputContext.
+/// The context in which a dataset is created and read. Source: tf.distribute.InputContext.
 struct InputContext {
   std::int64_t num_input_pipelines = 1, input_pipeline_id = 0, num_replicas_in_sync = 1;
 
-  /// Rows for each replica, of a batch that all share. Throws Error(value) where they do not come out even.
+  /// The rows of each replica's shard of a global batch. Throws Error(value) if the division has a remainder.
   std::int64_t get_per_replica_batch_size(std::int64_t global_batch_size) const;
 };
 
-/// A function that makes a dataset where it is read. Source: keras/utils/dataset_creator.py (2.9).
+/// A function that creates a dataset where it is read. Source: keras/utils/dataset_creator.py (2.9).
 struct DatasetCreator {
   std::function<Dataset(const InputContext&)> dataset_fn;
 };
 
-/// Batches of the dataset that a creator makes. Its size is not asked for: epochs are cut by their steps, out of one
-/// pass. Source: DatasetCreatorAdapter in keras/engine/data_adapter.py (2.9).
+/// The batches of a creator's dataset. Its size is ignored: epochs are consecutive parts of one pass, by their steps.
+/// Source: DatasetCreatorAdapter in keras/engine/data_adapter.py (2.9).
 class DatasetCreatorAdapter : public DatasetAdapter {
  public:
   /// Throws Error(value) without a function, and without steps.

@@ -116,7 +116,8 @@ struct Interleave : DatasetNode {
   ElementIteratorPtr iterate(std::uint64_t iteration) const override;
 };
 
-/// Source: InterleaveDataset in tensorflow/core/kernels/data/interleave_dataset_op.cc, whose order it keeps.
+/// Source: InterleaveDataset in tensorflow/core/kernels/data/interleave_dataset_op.cc. The order of elements is the
+/// same.
 class InterleaveIterator : public ElementIterator {
  public:
   InterleaveIterator(const Interleave& node, std::uint64_t iteration)
@@ -143,7 +144,7 @@ class InterleaveIterator : public ElementIterator {
   }
 
  private:
-  /// A dataset, and how far it has been gone through.
+  /// A dataset, and the position of its iteration.
   struct Open {
     std::optional<Dataset> dataset;
     ElementIteratorPtr elements;
@@ -162,7 +163,7 @@ class InterleaveIterator : public ElementIterator {
     open.dataset = std::move(dataset);
     ++open_count_;
   }
-  /// Places that none was opened at are empty for ever once the input ended.
+  /// After the end of the input, places without a dataset stay empty.
   void turn() {
     in_block_ = 0;
     ++place_;

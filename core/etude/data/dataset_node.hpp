@@ -9,27 +9,28 @@
 
 namespace etude {
 
-/// Elements of a dataset, one after the other. The number of those taken says all about where it stands: a fresh
-/// iterator that passes over as many goes on with the same element, bit for bit.
+/// Iterates over the elements of a dataset. The number of consumed elements is its whole state: a new iterator that
+/// skips as many continues with the same element, bit for bit.
 class ElementIterator {
  public:
   virtual ~ElementIterator() = default;
-  /// The next element; nothing at the end, and ever after.
+  /// The next element; empty at the end, and after it.
   virtual Task<std::optional<Batch>> next() = 0;
-  /// Passes over `count` elements, without making them where that can be. Gives how many there were.
+  /// Skips `count` elements, without making them if possible. Returns the number of skipped elements.
   virtual Task<std::int64_t> skip(std::int64_t count);
 };
 using ElementIteratorPtr = std::unique_ptr<ElementIterator>;
 
-/// What a dataset is: a source, or what is done to the elements of another one. Never changes; outlives its iterators.
+/// A node of a dataset: a source, or an operation on the elements of other nodes. It never changes, and outlives its
+/// iterators.
 class DatasetNode {
  public:
   virtual ~DatasetNode() = default;
-  /// Elements; or Dataset::infinite, or Dataset::unknown.
+  /// The number of elements; or Dataset::infinite, or Dataset::unknown.
   virtual std::int64_t cardinality() const = 0;
-  /// Its elements from the first one on. Shuffles depend on `iteration` and their seed.
+  /// Iterates from the first element. Shuffles depend on `iteration` and their seed.
   virtual ElementIteratorPtr iterate(std::uint64_t iteration) const = 0;
-  /// Whether elements may have to be waited for in an event loop, where a thread must not wait for them.
+  /// Whether elements may have to be awaited in an event loop, where a thread must not block.
   virtual bool asynchronous() const = 0;
 };
 using DatasetNodePtr = std::shared_ptr<const DatasetNode>;

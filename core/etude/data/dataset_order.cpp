@@ -44,7 +44,7 @@ class RepeatIterator : public ElementIterator {
     std::int64_t skipped = 0;
     while (skipped < count && more_passes()) {
       if (in_pass_ == 0 && each_ > 0 && count - skipped >= each_) {
-        const std::int64_t passes = (count - skipped) / each_;  // all of them
+        const std::int64_t passes = (count - skipped) / each_;  // skips whole passes
         const std::int64_t left = repeat_.count < 0 ? passes : std::min(passes, repeat_.count - pass_);
         pass_ += left;
         input_ = nullptr;
@@ -69,7 +69,7 @@ class RepeatIterator : public ElementIterator {
     return true;
   }
   void leave_pass() {
-    ended_ = in_pass_ == 0;  // nothing would follow for ever
+    ended_ = in_pass_ == 0;  // an empty dataset would repeat without end
     ++pass_;
     in_pass_ = 0;
     input_ = nullptr;
@@ -121,7 +121,7 @@ struct Take : DatasetNode {
   }
 };
 
-/// Every `stride`-th element from `first` on: what skip and shard have in common.
+/// Every `stride`-th element from `first` on; skip and shard use it.
 class StrideIterator : public ElementIterator {
  public:
   StrideIterator(ElementIteratorPtr input, std::int64_t first, std::int64_t stride)

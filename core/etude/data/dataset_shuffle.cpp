@@ -9,9 +9,9 @@
 namespace etude::stages {
 namespace {
 
-/// A buffer from which elements are drawn, refilled as it empties. Which places are drawn depends only on how many
-/// elements there are, so it can be played forward on their numbers alone: an iterator that is restored reads of what
-/// came before only what is still in the buffer.
+/// A buffer from which elements are drawn, and which is refilled. The drawn positions depend only on the number of
+/// elements, so they can be replayed on element numbers alone: of the earlier elements, a restored iterator reads only
+/// those that are still in the buffer.
 class ShuffleIterator : public ElementIterator {
  public:
   ShuffleIterator(ElementIteratorPtr input, std::int64_t elements, std::int64_t buffer_size, Random random)
@@ -55,7 +55,7 @@ class ShuffleIterator : public ElementIterator {
     return result;
   }
 
-  /// Fills the buffer with the elements of these numbers, of which `read` have been read in all.
+  /// Fills the buffer with the elements of these numbers, out of the first `read` elements.
   Task<> read_again(const std::vector<std::int64_t>& numbers, std::int64_t read) {
     std::vector<std::size_t> places(numbers.size());
     std::iota(places.begin(), places.end(), std::size_t{0});

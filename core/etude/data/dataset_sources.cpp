@@ -8,7 +8,7 @@
 namespace etude::stages {
 namespace {
 
-/// Elements that are known by their number: a source gives `element(number)`.
+/// Elements with random access: a source has `element(number)`.
 template <class Source> class NumberedIterator : public ElementIterator {
  public:
   explicit NumberedIterator(const Source& source) : source_(source) {}
@@ -84,7 +84,7 @@ class Range : public DatasetNode {
  public:
   Range(std::int64_t begin, std::int64_t end, std::int64_t step) : begin_(begin), step_(step) {
     if (step > 0 ? begin >= end : begin <= end) return;
-    // Modulo 2^64, where differences of int64 do not overflow.
+    // Modulo 2^64, so that differences of int64 do not overflow.
     const auto first = static_cast<std::uint64_t>(begin), last = static_cast<std::uint64_t>(end);
     const auto stride = static_cast<std::uint64_t>(step);
     const std::uint64_t steps = step > 0 ? (last - first - 1) / stride : (first - last - 1) / (0 - stride);
@@ -114,7 +114,7 @@ class SourceIterator : public ElementIterator {
   }
   Task<std::optional<Batch>> next() override {
     if (ended_) co_return std::nullopt;
-    ended_ = true;  // unless all goes well
+    ended_ = true;  // unless no exception follows
     if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
     std::optional<Batch> element = source_->take();
     ended_ = !element;

@@ -2,7 +2,7 @@
 
 #include "etude/data/dataset.hpp"
 
-/// The nodes that Dataset's functions make, after these have checked what they were given.
+/// The nodes of Dataset's functions. These functions check the arguments.
 namespace etude::stages {
 
 // Sources: dataset_sources.cpp.
@@ -12,14 +12,14 @@ DatasetNodePtr array_likes(std::vector<ArrayLikePtr> x, std::vector<ArrayLikePtr
 DatasetNodePtr sources(std::function<std::unique_ptr<BatchSource>()> make, bool asynchronous);
 DatasetNodePtr range(std::int64_t begin, std::int64_t end, std::int64_t step);
 
-// One element becomes one, or none, or several: dataset_elements.cpp.
+// One element becomes zero, one or more: dataset_elements.cpp.
 DatasetNodePtr map(DatasetNodePtr input, Dataset::AsyncMap function, bool asynchronous);
 DatasetNodePtr filter(DatasetNodePtr input, Dataset::AsyncPredicate predicate, bool asynchronous);
 DatasetNodePtr batch(DatasetNodePtr input, std::int64_t size, bool drop_remainder);
 DatasetNodePtr unbatch(DatasetNodePtr input);
 DatasetNodePtr assert_cardinality(DatasetNodePtr input, std::int64_t cardinality);
 
-// Which elements come, and in which order: dataset_order.cpp.
+// Selection and order of elements: dataset_order.cpp.
 DatasetNodePtr repeat(DatasetNodePtr input, std::int64_t count);
 DatasetNodePtr take(DatasetNodePtr input, std::int64_t count);
 DatasetNodePtr skip(DatasetNodePtr input, std::int64_t count);
@@ -34,7 +34,7 @@ DatasetNodePtr concatenate(DatasetNodePtr first, DatasetNodePtr second);
 DatasetNodePtr interleave(DatasetNodePtr input, Dataset::AsyncExpand function, std::int64_t cycle_length,
                           std::int64_t block_length, bool asynchronous);
 
-// What keeps elements: dataset_buffers.cpp.
+// Buffers of elements: dataset_buffers.cpp.
 DatasetNodePtr cache(DatasetNodePtr input);
 DatasetNodePtr prefetch(DatasetNodePtr input, std::int64_t count);
 

@@ -13,16 +13,16 @@ template <class One, class Other, class Visit> void zip_tensors(One& one, Other&
     for (std::size_t i = 0; i < (one.*member).size(); ++i) visit((one.*member)[i], (other.*member)[i]);
 }
 
-/// Row `index` of all arrays, without its axis: [samples, …] become […]. Shares the bytes.
+/// Row `index` of all arrays, without the axis of rows: [samples, …] become […]. Shares memory.
 Batch row_of(const Batch& arrays, std::int64_t index);
 
-/// Elements of one structure and shape, one behind the other along a new first axis: […] become [elements, …]. Throws
-/// Error(data) where they differ.
+/// Stacks elements of one structure and shape along a new first axis: […] become [elements, …]. Throws Error(data) if
+/// they differ.
 Batch stacked(std::span<const Batch> elements);
 
-/// One element of several: the inputs of all parts but where each part has inputs alone. Then, as in
-/// zip((features, labels, weights)), the second's are targets and the third's sample weights. Throws Error(data) for
-/// more than three of those.
+/// Combines several elements into one. If each part has only inputs, as in zip((features, labels, weights)), those of
+/// the second are targets and those of the third sample weights. Otherwise all inputs are collected. Throws Error(data)
+/// for more than three parts with only inputs.
 Batch joined(std::span<const Batch> parts);
 
 }  // namespace etude

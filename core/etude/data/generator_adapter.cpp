@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* where = "generator";
 
-/// A C++ generator as a source, with or without a thread of its own.
+/// A C++ generator as a source, with or without its own thread.
 class GeneratorSource : public BatchSource {
  public:
   GeneratorSource(Generator generator, int workers)
@@ -24,7 +24,7 @@ class GeneratorSource : public BatchSource {
   }
 
   std::optional<Batch> take() override {
-    // The first batch is the peek: by the caller's thread, and no second batch is made for it.
+    // The first batch is the peek. The caller's thread makes it, and no second batch in advance.
     if (!std::exchange(peeked_, true)) return generator_();
     const std::optional<std::size_t> slot = prefetcher_.take();
     return slot ? std::exchange(slots_[*slot], {}) : std::nullopt;
@@ -34,7 +34,7 @@ class GeneratorSource : public BatchSource {
   Generator generator_;
   bool peeked_ = false;
   std::array<std::optional<Batch>, Prefetcher::slots> slots_;
-  Prefetcher prefetcher_;  // last: its thread uses all of the above
+  Prefetcher prefetcher_;  // last: its thread uses all members above
 };
 
 std::unique_ptr<BatchSource> make_source(Generator generator, const GeneratorOptions& options) {
@@ -104,7 +104,7 @@ const Batch* GeneratorAdapter::peek() {
 
 std::optional<Batch> GeneratorAdapter::next() {
   if (ended_) return {};
-  ended_ = true;  // unless all goes well
+  ended_ = true;  // unless no exception follows
   std::optional<Batch> batch = source_->take();
   if (!batch) return {};
   structure_.admit(*batch, where);

@@ -9,33 +9,35 @@
 
 namespace etude {
 
-/// Where batches come from one after the other, perhaps later: the seam for generators of other languages.
+/// A sequence of batches, possibly asynchronous. The interface for generators of other languages.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Asks for the next batch. Null: `take` has it.
+  /// Requests the next batch. Null: `take` has it.
   virtual PendingPtr fetch() { return nullptr; }
-  /// The batch that was asked for; empty at the end. Not called again after the end or an exception.
+  /// The requested batch; empty at the end. Not called after the end or an exception.
   virtual std::optional<Batch> take() = 0;
 };
 
-/// Gives one batch per call, and nothing at the end.
+/// Returns one batch per call, and an empty optional at the end.
 using Generator = std::function<std::optional<Batch>()>;
 
 struct GeneratorOptions {
-  /// 0: the generator runs on the caller's thread, when a batch is needed. 1 or more: it runs on one thread of its own,
-  /// one batch ahead, and must not share unguarded data with callbacks; the caller's thread where there are no threads.
+  /// 0: the generator runs on the caller's thread when a batch is needed. 1 or more: it runs on one thread of its own,
+  /// one batch in advance, and must not share unguarded data with callbacks; without support for threads, on the
+  /// caller's thread.
   int workers = 0;
 };
 
-/// Batches of a generator: their number is not known, they are never shuffled, and none comes twice (L-16, L-19).
-/// Each is checked: rows agree within it, and structure and dtypes agree with the first. Floats are cast to floatx().
-/// After an exception of the generator there are no more batches. Source: GeneratorDataAdapter in Keras 2.9.
+/// The batches of a generator. Their number is unknown, they are never shuffled, and there is only one pass (L-16,
+/// L-19). Each batch is checked: its arrays have the same number of rows; structure and dtypes are those of the first.
+/// Floats are cast to floatx(). After an exception of the generator there are no more batches. Source:
+/// GeneratorDataAdapter in Keras 2.9.
 class GeneratorAdapter : public DataAdapter {
  public:
-  /// Calls the generator once, so that a model can be built from `peek`. Throws Error(data) when it gives nothing.
+  /// Calls the generator once, so that a model can be built from `peek`. Throws Error(data) if it returns no batch.
   explicit GeneratorAdapter(Generator generator, const GeneratorOptions& options = {});
-  /// Asks for nothing yet: `peek` has a batch once the first `fetch` is done.
+  /// Requests nothing yet: `peek` has a batch after the first `fetch`.
   explicit GeneratorAdapter(std::unique_ptr<BatchSource> source);
 
   std::optional<std::int64_t> size() const override { return {}; }
@@ -44,11 +46,11 @@ class GeneratorAdapter : public DataAdapter {
   PendingPtr fetch() override;
   const Batch* take() override;
   const Batch* peek() override;
-  /// How many batches were taken.
+  /// The number of consumed batches.
   DataState state() const override { return {count_}; }
-  /// The batches up to there are asked for once more, and passed over: a generator made anew, as by a program that is
-  /// started again, begins at its first batch. Throws Error(state) if more than those were taken from this one; the
-  /// next `fetch` throws Error(data) if it has fewer.
+  /// Requests the batches before `state` again, and skips them: the generator is a new one, for example after a restart
+  /// of the program, and begins at its first batch. Throws Error(state) if more batches than those were consumed from
+  /// this one. The next `fetch` throws Error(data) if it has fewer.
   void restore(const DataState& state) override;
 
  private:

@@ -16,7 +16,7 @@
 namespace etude {
 namespace {
 
-/// Element types, as the third byte of an IDX file gives them.
+/// Element types: the third byte of an IDX file.
 enum class IdxType : std::uint8_t {
   uint8 = 0x08,
   int8 = 0x09,
@@ -59,7 +59,7 @@ Tensor decode(const Shape& shape, const std::byte* bytes) {
   return tensor;
 }
 
-/// The shape in the header, once it is known that the data behind it can be there.
+/// Reads the shape in the header, and checks that the payload can contain its elements.
 Shape read_shape(std::span<const std::byte> header, std::uint64_t element_size, std::uint64_t payload,
                  std::string_view where) {
   Shape shape;
@@ -67,7 +67,7 @@ Shape read_shape(std::span<const std::byte> header, std::uint64_t element_size, 
   bool plausible = true;
   for (std::size_t i = 0; i < header.size() / 4; ++i) {
     const auto extent = read_big_endian<std::uint32_t>(header.data() + 4 * i);
-    // An extent of 0 leaves the product of the others, so that no order of axes can hide an overflow.
+    // An extent of 0 does not change the product of the others, so an overflow is found in any order of axes.
     const std::uint64_t factor = std::max<std::uint32_t>(extent, 1);
     plausible = plausible && elements <= (std::uint64_t{1} << 40) / factor;
     elements *= plausible ? factor : 1;
@@ -138,7 +138,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Expands from `in` to `out`, takes what was used off both, and returns zlib's code.
+  /// Expands from `in` to `out`, removes the used parts of both, and returns zlib's code.
   int expand(std::span<const std::byte>& in, std::span<std::byte>& out) {
     constexpr std::size_t most = std::numeric_limits<uInt>::max();
     const std::size_t given = std::min(in.size(), most), room = std::min(out.size(), most);
@@ -175,8 +175,8 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view
   std::size_t filled = 0;
   for (auto in = bytes;;) {
     if (filled == result.size()) {
-      // One byte beyond the limit is enough to know that it is broken; doubling keeps damaged sizes from costing
-      // memory.
+      // One byte beyond the limit suffices to detect damaged input. Doubling limits the memory that a damaged size can
+      // allocate.
       check_limit(filled, limit, bytes.size(), where);
       result.resize(static_cast<std::size_t>(
           std::min<std::uint64_t>(std::max<std::uint64_t>(4 * bytes.size(), 2 * filled), limit + 1)));

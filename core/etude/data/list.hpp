@@ -10,8 +10,8 @@
 
 namespace etude {
 
-/// Numbers as one writes them down: List{{0, 1}, {1, 0}}, or vectors, or vectors of vectors. Whole numbers are int32,
-/// others floatx().
+/// Nested lists of numbers: List{{0, 1}, {1, 0}}, or vectors, or vectors of vectors. Integers become int32, other
+/// numbers floatx().
 class List {
  public:
   template <class T>
@@ -25,7 +25,7 @@ class List {
     tensor_ = Tensor::from<double>(Shape{std::ssize(numbers)}, std::vector<double>(numbers.begin(), numbers.end()));
     settle(std::is_integral_v<T>);
   }
-  /// Numbers that are in a tensor already.
+  /// Wraps a tensor.
   explicit List(Tensor numbers) : tensor_(std::move(numbers)) {}
   /// Throws Error(shape) unless all rows are equally long.
   List(const std::vector<List>& rows);

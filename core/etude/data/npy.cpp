@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-/// Reads what NumPy writes as a header, a dictionary of Python with three entries, and nothing else that Python knows:
-/// {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), }
+/// Reads a header of NumPy: a dictionary of Python with three entries, and no other syntax of Python:
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::string_view where) : text_(text), where_(where) {}
@@ -109,7 +108,7 @@ NpyFile::NpyFile(std::shared_ptr<const std::span<const std::byte>> bytes, std::s
 }
 
 void NpyFile::parse_header() {
-  // A copy of what is read to understand it.
+  // A copy of the bytes that are parsed.
   std::string text(std::min<std::size_t>(bytes_->size(), 12), '\0');
   const auto copy = [&](std::size_t size) {
     text.resize(size);
@@ -154,7 +153,7 @@ void NpyFile::parse_header() {
         "an array in Fortran's order - expected C's - save numpy.ascontiguousarray(it).");
   parse_element(*descr);
   shape_ = Shape(*shape);
-  auto wanted = static_cast<double>(element_size_);  // cannot wrap around
+  auto wanted = static_cast<double>(element_size_);  // a double does not wrap around
   for (const std::int64_t extent : *shape) wanted *= static_cast<double>(extent);
   const std::size_t there = bytes_->size() - begin_;
   check(wanted == static_cast<double>(there), ErrorKind::data, where_, there, " bytes of data for shape ", shape_,

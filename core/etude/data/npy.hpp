@@ -11,21 +11,21 @@
 
 namespace etude {
 
-/// A file of NumPy (.npy), whose rows are read when they are needed: in memory is only what the system keeps of it.
-/// float32, float64, int32, uint8 and bool as they are; int8, int16, int64 and uint16 as int32. Source:
-/// numpy/lib/format.py, versions 1 to 3.
+/// A file of NumPy (.npy), whose rows are read on demand; only the system's cache holds it in memory. float32, float64,
+/// int32, uint8 and bool keep their dtype; int8, int16, int64 and uint16 become int32. Source: numpy/lib/format.py,
+/// versions 1 to 3.
 class NpyFile : public ArrayLike {
  public:
-  /// Throws Error(io) when the file cannot be read, Error(data) when it is not whole, or not in C order, or of another
-  /// byte order or element type: objects above all, which NumPy pickles.
+  /// Throws Error(io) if the file cannot be read, Error(data) if it is incomplete, not in C order, or of another byte
+  /// order or element type, such as objects, which NumPy pickles.
   explicit NpyFile(const std::string& path);
-  /// The same from memory, which `bytes` keeps. `where` names the source in errors.
+  /// The same from memory, which `bytes` owns. `where` names the source in errors.
   explicit NpyFile(std::shared_ptr<const std::span<const std::byte>> bytes, std::string where = "npy");
 
   const Shape& shape() const override { return shape_; }
   DType dtype() const override { return dtype_; }
-  /// Throws Error(data) for an int64 that no int32 holds and for a bool that is neither 0 nor 1, Error(io) where the
-  /// file became shorter meanwhile.
+  /// Throws Error(data) for an int64 out of int32's range and for a bool that is neither 0 nor 1, Error(io) if the file
+  /// became shorter.
   void read(std::int64_t first, std::int64_t last, std::byte* out) const override;
 
  private:

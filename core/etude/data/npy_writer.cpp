@@ -36,7 +36,7 @@ NpyWriter::NpyWriter(std::string path)
   try {
     file_ = files_->open(unfinished_, false);
   } catch (...) {
-    files_->discard(unfinished_);  // it may have been made before what failed
+    files_->discard(unfinished_);  // it may exist before the failure
     throw;
   }
 }
@@ -63,7 +63,7 @@ void NpyWriter::append(const Tensor& rows) {
     dtype_ = rows.dtype();
     check(!descr_of(dtype_).empty(), ErrorKind::dtype, "npy", "rows of ", name_of(dtype_),
           " - expected a dtype that NumPy has - cast them to float32.");
-    file_->append(header());  // its length stays; what it says of the rows does not
+    file_->append(header());  // its length stays the same; its number of rows changes
     begun_ = true;
   }
   check(shape.slice(1, shape.rank()) == shape_.slice(1, shape_.rank()) && rows.dtype() == dtype_, ErrorKind::shape,
@@ -85,7 +85,8 @@ void NpyWriter::commit() {
   files_->sync_folder(parent_of(path_));
 }
 
-/// Mark, version, length, dictionary, and spaces up to a multiple of 64 bytes that any number of rows leaves room for.
+/// Magic number, version, length, dictionary, and spaces up to a multiple of 64 bytes, which has room for any number of
+/// rows.
 std::string NpyWriter::header() const {
   constexpr std::size_t before = 10, alignment = 64;
   Shape longest = shape_;

@@ -9,27 +9,27 @@
 
 namespace etude {
 
-/// Writes a file of NumPy (.npy) piece by piece; how many rows it has need not be known before. It gets its name when
-/// it is whole: until then, and after a loss of power too, others see under that name what was there before. Source:
-/// numpy/lib/format.py, version 1.0.
+/// Writes a file of NumPy (.npy) piece by piece. The number of rows need not be known in advance. The file gets its
+/// name when it is complete: until then, and after a loss of power too, other programs see the previous file of that
+/// name. Source: numpy/lib/format.py, version 1.0.
 ///
 ///     NpyWriter file("predictions.npy");
 ///     for (const Tensor& rows : batches) file.append(rows);
 ///     file.commit();
 class NpyWriter {
  public:
-  /// The file will be at `path` in host_vfs(). Throws Error(io) where there are no files, or its folder is not there.
+  /// Creates a file for `path` in host_vfs(). Throws Error(io) if there are no files, or the folder does not exist.
   explicit NpyWriter(std::string path);
-  /// Without a commit, nothing is left of what was written.
+  /// Without commit(), deletes all that was written.
   ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
-  /// Adds `rows`, [rows, …]. Throws Error(shape) for a scalar, and where rows are not of the first ones' shape and
-  /// dtype; Error(state) after commit(); Error(io).
+  /// Appends `rows`, [rows, …]. Throws Error(shape) for a scalar, and if rows differ from the first in shape or dtype;
+  /// Error(state) after commit(); Error(io).
   void append(const Tensor& rows);
-  /// All rows are there: the file takes its name. Throws Error(data) if there was none at all, Error(state) if it was
-  /// called before, Error(io).
+  /// Completes the file and gives it its name. Throws Error(data) if there are no rows, Error(state) if it was called
+  /// before, Error(io).
   void commit();
 
  private:

@@ -12,13 +12,13 @@
 
 namespace etude {
 
-/// Threads that fill slots: those of the items that were begun and not taken yet, in their order.
+/// Threads that fill slots. A slot holds an item that was begun and not consumed yet, in order.
 class OrderedQueue::Workers {
  public:
   Workers(const Make& make, std::int64_t count, std::int64_t ahead) : make_(make), ahead_(ahead) {
     for (std::int64_t i = 0; i < std::min(count, ahead); ++i) {
       auto thread = started_thread([this] { work(); }, "making data ahead");
-      if (!thread) return;  // those that there are make all items
+      if (!thread) return;  // the existing threads make all items
       threads_.push_back(std::move(*thread));
     }
   }
@@ -83,7 +83,7 @@ class OrderedQueue::Workers {
       Slot made = make(number);
       lock.lock();
       --busy_;
-      if (!made.item) running_ = false;  // what lies behind the end is not needed
+      if (!made.item) running_ = false;  // items after the end are not needed
       slots_[static_cast<std::size_t>(number - taken_)] = std::move(made);
       changed_.notify_all();
     }
@@ -107,7 +107,7 @@ class OrderedQueue::Workers {
   std::int64_t begun_ = 0, taken_ = 0;
   int busy_ = 0;
   bool running_ = false, quit_ = false;
-  std::vector<std::thread> threads_;  // last: they use all of the above
+  std::vector<std::thread> threads_;  // last: they use all members above
 };
 
 OrderedQueue::OrderedQueue(Make make, [[maybe_unused]] int workers, [[maybe_unused]] std::int64_t ahead)
@@ -128,7 +128,7 @@ void OrderedQueue::start(std::int64_t first) {
 
 std::optional<Batch> OrderedQueue::take() {
   if (ended_) return {};
-  ended_ = true;  // unless all goes well
+  ended_ = true;  // unless no exception follows
   std::optional<Batch> item = workers_ ? workers_->take() : make_(next_++);
   ended_ = !item;
   return item;

@@ -9,25 +9,25 @@
 
 namespace etude {
 
-/// Makes items 0, 1, 2, … on several threads, up to `ahead` of them before they are wanted, and gives them in their
-/// order. Without workers, or where the build does not prefetch (see Prefetcher), `take` makes them itself; likewise
-/// where the system starts none, and where it starts some of them, those make all. Source: OrderedEnqueuer in
-/// keras/utils/data_utils.py (2.9).
+/// Makes items 0, 1, 2, … on several threads, up to `ahead` of them in advance, and returns them in order. Without
+/// workers, or if the build does not prefetch (see Prefetcher), `take` makes them itself; also if the system starts no
+/// thread. If it starts only some threads, these make all items. Source: OrderedEnqueuer in keras/utils/data_utils.py
+/// (2.9).
 class OrderedQueue {
  public:
-  /// Item `number`; nothing if there are no more. Called by several threads at a time if there are several workers.
-  /// What it throws comes out of `take`.
+  /// Makes item `number`; empty if there are no more. Several workers call it concurrently. `take` rethrows its
+  /// exceptions.
   using Make = std::function<std::optional<Batch>(std::int64_t number)>;
 
   OrderedQueue(Make make, int workers, std::int64_t ahead);
-  /// Waits for the items in the making.
+  /// Waits for the items that are being made.
   ~OrderedQueue();
 
-  /// Begins, with item `first`.
+  /// Starts with item `first`.
   void start(std::int64_t first);
-  /// The next item; nothing at the end, and after an exception.
+  /// The next item; empty at the end, and after an exception.
   std::optional<Batch> take();
-  /// Waits for the items in the making and forgets all, so that `start` can begin afresh.
+  /// Waits for the items that are being made, and discards all, so that `start` can be called again.
   void stop();
 
  private:

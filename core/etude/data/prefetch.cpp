@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// A thread that fills one slot at a time, when told to.
+/// A thread that fills one slot at a time, on request.
 class Prefetcher::Worker {
  public:
   explicit Worker(const Fill& fill) : fill_(fill), thread_(started_thread([this] { work(); }, "making data ahead")) {}
@@ -35,7 +35,7 @@ class Prefetcher::Worker {
     changed_.notify_all();
   }
 
-  /// Waits for the slot; false: there are no more. Throws what the making of it threw.
+  /// Waits for the slot. Returns false at the end. Rethrows the exception of making it.
   bool finish() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return state_ == State::done; });
@@ -76,13 +76,13 @@ class Prefetcher::Worker {
   std::size_t slot_ = 0;
   bool more_ = false;
   std::exception_ptr error_;
-  std::optional<std::thread> thread_;  // last: it uses all of the above
+  std::optional<std::thread> thread_;  // last: it uses all members above
 };
 
 Prefetcher::Prefetcher(Fill fill, [[maybe_unused]] bool threaded) : fill_(std::move(fill)) {
 #ifdef ETUDE_PREFETCH
   if (threaded) worker_ = std::make_unique<Worker>(fill_);
-  if (worker_ && !worker_->started()) worker_ = nullptr;  // the caller's thread makes all
+  if (worker_ && !worker_->started()) worker_ = nullptr;  // the caller's thread makes all items
 #endif
 }
 
@@ -98,7 +98,7 @@ std::optional<std::size_t> Prefetcher::take() {
   if (ended_) return {};
   fetch();
   asked_ = false;
-  ended_ = true;  // unless all goes well
+  ended_ = true;  // unless no exception follows
   if (!(worker_ ? worker_->finish() : fill_(next_))) return {};
   ended_ = false;
   const std::size_t slot = next_;
@@ -114,7 +114,7 @@ void Prefetcher::pause() {
     try {
       worker_->finish();
     } catch (...) {
-      // It belongs to an item that is not wanted any more.
+      // The exception belongs to an item that is not needed any more.
     }
   }
   asked_ = ended_ = false;

@@ -7,25 +7,26 @@
 
 namespace etude {
 
-/// Works one slot ahead: while the caller uses what was made in one slot, a thread makes the next in the other one.
-/// Without `threaded`, or where the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only
-/// after its maker returned to the page, so no thread may wait for it), the caller's thread does the work in `take` and
-/// only slot 0 is used; likewise where the system has no thread left. Allocates nothing per step.
+/// Works one slot in advance: while the caller uses the item in one slot, a thread makes the next in the other. Without
+/// `threaded`, or if the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only after its
+/// creator returned to the page, so no thread may wait for it), the caller's thread does the work in `take` and uses
+/// only slot 0; also if the system has no thread left. Steps allocate nothing.
 class Prefetcher {
  public:
   static constexpr std::size_t slots = 2;
-  /// Makes the next item in that slot; false: there are no more. What it throws comes out of `take`.
+  /// Makes the next item in this slot. Returns false if there are no more. `take` rethrows its exceptions.
   using Fill = std::function<bool(std::size_t slot)>;
 
   Prefetcher(Fill fill, bool threaded);
-  /// Waits for the item in the making.
+  /// Waits for the item that is being made.
   ~Prefetcher();
 
-  /// Starts on the next item, unless that was done.
+  /// Starts to make the next item, if it is not started yet.
   void fetch();
-  /// The slot of the next item, which stays untouched until the next `take`; empty at the end, and after an exception.
+  /// The slot of the next item, which is unchanged until the next `take`; empty at the end, and after an exception.
   std::optional<std::size_t> take();
-  /// Waits for the item in the making and forgets it, so that the source can be rewound; `fetch` then starts afresh.
+  /// Waits for the item that is being made, and discards it, so that the source can be rewound. `fetch` then starts
+  /// again.
   void pause();
 
  private:

@@ -64,7 +64,7 @@ std::int64_t RowOrder::restore(const DataState& state) {
 void RowOrder::shuffle_batches() {
   const auto number = static_cast<std::uint32_t>(epoch_);
   shuffled_order(batch_order_, seed_, number);
-  // Epochs count from 0, so the complement is a substream that no epoch uses.
+  // Epochs count from 0, so no epoch uses the complement as a substream.
   Random random(seed_, RandomStream::shuffle, ~number);
   std::size_t at = 0;
   for (std::int64_t batch : batch_order_) {
@@ -77,7 +77,7 @@ void RowOrder::shuffle_batches() {
 }
 
 std::int64_t RowOrder::rows() const {
-  // Shuffled batches keep their size, so the partial one may come at any time.
+  // Shuffled batches keep their size, so the partial one may be at any position.
   const std::int64_t first =
       shuffle_ == Shuffle::batch ? batch_order_[static_cast<std::size_t>(batch_)] * batch_size_ : sample_;
   return std::min(batch_size_, samples_ - first);

@@ -10,7 +10,7 @@
 
 namespace etude {
 
-/// What is put in a new order each epoch (L-31). `batch` shuffles the order of the batches and the rows inside each.
+/// What is shuffled in each epoch (L-31): nothing, the rows, or the order of the batches and the rows within each.
 enum class Shuffle : std::uint8_t { none, samples, batch };
 
 struct TensorLikeOptions {
@@ -19,12 +19,13 @@ struct TensorLikeOptions {
   std::optional<std::int64_t> steps{};
   Shuffle shuffle = Shuffle::none;
   std::uint64_t seed = random_seed();
-  /// Gather the next batch on a thread of its own. Off: copying 400 kB takes 30 µs, less than waking a thread may.
+  /// Gathers the next batch on a separate thread. Default: off, since copying 400 kB takes 30 µs, less than waking a
+  /// thread may.
   bool prefetch = false;
 };
 
-/// Which rows come in which batch: all rows once a pass, the last batch partial (L-2), in an order that depends on
-/// (seed, epoch) alone. No pass allocates.
+/// Assigns rows to batches: all rows once per pass, the last batch partial (L-2), in an order that depends on (seed,
+/// epoch) alone. No pass allocates.
 class RowOrder {
  public:
   /// Throws Error(value) for a batch_size or steps below 1, and for more samples to shuffle than 2^32.
@@ -36,20 +37,21 @@ class RowOrder {
   std::optional<std::int64_t> partial_batch_size() const;
   bool shuffles() const { return shuffle_ != Shuffle::none; }
 
-  /// Begins a pass; at its batch number `batch`.
+  /// Begins a pass, at batch number `batch`.
   void begin(int epoch, std::int64_t batch = 0);
   int epoch() const { return epoch_; }
-  /// Seed, epoch, and `batch`: how many batches of the pass were handed out.
+  /// Seed, epoch, and `batch`: the number of batches consumed in the pass.
   DataState state(std::int64_t batch) const;
-  /// Goes back there; gives `batch`. Throws Error(value) for what is no such state.
+  /// Returns to the state, and returns `batch`. Throws Error(value) for an invalid state.
   std::int64_t restore(const DataState& state);
 
   bool ended() const { return sample_ == samples_; }
-  /// The next batch: how many rows, and which; without shuffling they are neighbours, from first() on.
+  /// The next batch: the number of its rows, and their indices; without shuffling they are consecutive, from first()
+  /// on.
   std::int64_t rows() const;
   std::int64_t first() const { return sample_; }
   const std::int64_t* indices() const { return order_.data() + sample_; }
-  /// Those of the whole pass; nothing without shuffling.
+  /// The row numbers of the whole pass; empty without shuffling.
   std::span<const std::int64_t> order() const { return order_; }
   void advance();
 

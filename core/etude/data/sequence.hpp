@@ -8,19 +8,19 @@
 
 namespace etude {
 
-/// Batches that are known by their number, so that they can be shuffled, and made by several threads. Source:
+/// Batches with random access, so that they can be shuffled, and made by several threads. Source:
 /// keras/utils/data_utils.py (2.9).
 class Sequence {
  public:
   virtual ~Sequence() = default;
-  /// How many batches there are. Asked at the beginning of each epoch.
+  /// The number of batches. Called at the beginning of each epoch.
   virtual std::int64_t size() const = 0;
-  /// Batch `index`. Called by several threads at a time where fit has several workers.
+  /// Batch `index`. Several threads call it concurrently if fit has several workers.
   virtual Batch batch(std::int64_t index) = 0;
-  /// Called after each epoch, when nothing is in the making.
+  /// Called after each epoch, when no batch is being made.
   virtual void on_epoch_end() {}
 
-  /// The same where a batch has to be waited for in an event loop; workers are then how many are asked for at a time.
+  /// The same if a batch must be awaited in an event loop. `workers` is then the number of concurrent requests.
   virtual Task<Batch> fetch(std::int64_t index) { co_return batch(index); }
   virtual bool asynchronous() const { return false; }
 };

@@ -32,7 +32,7 @@ SequenceAdapter::SequenceAdapter(SequencePtr sequence, const SequenceOptions& op
 }
 
 void SequenceAdapter::begin_epoch(int epoch) {
-  if (epoch == epoch_ && taken() == 0) return;  // what was looked at is not made twice
+  if (epoch == epoch_ && taken() == 0) return;  // a batch that was peeked at is not made twice
   begin(epoch, 0);
 }
 

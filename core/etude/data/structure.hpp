@@ -9,11 +9,11 @@
 
 namespace etude {
 
-/// What all batches of one source have in common: how many tensors, of which dtypes.
+/// The common structure of a source's batches: the number of tensors, and their dtypes.
 class Structure {
  public:
-  /// Casts floats to floatx() (L-38). Throws Error(data) unless rows agree within the batch, and structure and dtypes
-  /// with those of the batch that came first. `where` names the source.
+  /// Casts floats to floatx() (L-38). Throws Error(data) unless the arrays have the same number of rows, and structure
+  /// and dtypes are those of the first batch. `where` names the source.
   void admit(Batch& batch, std::string_view where);
 
  private:

@@ -18,7 +18,7 @@ Batch checked(Batch arrays) {
   return arrays;
 }
 
-/// Copies the rows that `order` names, one after the other. The usual label sizes are compiled as one move each.
+/// Copies the rows in `order`. The usual sizes of labels are compiled to one move each.
 template <std::size_t known_size = 0>
 void gather(const std::byte* in, std::byte* out, const std::int64_t* order, std::int64_t rows,
             std::size_t size = known_size) {

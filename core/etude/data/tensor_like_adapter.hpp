@@ -12,12 +12,12 @@
 
 namespace etude {
 
-/// Batches of arrays in memory, the last one partial (L-2). Without shuffling a batch is a view of the arrays; with it,
-/// rows are gathered into buffers made once. Either way no step allocates. Floats are cast to floatx() once (L-38).
-/// Source: TensorLikeDataAdapter in keras/engine/data_adapter.py (2.9).
+/// The batches of arrays in memory, the last one partial (L-2). Without shuffling a batch is a view of the arrays. With
+/// shuffling, rows are gathered into buffers that are allocated once. Neither allocates in a step. Floats are cast to
+/// floatx() once (L-38). Source: TensorLikeDataAdapter in keras/engine/data_adapter.py (2.9).
 class TensorLikeAdapter : public DataAdapter {
  public:
-  /// `arrays` are [samples, …] each. Throws Error(data) when their sizes differ (L-37) or nothing is there, and
+  /// `arrays` are [samples, …] each. Throws Error(data) if their sizes differ (L-37) or there are none, and
   /// Error(value) for a batch_size or steps below 1.
   explicit TensorLikeAdapter(Batch arrays, const TensorLikeOptions& options = {});
 
@@ -31,15 +31,15 @@ class TensorLikeAdapter : public DataAdapter {
   PendingPtr fetch() override;
   const Batch* take() override;
   const Batch* peek() override { return &example_; }
-  /// None with `prefetch`: then rows are copied beforehand.
+  /// None with `prefetch`, which copies rows in advance.
   std::shared_ptr<const Batch> arrays() const override { return prefetches_ ? nullptr : arrays_; }
   void select_rows() override;
-  /// Seed, epoch, and how many batches of the pass were taken.
+  /// Seed, epoch, and the number of batches consumed in the pass.
   DataState state() const override;
   void restore(const DataState& state) override;
 
  private:
-  /// A batch and, when rows are gathered, the memory behind it.
+  /// A batch and, if rows are gathered, its memory.
   struct Slot {
     Batch batch, buffers;
   };
@@ -58,7 +58,7 @@ class TensorLikeAdapter : public DataAdapter {
   std::int64_t pass_ = 0;
   std::int64_t taken_ = 0;
   std::array<Slot, Prefetcher::slots> slots_;
-  Prefetcher prefetcher_;  // last: its thread uses all of the above
+  Prefetcher prefetcher_;  // last: its thread uses all members above
 };
 
 }  // namespace etude
