@@ -14,7 +14,7 @@ namespace etude {
 
 class Model;
 
-/// What fit tells its callbacks about itself.
+/// The parameters of a fit, for its callbacks.
 struct CallbackParams {
   int epochs = 1;
   /// Steps per epoch, if known.
@@ -22,24 +22,25 @@ struct CallbackParams {
   int verbose = 1;
 };
 
-/// Hooks into fit, evaluate and predict. Logs are valid during their hook; what a hook sets in the logs of an epoch,
-/// later callbacks and History see. A hook that throws ends the loop and leaves the model as it is. Source:
+/// Hooks into fit, evaluate and predict. Logs are valid during their hook. Later callbacks and History read values that
+/// a hook sets in the logs of an epoch. A hook that throws ends the loop and leaves the model as it is. Source:
 /// keras/src/callbacks/callback.py.
 class Callback {
  public:
   using Kind = Callback;
   virtual ~Callback() = default;
 
-  /// fit is about to begin: takes what no other training may use meanwhile, such as a lock. Called for all callbacks
-  /// before the first on_train_begin, so that a fit that is refused has touched no file. model() and params() are set.
+  /// Called before fit begins: acquires exclusive resources, such as a lock. It is called for all callbacks before the
+  /// first on_train_begin, so that a refused fit has changed no file. model() and params() are set.
   virtual void acquire() {}
 
   virtual void on_train_begin(Logs&) {}
   virtual void on_train_end(Logs&) {}
   virtual void on_epoch_begin(int, Logs&) {}
-  /// Logs include val_* where there was a validation.
+  /// Logs include val_* after a validation.
   virtual void on_epoch_end(int, Logs&) {}
-  /// The index of the first step of an execution. Of data whose end is not known, its first batch is there already.
+  /// The index of the first step of an execution. If the end of the data is unknown, its first batch is available
+  /// already.
   virtual void on_train_batch_begin(std::int64_t, Logs&) {}
   /// The index of its last step (L-12).
   virtual void on_train_batch_end(std::int64_t, Logs&) {}
@@ -50,25 +51,25 @@ class Callback {
   virtual void on_predict_begin(Logs&) {}
   virtual void on_predict_end(Logs&) {}
   virtual void on_predict_batch_begin(std::int64_t, Logs&) {}
-  /// Logs::outputs() gives what was computed.
+  /// Logs::outputs() has the outputs.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
 
-  /// What the hook that just ran still waits for; the loop awaits it before it goes on. Null: nothing.
+  /// The pending work of the last hook, which the loop awaits before it continues. Null: none.
   virtual PendingPtr take_pending() { return nullptr; }
 
-  /// What it has to remember so that an interrupted fit goes on as if it had not been; by default nothing. Asked for
-  /// after its hooks of an execution, or of an epoch's end.
+  /// The state that an interrupted fit needs to continue with the same results; default: empty. Called after its hooks
+  /// of an execution, or of an epoch's end.
   virtual CallbackState state() const { return {}; }
-  /// What state() gave in the fit that this one goes on with. Called after on_train_begin, and if that was within an
-  /// epoch, after on_epoch_begin of that epoch once more. One that had stopped training stops it again.
+  /// Restores a state of the interrupted fit. Called after on_train_begin, and within an epoch after another
+  /// on_epoch_begin of that epoch. A callback that had stopped training stops it again.
   virtual void restore(const CallbackState&) {}
-  /// Whether it needs its state() of the beginning of fit, too: restore() is then called as well when fit was
-  /// interrupted before its first checkpoint. Of a callback that appends to a file.
+  /// Whether it also needs its state() from the beginning of fit: then restore() is also called if fit was interrupted
+  /// before its first checkpoint. For callbacks that append to a file.
   virtual bool remembers_start() const { return false; }
-  /// Whether its hooks come after those of all others, History's and the progress bar's too: of a callback that saves
-  /// what they made of a moment.
+  /// Whether its hooks run after those of all others, History's and the progress bar's too. For callbacks that save the
+  /// states of the others.
   virtual bool runs_last() const { return false; }
-  /// fit is over, in good order or by what was thrown: gives back what acquire() took, and closes files.
+  /// Called when fit ends, also by an exception: releases the resources of acquire(), and closes files.
   virtual void release() noexcept {}
 
   virtual void set_model(Model* model) { model_ = model; }

@@ -9,14 +9,15 @@
 
 namespace etude {
 
-/// Calls every callback's hook in order: the user's, then History, then ProgbarLogger (C-12); then those that run last.
+/// Calls every callback's hook in order: the user's callbacks, then History, then ProgbarLogger (C-12), then those with
+/// runs_last().
 ///
 ///     co_await callbacks.run(&Callback::on_train_batch_end, step, logs);
 ///
-/// costs a plain call, and no coroutine, unless a callback has to be waited for.
+/// costs a plain call, without a coroutine, unless a callback has pending work.
 class CallbackList {
  public:
-  /// `in_hook` is true while callbacks are at work.
+  /// `in_hook` is true while a hook runs.
   CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook);
 
   const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }

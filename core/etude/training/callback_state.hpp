@@ -10,8 +10,8 @@
 
 namespace etude {
 
-/// What a callback has to remember so that a fit which is interrupted and started again goes on as if it had not been:
-/// numbers, texts and tensors by name. Numbers are kept to the bit.
+/// The state of a callback, with which an interrupted fit continues with the same results: numbers, texts and tensors
+/// by name. Numbers are exact to the bit.
 ///
 ///     CallbackState state("EarlyStopping");
 ///     state.set("wait", 3);
@@ -22,13 +22,14 @@ class CallbackState {
   using Entries = std::vector<std::pair<std::string, Tensor>>;
 
   CallbackState() = default;
-  /// `kind` tells whose it is: a name without "/". Several callbacks of one kind are told apart by their order.
+  /// `kind` is the name of the callback's class, without "/". Several callbacks of one kind are distinguished by their
+  /// order.
   explicit CallbackState(std::string kind, Entries entries = {})
       : kind_(std::move(kind)), entries_(std::move(entries)) {}
 
   const std::string& kind() const { return kind_; }
   const Entries& entries() const { return entries_; }
-  /// Nothing to remember: such a state is neither saved nor restored.
+  /// Whether there are no entries. An empty state is neither saved nor restored.
   bool empty() const { return entries_.empty(); }
 
   void set(std::string name, Tensor value) { entries_.emplace_back(std::move(name), std::move(value)); }
@@ -41,13 +42,13 @@ class CallbackState {
   void set(const std::string& name, const std::vector<Tensor>& values);
 
   bool contains(std::string_view name) const;
-  /// Throw Error(data), naming what is not there.
+  /// Throw Error(data) with the name of a missing entry.
   const Tensor& tensor(std::string_view name) const;
   double number(std::string_view name) const { return tensor(name).item(); }
   std::string text(std::string_view name) const;
-  /// Nothing if it is not there.
+  /// Empty if the entry is missing.
   std::optional<double> number_if(std::string_view name) const;
-  /// As many as were set.
+  /// All tensors of that name.
   std::vector<Tensor> tensors(const std::string& name) const;
 
  private:

@@ -9,7 +9,7 @@ void track_loss(Mean& mean, Value loss, const StepData& data) {
   const Share& share = loss.graph().share();
   const double samples =
       data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
-  // The mean adds up what replicas give it, each with the samples of its share.
+  // The mean adds up the replicas' parts, each weighted by the samples of its shard.
   const bool is_part = share.replicas > 1 && loss.shape().rank() == 0;
   mean.update(is_part ? loss * (static_cast<double>(share.batch) / samples) : loss, ops::scalar(samples, loss));
 }
@@ -31,7 +31,7 @@ CompiledLosses::CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double>
   if (!any) losses_ = PerOutput<Choice<Loss>>();
 }
 
-/// Outputs are known when the model has made some.
+/// Matches losses with outputs, whose names are known after the model's first call.
 void CompiledLosses::resolve(std::span<const std::string> names) {
   if (!loss_of_.empty()) return;
   const auto losses = losses_.resolve(names, "loss");

@@ -12,8 +12,7 @@
 
 namespace etude {
 
-/// The losses of a compiled model, one for each output that has any. Source: CompileLoss in
-/// keras/src/trainers/compile_utils.py.
+/// The losses of a compiled model, at most one per output. Source: CompileLoss in keras/src/trainers/compile_utils.py.
 class CompiledLosses {
  public:
   CompiledLosses() = default;
@@ -21,9 +20,8 @@ class CompiledLosses {
   CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double> weights, bool fuse_logits);
   bool empty() const { return losses_.empty(); }
 
-  /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). Where there are several outputs it
-  /// keeps the means of their losses too. Outputs without a target are left out; throws Error(data) where none has one
-  ///
+  /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). With several outputs it also updates
+  /// the means of their losses. Outputs without a target are omitted; throws Error(data) if none has a target.
   Value operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
   /// The means of single outputs' losses, unweighted: "<output>_loss".
   const std::vector<std::shared_ptr<Mean>>& means() const { return means_; }
@@ -38,11 +36,11 @@ class CompiledLosses {
   std::vector<std::shared_ptr<Mean>> means_;
 };
 
-/// What belongs to one output of what was given for a batch: as it is for one output, or one for each, or (for weights)
-/// nothing at all.
+/// The Value of one output, from the Values of a batch: one Value for one output, one for each output, or (for weights)
+/// none.
 Value of_output(const std::vector<Value>& given, std::size_t output);
 
-/// Within a trace: takes the loss of a batch, of a replica its part of it, into a mean over samples (L-21).
+/// Within a trace: adds the loss of a batch, or of a replica's part of it, to a mean over samples (L-21).
 void track_loss(Mean& mean, Value loss, const StepData& data);
 
 }  // namespace etude

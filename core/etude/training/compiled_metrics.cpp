@@ -36,7 +36,7 @@ void CompiledMetrics::reset_given() {
 
 namespace {
 
-/// One that all outputs have is copied for each, as Keras 2 does: then its variables stay as they were.
+/// A metric for all outputs is copied for each of them, as in Keras 2; then its own variables do not change.
 MetricPtr copied(const Metric& metric) {
   MetricPtr copy = metric.copy();
   const Metric* made = copy.get();
@@ -50,14 +50,14 @@ MetricPtr copied(const Metric& metric) {
 
 }  // namespace
 
-/// The name in logs, with "weighted_" where another metric has it already. Source: CompileMetrics.result in
+/// The name in logs, with "weighted_" if another metric already has that name. Source: CompileMetrics.result in
 /// keras/src/trainers/compile_utils.py.
 std::string CompiledMetrics::name_of(const std::string& metric, const std::string& prefix, bool weighted) const {
   const bool taken = weighted && std::ranges::find(entries_, prefix + metric, &Entry::name) != entries_.end();
   return prefix + (taken ? "weighted_" : "") + metric;
 }
 
-/// Metrics are chosen by the shapes of what they compare.
+/// Chooses metrics by the shapes of targets and predictions.
 void CompiledMetrics::build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names) {
   if (built_) return;
   for (const bool weighted : {false, true}) {

@@ -14,19 +14,19 @@ class CompiledMetrics {
  public:
   struct Entry {
     MetricPtr metric;
-    std::string name;  ///< In logs: "<output>_<metric>" where there are several outputs (M-12, M-11).
+    std::string name;  ///< In logs: "<output>_<metric>" if there are several outputs (M-12, M-11).
     std::size_t output;
     bool weighted;
   };
 
   CompiledMetrics() = default;
-  /// Throws Error(value) for unknown names, and for an object that is given twice.
+  /// Throws Error(value) for unknown names, and for an object that is passed twice.
   CompiledMetrics(MetricChoices metrics, MetricChoices weighted);
-  /// Within a trace: takes a batch into account; the first one decides what "accuracy" means (M-1).
+  /// Within a trace: updates the metrics with a batch. The first batch determines the meaning of "accuracy" (M-1).
   void update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
-  /// Before the first batch: resets the objects that were given, which another model may have updated.
+  /// Before the first batch: resets the passed objects, which another model may have updated.
   void reset_given();
-  /// None before the first batch.
+  /// Empty before the first batch.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

@@ -14,10 +14,10 @@ namespace {
 
 using CallPtr = std::shared_ptr<const LayerCall>;
 
-/// The calls that outputs depend on, those with the most calls behind them first.
+/// The calls that outputs depend on, in descending order of their distance to the outputs.
 std::vector<CallPtr> ordered_calls(const std::vector<SymbolicTensor>& outputs) {
   std::vector<CallPtr> calls = calls_behind(outputs);
-  std::unordered_map<const LayerCall*, int> depth;  // how many calls are behind it at most: the outputs' have none
+  std::unordered_map<const LayerCall*, int> depth;  // the longest chain of calls after it; 0 for those of the outputs
   for (auto call = calls.rbegin(); call != calls.rend(); ++call)
     for (const SymbolicTensor& input : (*call)->inputs) {
       const int reached = depth[call->get()] + 1;
@@ -77,7 +77,7 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   for (const LayerPtr& layer : layers_)
     check(names.insert(layer->name()).second, ErrorKind::value, where(), "two layers named \"", layer->name(),
           "\" - expected unique names - give one of them another name.");
-  static_cast<void>(layers_inside());  // throws if they are nested too deep
+  static_cast<void>(layers_inside());  // throws if layers are nested too deep
 }
 
 std::vector<std::string> Functional::output_names() const { return layer_names(outputs_); }
@@ -92,7 +92,7 @@ std::vector<std::string> Functional::connections() const {
   std::map<LayerPtr, std::string> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) names[input_places_[i]] = tensor(inputs_[i].call()->layer, 0, 0);
   bool chain = inputs_.size() == 1;
-  std::size_t before = 0;  // where the step before has its outputs
+  std::size_t before = 0;  // the position of the previous step's outputs
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const auto& [layer, given, first_output] = steps_[i];
     const std::size_t call = calls[layer]++, end = i + 1 < steps_.size() ? steps_[i + 1].first_output : places_;
@@ -108,8 +108,7 @@ std::vector<std::string> Functional::connections() const {
   return result;
 }
 
-/// What was given for an input, in the shape that was described; an axis of extent 1 at the end may be missing or too
-/// much.
+/// Converts an input to its described shape. An axis of extent 1 at the end may be missing or extra.
 Value Functional::accept_input(Value given, std::size_t index) const {
   const Shape& wanted = inputs_[index].shape();
   const Shape shape = given.shape();

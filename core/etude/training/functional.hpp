@@ -5,8 +5,8 @@
 
 namespace etude {
 
-/// A model that was described from its inputs to its outputs, of which there may be several: layers may be used more
-/// than once, branch and join. Losses, metrics and logs go by the names of the layers that give the outputs. Source:
+/// A model that is described from its inputs to its outputs, possibly several. Layers may be used more than once, and
+/// graphs may branch and merge. Losses, metrics and logs use the names of the output layers. Source:
 /// keras/src/models/functional.py.
 class Functional : public Model {
  public:
@@ -15,7 +15,7 @@ class Functional : public Model {
 
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
-  /// Inputs come first; then what needs the most layers behind it, as in Keras.
+  /// Inputs first, then the layers in descending order of their distance to the outputs, as in Keras.
   std::vector<LayerPtr> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
   std::vector<std::string> input_names() const override;
@@ -27,7 +27,7 @@ class Functional : public Model {
   std::vector<std::string> connections() const override;
 
  private:
-  /// A layer at work on Values by their places in a table.
+  /// A call of a layer on Values, by their positions in a table.
   struct Step {
     LayerPtr layer;
     std::vector<std::size_t> inputs;

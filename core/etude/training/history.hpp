@@ -9,15 +9,15 @@
 
 namespace etude {
 
-/// What every epoch reported: fit returns one (L-30).
+/// The logs of every epoch; fit returns a History (L-30).
 class History : public Callback {
  public:
   /// The indices of the epochs that ran.
   const std::vector<int>& epoch() const { return epoch_; }
-  /// The values called `name`, one per epoch in which it occurred; throws Error(value) listing the names there are.
+  /// The values of `name`, one per epoch in which it occurred. Throws Error(value) with the list of existing names.
   const std::vector<double>& operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
-  /// Names in the order in which they first came, each with its values.
+  /// Names in the order of their first occurrence, each with its values.
   const std::vector<std::pair<std::string, std::vector<double>>>& history() const { return history_; }
 
   void on_train_begin(Logs&) override;

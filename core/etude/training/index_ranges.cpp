@@ -12,7 +12,7 @@ namespace {
 
 template <class... Ops> bool is_one_of(const Op& op) { return (std::holds_alternative<Ops>(op) || ...); }
 
-/// Whether whole numbers stay what they are.
+/// Whether a dtype represents the integers exactly.
 bool keeps_numbers(DType dtype) { return size_of(dtype) >= 4; }
 
 const Tensor& tensor_at(const Batch& batch, int index) {
@@ -23,7 +23,7 @@ const Tensor& tensor_at(const Batch& batch, int index) {
   return *result;
 }
 
-/// "y", or "y[1]" of several.
+/// "y", or "y[1]" if there are several.
 std::string name_at(const Batch& batch, int index) {
   const std::pair<const char*, const std::vector<Tensor>*> groups[] = {
       {"x", &batch.x}, {"y", &batch.y}, {"sample_weight", &batch.sample_weight}};
@@ -35,7 +35,7 @@ std::string name_at(const Batch& batch, int index) {
   return "mask";
 }
 
-/// What all elements of a node are, if it is that kind of node.
+/// The common value of a node's elements, if the node is a constant.
 std::optional<double> constant_of(const Graph& graph, NodeId id) {
   while (is_one_of<op::Broadcast, op::Cast>(graph.node(id).op)) id = graph.node(id).inputs.front();
   const auto* constant = std::get_if<op::Constant>(&graph.node(id).op);
@@ -55,7 +55,7 @@ std::string number_text(double number) {
 
 }  // namespace
 
-/// Follows numbers back to the batch as long as they only change their places.
+/// Traces indices back to the batch, through ops that only move elements.
 std::optional<IndexRanges::Origin> IndexRanges::origin_of(const Graph& graph, NodeId id) {
   Origin origin;
   for (;; id = graph.node(id).inputs.front()) {
@@ -69,7 +69,8 @@ std::optional<IndexRanges::Origin> IndexRanges::origin_of(const Graph& graph, No
       if (!keeps_numbers(cast->dtype)) return {};
       continue;
     }
-    if (origin.part.period) return {};  // below a slice, elements stand as in the batch
+    // Under a slice, elements must be in the order of the batch.
+    if (origin.part.period) return {};
     if (const auto* slice = std::get_if<op::Slice>(&op)) {
       const Shape& shape = graph.node(graph.node(id).inputs.front()).shape;
       if (slice->axis == 0) return {};
@@ -84,7 +85,7 @@ std::optional<IndexRanges::Origin> IndexRanges::origin_of(const Graph& graph, No
   }
 }
 
-/// A mask that the batch has, or that says where another of its tensors is not a certain number, as Embedding's does.
+/// A mask of the batch, or a mask that compares another tensor of the batch with a number, as in Embedding.
 std::optional<IndexRanges::Mask> IndexRanges::mask_of(const Graph& graph, NodeId id) {
   const auto in_order = [&](NodeId from, double absent) -> std::optional<Mask> {
     const std::optional<Origin> origin = origin_of(graph, from);
@@ -111,7 +112,7 @@ IndexRanges::IndexRanges(const Graph& graph) {
   }
 }
 
-/// Whether numbers that fit `known` fit `other`, too.
+/// Whether every number that fits `known` also fits `other`.
 bool IndexRanges::covers(const Range& known, const Range& other) {
   return known.origin.input == other.origin.input && known.origin.part == other.origin.part &&
          known.expected.count == other.expected.count &&
@@ -125,8 +126,7 @@ void IndexRanges::check(const Batch& batch, Purpose purpose) const {
       check_each(batch, range, purpose);
 }
 
-/// Whether all numbers are in their range, whatever the mask says. Looks at all of them, so that it is one pass without
-/// branches.
+/// Whether all numbers are in their range, ignoring the mask. It checks all of them, in one pass without branches.
 bool IndexRanges::holds(const Tensor& tensor, const Range& range) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const auto none = [&]<class T>(const T* data, auto outside) {
@@ -152,7 +152,7 @@ bool IndexRanges::holds(const Tensor& tensor, const Range& range) {
                 [end = static_cast<int>(std::min<std::int64_t>(count, 256)), other = ignored](std::uint8_t number) {
                   return int{number >= end} & int{number != other};
                 });
-  return false;  // each is looked at
+  return false;  // the caller checks other dtypes number by number
 }
 
 void IndexRanges::check_each(const Batch& batch, const Range& range, Purpose purpose) {

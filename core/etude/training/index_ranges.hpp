@@ -10,29 +10,30 @@
 
 namespace etude {
 
-/// Which tensors of a batch a step takes for labels or indices as they are, and what range it expects of them: so an
-/// error tells what would become NaN. What the step computes first is not checked, nor are numbers under a mask that
-/// the step computes.
+/// The tensors of a batch that a step uses as labels or indices without changes, and their valid ranges. So an error
+/// names numbers that would become NaN. Indices that the step computes are not checked, nor are numbers under a mask
+/// that the step computes.
 class IndexRanges {
  public:
   IndexRanges() = default;
   explicit IndexRanges(const Graph& graph);
-  /// Throws Error(data) that names the first number outside of its range, and its row. Allocates nothing else.
+  /// Throws Error(data) with the first number out of its range, and its row. Allocates nothing otherwise.
   void check(const Batch& batch, Purpose purpose = Purpose::training) const;
 
  private:
-  /// In each `period` of the tensor's elements, `length` from `first` on; all of them where the period is 0.
+  /// A part of a tensor: in each `period` of its elements, `length` elements from `first` on; all elements if the
+  /// period is 0.
   struct Part {
     std::int64_t period = 0, first = 0, length = 0;
     friend bool operator==(const Part&, const Part&) = default;
   };
-  /// Where numbers come from: a tensor of the batch.
+  /// The source of indices: a tensor of the batch.
   struct Origin {
     int input = -1;
     Part part = {};
     bool in_order = true;
   };
-  /// Numbers count where those of another tensor are not `absent`.
+  /// Numbers are checked where another tensor is not `absent`.
   struct Mask {
     int input;
     double absent;

@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-/// Sets layers' trainable flags to what compile() saw, while it lives (L-28).
+/// While it exists, layers have the trainable flags of the last compile() (L-28).
 class CompiledTrainable {
  public:
   explicit CompiledTrainable(const std::vector<std::pair<LayerPtr, bool>>& compiled) {
@@ -40,7 +40,7 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
     : Layer(class_name, options), replicas_(get_strategy()) {
-  keep_input_dtype();  // its layers take of the data what they compute with
+  keep_input_dtype();  // its layers cast the data to their own compute dtype
 }
 
 Model::~Model() = default;
@@ -185,7 +185,7 @@ void Model::add_metric(Value value, const std::string& name) {
   (*found)->update(value);
 }
 
-/// In the order of logs (L-24). The later ones of those that are called the same are numbered (M-11).
+/// The metrics in the order of logs (L-24). Duplicate names get numbers (M-11).
 std::vector<std::pair<std::string, MetricPtr>> Model::named_metrics() const {
   std::vector<std::pair<std::string, MetricPtr>> result;
   const auto add = [&](const std::string& name, const MetricPtr& metric) {
@@ -245,7 +245,7 @@ std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(cons
                           steps_per_execution, options_.check_trace});
 }
 
-/// A step of the user's own may have forgotten its optimizer.
+/// Warns if a custom step does not use its optimizer.
 void Model::warn_of_idle_step() {
   const auto trains = [](const Graph::Assignment& assignment) { return assignment.variable.trainable(); };
   if (std::ranges::any_of(Graph::current().assignments(), trains) || trainable_variables().empty()) return;
@@ -282,9 +282,10 @@ std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
   return predict_function_;
 }
 
-/// Trainable variables, then each kind of slot in the same order, then the rest: one block, in which an update is one
-/// pass. Variables that came later, or that another model placed, lie in blocks of their own. All that the graph knows
-/// are placed now, a second optimizer's and other models' too: none may move once a plan has their addresses.
+/// Places trainable variables, then each kind of slot in the same order, then the other variables: one block, in which
+/// an update is one pass. Later variables, and variables that another model placed, are in their own blocks. All
+/// variables of the graph are placed now, also those of a second optimizer or of other models: none may move after a
+/// plan has their addresses.
 void Model::place_variables(const Graph& graph) {
   std::vector<Variable> all = trainable_variables();
   const auto add = [&](const std::vector<Variable>& variables) {
@@ -318,7 +319,7 @@ LayerPtr Model::get_layer(std::size_t index) const {
 }
 
 void Model::build(const Shape& input_shape) {
-  if (Graph::tracing() || built()) return;  // within a trace, call itself builds the layers
+  if (Graph::tracing() || built()) return;  // within a trace, call builds the layers
   Shape shape = input_shape;
   if (shape.rank() && shape[0] < 0) shape[0] = 1;
   for (const std::int64_t extent : shape)
@@ -342,7 +343,7 @@ void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs) {
   (*this)(x, false);
 }
 
-/// Declared in layers/layer.hpp: layers know nothing of devices.
+/// Declared in layers/layer.hpp: layers do not depend on devices.
 Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::vector{x}, training); }
 
 Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {

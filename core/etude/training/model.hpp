@@ -23,11 +23,11 @@ class Trainer;
 class Training;
 
 struct SummaryOptions {
-  /// Where the text goes; stdout if empty.
+  /// The receiver of the text; stdout if empty.
   std::function<void(std::string_view)> print_fn = {};
 };
 
-/// A layer that can be trained. Subclasses override `call`, and if they like `train_step` and its kin:
+/// A layer that can be trained. Subclasses override `call`, and optionally `train_step` and similar functions:
 ///
 ///     StepLogs train_step(const StepData& data) override {
 ///       Value y = (*this)(data.x[0], true);
@@ -43,9 +43,9 @@ class Model : public Layer {
   explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
   ~Model() override;
 
-  /// Says how the model is trained. Keeps the weights, forgets metrics and compiled steps (L-29). Throws Error(value)
+  /// Configures the training. Keeps the weights, and discards metrics and compiled steps (L-29). Throws Error(value)
   /// for unknown names, listing those that exist; Error(state) within the scope of another strategy than the model's,
-  /// and for an optimizer or metric that was made in one.
+  /// and for an optimizer or metric that was made in such a scope.
   void compile(CompileOptions options);
   bool compiled() const { return compiled_; }
 
@@ -62,21 +62,21 @@ class Model : public Layer {
   Logs evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {}) {
     return evaluate(Data(x, y), options);
   }
-  /// The outputs for all rows of x, joined along axis 0.
+  /// The outputs for all rows of x, concatenated along axis 0.
   Tensor predict(const Data& x, const PredictOptions& options = {});
   /// The same for a model of several outputs: a Tensor for each.
   std::vector<Tensor> predict_outputs(const Data& x, const PredictOptions& options = {});
 
-  /// The same, batch after batch, so that there may be more rows than fit into memory.
+  /// The same, batch by batch, so that the rows need not fit into memory.
   PredictionStream predict_stream(const Data& x, const PredictOptions& options = {});
   OutputsStream predict_outputs_stream(const Data& x, const PredictOptions& options = {});
 
-  /// The same as coroutines, for callers whose callbacks or generators have to be waited for.
+  /// The same as coroutines, for callers whose callbacks or generators must be awaited.
   Task<HistoryPtr> fit_task(Data data, FitOptions options);
   Task<Logs> evaluate_task(Data data, EvaluateOptions options);
   Task<std::vector<Tensor>> predict_task(Data x, PredictOptions options);
 
-  /// One step on one batch: tensors or lists. Throws Error(value) for data that comes in batches.
+  /// One step on one batch: tensors or lists. Throws Error(value) for data that consists of batches.
   Logs train_on_batch(const Data& batch, const BatchOptions& options = {});
   Logs train_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
     return train_on_batch(Data(x, y), options);
@@ -88,70 +88,70 @@ class Model : public Layer {
   Tensor predict_on_batch(const Data& x);
   std::vector<Tensor> predict_outputs_on_batch(const Data& x);
 
-  /// What one batch means, within a trace.
+  /// The step on one batch, within a trace.
   virtual StepLogs train_step(const StepData& data);
   virtual StepLogs test_step(const StepData& data);
   virtual Outputs predict_step(const StepData& data);
-  /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23). Of
-  /// a replica it is its part: the sum over all replicas is the loss. Throws Error(state) where there is none of them,
-  /// Error(data) without targets.
+  /// The reduced loss of a batch: the loss of each output times its weight, regularizers, and the losses of add_loss
+  /// (L-23). On a replica it is that replica's part: the sum over all replicas is the loss. Throws Error(state) if
+  /// there is no loss, Error(data) without targets.
   virtual Value compute_loss(const StepData& data, const Outputs& y_pred);
-  /// Updates loss and metrics and says what they are so far: what train_step returns.
+  /// Updates loss and metrics and returns their current values: the result of train_step.
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
-  /// Within a step: the mean over the epoch of `value`, a log of this name.
+  /// Within a step: logs the mean of `value` over the epoch, under this name.
   void add_metric(Value value, const std::string& name);
-  /// The compiled steps. Overridable; kept until compile, or until force.
+  /// The compiled steps. Overridable. Kept until compile, or until `force`.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
   virtual std::shared_ptr<StepFunction> make_predict_function(bool force = false);
 
   Optimizer& optimizer() const;
-  /// The mean of the loss, those of single outputs where there are several, the compiled metrics, those of add_metric.
-  /// Override it to list those that a step of your own updates: what is listed here begins anew with each epoch.
+  /// The mean of the loss, the means of single outputs if there are several, the compiled metrics, and those of
+  /// add_metric. Override it to list the metrics that a custom step updates: listed metrics are reset with each epoch.
   virtual std::vector<MetricPtr> metrics() const;
   std::vector<std::string> metrics_names() const;
   void reset_metrics();
-  /// The fit that runs; null when none does.
+  /// The running fit, or null.
   Training* training() const { return training_; }
   const CompileOptions& compile_options() const { return options_; }
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
-  /// What outputs, and inputs, are called in losses, metrics and logs: "output_1", … unless the model knows better.
+  /// The names of outputs, and of inputs, in losses, metrics and logs. Default: "output_1", …
   virtual std::vector<std::string> output_names() const { return {}; }
   virtual std::vector<std::string> input_names() const { return {}; }
   LayerPtr get_layer(std::string_view name) const;
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
   void build(const Shape& input_shape) override;
-  /// Prints layers, output shapes and parameters as Keras does.
+  /// Prints layers, output shapes and parameters, in the format of Keras.
   void summary(const SummaryOptions& options = {}) const;
 
-  /// What the compiled step of fit runs, or of evaluate or predict where fit has not run: a line for each instruction
-  /// with what is fused into it and what it costs, and the memory that all share. Throws Error(state) before a step was
-  /// compiled, and for a model that runs eagerly.
+  /// The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
+  /// into it and its cost on a line, and the memory that all share. Throws Error(state) before a step was compiled, and
+  /// for a model that runs eagerly.
   std::string explain() const;
 
-  // Defined in core/saving.
-  /// Saves the model, how it was compiled and the state of its optimizer to a folder of checkpoints, of which there is
-  /// one: loading finds the previous model or this one, whole, whatever happens meanwhile. load_model() makes it
-  /// again. Throws Error(value) for a model of a class of its own, or with functions that have no name, and for names
-  /// of other formats and places, such as "model.keras" and "localstorage://model", which it does not write; Error(io).
+  // Defined in core/etude/saving.
+  /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one:
+  /// loading finds the previous model or this one, complete, even after a crash. load_model() restores it. Throws
+  /// Error(value) for a model of a custom class, or with functions that have no name, and for names of unsupported
+  /// formats and places, such as "model.keras" and "localstorage://model"; Error(io).
   void save(const std::string& folder) const;
-  /// Saves, or loads, the weights alone; the file's name ends with ".safetensors". Tensors are called by where their
-  /// layers stand in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
-  /// not built; loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
+  /// Saves, or loads, the weights alone. The file's name ends with ".safetensors". The names of tensors are their
+  /// layers' paths in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
+  /// not built. Loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
   void save_weights(const std::string& path) const;
   void load_weights(const std::string& path);
 
-  /// Set by a callback: fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
+  /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
   /// stop after this execution.
   bool stop_training = false, stop_evaluating = false, stop_predicting = false;
 
  protected:
-  /// Where each of layers() gets its inputs from, as summary() prints it: "dense[1][0]" is the first output of the
-  /// second call of "dense". Empty for a model whose layers follow each other.
+  /// The inputs of each of layers(), as in summary(): "dense[1][0]" is the first output of the second call of "dense".
+  /// Empty for a model whose layers form a sequence.
   virtual std::vector<std::string> connections() const { return {}; }
-  /// Drops the compiled steps: to be called when what they traced has changed. Throws Error(state) while a loop runs.
+  /// Discards the compiled steps. Call it when their traces are outdated. Throws Error(state) while a loop runs.
   void forget_functions(std::string_view what);
 
  private:
@@ -167,7 +167,7 @@ class Model : public Layer {
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_from(const Batch& example);
-  /// That a loop of this model runs, on which thread.
+  /// Marks the thread on which a loop of this model runs.
   class OnThread;
   void build_on(const std::vector<std::pair<Shape, DType>>& inputs);
   void place_variables(const Graph& graph);
@@ -185,9 +185,9 @@ class Model : public Layer {
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
   bool compiled_ = false, warned_ = false;
-  std::atomic<const void*> thread_ = nullptr;  // stands for the thread on which loops run
+  std::atomic<const void*> thread_ = nullptr;  // identifies the thread on which loops run
   Training* training_ = nullptr;
-  Trainer* trainer_ = nullptr;  // the loop that has the metrics, if one runs
+  Trainer* trainer_ = nullptr;  // the running loop that owns the metrics, or null
 };
 using ModelPtr = std::shared_ptr<Model>;
 

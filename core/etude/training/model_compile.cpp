@@ -1,7 +1,7 @@
 #include "etude/base/error.hpp"
 #include "etude/training/model.hpp"
 
-// compile(): how a model is trained, and whether what it is given belongs to its strategy.
+// compile(): sets the options of training, and checks that the passed objects belong to the model's strategy.
 
 namespace etude {
 
@@ -27,13 +27,13 @@ void Model::compile(CompileOptions options) {
   metrics_ = std::move(metrics);
   added_metrics_.clear();
   compiled_trainable_.clear();
-  compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // owns nothing
+  compiled_trainable_.emplace_back(LayerPtr(LayerPtr{}, this), trainable());  // does not own the model
   for (const LayerPtr& layer : layers_inside()) compiled_trainable_.emplace_back(layer, layer->trainable());
   compiled_ = true;
   warned_ = false;
 }
 
-/// In Keras's words.
+/// The error's text follows Keras.
 void Model::check_scope() const {
   if (!has_strategy() || get_strategy() == strategy()) return;
   const std::vector<Variable> made = variables();

@@ -5,8 +5,8 @@
 
 namespace etude {
 
-/// That a loop of a model runs on this thread, while it lives. Another one on the same thread may run inside of it.
-/// Throws Error(state) while a loop of the model runs on another thread.
+/// Marks, while it exists, that a loop of a model runs on this thread. Loops on the same thread may be nested. Throws
+/// Error(state) while a loop of the model runs on another thread.
 class Model::OnThread {
  public:
   OnThread(Model& model, const char* method) : model_(model) {

@@ -24,7 +24,7 @@ namespace etude {
 class ShuffleChoice {
  public:
   ShuffleChoice(bool shuffle) : shuffle_(shuffle ? Shuffle::samples : Shuffle::none) {}
-  /// Throws Error(value) unless it is "batch".
+  /// Throws Error(value) for any other string than "batch".
   ShuffleChoice(const char* name);
   Shuffle shuffle() const { return shuffle_; }
 
@@ -32,10 +32,10 @@ class ShuffleChoice {
   Shuffle shuffle_;
 };
 
-/// Every how many epochs, or after which ones (counted from 1), there is a validation (L-10).
+/// The number of epochs between validations, or the epochs (counted from 1) after which there is a validation (L-10).
 class ValidationFrequency {
  public:
-  /// Throws Error(value) for less than 1.
+  /// Throws Error(value) for a number below 1.
   ValidationFrequency(int every);
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}
   bool due(int epoch) const;
@@ -48,22 +48,24 @@ class ValidationFrequency {
 
 struct CompileOptions {
   Choice<Optimizer> optimizer = "rmsprop";
-  /// Of all outputs, or of each in their order, or by their names; an output without a loss is not trained.
+  /// One loss for all outputs, or one for each in order, or losses by the outputs' names. An output without a loss is
+  /// not trained.
   PerOutput<Choice<Loss>> loss = {};
-  /// What each output's loss counts; default 1.
+  /// The weight of each output's loss; default 1.
   PerOutput<double> loss_weights = {};
   MetricChoices metrics = {};
-  /// Metrics that sample_weight and class_weight weigh.
+  /// Metrics that use sample_weight and class_weight.
   MetricChoices weighted_metrics = {};
   bool run_eagerly = false;
-  /// Steps between two looks of callbacks at the loop; on a GPU they are one launch.
+  /// The steps per execution, between calls of batch callbacks; on a GPU they are one launch.
   std::int64_t steps_per_execution = 1;
-  /// Whether an optimizer that scales no loss begins to, where a layer computes in float16: gradients would vanish.
+  /// Whether to scale the loss, if a layer computes in float16 and the optimizer does not scale it: otherwise gradients
+  /// would underflow.
   bool auto_scale_loss = true;
-  /// Whether a crossentropy behind a softmax or sigmoid is computed from logits.
+  /// Whether a crossentropy after a softmax or sigmoid is computed from logits.
   bool fuse_logits = true;
-  /// Whether each step is traced twice and the traces are compared: an error names the op with which a random number,
-  /// the time or another number that the step's own code computes anew became a constant.
+  /// Whether each step is traced twice and the traces are compared. An error names the op in which a random number, the
+  /// time or another number from the step's own code became a constant.
   bool check_trace = false;
 
   static constexpr auto fields() {
@@ -84,7 +86,7 @@ struct CompileOptions {
   }
 };
 
-/// Gives others their turn, as host_yield() does: asked after each execution, and with true after each epoch.
+/// Yields to other work, as host_yield() does. Called after each execution, and with true after each epoch.
 using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
 
 struct FitOptions {
@@ -96,20 +98,21 @@ struct FitOptions {
   double validation_split = 0;
   std::optional<Data> validation_data = {};
   ShuffleChoice shuffle = true;
-  /// What samples of each class count in the loss and in weighted metrics; 1 for classes that are not named (L-33).
+  /// The weights of the samples of each class in the loss and in weighted metrics; 1 for classes that are missing
+  /// (L-33).
   ClassWeight class_weight = {};
   int initial_epoch = 0;
-  /// -1: an epoch without end (L-17).
+  /// -1: an infinite epoch (L-17).
   std::optional<std::int64_t> steps_per_epoch = {};
   std::optional<std::int64_t> validation_steps = {};
   std::optional<std::int64_t> validation_batch_size = {};
   ValidationFrequency validation_freq = 1;
-  /// How many batches of a Sequence there may be ahead.
+  /// The most batches of a Sequence that are made in advance.
   std::int64_t max_queue_size = 10;
-  /// Up to 1: batches are made when they are needed. More: a Sequence is read by so many threads, a generator by one;
-  /// where there are no threads, so many batches of a Sequence are asked for at a time.
+  /// Up to 1: batches are made on demand. More: this number of threads reads a Sequence, and one thread a generator;
+  /// without support for threads, it is the number of concurrent requests to a Sequence.
   int workers = 1;
-  /// Instead of host_yield(), for this fit.
+  /// Replaces host_yield() in this fit.
   GiveTurn give_turn = {};
 
   static constexpr auto fields() {
@@ -133,9 +136,9 @@ struct FitOptions {
   }
 };
 
-/// What train_on_batch and test_on_batch are told besides the batch.
+/// The options of train_on_batch and test_on_batch.
 struct BatchOptions {
-  /// false: metrics go on from the last call.
+  /// Whether metrics are reset before the batch. If false, they continue from the last call.
   bool reset_metrics = true;
   /// As fit's.
   ClassWeight class_weight = {};

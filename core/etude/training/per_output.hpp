@@ -16,7 +16,8 @@
 
 namespace etude {
 
-/// What Keras takes for a model's outputs: one thing for all, one for each in their order, or some by their names.
+/// An option for a model's outputs, as in Keras: one value for all, one for each in order, or some by the outputs'
+/// names.
 ///
 ///     .loss = "mse"          .loss = {"mse", "mae"}          .loss = {{"age", "mse"}, {"name", "mae"}}
 template <class T> class PerOutput {
@@ -32,15 +33,15 @@ template <class T> class PerOutput {
   const std::optional<T>& one() const { return one_; }
   const std::vector<T>& list() const { return list_; }
   const std::map<std::string, T>& named() const { return named_; }
-  /// Calls visit on everything that was given.
+  /// Calls visit on all values.
   template <class Visitor> void for_each(Visitor&& visit) {
     if (one_) visit(*one_);
     for (T& each : list_) visit(each);
     for (auto& [name, each] : named_) visit(each);
   }
 
-  /// One for each of the outputs, which are called `names`; nothing for outputs that a map does not name. `what` is
-  /// what errors call it. Throws Error(value) for a list of another length and for a name that no output has.
+  /// One value for each output in `names`; empty for outputs that a map does not name. `what` is the option's name in
+  /// errors. Throws Error(value) for a list of another length and for a name that no output has.
   std::vector<std::optional<T>> resolve(std::span<const std::string> names, std::string_view what) const {
     std::vector<std::optional<T>> result(names.size());
     if (one_) std::ranges::fill(result, one_);
@@ -75,7 +76,7 @@ class MetricList : public std::vector<Choice<Metric>> {
 };
 using MetricsByName = std::map<std::string, MetricList>;
 
-/// Metrics of a model's outputs: some for all of them, or for each in their order, or by their names.
+/// The metrics of a model's outputs: some for all outputs, for each in order, or by the outputs' names.
 ///
 ///     .metrics = {"accuracy", "mse"}          .metrics = {{"age", "mse"}, {"name", {"accuracy", "mse"}}}
 ///     .metrics = std::vector<MetricList>{{}, {"accuracy", "mse"}}
@@ -86,11 +87,11 @@ class MetricChoices : public PerOutput<MetricList> {
   MetricChoices(MetricList all) : PerOutput(std::move(all)) {}
   MetricChoices(std::vector<MetricList> each) : PerOutput(std::move(each)) {}
   MetricChoices(MetricsByName named) : PerOutput(std::move(named)) {}
-  // A template, so that `{}` is the other list: two constructors that take it are ambiguous to clang.
+  // A template, so that `{}` selects the other list: two constructors that accept it are ambiguous to clang.
   template <std::same_as<MetricsByName::value_type> Named = MetricsByName::value_type>
   MetricChoices(std::initializer_list<Named> named) : PerOutput(MetricsByName(named)) {}
 
-  /// As PerOutput's; of a model of one output all lists are that one's, as in Keras.
+  /// As in PerOutput. For a model of one output all lists belong to that output, as in Keras.
   std::vector<std::optional<MetricList>> resolve(std::span<const std::string> names, std::string_view what) const {
     if (names.size() != 1 || list().size() < 2) return PerOutput::resolve(names, what);
     MetricList all;

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// Knows its sink until that is gone.
+/// Refers to its sink until the sink is destroyed.
 class PredictionSink::Source : public LogSource {
  public:
   explicit Source(const PredictionSink& sink) : sink_(&sink) {}

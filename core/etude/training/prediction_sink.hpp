@@ -9,22 +9,22 @@
 
 namespace etude {
 
-/// Where predict's outputs go.
+/// Receives predict's outputs.
 class PredictionSink {
  public:
   PredictionSink();
   virtual ~PredictionSink();
   PredictionSink(const PredictionSink&) = delete;
   PredictionSink& operator=(const PredictionSink&) = delete;
-  /// A step has run; its outputs are there until the next one runs.
+  /// Called after a step. Its outputs are valid until the next step.
   virtual void take(const StepFunction& function) = 0;
-  /// A copy of what was taken since the last hand_over: of each output all rows.
+  /// A copy of the outputs since the last hand_over: all rows of each output.
   virtual std::vector<Tensor> outputs() const = 0;
-  /// The logs of on_predict_batch_end. They give outputs() until hand_over, to callbacks that read them.
+  /// The logs of on_predict_batch_end. Callbacks can read outputs() from them until hand_over.
   Logs& logs();
-  /// An execution is over, its hooks too. What this gives, the loop waits for.
+  /// Called after an execution and its hooks. The loop awaits the result.
   PendingPtr hand_over();
-  /// Whether no more is wanted: no step follows.
+  /// Whether the loop should stop before the next step.
   virtual bool closed() const { return false; }
 
  private:
@@ -36,13 +36,13 @@ class PredictionSink {
   Logs logs_;
 };
 
-/// Joins the batches of each output along axis 0, in a tensor that grows, or that has room for all `rows` from the
-/// start.
+/// Concatenates the batches of each output along axis 0, in a tensor that grows, or that is allocated for all `rows` at
+/// once.
 class JoinedPredictions : public PredictionSink {
  public:
   explicit JoinedPredictions(std::int64_t rows) : rows_(rows) {}
 
-  /// Throws Error(shape) for a scalar, and for rows that are not of the first ones' shape.
+  /// Throws Error(shape) for a scalar, and for rows whose shape differs from the first.
   void take(const StepFunction& function) override;
   std::vector<Tensor> outputs() const override;
   /// All rows of each output.

@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-/// Output `index` of all batches, one batch below the other: a copy. Throws Error(shape) where they differ in more than
+/// Output `index` of all batches, concatenated along axis 0: a copy. Throws Error(shape) if they differ in more than
 /// rows.
 Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t index) {
   const Tensor& first = batches.front()[index];
@@ -34,7 +34,7 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
 
 }  // namespace
 
-/// The loop of predict, which pauses after each execution until its batches are wanted.
+/// The loop of predict, which pauses after each execution until its batches are consumed.
 class PredictionLoop : public PredictionSink {
  public:
   PredictionLoop(Model& model, Data x, PredictOptions options)
@@ -42,9 +42,9 @@ class PredictionLoop : public PredictionSink {
   ~PredictionLoop() override {
     closed_ = true;
     try {
-      if (stands_) run();  // what hooks throw then stays in it
+      if (stands_) run();  // exceptions of its hooks are ignored
     } catch (const Error&) {
-      // Another thread runs a loop of the model: the end hooks of this one are not called.
+      // If another thread runs a loop of the model, the end hooks of this one are not called.
     }
   }
 
@@ -104,7 +104,7 @@ class PredictionLoop : public PredictionSink {
  private:
   PendingPtr handed_over() override { return std::make_unique<Demand>(*this); }
 
-  /// What the loop waits for where it stands.
+  /// The pending request that the paused loop awaits.
   struct Demand : Pending {
     explicit Demand(PredictionLoop& waiting) : stream(waiting) {}
     bool ready() const override { return false; }
@@ -116,7 +116,7 @@ class PredictionLoop : public PredictionSink {
     PredictionLoop& stream;
   };
 
-  /// Lets the loop run to where it stands again, or to its end.
+  /// Resumes the loop up to its next pause, or to its end.
   struct Advance {
     bool await_ready() {
       stream.run();
@@ -128,13 +128,13 @@ class PredictionLoop : public PredictionSink {
     }
     void await_resume() {
       if (!stream.over()) return;
-      stream.batches_.clear();  // of an execution that broke off
+      stream.batches_.clear();  // of an incomplete execution
       stream.loop_.await_resume();
     }
     PredictionLoop& stream;
   };
 
-  /// The coroutine that awaits a batch; empty when it is gone.
+  /// The coroutine that awaits a batch, if there is one.
   struct Consumer {
     explicit Consumer(PredictionLoop& wanted) : stream(wanted) {}
     Consumer(const Consumer&) = delete;
@@ -147,9 +147,9 @@ class PredictionLoop : public PredictionSink {
   };
 
   bool over() const { return begun_ && loop_.done(); }
-  /// Whether it is at work, or waits for an event loop.
+  /// Whether the loop is running, or waits for an event loop.
   bool runs() const { return begun_ && !stands_ && !loop_.done(); }
-  /// On one thread at a time; between two batches others may run loops of the model.
+  /// On one thread at a time. Between two batches, other threads may run loops of the model.
   void run() {
     const Model::OnThread thread(model_, "predict_stream");
     if (std::exchange(begun_, true))
@@ -160,7 +160,7 @@ class PredictionLoop : public PredictionSink {
 
   Model& model_;
   bool begun_ = false, closed_ = false;
-  /// Of the last execution, those that were not yielded yet.
+  /// The batches of the last execution that were not yielded yet.
   std::vector<std::vector<Tensor>> batches_;
   std::coroutine_handle<> stands_, consumer_;
   Task<> loop_;

@@ -16,22 +16,20 @@ namespace etude {
 class Model;
 class PredictionLoop;
 
-/// What a model makes of its data, batch after batch as it is computed, so that neither need fit into memory:
+/// The outputs of a model, batch by batch as they are computed, so that neither data nor outputs need fit into memory:
 ///
 ///     for (const Tensor& batch : model.predict_stream(x, {.batch_size = 256})) …
 ///     model.predict_stream(x).write_npy("predictions.npy");
 ///
-/// It reads what predict reads, with the same options and the same hooks of callbacks. Nothing happens before the first
-/// batch is asked for; what is wrong is thrown then, and after an exception there are no more batches.
+/// It accepts the data and options of predict, and calls the same hooks of callbacks. Nothing runs before the first
+/// request for a batch; that request throws errors. After an exception there are no more batches.
 ///
-/// A batch has memory of its own: it is valid for as long as it is kept. In memory are those of one execution
-/// (steps_per_execution of them), however many there are in all.
+/// A batch owns its memory. The stream holds the batches of one execution (steps_per_execution of them).
 ///
-/// The model must live as long as its stream, and may do anything between two batches: each is made with the weights of
-/// the moment in which it is asked for. Steps and layers are those of the first batch, whatever compile() says later.
-/// Several streams may be open.
+/// The model must outlive its stream, and may do anything between two batches: each is made with the current weights.
+/// Steps and layers are those at the first batch, even after another compile(). Several streams may be open.
 ///
-/// `Batch` is a Tensor, or for models of several outputs a list of them.
+/// `Batch` is a Tensor, or a list of them for models of several outputs.
 template <class Batch> class BatchStream {
  public:
   /// One file, or one for each output.
@@ -41,24 +39,23 @@ template <class Batch> class BatchStream {
   BatchStream(Model& model, Data x, PredictOptions options);
   BatchStream(BatchStream&&) noexcept;
   BatchStream& operator=(BatchStream&&) noexcept;
-  /// Closes it. What hooks throw then is lost.
+  /// Closes the stream. Exceptions of hooks are ignored.
   ~BatchStream();
 
-  /// The next batch; nothing at the end. Throws what predict does; Error(state) within a step, within a hook of its
-  /// own, and while a batch is still awaited.
+  /// The next batch; empty at the end. Throws as predict does; Error(state) within a step, within a hook of its own,
+  /// and while another request is pending.
   std::optional<Batch> next() { return next_task().get(); }
-  /// All batches that are left. To be called once.
+  /// Iterates over the remaining batches. Call it once.
   Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
-  /// Writes all rows that are left to files of NumPy (.npy) in host_vfs(). Each has its name when it is whole, and not
-  /// before. Throws what `next` and NpyWriter do; Error(value) unless there are as many paths as outputs, each
-  /// another one.
+  /// Writes all remaining rows to files of NumPy (.npy) in host_vfs(). Each file gets its name when it is complete.
+  /// Throws as `next` and NpyWriter do; Error(value) unless there is one distinct path per output.
   void write_npy(const Paths& paths) { write_npy_task(paths).get(); }
-  /// No batch follows. If the end was not reached, callbacks hear of the end of predict now.
+  /// Ends the stream. If its end was not reached, the hooks for the end of predict are called now.
   void close() { close_task().get(); }
 
-  /// The same as coroutines, for callers whose callbacks or data have to be waited for. The stream must stay where it
-  /// is until they are done.
+  /// The same as coroutines, for callers whose callbacks or data must be awaited. The stream must not move until they
+  /// are done.
   Task<std::optional<Batch>> next_task();
   Task<> write_npy_task(Paths paths);
   Task<> close_task();

@@ -39,7 +39,7 @@ void ProgbarLogger::on_epoch_end(int, Logs& logs) {
   finish(logs);
 }
 
-// Validation inside fit shows in the epoch's own line.
+// Validation within fit is shown on the epoch's own line.
 void ProgbarLogger::on_test_begin(Logs&) {
   if (!in_fit_) start(params().steps);
 }

@@ -22,7 +22,7 @@ void write_to_stdout(std::string_view text) {
   std::fflush(stdout);
 }
 
-/// Characters of UTF-8 text: bytes that do not go on with another's.
+/// The characters of UTF-8 text: all bytes except continuation bytes.
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -80,7 +80,7 @@ bool ProgressBar::should_redraw(double now) const {
 
 double ProgressBar::seconds_per_step(double now) const {
   if (current_ == 0) return 0;
-  // The first step traces and warms up; it says nothing about the others.
+  // The first step traces and warms up, so its time is not counted.
   if (first_step_done_ && current_ > 1) return (now - *first_step_done_) / static_cast<double>(current_ - 1);
   return (now - start_) / static_cast<double>(current_);
 }
@@ -120,7 +120,7 @@ void ProgressBar::draw(double now, bool last) {
     add_bar(now, last);
     add_step_time(seconds_per_step(now));
     add_values();
-    // What a longer line before left standing.
+    // Erases the end of a longer previous line.
     if (options_.dynamic && previous_columns_ > columns_) line_.append(previous_columns_ - columns_, ' ');
     previous_columns_ = columns_;
   }
@@ -196,7 +196,7 @@ void ProgressBar::add_values() {
     add(" - ");
     add(shown.name);
     add(": ");
-    // As Keras does: with verbose 2 the sign counts, so negative values read %.4e.
+    // As in Keras: with verbose 2 the sign counts, so negative values are printed as %.4e.
     const double tested = options_.verbose == 2 ? value : std::abs(value);
     add_number(tested > 1e-3 ? "%.4f" : "%.4e", value);
   }

@@ -16,39 +16,39 @@ struct ProgressBarOptions {
   int width = 20;
   /// 0: silent, 1: a bar, 2: one line at the end.
   int verbose = 1;
-  /// Least time between two drawings, in seconds.
+  /// The shortest time between two updates of the display, in seconds.
   double interval = 0.05;
   std::string unit_name = "step";
   /// Bold, green and white by escape sequences.
   bool colour = true;
   /// Redraws in place by backspaces. Off (a file, a pipe): only the finished line is written.
   bool dynamic = true;
-  /// Which values are averaged over the updates, weighted by steps; all others are shown as they are, as what fit logs
-  /// are epoch means already. With `stateful_metrics`: all but those.
+  /// The values that are averaged over the updates, weighted by steps. Others are shown unchanged, since the logs of
+  /// fit are epoch means already. With `stateful_metrics`: all except those are averaged.
   std::optional<std::vector<std::string>> stateful_metrics{};
   std::vector<std::string> stateless_metrics{};
-  /// Where the text goes; stdout if empty.
+  /// The receiver of the text; stdout if empty.
   std::function<void(std::string_view)> sink{};
   /// Seconds since any fixed moment; a monotonic clock if empty.
   std::function<double()> clock{};
 };
 
-/// Keras 3's line, `469/469 ━━━━━━━━━━━━━━━━━━━━ 2s 4ms/step - loss: 0.2554`. While it runs the ETA stands in place of
-/// the elapsed time. Logs are epoch means already, so they are shown as they are, in the order they first came,
-/// unless the options say otherwise. Logs are read only when something is drawn or averaged; drawing reuses its
-/// buffers. Source: keras/src/utils/progbar.py.
+/// Keras 3's line, `469/469 ━━━━━━━━━━━━━━━━━━━━ 2s 4ms/step - loss: 0.2554`. During an epoch it shows the ETA in place
+/// of the elapsed time. Logs are epoch means already, so they are shown unchanged, in the order of their first
+/// occurrence, unless the options say otherwise. Logs are read only for display or averages. Updates reuse buffers.
+/// Source: keras/src/utils/progbar.py.
 class ProgressBar {
  public:
-  /// `target`: steps expected, if known. Time runs from here.
+  /// `target`: the expected steps, if known. Time is measured from here.
   explicit ProgressBar(std::optional<std::int64_t> target, ProgressBarOptions options = {});
 
-  /// Tells that `current` steps are done, and draws if it is time to. To be called after every execution, since the
-  /// time per step leaves out the first.
+  /// Reports that `current` steps are done, and redraws the line after the interval. Call it after every execution,
+  /// since the time per step excludes the first.
   void update(std::int64_t current, const Logs& logs);
-  /// Draws the last line, at the steps done so far, and ends it. An unknown target is known from here on.
-  /// (Keras shows the target as reached even when training stopped before it.)
+  /// Draws the final line, with the steps done so far, and ends it. The number of steps becomes an unknown target.
+  /// (Keras shows the target as reached even if training stopped before it.)
   void finish(const Logs& logs);
-  /// Begins another epoch of `target` steps.
+  /// Begins another epoch with `target` steps.
   void reset(std::optional<std::int64_t> target);
 
   /// Whether an update at `now` (of the clock) would draw.
@@ -59,7 +59,7 @@ class ProgressBar {
  private:
   double seconds_per_step(double now) const;
   bool averages(std::string_view name) const;
-  /// Takes the values in: all, or only those that have to be averaged.
+  /// Stores the values: all, or only those that are averaged.
   void keep(const Logs& logs, bool all);
   void draw(double now, bool last);
   void add_bar(double now, bool last);
@@ -84,11 +84,11 @@ class ProgressBar {
   std::vector<Shown> values_;
   std::int64_t seen_ = 0;
   std::string line_;
-  /// Columns that `line_` takes on the screen, and that the line before took.
+  /// The columns of `line_` on the screen, and those of the previous line.
   std::size_t columns_ = 0, previous_columns_ = 0;
 };
 
-/// Whether stdout is a terminal: what `colour` and `dynamic` are usually set to.
+/// Whether stdout is a terminal: the usual value of `colour` and `dynamic`.
 bool stdout_is_terminal();
 
 }  // namespace etude

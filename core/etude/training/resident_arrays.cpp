@@ -11,10 +11,10 @@ namespace etude {
 bool ResidentArrays::fit(const Batch& arrays) const {
   if (arrays.size() > std::numeric_limits<std::int32_t>::max()) return false;
   const int replicas = strategy_->num_replicas_in_sync();
-  // Arrays lie there once, the order of their rows for each replica.
+  // Device memory holds the arrays once, and the order of rows for each replica.
   std::size_t bytes = static_cast<std::size_t>(replicas * arrays.size()) * sizeof(std::int32_t);
   for_each_tensor(arrays, [&](const Tensor& tensor) { bytes += tensor.bytes(); });
-  // As much again is left for the plans.
+  // The same amount of memory stays free for plans.
   for (int replica = 0; replica < replicas; ++replica)
     if (const Device& device = strategy_->device(replica);
         device.reads_host_memory() || device.free_memory() / 2 < bytes)

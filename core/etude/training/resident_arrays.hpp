@@ -11,26 +11,25 @@
 
 namespace etude {
 
-/// Arrays that lie on the devices of a strategy, each of which has a memory of its own, and the order in which steps
-/// take their rows. Devices go on in it by themselves: they are told only where a pass begins, or is taken up
-/// elsewhere.
+/// Arrays in the memory of a strategy's devices, and the order in which steps read their rows. The devices advance in
+/// it themselves. The host only uploads the start of a pass, or a jump to another row.
 class ResidentArrays {
  public:
   explicit ResidentArrays(StrategyPtr strategy) : strategy_(std::move(strategy)) {}
 
-  /// Whether all devices have room for those, and for plans.
+  /// Whether all devices have enough memory for the arrays and for plans.
   bool fit(const Batch& arrays) const;
-  /// Whether so many replicas take this batch where they are. Otherwise take() writes over what steps that have not run
-  /// yet are about.
+  /// Whether this batch follows the last one on this number of replicas. Otherwise take() overwrites data of steps that
+  /// have not run yet.
   bool goes_on(const Batch& batch, int replicas) const;
-  /// What each of so many replicas selects for a batch that has a Selection. Arrays that are not there yet are taken
-  /// there, in the place of others. Throws Error(state) where there is no room.
+  /// The selection of each replica for a batch that has a Selection. Arrays that are not on the devices yet are
+  /// uploaded, and replace others. Throws Error(state) if there is not enough memory.
   std::span<const SelectedRows> take(const Batch& batch, int replicas);
-  /// Gives the room back.
+  /// Frees the memory.
   void release();
 
  private:
-  /// Of one replica: the order of which pass lies there, and where its next step begins.
+  /// By replica: the pass whose order is uploaded, and the start of the next step in it.
   struct Order {
     std::shared_ptr<Storage> storage;
     std::int64_t pass = -1, next = -1;

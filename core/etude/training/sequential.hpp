@@ -8,13 +8,13 @@
 
 namespace etude {
 
-/// Layers one after the other; built on the first batch. Source: keras/src/models/sequential.py.
+/// A sequence of layers, built on the first batch. Source: keras/src/models/sequential.py.
 class Sequential : public Model {
  public:
   explicit Sequential(std::vector<LayerPtr> layers = {}, const LayerOptions& options = {});
   ~Sequential() override;
-  /// Adds a layer at the end, or takes the last one away. Throws Error(value) for no layer, a name that is there
-  /// already, and a layer that holds this model or would be nested too deep; Error(state) while a loop runs.
+  /// Adds a layer at the end, or removes the last one. Throws Error(value) for no layer, a duplicate name, and a layer
+  /// that contains this model or would be nested too deep; Error(state) while a loop runs.
   void add(LayerPtr layer);
   void pop();
 

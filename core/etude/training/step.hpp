@@ -8,13 +8,13 @@
 
 namespace etude {
 
-/// A batch within a trace: one Value per input, per output, and none or one weight per output. The target of an output
-/// that was given none by name is an empty Value.
+/// A batch within a trace: one Value per input and per output, and none or one weight per output. If targets by name
+/// omit an output, its target is an empty Value.
 struct StepData {
   std::vector<Value> x, y, sample_weight;
 };
 
-/// What a step reports: names and scalars.
+/// The logs of a step: names and scalars.
 using StepLogs = std::vector<std::pair<std::string, Value>>;
 
 }  // namespace etude

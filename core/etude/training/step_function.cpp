@@ -20,14 +20,14 @@ std::vector<Tensor> tensors_of(const Batch& batch) {
   return tensors;
 }
 
-/// How many tensors of each kind, and which inputs have a mask, as bits.
+/// The number of tensors of each kind, and the inputs that have a mask, as bits.
 std::array<std::size_t, 4> counts_of(const Batch& batch) {
   std::size_t masked = 0;
   for (const Tensor& mask : batch.mask) masked = 2 * masked + (mask ? 1 : 0);
   return {batch.x.size(), batch.y.size(), batch.sample_weight.size(), masked};
 }
 
-/// What sets plans apart: how many tensors of each kind, and each one's shape and dtype.
+/// The key of a plan: the number of tensors of each kind, and their shapes and dtypes.
 struct Key {
   std::array<std::size_t, 4> counts{};
   std::vector<std::pair<Shape, DType>> tensors;
@@ -35,7 +35,7 @@ struct Key {
   explicit Key(const Batch& batch) : counts(counts_of(batch)) {
     for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
   }
-  /// Allocates nothing: asked at every step.
+  /// Allocates nothing, since every step calls it.
   bool fits(const Batch& batch) const {
     if (counts != counts_of(batch)) return false;
     std::size_t i = 0;
@@ -63,7 +63,7 @@ StepData input_values(Graph& graph, const Batch& batch) {
   return data;
 }
 
-/// The same rows of all its tensors.
+/// A range of rows of all its tensors.
 Batch rows_of(const Batch& batch, RowRange rows) {
   Batch share = batch;
   for (auto* group : {&share.x, &share.y, &share.sample_weight, &share.mask})
@@ -72,7 +72,7 @@ Batch rows_of(const Batch& batch, RowRange rows) {
   return share;
 }
 
-/// The step, traced for a share of a batch.
+/// The step, traced for a shard of a batch.
 struct Traced {
   Graph graph;
   StepResult result;
@@ -158,7 +158,7 @@ void StepFunction::take(const Batch& batch, Purpose purpose) {
   if (compiled.source->plan->full()) finish();
 }
 
-/// Arrays whose rows devices select are looked at once.
+/// Arrays whose rows devices select are checked once.
 void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose purpose) {
   const auto& arrays = batch.selection.arrays;
   if (!arrays) return compiled.ranges.check(batch, purpose);
@@ -210,7 +210,7 @@ bool StepFunction::prepare(const Batch& batch) {
   if (options_.run_eagerly) return false;
   const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
   if (found == compiled_.begin() && found != compiled_.end()) return false;
-  finish();  // in the order of the batches
+  finish();  // keeps the order of the batches
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
     return false;
@@ -235,7 +235,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
       ++traces_;
       note_variables(graph);
       if (options_.check_trace) {
-        wait_for_next_millisecond();  // else the time may be the same number in both traces
+        wait_for_next_millisecond();  // otherwise both traces may read the same time
         check_alike(traced.back(), Traced(share, replicas_.strategy->multiplies_halves(), own, step_));
       }
       if (options_.after_trace) options_.after_trace(graph);
@@ -279,7 +279,7 @@ void StepFunction::rehearse(const Batch& example) {
     return note_variables(Traced(share, replicas_.strategy->multiplies_halves(), own, step_).graph);
   }
   Graph graph({}, replicas_.strategy->multiplies_halves());
-  const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that looks at its values
+  const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that reads its Values
   const Trace trace(graph);
   step_(input_values(graph, example));
   note_variables(graph);

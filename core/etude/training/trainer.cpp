@@ -43,7 +43,7 @@ Trainer::Trainer(Model& model, const char* method, Claim claim)
 }
 
 Trainer::~Trainer() {
-  // Not always the innermost: an asynchronous callback may have forgotten to await its evaluate.
+  // Not always the innermost trainer: an asynchronous callback may not have awaited its evaluate.
   Trainer** place = &model_.trainer_;
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
@@ -51,9 +51,9 @@ Trainer::~Trainer() {
     for (const auto& function : {model_.train_function_, model_.test_function_}) {
       if (!function) continue;
       try {
-        function->finish();  // of a loop that was given up in the middle of an execution
+        function->finish();  // of a loop that was abandoned within an execution
       } catch (...) {
-        // A destructor reports no error: the next step on that device fails in the same way.
+        // A destructor cannot throw. The next step on that device fails with the same error.
       }
       function->release_arrays();
     }
@@ -91,7 +91,7 @@ Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& 
         " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
   once.steps_per_epoch = options.rows.steps;
-  once.may_be_exhausted = true;  // a second epoch is one of fit's validation
+  once.may_be_exhausted = true;  // a second epoch means that fit validates again
   once.purpose = purpose;
   return make_handler(data.adapter(options), std::move(once));
 }
@@ -145,7 +145,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     if (!resumed.stopped)
       ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
                                &Callback::on_train_batch_end, model_.stop_training);
-    // Without a batch the data had run out before: the epoch ends with the logs of the last one, and fit with it.
+    // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
     if (ran) logs = fetched(training.step().logs());
     resumed = {};
@@ -175,7 +175,8 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
                               BatchHook end, const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
-    // Where the data may be at its end, a step begins when its batch is there: each that begins ends, too.
+    // If the data may be exhausted, a step begins only when its batch is available, so every step that begins also
+    // ends.
     bool begun = data.steps_are_certain();
     if (begun) co_await callbacks.run(begin, step, no_logs());
     try {
@@ -191,7 +192,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
         if (function.prepare(*batch)) {
           if (PendingPtr others = turn_after_trace()) co_await std::move(others);
           keep_or_check_claim();
-          function.prepare(*batch);  // meanwhile another loop may have run steps of the same function
+          function.prepare(*batch);  // since another loop may have run steps of the same function
         }
         function.take(*batch, data.purpose());
         if (!sink) continue;
@@ -199,7 +200,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
         sink->take(function);
       }
     } catch (...) {
-      function.finish();  // what came before the data failed counts
+      function.finish();  // the batches before the failure count
       throw;
     }
     function.finish();
@@ -214,7 +215,7 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
   co_return ran;
 }
 
-/// Before a step of the model runs.
+/// Called before each step of the model.
 void Trainer::keep_or_check_claim() const {
   if (claim_ == Claim::nothing) return keep_logs();
   check(model_.trainer_ == this, ErrorKind::state, "fit",
@@ -237,7 +238,7 @@ Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
     ran = co_await run_steps(*test_function, data, callbacks, &Callback::on_test_batch_begin,
                              &Callback::on_test_batch_end, model_.stop_evaluating);
-  // Of validation data that comes once and is exhausted there are none.
+  // Exhausted validation data of a single pass has no logs.
   Logs logs = ran ? fetched(test_function->logs()) : Logs();
   co_await callbacks.run(&Callback::on_test_end, logs);
   co_return logs;

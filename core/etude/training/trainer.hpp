@@ -14,15 +14,15 @@
 
 namespace etude {
 
-/// The loops: epochs, executions, callbacks, validation. Written once, as coroutines that run straight through where
-/// nothing has to be waited for. Source: Model.fit in keras/engine/training.py (2.9).
+/// The loops of fit, evaluate and predict: epochs, executions, callbacks, validation. They are coroutines, which run
+/// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
 class Trainer {
  public:
-  /// What of the model a loop changes, and so cannot share.
+  /// The parts of the model that a loop changes, and so cannot share.
   enum class Claim : std::uint8_t { nothing, metrics, weights };
 
-  /// Takes the model for one loop. Throws Error(state) within a trace, or while another loop has what is claimed:
-  /// callbacks may lend the metrics to an evaluate, for their loop waits until they are done.
+  /// Claims the model for one loop. Throws Error(state) within a trace, or while another loop has the claimed parts.
+  /// Callbacks may lend the metrics to an evaluate, since their loop waits for it.
   Trainer(Model& model, const char* method, Claim claim);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -30,7 +30,7 @@ class Trainer {
 
   Task<HistoryPtr> fit(Data data, FitOptions options);
   Task<Logs> evaluate(Data data, EvaluateOptions options);
-  /// `sink` gets what each step makes of its batch.
+  /// `sink` receives the outputs of each step.
   Task<> predict(Data x, PredictOptions options, PredictionSink& sink);
 
   /// Throws Error(state) within a trace.
@@ -38,35 +38,35 @@ class Trainer {
 
  private:
   using BatchHook = void (Callback::*)(std::int64_t, Logs&);
-  /// One epoch's executions, until `stop`: the inner loop of all three. False: there was no batch left.
+  /// One epoch's executions, until `stop`: the inner loop of fit, evaluate and predict. Returns false if there was no
+  /// batch left.
   Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
                        BatchHook end, const bool& stop, PredictionSink* sink = nullptr);
-  /// Others have their turn, if it is time.
+  /// Yields to other work, if it is time.
   PendingPtr turn(bool epoch_over) const;
-  /// The same after a trace; the option give_turn is for executions and epochs alone.
+  /// The same after a trace. The option give_turn applies to executions and epochs only.
   PendingPtr turn_after_trace() const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
-  /// Arrays that came by name as the model wants them.
+  /// Arrays by name, in the model's order.
   Data in_order(const Data& data) const;
-  /// Builds the model too, from the first batch, if it is not built yet.
+  /// Also builds the model, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
   Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options, Purpose purpose);
-  /// Fetches the logs of a loop that waits for this one, or takes turns with it, before this one's steps overwrite
-  /// them.
+  /// Fetches the logs of a loop that waits for this one, or alternates with it, before this one's steps overwrite them.
   void keep_logs() const;
   void keep_or_check_claim() const;
 
-  /// For hooks that have none; what a callback writes there is gone afterwards.
+  /// Empty logs, for hooks without logs. Entries that a callback writes are discarded.
   Logs& no_logs() { return none_ = {}; }
 
-  /// A callback may drop the last reference to the model. Null if the caller holds the model by value. First, so that
-  /// the model goes last.
+  /// Keeps the model alive: a callback may drop its last reference. Null if the caller holds the model by value. It is
+  /// the first member, so that the model is destroyed last.
   const LayerPtr kept_;
   Model& model_;
   Claim claim_;
   GiveTurn give_turn_;
   Trainer* outer_ = nullptr;
-  /// The outer loop's sums: what a callback evaluates does not count for the epoch.
+  /// The sums of the outer loop's metrics: a callback's evaluate does not change those of the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
   bool in_hook_ = false;

@@ -10,12 +10,12 @@
 
 namespace etude {
 
-/// A fit that runs, for callbacks that save where it stands and let it go on from there: Model::training(). What there
-/// is to save of it, core/saving/training_state.hpp knows.
+/// A running fit, for callbacks that save its position and resume it: Model::training().
+/// core/etude/saving/training_state.hpp defines the saved state.
 class Training {
  public:
   Training(Model& model, DataHandler& data, const CallbackList& callbacks);
-  /// The fit is over, in whatever way: callbacks are told to release what they hold.
+  /// Ends the fit, also after an exception: callbacks release their resources.
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -25,25 +25,25 @@ class Training {
   const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }
   /// The compiled step.
   StepFunction& step() const { return *step_; }
-  /// Compiles the steps anew: what they traced has changed.
+  /// Compiles the steps again, because their traces are outdated.
   void retrace();
-  /// Makes all variables that a step makes, if it was not traced yet, so that they can be given values. To be called
-  /// before the data is set to where it goes on.
+  /// Creates all variables of a step, if it was not traced yet, so that their values can be restored. Call it before
+  /// the data is restored.
   Task<> prepare();
 
-  /// Validation data that comes once stands somewhere too; empty for other data, and where there is none yet.
+  /// The position in validation data of a single pass; empty for other data, and before the first validation.
   DataState validation_state() const;
   void restore_validation(DataState state) { validation_state_ = std::move(state); }
-  /// There is validation data now, which goes on from the state that was restored, if one was.
+  /// Sets the validation data. It continues from the restored state, if there is one.
   void set_validation(DataHandler& data);
 
-  /// Where the first epoch of a fit that goes on finds itself.
+  /// The position of a resumed fit in its first epoch.
   struct Resumed {
-    /// In the middle of the epoch, or after all of its steps but not its end.
+    /// Whether the epoch has begun and not ended, even if all its steps have run.
     bool within_epoch = false;
-    /// Training was stopped before: no step follows.
+    /// Whether training was stopped before: no step follows.
     bool stopped = false;
-    /// Of the last step of the epoch, or, between epochs, of the epoch before.
+    /// The logs of the last step of the epoch, or, between epochs, of the previous epoch.
     Logs logs = {};
   };
   Resumed resumed;
