@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-/// A variable that a trace made for itself is a constant, unless it can be trained.
+/// Whether variables are equal. A variable that a trace created counts as a constant, unless it is trainable.
 bool same(const Variable& a, const Variable& b) {
   if (a == b) return true;
   if (a.name() != b.name() || a.shape() != b.shape() || a.dtype() != b.dtype() || a.trainable() || b.trainable())
@@ -48,7 +48,7 @@ template <class... Parts> std::string text_of(const Parts&... parts) {
 
 std::string named(const Node& node) { return text_of(name_of(node.op), " of shape ", node.shape); }
 
-/// The op that computes with a node, not only with its shape or dtype.
+/// The op that reads a node's elements, not only its shape or dtype.
 std::string user_of(const Graph& graph, NodeId id) {
   for (NodeId user = id + 1; user < static_cast<NodeId>(graph.nodes().size()); ++user) {
     const Node& node = graph.node(user);

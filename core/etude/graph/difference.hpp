@@ -6,8 +6,8 @@
 
 namespace etude {
 
-/// What the second graph has where it first differs from the first one, in words that name the op; empty where both
-/// compute the same.
+/// Describes the first difference of the second graph from the first, with the name of the op; empty if both compute
+/// the same.
 std::string difference(const Graph& first, const Graph& second);
 
 }  // namespace etude

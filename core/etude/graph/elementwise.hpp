@@ -4,8 +4,8 @@
 #include <tuple>
 #include <type_traits>
 
-/// Every elementwise function, once, for all devices: `F::apply` works on a scalar as on a SIMD batch, whose own
-/// functions argument-dependent lookup finds. Conditions come and go as 1 and 0 in the operand's type.
+/// The elementwise functions, defined once for all devices. `F::apply` works on a scalar and on a SIMD batch, whose
+/// functions argument-dependent lookup finds. Conditions are 1 and 0 in the operand's type.
 namespace etude::op {
 
 namespace math {
@@ -13,7 +13,7 @@ namespace math {
 using std::abs, std::ceil, std::cos, std::erf, std::exp, std::expm1, std::floor, std::fma, std::isfinite, std::log,
     std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
 
-/// `condition ? a : b` for scalars; batches bring their own `select`.
+/// `condition ? a : b` for scalars; batches have their own `select`.
 template <class T>
   requires std::is_arithmetic_v<T>
 constexpr T select(bool condition, T a, T b) {
@@ -25,16 +25,16 @@ template <class V, class Condition> V truth(const Condition& condition) { return
 
 }  // namespace math
 
-/// What an elementwise function is, beside its formula.
+/// The properties of an elementwise function, besides its formula.
 struct FunctionTraits {
   int arity;
-  bool floating = false;  ///< It is defined for float types only.
-  /// Its result is a condition: boolean, whatever its operands are.
+  bool floating = false;  ///< Whether it is defined for float types only.
+  /// Whether its result is a condition: boolean, for any type of operands.
   bool condition = false;
-  /// Its result for bytes may be no byte. Bytes are computed with in float lanes, where such a result would be one
-  /// number in a fused program and another in memory.
+  /// Whether its result for bytes may not be a byte. Bytes are computed in float lanes, where such a result would be
+  /// one number in a fused program and another in memory.
   bool leaves_bytes = false;
-  bool cheap = false;  ///< It takes some cycles in a register; a load takes as long.
+  bool cheap = false;  ///< Whether it takes only some cycles in a register; a load takes as long.
   bool differentiable = true;
 };
 
@@ -137,7 +137,7 @@ struct Tanh {
   friend bool operator==(Tanh, Tanh) = default;
 };
 
-/// 1 / (1 + e^-x): where e^-x overflows to infinity the quotient is the right 0.
+/// 1 / (1 + e^-x). If e^-x overflows to infinity, the quotient is 0, which is correct.
 struct Sigmoid {
   static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
@@ -157,7 +157,7 @@ struct Relu {
   friend bool operator==(Relu, Relu) = default;
 };
 
-/// log(1 + e^x), with no exponential of a positive number.
+/// log(1 + e^x), without an exponential of a positive number.
 struct Softplus {
   static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {
@@ -167,7 +167,7 @@ struct Softplus {
   friend bool operator==(Softplus, Softplus) = default;
 };
 
-/// Beyond 6 it is 1 in every precision, and an implementation's square may overflow.
+/// Beyond 6 the result is 1 in every precision, and an implementation's square may overflow.
 struct Erf {
   static constexpr FunctionTraits traits{.arity = 1, .floating = true};
   template <class V> static V apply(const V& x) {

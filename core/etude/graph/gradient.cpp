@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-/// Which of the nodes up to `last` depend on a source through differentiable ops: only those need gradients.
+/// The nodes up to `last` that depend on a source through differentiable ops. Only these need gradients.
 std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources, NodeId last) {
   std::vector<bool> depends(static_cast<std::size_t>(last) + 1);
   for (const Value& source : sources)
@@ -23,7 +23,7 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources,
   return depends;
 }
 
-/// What a Concatenate joins that is not zero, by where it begins.
+/// The nonzero operands of a Concatenate, by their offset.
 std::map<std::int64_t, Value> pieces_of(const Value& value) {
   const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(value.op()).axis);
   std::map<std::int64_t, Value> pieces;
@@ -37,7 +37,7 @@ std::map<std::int64_t, Value> pieces_of(const Value& value) {
   return pieces;
 }
 
-/// a + b. Gradients of the slices of one Value are zero where another's is not: such are put side by side instead.
+/// a + b. Gradients of disjoint slices of one Value are zero outside their slice; these are concatenated instead.
 Value sum_of(Value a, Value b) {
   const auto *one = std::get_if<op::Concatenate>(&a.op()), *other = std::get_if<op::Concatenate>(&b.op());
   Graph& graph = a.graph();
@@ -79,7 +79,7 @@ std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Val
     if (dx && needed[static_cast<std::size_t>(id)]) sum = sum ? sum_of(sum, dx) : dx;
   };
   for (std::size_t i = 0; i < targets.size(); ++i) add(targets[i].id(), d_targets[i]);
-  // Nodes stand in computing order, so one pass from the last target back meets every use before its definition.
+  // Nodes are in topological order, so one pass from the last target back visits all uses before the definition.
   for (NodeId id = last; id >= 0; --id) {
     const Value dy = d[static_cast<std::size_t>(id)];
     if (!dy) continue;

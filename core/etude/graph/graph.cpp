@@ -16,7 +16,7 @@ std::size_t mixed(std::size_t seed, std::size_t value) {
   return (seed ^ value) * static_cast<std::size_t>(0x9E3779B97F4A7C15u) + (seed >> 29);
 }
 
-/// Equal nodes hash alike. Leaves also mix in their payload, for there are many of them without operands.
+/// Equal nodes have equal hashes. The hash of a leaf includes its payload, since many leaves have no operands.
 std::size_t hash_of(const Op& op, std::span<const Value> inputs) {
   std::size_t hash = mixed(17, op.index());
   for (const Value& input : inputs) hash = mixed(hash, static_cast<std::size_t>(input.id()));
@@ -26,7 +26,7 @@ std::size_t hash_of(const Op& op, std::span<const Value> inputs) {
   return hash;
 }
 
-/// Of a node whose operands do so, or not, whether it differs from replica to replica.
+/// Whether a node's value varies between replicas, if its operands do or do not.
 bool makes_differences(const Op& op, bool operands_vary) {
   if (std::holds_alternative<op::AllReduce>(op)) return false;
   const auto* drawn = std::get_if<op::Uniform>(&op);
@@ -98,7 +98,7 @@ void Graph::add_loss(Value loss, const void* layer) {
   added_losses_.push_back({loss, layer, entry_});
 }
 
-// Here, that Op's destructor and copies are compiled once and not wherever the header goes.
+// Defined here, so that Op's destructor and copies are compiled once.
 Graph::Graph(const Share& share, bool multiplies_halves) : share_(share), multiplies_halves_(multiplies_halves) {}
 Graph::~Graph() = default;
 
@@ -113,17 +113,17 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
           "from one step to the next.");
   if (any_half(inputs) && !keeps_halves(op)) return append_upcast(std::move(op), inputs);
   const std::size_t hash = hash_of(op, inputs);
-  // Joins are counted: of a share of another shape, equal Values may be different ones.
+  // All-reduces are counted, not merged: for a shard of another shape, equal Values may be different ones.
   const bool joins = share_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
   for (auto [it, end] = known_.equal_range(hash); it != end && !joins; ++it)
     if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs))
       return {*this, it->second};
 
   Meta meta = std::visit([&](const auto& o) { return infer(o, inputs); }, op);
-  static_cast<void>(meta.shape.size());  // throws where there are more elements than can be counted
+  static_cast<void>(meta.shape.size());  // throws if the number of elements overflows
   if (std::holds_alternative<op::Broadcast>(op) || std::holds_alternative<op::Reshape>(op))
     if (const auto* number = std::get_if<op::Constant>(&inputs[0].op()))
-      return constant(number->value, meta.dtype, meta.shape);  // which takes no memory, however often it is repeated
+      return constant(number->value, meta.dtype, meta.shape);  // which needs no memory, for any number of repetitions
   Node node{std::move(op), {}, meta.shape, meta.dtype};
   for (const Value& input : inputs) node.inputs.push_back(input.id());
   const NodeId id = push(std::move(node));
@@ -186,7 +186,7 @@ void Graph::assign(const Variable& variable, Value value) {
         "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(),
         " - expected ", variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
   if (share_.replicas > 1) value = joined(variable, value);
-  read(variable);  // so that a plan knows the variable even if nothing read it
+  read(variable);  // so that a plan has the variable even if no op reads it
   for (Assignment& assignment : assignments_)
     if (assignment.variable == variable) {
       assignment.current = value.id();
@@ -195,7 +195,7 @@ void Graph::assign(const Variable& variable, Value value) {
   assignments_.push_back({variable, value.id()});
 }
 
-/// What all replicas assign, of what each of them would.
+/// The Value that all replicas assign, aggregated from the Value of each.
 Value Graph::joined(const Variable& variable, Value value) {
   const auto sum = [this](Value part) { return append(op::AllReduce{}, {part}); };
   const Value before = read(variable);

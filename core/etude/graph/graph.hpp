@@ -17,8 +17,8 @@ namespace etude {
 class Graph;
 using NodeId = std::int32_t;
 
-/// A symbol in a Graph: what a step computes with while it is traced. It has a shape and a dtype, and data only when a
-/// plan runs. It may carry a mask: a boolean Value of its leading axes that says which entries count.
+/// A symbolic value in a Graph, with which a step computes while it is traced. It has a shape and a dtype; it has data
+/// only when a plan runs. It may have a mask: a boolean Value of its leading axes, true for entries that count.
 class Value {
  public:
   Value() = default;
@@ -32,9 +32,9 @@ class Value {
   explicit operator bool() const { return graph_ != nullptr; }
   friend bool operator==(const Value&, const Value&) = default;
 
-  /// The mask it carries, or an empty Value.
+  /// Its mask, or an empty Value.
   Value mask() const;
-  /// The same Value, carrying `mask`.
+  /// The same Value with this mask.
   Value with_mask(Value mask) const;
 
  private:
@@ -42,7 +42,8 @@ class Value {
   NodeId id_ = -1;
 };
 
-/// What a layer or model makes: one Value, or several. It is made of one, and converts to one where it has one.
+/// The result of a layer or model: one Value, or several. It converts from one Value, and to a Value if it has exactly
+/// one.
 class Outputs : public std::vector<Value> {
  public:
   using std::vector<Value>::vector;
@@ -52,15 +53,15 @@ class Outputs : public std::vector<Value> {
   operator Value() const;
 };
 
-/// Which part of a batch a trace is about: how many replicas have one, how many rows are in this one, and in all.
+/// The shard of a batch that is traced: the number of replicas, the rows in this shard, and the rows of the batch.
 struct Share {
   int replicas = 1;
   std::int64_t rows = 0, batch = 0;
 
-  /// How many elements of a tensor belong to each row; 0 where its first axis is not the batch's, nor begins with it.
+  /// The elements of a tensor per row of the batch; 0 if its first axis is not a multiple of the batch's rows.
   std::int64_t row_size(const Shape& shape) const;
-  /// How many elements the whole batch has, where a share of it has a tensor of this shape: as many for each row, or,
-  /// where it is not made of rows, for each replica.
+  /// The elements for the whole batch, of a tensor that has this shape for the shard: as many for each row, or, if the
+  /// tensor does not consist of rows, for each replica.
   std::int64_t whole_size(const Shape& shape) const;
 };
 
@@ -71,48 +72,48 @@ struct Node {
   DType dtype;
 };
 
-/// What a step expects of labels or indices: whole numbers 0 … count - 1. Those that the host gives are checked there,
-/// before the step runs; of those that the step computes, others give NaN.
+/// The valid range of labels or indices in a step: integers 0 … count - 1. The host checks its own before the step
+/// runs. If the step computes them, numbers out of range give NaN.
 struct ExpectedRange {
   NodeId numbers;
   std::int64_t count;
-  std::string where;                         ///< how errors name the layer or loss
-  const char *what, *of, *advice;            ///< "label", "classes", what to do
-  std::optional<std::int64_t> ignored = {};  ///< a number that may stand there as well
-  NodeId mask = -1;                          ///< where it is false, any number may stand
+  std::string where;                         ///< the name of the layer or loss in errors
+  const char *what, *of, *advice;            ///< "label", "classes", the advice
+  std::optional<std::int64_t> ignored = {};  ///< a number that is valid too
+  NodeId mask = -1;                          ///< where it is false, any number is valid
 };
 
-/// What a trace appends to. Nodes stand in an order in which they can be computed; a node that is there already is not
-/// appended again. Variables are SSA: `assign` makes a Value current, and later reads see it.
+/// The graph that a trace appends to. Nodes are in topological order. A node that exists already is not appended again.
+/// Variables are in SSA form: `assign` makes a Value current, and later reads return it.
 class Graph {
  public:
-  /// `multiplies_halves`: whether products of half precision stay such nodes, for a device that can; otherwise float32
-  /// computes them, too.
+  /// `multiplies_halves`: whether products of half precision remain such nodes, for a device that supports them.
+  /// Otherwise they are computed in float32, too.
   explicit Graph(const Share& share = {}, bool multiplies_halves = false);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  /// The graph being traced on this thread; throws Error(state) outside a trace.
+  /// The graph that is traced on this thread; throws Error(state) outside a trace.
   static Graph& current();
   static bool tracing();
 
   const Share& share() const { return share_; }
   bool multiplies_halves() const { return multiplies_halves_; }
-  /// Whether a Value may differ from replica to replica: it is made of the batch, and not joined yet. False where there
-  /// is one.
+  /// Whether a Value may differ between replicas: it depends on the batch, and is not all-reduced yet. False with one
+  /// replica.
   bool varies(NodeId id) const { return share_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
-  /// Infers shape and dtype, and appends. Of operands in half precision the op is computed in float32, and its result
-  /// rounded; only what moves elements, and products where the device has such, take them as they are.
+  /// Infers shape and dtype, and appends. With operands in half precision the op is computed in float32, and its result
+  /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
   Value input(const Shape& shape, DType dtype);
-  /// Of half precision, the nearest number there is.
+  /// In half precision, the nearest representable number.
   Value constant(double value, DType dtype, const Shape& shape = {});
 
   /// A scalar that a trainer adds to the loss of this trace. `layer` added it, while the call of `entry` was traced;
-  /// null where there is none.
+  /// null if there is none.
   struct AddedLoss {
     Value value;
     const void* layer;
@@ -121,20 +122,21 @@ class Graph {
   /// Throws Error(state) for a Value of another trace.
   void add_loss(Value loss, const void* layer = nullptr);
   std::vector<AddedLoss>& added_losses() { return added_losses_; }
-  /// The layer whose call is being traced, of nested calls the outermost one; null outside of calls.
+  /// The layer whose call is traced; of nested calls, the outermost. Null outside of calls.
   const void* entry() const { return entry_; }
   void set_entry(const void* layer) { entry_ = layer; }
 
-  /// To be checked wherever the host gives the numbers. What was expected of a Value first counts.
+  /// The host checks the range of its own numbers. The first range of a Value counts.
   void expect(ExpectedRange range) { expected_.push_back(std::move(range)); }
   const std::vector<ExpectedRange>& expected() const { return expected_; }
 
   Value read(const Variable& variable);
-  /// The user's own variables that were read since there were `first` of them; they are forgotten.
+  /// The number of reads of the user's own variables so far; take_free_reads() removes and returns the variables after
+  /// the first `first` of them.
   std::size_t free_reads() const { return free_reads_.size(); }
   std::vector<Variable> take_free_reads(std::size_t first);
-  /// What differs between replicas is joined as the variable's Aggregation says; throws Error(state) where it says that
-  /// nothing may.
+  /// Values that vary between replicas are aggregated by the variable's Aggregation. Throws Error(state) if the
+  /// aggregation is none.
   void assign(const Variable& variable, Value value);
 
   struct Assignment {
@@ -142,14 +144,15 @@ class Graph {
     NodeId current;
   };
   const std::vector<Assignment>& assignments() const { return assignments_; }
-  /// They stay where they are: references to a node hold while others are appended.
+  /// References to nodes stay valid while others are appended.
   const std::deque<Node>& nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   int input_count() const { return input_count_; }
 
-  /// Called for each node as it is appended: how `run_eagerly` computes it at once.
+  /// Called for each node when it is appended: `run_eagerly` computes it at once.
   void on_append(std::function<void(NodeId)> hook) { on_append_ = std::move(hook); }
-  /// What the hook's owner can say of a node's data; throws Error(state) where nothing is computed yet.
+  /// Sets the function that returns a node's data; without it nothing is computed yet, and inspection throws
+  /// Error(state).
   void on_inspect(std::function<Tensor(NodeId)> hook) { on_inspect_ = std::move(hook); }
   Tensor inspect(NodeId id) const;
 
@@ -164,7 +167,7 @@ class Graph {
   Share share_;
   bool multiplies_halves_;
   std::deque<Node> nodes_;
-  std::vector<bool> varies_;  ///< by node, where there are several replicas
+  std::vector<bool> varies_;  ///< by node, if there are several replicas
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;
   std::unordered_map<NodeId, NodeId> masks_;
@@ -177,7 +180,7 @@ class Graph {
   int input_count_ = 0;
 };
 
-/// Makes `graph` the one that ops append to, on this thread, while it lives.
+/// While it exists, ops on this thread append to `graph`.
 class Trace {
  public:
   explicit Trace(Graph& graph);
@@ -189,14 +192,14 @@ class Trace {
   Graph* outer_;
 };
 
-/// What each of `sources` passes on: the sum over targets of d target / d source, times `d_targets`, which have the
-/// targets' shapes. All are of one graph; an empty Value where no target depends on the source.
+/// The vector-Jacobian products for `sources`: the sum over targets of d target / d source, times `d_targets`, which
+/// have the targets' shapes. All are in one graph. The result is an empty Value if no target depends on the source.
 std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Value> d_targets,
                              std::span<const Value> sources);
-/// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. An empty
-/// Value where target does not depend on the source. What it appends can be differentiated again.
+/// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. The result is
+/// an empty Value if the target does not depend on the source. Gradients can be differentiated again.
 std::vector<Value> gradients(Value target, std::span<const Value> sources);
-/// The same for variables: for each the Value that it had where the trace read it.
+/// The same for variables: for each, with respect to the Value that the trace read.
 std::vector<Value> gradients(Value target, const std::vector<Variable>& variables);
 
 }  // namespace etude

@@ -14,9 +14,9 @@
 #include "etude/graph/variable.hpp"
 #include "etude/graph/window.hpp"
 
-/// THE LANGUAGE. Each op is a small struct; its shape rule and its gradient are overloads (graph/rules.hpp), so that a
-/// forgotten one does not compile. Elementwise ops stand in graph/elementwise.hpp; their operands have equal shapes,
-/// for the front functions in ops/ insert Broadcast.
+/// The ops. Each op is a small struct. Its shape rule and its gradient are overloads (graph/rules.hpp), so a missing
+/// one does not compile. Elementwise ops are in graph/elementwise.hpp. Their operands have equal shapes, since the
+/// functions in ops/ insert Broadcast.
 namespace etude {
 struct Loop;
 }
@@ -25,32 +25,32 @@ namespace etude::op {
 
 /// How a plan computes an op.
 enum class Role : std::uint8_t {
-  leaf,        ///< Its bytes are there when the step begins.
-  number,      ///< The same number in every element: computed where it is read.
-  view,        ///< The bytes of its operand.
+  leaf,        ///< Its data exists when the step begins.
+  number,      ///< The same number in every element, computed by its readers.
+  view,        ///< A view of its operand.
   window,      ///< Elements of its operand, read through strides.
   step,        ///< A step of an elementwise program.
   kernel,      ///< An instruction of its own (execution/lowering.hpp). Along short rows some are steps of a program.
-  loop,        ///< A body of instructions that runs once for each step.
-  all_reduce,  ///< The devices together; a view where there is one replica.
+  loop,        ///< A body of instructions, run once per step.
+  all_reduce,  ///< An all-reduce of all devices; a view if there is one replica.
 };
 
 /// How an op computes operands of half precision.
 enum class Halves : std::uint8_t {
-  upcast,      ///< As float32; the result is rounded.
-  kept,        ///< As they are: it moves elements.
-  multiplied,  ///< As they are where the device multiplies half precision, else upcast.
+  upcast,      ///< In float32; the result is rounded.
+  kept,        ///< Unchanged: it only moves elements.
+  multiplied,  ///< Unchanged if the device multiplies half precision, else upcast.
 };
 
-/// What tracing and compiling need to know of an op, beside its rules. Each op has some; those of elementwise ops are
-/// FunctionTraits.
+/// The properties of an op for tracing and compiling, besides its rules. Every op has them; those of elementwise ops
+/// are FunctionTraits.
 struct Traits {
   Role role;
   Halves halves = Halves::upcast;
-  bool differentiable = true;  ///< Otherwise no gradient passes: leaves, draws, integers.
+  bool differentiable = true;  ///< False if it has no gradient: leaves, draws, integers.
 };
 
-/// The batch: tensor `index` of those a plan is given.
+/// Tensor `index` of the batch.
 struct Input {
   static constexpr Traits traits{.role = Role::leaf, .differentiable = false};
   int index;
@@ -66,7 +66,7 @@ struct Constant {
   DType dtype;
   friend bool operator==(const Constant&, const Constant&) = default;
 };
-/// A variable's value when the step begins.
+/// A variable's value at the beginning of the step.
 struct Read {
   static constexpr Traits traits{.role = Role::leaf, .differentiable = false};
   Variable variable;
@@ -79,7 +79,7 @@ struct Cast {
   DType dtype;
   friend bool operator==(const Cast&, const Cast&) = default;
 };
-/// x as it is; no gradient passes.
+/// x unchanged; it stops gradients.
 struct StopGradient {
   static constexpr Traits traits{.role = Role::view, .halves = Halves::kept, .differentiable = false};
   friend bool operator==(const StopGradient&, const StopGradient&) = default;
@@ -117,31 +117,31 @@ struct Reverse {
   std::uint8_t axis;
   friend bool operator==(const Reverse&, const Reverse&) = default;
 };
-/// One operand or more, one behind the other along an axis.
+/// Concatenates one or more operands along an axis.
 struct Concatenate {
   static constexpr Traits traits{.role = Role::kernel, .halves = Halves::kept};
   std::uint8_t axis;
   friend bool operator==(const Concatenate&, const Concatenate&) = default;
 };
 
-/// Sum over axes [first, first + count), which go away.
+/// Sum over axes [first, first + count), which are removed.
 struct Sum {
   static constexpr Traits traits{.role = Role::kernel};
   std::uint8_t first, count;
   friend bool operator==(const Sum&, const Sum&) = default;
 };
-/// Maximum over axes [first, first + count), which go away.
+/// Maximum over axes [first, first + count), which are removed.
 struct Max {
   static constexpr Traits traits{.role = Role::kernel};
   std::uint8_t first, count;
   friend bool operator==(const Max&, const Max&) = default;
 };
-/// int32 index of the largest element along the last axis, which goes away; the lowest of equals (M-3).
+/// int32 index of the largest element along the last axis, which is removed; the lowest index of equals (M-3).
 struct ArgMax {
   static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   friend bool operator==(const ArgMax&, const ArgMax&) = default;
 };
-/// int32 labels [..] to [.., depth]: 1 at the label, else 0; all 0 where the label is out of range.
+/// int32 labels [..] to [.., depth]: 1 at the label, else 0; all 0 if the label is out of range.
 struct OneHot {
   static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   std::int64_t depth;
@@ -149,14 +149,14 @@ struct OneHot {
   friend bool operator==(const OneHot&, const OneHot&) = default;
 };
 
-/// table [n, ..], int32 indices [*shape] -> the rows of those numbers, [*shape, ..]; NaN, or 0 of integers, for a row
-/// that the table does not have.
+/// table [n, ..], int32 indices [*shape] -> the rows at these indices, [*shape, ..]. An index out of range gives NaN,
+/// or 0 for integers.
 struct Gather {
   static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const Gather&, const Gather&) = default;
 };
-/// Gather's transpose: x [*shape, ..], int32 indices [*shape] -> [rows, ..], in which row i is the sum of those of x
-/// that are called i.
+/// Gather's transpose: x [*shape, ..], int32 indices [*shape] -> [rows, ..]. Row i is the sum of the rows of x with
+/// index i.
 struct ScatterAdd {
   static constexpr Traits traits{.role = Role::kernel};
   std::int64_t rows;
@@ -171,9 +171,9 @@ struct MatMul {
   friend bool operator==(const MatMul&, const MatMul&) = default;
 };
 
-/// x [batch, height, width, channels] ⋆ kernel [window height, window width, channels / groups, filters]: at each place
-/// of the window the sum of what it sees times the kernel (not flipped, A-7). Channels and filters are cut into equal
-/// groups, each of which sees only itself. Padding counts as 0.
+/// x [batch, height, width, channels] ⋆ kernel [window height, window width, channels / groups, filters]: at each
+/// position of the window the sum of its cells times the kernel (not flipped, A-7). Channels and filters are divided
+/// into equal groups, which are independent. Padding counts as 0.
 struct Convolution {
   static constexpr Traits traits{.role = Role::kernel, .halves = Halves::multiplied};
   Window window;
@@ -194,21 +194,21 @@ struct ConvolutionFilter {
   friend bool operator==(const ConvolutionFilter&, const ConvolutionFilter&) = default;
 };
 
-/// Which cell of the window, counted row by row, holds the largest of what it sees of x [batch, height, width,
-/// channels]: the first of equals; NaN is larger than any number, padding less. uint8 for windows of at most 256
-/// cells, else int32.
+/// The cell of the window, counted row by row, with the maximum of x [batch, height, width, channels]: the first of
+/// equals; NaN is larger than any number, padding less. uint8 for windows of at most 256 cells, else int32.
 struct PoolArgMax {
   static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   Window window;
   friend bool operator==(const PoolArgMax&, const PoolArgMax&) = default;
 };
-/// What x, index -> the cell named by the index holds; 0 where that is no cell of x.
+/// x, index -> the element of x at the indexed cell; 0 if the cell is not in x.
 struct PoolGather {
   static constexpr Traits traits{.role = Role::kernel};
   Window window;
   friend bool operator==(const PoolGather&, const PoolGather&) = default;
 };
-/// The transpose of PoolGather: dy, index -> dx of `shape`, the sum of what each cell was named for.
+/// The transpose of PoolGather: dy, index -> dx of `shape`. Each cell gets the sum of the elements of dy whose index is
+/// that cell.
 struct PoolScatter {
   static constexpr Traits traits{.role = Role::kernel};
   Window window;
@@ -226,14 +226,15 @@ struct SoftmaxCrossentropy {
   static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const SoftmaxCrossentropy&, const SoftmaxCrossentropy&) = default;
 };
-/// logits [.., k], int32 labels [..] -> [..]: -log softmax(logits)[label]; NaN where the label is out of range.
+/// logits [.., k], int32 labels [..] -> [..]: -log softmax(logits)[label]; NaN if the label is out of range.
 struct SparseSoftmaxCrossentropy {
   static constexpr Traits traits{.role = Role::kernel};
   friend bool operator==(const SparseSoftmaxCrossentropy&, const SparseSoftmaxCrossentropy&) = default;
 };
 
-/// Uniform in [0, 1): Philox of (seed, stream, the int32 counter it is given, the element's index). Indices begin at
-/// `first`; and, for a replica's share of a batch, at those of its first row, of `row_size` elements each.
+/// Uniform in [0, 1): Philox of (seed, stream, the operand, an int32 counter, the element's index). Indices begin at
+/// `first`, plus, for a replica's shard of a batch, the elements before its first row, with `row_size` elements per
+/// row.
 struct Uniform {
   static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
   std::uint64_t seed;
@@ -244,9 +245,9 @@ struct Uniform {
   friend bool operator==(const Uniform&, const Uniform&) = default;
 };
 
-/// One result of a loop over time. Operands: the carried Values at first, sequences [steps, ..], constants. The result
-/// is what a node of the loop's body was at every step, stacked along a new first axis; or, if `last`, what a carried
-/// Value became in the end, named by the node that it becomes.
+/// One result of a loop over time. Operands: the initial carried Values, sequences [steps, ..], constants. The result
+/// is the value of a body node at every step, stacked along a new first axis; or, if `last`, the final carried Value,
+/// identified by its next node.
 struct Scan {
   static constexpr Traits traits{.role = Role::loop, .halves = Halves::kept};
   std::shared_ptr<const Loop> loop;
@@ -255,7 +256,7 @@ struct Scan {
   friend bool operator==(const Scan&, const Scan&) = default;
 };
 
-/// The sum of x over all replicas; x itself where there is one.
+/// The sum of x over all replicas; x itself if there is one replica.
 struct AllReduce {
   static constexpr Traits traits{.role = Role::all_reduce};
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
@@ -272,7 +273,7 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 };
 }  // namespace detail
 
-/// Every op there is. gradient_test and parity_test iterate over it: a new op fails them until it has a case.
+/// All ops. gradient_test and parity_test iterate over them: a new op fails them until it has a case.
 using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
                                op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
                                op::Sum, op::Max, op::ArgMax, op::OneHot, op::Gather, op::ScatterAdd, op::MatMul,
@@ -288,7 +289,7 @@ template <class Struct> constexpr std::string_view find_name() {
   text = text.substr(0, text.find_first_of(";]"));
   return text.substr(text.rfind(':') + 1);
 }
-/// The name alone: the program does not keep the text around it.
+/// Stores only the name in the program, without the text around it.
 template <class Struct>
 inline constexpr auto name_text = [] {
   std::array<char, find_name<Struct>().size()> text{};

@@ -5,16 +5,17 @@
 
 #include "etude/graph/graph.hpp"
 
-/// What every op must state. One overload a rule and op: a missing one is a compile or link error.
+/// The rules of every op. There is one overload per rule and op; a missing one is a compile or link error.
 namespace etude {
 
-/// What is known of a node before it is computed.
+/// The shape and dtype of a node.
 struct Meta {
   Shape shape;
   DType dtype;
 };
 
-/// Shape rules: the result's shape and dtype from the operands', or Error(shape) or Error(dtype) naming them.
+/// Shape rules: infer the result's shape and dtype from the operands', or throw Error(shape) or Error(dtype) that names
+/// them.
 Meta infer(const op::Input&, std::span<const Value>);
 Meta infer(const op::Constant&, std::span<const Value>);
 Meta infer(const op::Read&, std::span<const Value>);
@@ -46,7 +47,7 @@ Meta infer(const op::Uniform&, std::span<const Value>);
 Meta infer(const op::Scan&, std::span<const Value>);
 Meta infer(const op::AllReduce&, std::span<const Value>);
 
-/// What tells one elementwise op's rule from another's.
+/// The properties that distinguish the rules of elementwise ops.
 struct ElementwiseRule {
   std::string_view name;
   std::size_t arity;
@@ -60,14 +61,14 @@ template <op::ElementwiseOp F> Meta infer(const F&, std::span<const Value> input
                            inputs);
 }
 
-/// A node seen from its gradient rule: its operands `x`, its result `y`, and `dy`, what the target changes per change
-/// of y.
+/// The arguments of a gradient rule: the node's operands `x`, its result `y`, and `dy`, the derivative of the target
+/// with respect to y.
 struct Differential {
   std::span<const Value> x;
   Value y;
   Value dy;
 };
-/// The gradient for each operand, written in ops; an empty Value where none passes, and behind the last that are given.
+/// The gradient for each operand, built from ops. An empty Value means no gradient, and missing entries at the end too.
 using OperandGradients = std::vector<Value>;
 
 OperandGradients gradient(const op::Cast&, const Differential&);
@@ -116,7 +117,7 @@ OperandGradients gradient(const op::Maximum&, const Differential&);
 OperandGradients gradient(const op::Minimum&, const Differential&);
 OperandGradients gradient(const op::Select&, const Differential&);
 
-/// Ops that no gradient passes.
+/// Ops without a gradient.
 template <class O>
 concept Constantlike = !traits_of<O>().differentiable;
 template <Constantlike O> OperandGradients gradient(const O&, const Differential&) { return {}; }

@@ -11,24 +11,25 @@
 
 namespace etude {
 
-/// How one value becomes of what replicas assign to a variable, where they have each seen a share of the batch only.
-/// Source: tf.VariableAggregation.
+/// The aggregation of the replicas' values in an assignment to a variable, when each has processed only its shard of
+/// the batch. Source: tf.VariableAggregation.
 enum class Aggregation : std::uint8_t {
-  none,  ///< It must not differ between them.
-  sum,   ///< What each of them adds to the variable is added up.
+  none,  ///< The values must not differ.
+  sum,   ///< The changes of all replicas are added to the variable.
   mean
 };
 
-/// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. A handle: copies mean
-/// the same variable. Its bytes lie in a Storage that it may share with others, so that many variables are one flat
-/// block. Under several replicas it lies in one storage for each of them, and after every step all hold the same bits.
+/// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. It is a handle: copies
+/// refer to the same variable. Its data is in a Storage, which variables may share as one flat block. With several
+/// replicas it is in one storage per replica, and after every step all hold the same bits.
 class Variable {
  public:
   Variable() = default;
-  /// A variable holding `value`, in storage of its own until `flatten` moves it.
+  /// A variable with the value `value`, in its own storage until `flatten` moves it.
   Variable(std::string name, const Tensor& value, bool trainable = true, Aggregation aggregation = Aggregation::none);
 
-  /// One without a value, that takes no memory: assign() gives it both. Before that it can be traced, not run.
+  /// A variable without a value and without memory. assign() provides both. Before that it can be traced, but no step
+  /// can run.
   static Variable unset(std::string name, const Shape& shape, DType dtype, bool trainable,
                         Aggregation aggregation = Aggregation::none);
 
@@ -41,7 +42,7 @@ class Variable {
   std::int64_t size() const { return shape().size(); }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype()); }
 
-  /// A copy of the value on the host; of a replica's own, to look at it.
+  /// A copy of the value on the host. `replica` selects the replica.
   Tensor value(int replica = 0) const;
   /// Sets the value, for all replicas; throws Error(shape) unless the shape is the variable's. Other dtypes are
   /// converted.
@@ -49,26 +50,26 @@ class Variable {
   /// Sets every element.
   void fill(double value);
 
-  /// In how many storages it lies, one a replica. `flatten` decides that.
+  /// The number of its storages, one per replica, set by `flatten`.
   int replicas() const { return static_cast<int>(state_->storages.size()); }
   const std::shared_ptr<Storage>& storage(int replica = 0) const {
     return state_->storages[static_cast<std::size_t>(replica)];
   }
-  /// Gives the replicas from number `first` on what replica 0 holds.
+  /// Copies the value of replica 0 to the replicas from `first` on.
   void broadcast(int first = 1);
   std::size_t offset() const { return state_->offset; }
-  /// Whether it lies in a block with others. Such a variable stays where it is.
+  /// Whether it shares a block with others. Such a variable is not moved again.
   bool flat() const { return state_->flat; }
-  /// The owner of the VariableScope in which it was made; null outside all.
+  /// The owner of the VariableScope in which it was made; null outside all scopes.
   const std::shared_ptr<const void>& owner() const { return state_->owner; }
-  /// Whether a layer, metric or optimizer made it for itself. Others are the user's: a layer whose call() reads one
+  /// Whether a layer, metric or optimizer made it. Other variables are the user's: a layer whose call() reads one
   /// tracks it.
   bool managed() const { return state_->managed; }
   void set_managed() { state_->managed = true; }
-  /// How many variables had been made before it.
+  /// The number of variables that were made before it.
   std::uint64_t serial() const { return state_->serial; }
   static std::uint64_t count();
-  /// Who it is: equal for handles of the same variable.
+  /// Its identity: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
   explicit operator bool() const { return state_ != nullptr; }
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
@@ -91,7 +92,7 @@ class Variable {
   std::shared_ptr<State> state_;
 };
 
-/// While it lives, variables made on this thread are marked as `owner`'s: a strategy's scope does that.
+/// While it exists, variables that are made on this thread belong to `owner`, for example a strategy's scope.
 class VariableScope {
  public:
   explicit VariableScope(std::shared_ptr<const void> owner);
@@ -103,10 +104,10 @@ class VariableScope {
   std::shared_ptr<const void> outer_;
 };
 
-/// Bytes that `flatten` needs: each variable begins at a multiple of 64.
+/// The bytes that `flatten` needs: each variable begins at a multiple of 64.
 std::size_t flat_bytes(const std::vector<Variable>& variables);
-/// Moves the variables, values kept, into one block in the order given; for several replicas into one block each. A
-/// variable is moved once, and not after a plan has been made that uses it.
+/// Moves the variables with their values into one block, in the given order; with several replicas into one block each.
+/// A variable is moved once, and not after a plan that uses it was made.
 void flatten(const std::vector<Variable>& variables, const std::vector<std::shared_ptr<Storage>>& storages);
 
 }  // namespace etude
