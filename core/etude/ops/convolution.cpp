@@ -9,10 +9,10 @@
 namespace etude {
 namespace {
 
-/// Sums and products of two such numbers fit.
+/// The largest number in a window: sums and products of two such numbers do not overflow.
 constexpr std::int64_t window_most = std::numeric_limits<std::int32_t>::max();
 
-/// The result's shape of a convolution of shape x by a kernel; throws unless they fit. `where` names the op.
+/// The shape of the convolution of an x and a kernel of these shapes; throws unless they match. `where` names the op.
 Shape convolved(const Shape& x, const Shape& kernel, const Window& window, std::string_view where) {
   check(x.rank() == 4 && kernel.rank() == 4, ErrorKind::shape, where, "shapes ", x, " and ", kernel,
         " - expected [batch, height, width, channels] and [height, width, channels / groups, filters] - reshape them.");
@@ -56,7 +56,7 @@ Meta infer(const op::ConvolutionFilter& op, std::span<const Value> x) {
   return {op.shape, x[0].dtype()};
 }
 
-// Each is linear in both operands, and the three are each other's transposes.
+// Each op is linear in both operands, and the three are transposes of each other.
 OperandGradients gradient(const op::Convolution& op, const Differential& d) {
   const Value &x = d.x[0], &kernel = d.x[1];
   return {ops::convolution_input(d.dy, kernel, op.window, x.shape()),

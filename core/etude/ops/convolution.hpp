@@ -6,16 +6,16 @@
 
 namespace etude::ops {
 
-/// Throws Error(value) for extents, strides or dilations of less than 1, for padding of less than 0, and for numbers of
-/// 2^31 or more. `where` names the op.
+/// Throws Error(value) for extents, strides or dilations below 1, for padding below 0, and for numbers of 2^31 or more.
+/// `where` names the op.
 void check_window(const Window& window, std::string_view where);
-/// The window with the padding that Keras calls "same", or "valid" (none), over an input of [height, width].
+/// The window with Keras's padding "same" or "valid" (none), over an input of [height, width].
 Window padded(Window window, std::string_view padding, std::array<std::int64_t, 2> input);
 
 /// x [batch, height, width, channels] ⋆ kernel [*window.extent, channels / groups, filters] -> [batch, .., ..,
 /// filters].
 Value convolution(Value x, Value kernel, const Window& window);
-/// convolution's transposes: in x, where x has `shape`, and in the kernel.
+/// The transposes of convolution: with respect to x, which has `shape`, and to the kernel.
 Value convolution_input(Value dy, Value kernel, const Window& window, const Shape& shape);
 Value convolution_filter(Value x, Value dy, const Window& window, const Shape& shape);
 

@@ -38,14 +38,14 @@ template <class F> Value binary(Value a, Value b) {
   return a.graph().append(F{}, {broadcast_to(a, shape), broadcast_to(b, shape)});
 }
 
-/// What all elements of a Constant are; none of another Value.
+/// The number in all elements of a Constant; empty for another Value.
 std::optional<double> constant_of(Value x) {
   const auto* constant = std::get_if<op::Constant>(&x.op());
   return constant ? std::optional(constant->value) : std::nullopt;
 }
 bool is_constant(Value x, double value) { return constant_of(x) == value; }
 
-/// x in the shape it would have been given by broadcasting with `other`.
+/// x in the shape that broadcasting with `other` would give it.
 Value like_broadcast(Value x, Value other) {
   return broadcast_to(x, broadcast_shapes(x.shape(), other.shape(), "broadcast"));
 }
@@ -71,7 +71,7 @@ Value floor(Value x) { return unary<op::Floor>(x); }
 Value logical_not(Value x) { return unary<op::LogicalNot>(x); }
 Value is_finite(Value x) { return unary<op::IsFinite>(x); }
 
-// x + 0, x * 1 and their like are x: gradients make many of them.
+// x + 0, x * 1 and similar ops return x: gradients make many of them.
 Value add(Value a, Value b) {
   if (is_constant(b, 0) && a.dtype() == b.dtype()) return like_broadcast(a, b);
   if (is_constant(a, 0) && a.dtype() == b.dtype()) return like_broadcast(b, a);
@@ -90,12 +90,13 @@ Value divide(Value a, Value b) {
   if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
   if (const auto x = constant_of(a), y = constant_of(b); x && y && is_floating(a.dtype()) && a.dtype() == b.dtype()) {
     const double quotient =
-        a.dtype() == DType::float32 ? static_cast<float>(*x) / static_cast<float>(*y) : *x / *y;  // as a step has it
+        // As a step would compute it
+        a.dtype() == DType::float32 ? static_cast<float>(*x) / static_cast<float>(*y) : *x / *y;
     return broadcast_to(scalar(quotient, a), broadcast_shapes(a.shape(), b.shape(), struct_name<op::Divide>()));
   }
   return binary<op::Divide>(a, b);
 }
-/// Where b is a constant that asks for no logarithm, none is taken.
+/// Powers with a constant exponent that need no logarithm avoid it.
 Value power(Value a, Value b) {
   if (!is_floating(a.dtype()) || a.dtype() != b.dtype()) return binary<op::Power>(a, b);
   if (is_constant(b, 1)) return like_broadcast(a, b);
@@ -175,7 +176,7 @@ OperandGradients gradient(const op::Subtract&, D d) { return {d.dy, -d.dy}; }
 OperandGradients gradient(const op::Multiply&, D d) { return {d.dy * d.x[1], d.dy * d.x[0]}; }
 OperandGradients gradient(const op::Divide&, D d) { return {d.dy / d.x[1], -d.dy * d.y / d.x[1]}; }
 OperandGradients gradient(const op::Power&, D d) {
-  // At a = 0 the logarithm is infinite while y is 0: the product is 0 for every exponent above 0.
+  // At a = 0 the logarithm is infinite and y is 0: the product is set to 0, for every exponent above 0.
   const Value zero = ops::scalar(0, d.y), one = ops::scalar(1, d.y);
   const Value safe = ops::where(ops::equal(d.x[0], zero), one, d.x[0]);
   return {d.dy * d.x[1] * ops::power(d.x[0], d.x[1] - 1), d.dy * d.y * ops::log(safe)};

@@ -2,8 +2,8 @@
 
 #include "etude/graph/graph.hpp"
 
-/// The front functions of the elementwise ops. Operands broadcast by NumPy's rule; their dtypes must be equal. A number
-/// takes the dtype of the Value beside it.
+/// The functions for elementwise ops. Operands broadcast by NumPy's rule; their dtypes must be equal. A number takes
+/// the dtype of the other operand.
 namespace etude::ops {
 
 Value negate(Value x);
@@ -39,20 +39,20 @@ Value greater(Value a, Value b);
 Value greater_equal(Value a, Value b);
 Value logical_and(Value a, Value b);
 Value logical_or(Value a, Value b);
-/// a where condition is true, else b.
+/// a if the condition is true, else b.
 Value where(Value condition, Value a, Value b);
-/// x between low and high.
+/// x limited to [low, high].
 Value clip(Value x, double low, double high);
-/// a / b, and 0 where b is 0.
+/// a / b, and 0 if b is 0.
 Value divide_no_nan(Value a, Value b);
 
 Value cast(Value x, DType dtype);
-/// Half precision as float32; all else as it is.
+/// Casts half precision to float32; returns other dtypes unchanged.
 Value upcast(Value x);
 Value stop_gradient(Value x);
-/// A number as a scalar of `like`'s dtype.
+/// A scalar of `like`'s dtype.
 Value scalar(double value, Value like);
-/// Within a trace: `value` throughout.
+/// Within a trace: a Value with `value` in all elements.
 Value full(const Shape& shape, double value, DType dtype = floatx());
 Value zeros(const Shape& shape, DType dtype = floatx());
 Value ones(const Shape& shape, DType dtype = floatx());

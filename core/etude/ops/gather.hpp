@@ -4,11 +4,11 @@
 
 namespace etude::ops {
 
-/// The rows of x [n, ..] whose numbers are in `indices`, integers [*shape]: [*shape, ..]. NaN for a row that x does not
-/// have (0 of integers).
+/// The rows of x [n, ..] at `indices`, integers [*shape]: [*shape, ..]. An index out of range gives NaN (0 for
+/// integers).
 Value take(Value x, Value indices);
-/// [rows, ..], in which row i is the sum of the rows of x [*shape, ..] that `indices` [*shape] calls i; numbers out of
-/// range count nowhere.
+/// [rows, ..]: row i is the sum of the rows of x [*shape, ..] whose index in `indices` [*shape] is i. Indices out of
+/// range are ignored.
 Value scatter_add(Value x, Value indices, std::int64_t rows);
 
 }  // namespace etude::ops

@@ -36,7 +36,7 @@ namespace {
 
 Shape leading(Value x) { return x.shape().slice(0, x.shape().rank() - 2); }
 
-/// The axes of a batch, and behind them those of x's matrices.
+/// The axes of a batch, followed by those of x's matrices.
 Shape with_matrix(Shape batch, Value x) {
   batch.append(x.shape()[-2]);
   batch.append(x.shape()[-1]);

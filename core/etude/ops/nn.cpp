@@ -71,7 +71,7 @@ OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differenti
   return {(ops::softmax(d.x[0]) - hot) * ops::expand_dims(d.dy, -1)};
 }
 
-// A sum over replicas passes the sum of what the replicas ask for.
+// The gradient of an all-reduce is the all-reduce of the gradients.
 OperandGradients gradient(const op::AllReduce&, const Differential& d) { return {ops::all_reduce(d.dy)}; }
 
 namespace ops {
@@ -116,7 +116,7 @@ Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t 
   Graph& graph = counter.graph();
   std::vector<Value> drawn;
   if (const Share& share = graph.share(); share.replicas > 1) {
-    // The pairs of one replica's draws for the whole batch.
+    // The pairs that one replica would draw for the whole batch.
     const std::int64_t row_size = share.row_size(shape);
     const std::int64_t second = row_size ? share.whole_size(shape) : shape.size();
     for (const std::int64_t first : {std::int64_t{0}, second})

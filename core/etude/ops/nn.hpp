@@ -15,17 +15,18 @@ Value softmax_crossentropy(Value logits, Value targets);
 Value sparse_softmax_crossentropy(Value logits, Value labels);
 /// max(x, 0) - x·t + log1p(exp(-|x|)), elementwise.
 Value sigmoid_crossentropy(Value logits, Value targets);
-/// x in training: each element zeroed with probability `rate`, the rest scaled by 1 / (1 - rate). `counter` is an int32
-/// scalar that differs from step to step; `stream` sets layers apart.
+/// Dropout in training: each element of x is zeroed with probability `rate`, and the rest are scaled by 1 / (1 - rate).
+/// `counter` is an int32 scalar that differs from step to step; `stream` distinguishes layers.
 Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Value counter);
-/// Draws in [0, 1), and from the standard normal distribution (Box-Muller). Replicas draw for the rows of their shares
-/// what one replica would draw for them; where the first axis is not the batch's, all draw the same.
+/// Draws in [0, 1), and from the standard normal distribution (Box-Muller). Replicas draw for the rows of their shards
+/// the same numbers as one replica would. If the first axis is not the batch's, all replicas draw the same.
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
 Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
-/// The sum over all replicas, of which each has seen its share of the batch; x itself where there is one. Optimizers
-/// join gradients by themselves. Throws Error(dtype) for bool and uint8.
+/// The sum over all replicas, each of which has processed its shard of the batch; x itself if there is one replica.
+/// Optimizers all-reduce gradients themselves. Throws Error(dtype) for bool and uint8.
 Value all_reduce(Value x);
-/// One replica's part of what is the same on all of them, so that the parts' sum is x; x itself where there is one.
+/// One replica's part of a Value that is the same on all replicas, so that the sum of the parts is x; x itself if there
+/// is one replica.
 Value replica_part(Value x);
 
 }  // namespace etude::ops

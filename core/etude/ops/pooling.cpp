@@ -38,7 +38,7 @@ void check_index(const Value& index, const Shape& shape, const Window& window, s
         " - pass what PoolArgMax of the same window says.");
 }
 
-/// The operand that a per-channel bias is added to, and the bias [channels]; nothing if x is no such sum.
+/// The operands of a sum with a per-channel bias: x, and the bias [channels]; empty Values if x is no such sum.
 std::array<Value, 2> biased(const Value& x) {
   if (!std::holds_alternative<op::Add>(x.op())) return {};
   const Node& sum = x.graph().node(x.id());

@@ -4,16 +4,16 @@
 
 namespace etude::ops {
 
-/// The largest of what the window sees of x [batch, height, width, channels], channel by channel; the gradient goes to
-/// the first of equals. Windows are not dilated, and see at least one cell of x wherever they stand.
+/// The maximum of x [batch, height, width, channels] in each window, by channel. The gradient goes to the first of
+/// equals. Windows are not dilated, and contain at least one cell of x at every position.
 ///
-/// Pooled first, added and rectified after: max_pool(relu(x + bias)) with a bias per channel is built as
-/// relu(max_pool(x) + bias), for both grow with x. The same values from fewer elements, and x's own kernel can pool.
-/// The gradients are the same as well, but where adding the bias rounds two candidates to one number: then it goes to
-/// the one that was larger.
+/// The pooling comes first: max_pool(relu(x + bias)) with a bias per channel is built as relu(max_pool(x) + bias),
+/// since both are monotonic in x. The values are the same, there are fewer elements, and x's own kernel can pool. The
+/// gradients are the same too, except if the addition of the bias rounds two candidates to one number: then the
+/// gradient goes to the candidate that was larger.
 Value max_pool(Value x, const Window& window);
 
-/// The ops that it is made of.
+/// The ops that max_pool consists of.
 Value pool_argmax(Value x, const Window& window);
 Value pool_gather(Value x, Value index, const Window& window);
 Value pool_scatter(Value dy, Value index, const Window& window, const Shape& shape);

@@ -18,15 +18,15 @@ Meta reduced(std::size_t first, std::size_t count, const Value& x) {
   return {shape, x.dtype()};
 }
 
-/// The reduced Value with its axes back, as extents of 1, repeated to `like`'s shape.
+/// The reduced Value with its axes restored as extents of 1, broadcast to `like`'s shape.
 Value spread(Value reduced, std::size_t first, std::size_t count, const Shape& like) {
   Shape shape = like;
   for (std::size_t i = first; i < first + count; ++i) shape[static_cast<std::ptrdiff_t>(i)] = 1;
   return ops::broadcast_to(ops::reshape(reduced, shape), like);
 }
 
-/// Reduces each run of neighbouring axes by one op, from the last run to the first so that earlier axes keep their
-/// place.
+/// Reduces each run of neighbouring axes by one op, from the last run to the first, so that earlier axes keep their
+/// index.
 template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims, const char* where) {
   const std::size_t rank = x.shape().rank();
   std::vector<bool> gone(rank, axes.empty());
@@ -85,7 +85,7 @@ OperandGradients gradient(const op::Sum& op, const Differential& d) {
   return {spread(d.dy, op.first, op.count, d.x[0].shape())};
 }
 OperandGradients gradient(const op::Max& op, const Differential& d) {
-  // Equal maxima share the gradient evenly.
+  // The gradient is divided equally between equal maxima.
   const Value is_max = ops::cast(ops::equal(d.x[0], spread(d.y, op.first, op.count, d.x[0].shape())), d.dy.dtype());
   const Value count = d.y.graph().append(op::Sum{op.first, op.count}, {is_max});
   return {spread(d.dy / count, op.first, op.count, d.x[0].shape()) * is_max};
@@ -98,7 +98,7 @@ Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
 }
 
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
-  // Half precision may have no room for the sum, nor for the count.
+  // The sum and the count may overflow in half precision.
   if (is_half(x.dtype())) return cast(mean(upcast(x), axes, keepdims), x.dtype());
   const Value total = sum(x, axes, keepdims);
   const auto count =

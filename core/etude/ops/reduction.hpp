@@ -7,13 +7,13 @@
 
 namespace etude::ops {
 
-/// Sum over `axes`, which go away unless keepdims; over all of them when none is named.
+/// The sum over `axes`, or over all axes if none are given. They are removed unless keepdims.
 Value sum(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
-/// Mean over `axes`.
+/// The mean over `axes`.
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
-/// Largest element over `axes`.
+/// The maximum over `axes`.
 Value max(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
-/// int32 index of the largest element along the last axis; the lowest of equals.
+/// The int32 index of the largest element along the last axis; the lowest index of equals.
 Value argmax(Value x);
 /// Labels [..] -> [.., depth] of `dtype`.
 Value one_hot(Value labels, std::int64_t depth, DType dtype = floatx());

@@ -21,8 +21,8 @@ Value scan_result(const std::shared_ptr<const Loop>& loop, NodeId node, bool las
   return operands.front().graph().append(op::Scan{loop, node, last}, operands);
 }
 
-/// The gradient of a loop: a loop in the other direction, whose body is the gradient of the body. What that needs of
-/// the body's own Values, the forward loop stacks.
+/// The gradient of a loop: a loop in the other direction, whose body is the gradient of the body. The forward loop
+/// stacks the Values of its body that the gradient needs.
 class Adjoint {
  public:
   Adjoint(const op::Scan& op, const Differential& d)
@@ -70,7 +70,8 @@ class Adjoint {
   }
 
   void differentiate(const op::Scan& op) {
-    // Inputs of the joint graph behind the body's own: how the target depends on what a step hands on, and puts out.
+    // Inputs of the joint graph after the body's own: the derivatives of the target with respect to a step's next
+    // carried Values and outputs.
     int index = loop_->inputs();
     const auto seed = [&](NodeId node) {
       const Node& of = joint_.node(node);
@@ -93,7 +94,7 @@ class Adjoint {
   bool forward(NodeId id) const { return id < forward_count_; }
   const op::Input* input(NodeId id) const { return std::get_if<op::Input>(&joint_.node(id).op); }
 
-  /// Whether the backward body makes a node anew: its own ones, and those that cost nothing.
+  /// Whether the backward body computes a node itself: its own nodes, and nodes without cost.
   bool rebuilt(NodeId id) const {
     if (input(id)) return false;
     if (!forward(id)) return true;
@@ -105,13 +106,15 @@ class Adjoint {
         joint_.node(id).op);
   }
 
-  /// A sum of two, or one in another float dtype: its sum over all steps is that of its operands' sums.
+  /// Whether a node is a sum of two, or a cast to another float dtype: its sum over all steps is computed from its
+  /// operands' sums.
   bool is_passed(const Node& node) const {
     return std::holds_alternative<op::Add>(node.op) ||
            (std::holds_alternative<op::Cast>(node.op) && is_floating(joint_.node(node.inputs[0]).dtype));
   }
 
-  /// Products over the batch's axis, and sums over it, are one over all steps: their operands are stacked instead.
+  /// Products over the batch's axis, and sums over it, are computed once for all steps: their operands are stacked
+  /// instead.
   std::vector<NodeId> stacked_instead_of(NodeId id) const {
     const Node& node = joint_.node(id);
     if (forward(id)) return {id};
@@ -139,7 +142,7 @@ class Adjoint {
         want_stacked(operand);
   }
 
-  /// What the forward loop can stack, the backward one need not.
+  /// Nodes that the forward loop can stack need not be computed by the backward loop.
   void want_stacked(NodeId id) {
     if (!forward(id) || rebuilt(id)) want(id);
   }
@@ -162,7 +165,7 @@ class Adjoint {
     return leaf && leaf->index >= loop_->carries + loop_->sequences && leaf->index < loop_->inputs();
   }
 
-  /// What the forward loop's node was at every step.
+  /// The Value of a forward node at every step.
   Value of_forward(NodeId id) const {
     const auto* leaf = input(id);
     if (leaf && leaf->index >= loop_->carries) return operands_[at(leaf->index)];
@@ -197,7 +200,8 @@ class Adjoint {
     back_operands_.insert(back_operands_.end(), constants.begin(), constants.end());
   }
 
-  /// What the backward loop carries, and how it begins: with zeros, or with what comes for a last Value.
+  /// The carried Values of the backward loop, with their initial values: zeros, or the gradients of final carried
+  /// Values.
   void start(const op::Scan& op) {
     std::vector<Value> initial;
     const int last = op.last ? loop_->carry_after(op.node) : -1;
@@ -237,12 +241,12 @@ class Adjoint {
   std::span<const Value> operands_;
   Value dy_;
   NodeId forward_count_;
-  Graph joint_;                                  // the body, and its gradient behind it
+  Graph joint_;                                  // the body, followed by its gradient
   std::vector<Value> inputs_, targets_, seeds_;  // of the joint graph
   std::vector<Value> d_inputs_;                  // by input of the body
   std::vector<int> carry_of_;                    // by the body's carried Value: the backward body's, or -1
   int d_carries_ = 0;
-  std::set<NodeId> wanted_;         // joint nodes that the backward body has
+  std::set<NodeId> wanted_;         // joint nodes in the backward body
   std::map<NodeId, Value> copies_;  // by joint node: the backward body's
   std::shared_ptr<Loop> back_;
   std::vector<Value> back_operands_;

@@ -8,23 +8,23 @@
 
 namespace etude::ops {
 
-/// x repeated to `shape` by NumPy's rule; x itself when it has that shape.
+/// x broadcast to `shape` by NumPy's rule; x itself if it has that shape.
 Value broadcast_to(Value x, const Shape& shape);
-/// x summed over the axes along which broadcasting to its shape would have repeated `shape`: broadcast_to's transpose.
+/// x summed over the axes along which broadcasting would repeat `shape` to x's shape: broadcast_to's transpose.
 Value sum_to(Value x, const Shape& shape);
-/// The same elements in another shape; one extent may be -1 and is then worked out.
+/// The same elements in another shape. One extent may be -1, and is computed.
 Value reshape(Value x, const Shape& shape);
 /// A new axis of extent 1 before `axis` (-1: after the last).
 Value expand_dims(Value x, std::ptrdiff_t axis);
-/// Takes out `axis`, whose extent must be 1.
+/// Removes `axis`, whose extent must be 1.
 Value squeeze(Value x, std::ptrdiff_t axis);
 /// Entries [first, first + count) of `axis`.
 Value slice(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t count);
 /// The entries of `axis` from the last to the first.
 Value reverse(Value x, std::ptrdiff_t axis);
-/// One behind the other along `axis`, in which alone their shapes may differ.
+/// Concatenates along `axis`, the only axis in which shapes may differ.
 Value concatenate(const std::vector<Value>& x, std::ptrdiff_t axis = -1);
-/// x cut along `axis` into so many equal parts.
+/// x divided along `axis` into `parts` equal parts.
 std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis = -1);
 /// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
 Value transpose(Value x, const std::vector<std::uint8_t>& order = {});
