@@ -13,8 +13,8 @@ constexpr auto for_each_of(std::type_identity<std::variant<Alternatives...>>, Fu
 }
 }  // namespace detail
 
-/// A table of what `function.operator()<A>()` returns for each alternative A of a variant, to be indexed by index(). It
-/// takes less code than a visit where only the alternative matters, and not its value.
+/// A table of the results of `function.operator()<A>()` for each alternative A of a variant, indexed by index(). It
+/// needs less code than a visit if only the alternative matters, and not its value.
 template <class Variant, class Function> constexpr auto for_alternatives(Function function) {
   return detail::for_each_of(std::type_identity<Variant>{}, function);
 }

@@ -11,11 +11,11 @@
 
 namespace etude {
 
-/// What can be chosen by name: one explicit table a kind. Names are matched as Keras does, by letters and digits only,
-/// so that "mse", "MSE", "mean_squared_error" and "MeanSquaredError" are found alike.
+/// A table of classes that can be chosen by name, one per kind. Names match as in Keras, by letters and digits only:
+/// "mse", "MSE", "mean_squared_error" and "MeanSquaredError" are equal.
 template <class Maker> class Catalogue {
  public:
-  /// `kind` is what errors call it: "optimizer", "loss".
+  /// `kind` is the name of the kind in errors: "optimizer", "loss".
   Catalogue(std::string_view kind, std::initializer_list<std::pair<const char*, Maker>> entries) : kind_(kind) {
     for (const auto& [name, maker] : entries) {
       makers_.emplace(canonical(name), maker);
@@ -25,7 +25,7 @@ template <class Maker> class Catalogue {
 
   bool contains(std::string_view name) const { return makers_.contains(canonical(name)); }
 
-  /// The maker called `name`; throws Error(value) listing those that exist.
+  /// The maker of `name`; throws Error(value) with the list of existing names.
   const Maker& find(std::string_view name) const {
     const auto found = makers_.find(canonical(name));
     check(found != makers_.end(), ErrorKind::value, kind_, '"', name, "\" - expected one of: ", known_,
@@ -39,7 +39,7 @@ template <class Maker> class Catalogue {
     for (const char c : name)
       if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'))
         result += c;
-      else if (c >= 'A' && c <= 'Z')  // whatever the locale takes for its small letter
+      else if (c >= 'A' && c <= 'Z')  // independent of the locale's lower case
         result += static_cast<char>(c - 'A' + 'a');
     return result;
   }

@@ -4,15 +4,15 @@
 #include <limits>
 #include <string_view>
 
-/// Arithmetic of sizes that callers choose. What no int64 holds is an Error(value) that names both numbers; `where`
-/// begins its text.
+/// Checked arithmetic of sizes from callers. An overflow of int64 is an Error(value) with both numbers; `where` begins
+/// its text.
 namespace etude::checked {
 
 std::int64_t add(std::int64_t a, std::int64_t b, std::string_view where);
 std::int64_t subtract(std::int64_t a, std::int64_t b, std::string_view where);
 std::int64_t multiply(std::int64_t a, std::int64_t b, std::string_view where);
 
-/// a · b and a + b of numbers that are not negative; the largest int64 where the result is larger.
+/// a · b and a + b of nonnegative numbers, limited to the largest int64.
 constexpr std::int64_t multiply_or_most(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// What Keras lets a caller give by name or as an object: "adam", or optimizers::adam({…}).
+/// An option that a caller passes by name or as an object, as in Keras: "adam", or optimizers::adam({…}).
 template <class T> class Choice {
  public:
   Choice() = default;

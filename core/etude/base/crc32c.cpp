@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-/// tables[k][b]: what byte b contributes when k bytes follow it.
+/// tables[k][b]: the contribution of byte b if k bytes follow it.
 constexpr auto tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> result{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

@@ -4,10 +4,9 @@
 
 namespace etude {
 
-/// While it lives, its thread computes with 0 where a number is smaller than any normal one, whether it is read or
-/// made: x86 processors take some hundred cycles for each such number, which the squares that RMSprop and Adam average
-/// become in time. Then the thread's mode is what it was before. WebAssembly has no such mode. CONTRIBUTING.md
-/// ("Numerics") has the rule for all devices.
+/// While it exists, its thread flushes denormals to 0, as operands and as results. x86 processors need some hundred
+/// cycles for each denormal, which the averaged squares of RMSprop and Adam become in time. Afterwards the thread has
+/// its previous mode. WebAssembly has no such mode. CONTRIBUTING.md ("Numerics") has the rule for all devices.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(mode()) { set_mode(before_ | flush); }
@@ -23,7 +22,7 @@ class FlushDenormals {
   static constexpr std::uint64_t flush = 0;
 #endif
 
-  /// The register that says how this thread computes.
+  /// The register with this thread's floating-point mode.
   static std::uint64_t mode() {
 #if defined(__x86_64__)
     return __builtin_ia32_stmxcsr();

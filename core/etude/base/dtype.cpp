@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> names{"float32", "float64", "int32", "uint8", "bool", "float16", "bfloat16"};
 std::atomic<DType> floatx_{DType::float32};
-constexpr DTypePolicy as_floatx{DType::boolean, DType::boolean};  // which no layer has
+constexpr DTypePolicy as_floatx{DType::boolean, DType::boolean};  // a dtype that no layer has
 std::atomic<DTypePolicy> policy_{as_floatx};
 
 }  // namespace

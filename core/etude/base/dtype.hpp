@@ -9,8 +9,8 @@
 
 namespace etude {
 
-/// Element types. float64 computes only in builds with ETUDE_FLOAT64 (native and tests); what is stored in float16 and
-/// bfloat16 is computed with in float32.
+/// Element types. float64 computes only in builds with ETUDE_FLOAT64 (native and tests). float16 and bfloat16 are
+/// storage types; float32 computes them.
 enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean, float16, bfloat16 };
 
 constexpr std::size_t size_of(DType dtype) {
@@ -32,27 +32,27 @@ constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtyp
 
 /// Keras's name: "float32", "bool", …
 std::string_view name_of(DType dtype);
-/// The dtype of that name; throws Error(dtype) listing those that exist.
+/// The dtype with this name; throws Error(dtype) with the list of existing names.
 DType dtype_from_name(std::string_view name);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// The float type of new layers, losses and metrics, and what float data is cast to (L-38). "float32" at first.
-/// Set it before layers are made. Source: keras/src/backend/config.py.
+/// The float type of new layers, losses and metrics, to which float data is cast (L-38). Default: "float32". Set it
+/// before layers are made. Source: keras/src/backend/config.py.
 DType floatx();
 void set_floatx(DType dtype);
 
-/// What layers compute in, and what their variables are. "float32" and "float64" say both; "mixed_float16" and
-/// "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it gives
-/// the same numbers. Source: keras/src/dtype_policies/dtype_policy.py.
+/// The dtype in which layers compute, and that of their variables. "float32" and "float64" set both; "mixed_float16"
+/// and "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it
+/// gives the same numbers. Source: keras/src/dtype_policies/dtype_policy.py.
 struct DTypePolicy {
   DType compute_dtype = DType::float32, variable_dtype = DType::float32;
 
-  /// Throws Error(dtype), which names `where`, listing the names there are.
+  /// Throws Error(dtype) with `where` and the list of existing names.
   static DTypePolicy from_name(std::string_view name, std::string_view where = "DTypePolicy");
   std::string_view name() const;
   friend bool operator==(const DTypePolicy&, const DTypePolicy&) = default;
 };
-/// That of new layers: floatx(), unless one was set. The empty name sets none.
+/// The policy of new layers: floatx(), unless another one was set. The empty name resets it.
 DTypePolicy dtype_policy();
 void set_dtype_policy(std::string_view name);
 

@@ -10,7 +10,7 @@
 
 namespace etude {
 
-/// What went wrong, for callers that branch on it. The text is for people.
+/// The kind of an error, for callers that branch on it. The text is for people.
 enum class ErrorKind { value, shape, dtype, state, data, io, internal };
 
 /// The one exception type of Étude. Its text reads
@@ -24,8 +24,8 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Appends what an error's text is made of: texts, numbers (floating ones in six digits), and what has a name or a
-/// `to_string`. No stream: with its locales it is larger than all of Étude's layers.
+/// Appends a part of an error's text: a text, a number (floating-point numbers in six digits), or an object with a name
+/// or a `to_string`. It uses no stream: a stream with its locales is larger than all of Étude's layers.
 void append_text(std::string& text, char part);
 void append_text(std::string& text, std::string_view part);
 void append_text(std::string& text, double part);
@@ -46,8 +46,8 @@ void append_text(std::string& text, const T& part) {
   append_text(text, name_of(part));
 }
 
-/// A part of a text that is written only if it is wanted: what and how, two words, so that a check that nothing fails
-/// costs little.
+/// A part of a text that is formatted only on failure. It has two words, an object and its formatter, so that a check
+/// that succeeds costs little.
 class TextPart {
  public:
   TextPart(const char* literal) : part_(literal), append_(append_literal) {}
@@ -75,7 +75,7 @@ template <class... Parts>
   throw_error(kind, where, {TextPart(parts)...});
 }
 
-/// Throws as `fail` does unless `ok`; nothing is formatted while all is well.
+/// Throws as `fail` does unless `ok`. Nothing is formatted on success.
 template <class... Parts>
 [[gnu::always_inline]] inline void check(bool ok, ErrorKind kind, std::string_view where, const Parts&... parts) {
   if (!ok) [[unlikely]]

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstdint>
 
-/// Numbers of 16 bits: how half precision lies in memory. They are made of numbers and become numbers; arithmetic is
-/// float32's. Programs that are compiled for a GPU begin with this text.
+/// Numbers of 16 bits: the storage of half precision. They convert from and to numbers; arithmetic is float32's.
+/// Programs that are compiled for a GPU include this text.
 namespace etude {
 
 /// IEEE 754 binary16: 11 digits, from 6e-8 to 65504.
@@ -17,7 +17,7 @@ struct Float16 {
   template <std::convertible_to<float> T> constexpr explicit Float16(T x) : bits(nearest(static_cast<float>(x))) {}
   constexpr operator float() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16, magnitude = bits & 0x7FFF;
-    // Below the smallest normal one, what the fraction counts.
+    // Below the smallest normal number, units of the fraction.
     if (magnitude < 0x400)
       return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24f) | sign);
     const std::uint32_t exponent = magnitude >= 0x7C00 ? 0xFFu - 0x1Fu : 0x7Fu - 0x0Fu;
@@ -30,7 +30,7 @@ struct Float16 {
     const auto sign = static_cast<std::uint16_t>(all >> 16 & 0x8000);
     if (magnitude > 0x7F800000) return sign | 0x7E00;
     if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65520
-    if (magnitude < 0x38800000) {                       // 2^-14: whole numbers of 2^-24, which an addition rounds to
+    if (magnitude < 0x38800000) {                       // 2^-14: multiples of 2^-24, to which an addition rounds
       const float sum = std::bit_cast<float>(magnitude) + 0.5f;
       return static_cast<std::uint16_t>(sign |
                                         (std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(0.5f)));

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// What Keras lets a caller give as one whole number or as several: axis = -1, or {1, 2}. Empty: none.
+/// An option that a caller passes as one integer or as several, as in Keras: axis = -1, or {1, 2}. Empty: none.
 class Integers {
  public:
   Integers() = default;

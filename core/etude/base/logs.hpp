@@ -11,19 +11,19 @@
 
 namespace etude {
 
-/// Where the values behind Logs are fetched from, once each, while their step is the last one that ran.
+/// The source of the values of Logs, which are fetched once each, while their step is the last one that ran.
 class LogSource {
  public:
   virtual ~LogSource() = default;
-  /// Goes up whenever the values change, so that an older Logs can tell that its own are gone.
+  /// Increased with every change of the values, so that older Logs can detect that theirs are overwritten.
   virtual std::uint64_t generation() const = 0;
   virtual double read(std::size_t index) = 0;
-  /// What predict computed, a Tensor for each output; empty for a source that has none.
+  /// The outputs of predict, a Tensor for each; empty for a source without outputs.
   virtual std::vector<Tensor> outputs() const { return {}; }
 };
 
-/// What a step or an epoch reports, in insertion order: loss, metrics, val_* (L-24). A value crosses from the device
-/// when it is read; a value that was not read while it was current is gone, and reading it is an Error.
+/// The logs of a step or an epoch, in insertion order: loss, metrics, val_* (L-24). Reading a value downloads it from
+/// the device. A value that was not read while it was current is lost, and reading it is an Error.
 class Logs {
  public:
   struct Entry {
@@ -39,27 +39,27 @@ class Logs {
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   bool contains(std::string_view name) const { return find(name) != nullptr; }
-  /// The value called `name`; throws Error(value) listing the names there are.
+  /// The value of `name`; throws Error(value) with the list of existing names.
   double operator[](std::string_view name) const;
   double value(std::size_t index) const { return read(entries_[index]); }
   const std::string& name(std::size_t index) const { return entries_[index].name; }
 
-  /// Adds a value, or replaces the one of that name in its place.
+  /// Adds a value, or replaces the value of that name, in place.
   void set(std::string_view name, double value);
-  /// All values, fetched now: what History keeps.
+  /// Fetches all values, for example for History.
   std::vector<std::pair<std::string, double>> values() const;
 
   /// Whether these are the logs of on_predict_batch_end.
   bool has_outputs() const { return has_outputs_; }
-  /// What predict computed in this execution, a Tensor for each output: copies, made when this is called. Throws
-  /// Error(value) for the logs of another hook, Error(state) after the hook.
+  /// The outputs of predict in this execution, a Tensor for each: copies, made by this call. Throws Error(value) for
+  /// the logs of another hook, Error(state) after the hook.
   std::vector<Tensor> outputs() const;
 
-  /// Entries whose values `source` will give. Used by the train function.
+  /// Adds entries whose values come from `source`. Used by the train function.
   void attach(std::shared_ptr<LogSource> source, const std::vector<std::string>& names);
-  /// The outputs that `source` will give, until its generation changes.
+  /// Attaches the outputs of `source`, valid until its generation changes.
   void attach_outputs(std::shared_ptr<LogSource> source);
-  /// Marks every attached value as not yet fetched: a new step has run. Allocates nothing.
+  /// Marks every attached value as not fetched, after a new step. Allocates nothing.
   void renew();
 
  private:
@@ -67,7 +67,7 @@ class Logs {
   double read(Entry& entry) const;
   bool current() const { return source_ && source_->generation() == generation_; }
 
-  /// Reading fetches: a value is kept where it was asked for.
+  /// Mutable because reading fetches and stores a value.
   mutable std::vector<Entry> entries_;
   std::shared_ptr<LogSource> source_;
   std::uint64_t generation_ = 0;

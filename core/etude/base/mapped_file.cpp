@@ -19,7 +19,7 @@ namespace etude {
 namespace {
 
 #ifdef __linux__
-/// The bytes of a mapping, which is given back with them.
+/// The bytes of a mapping, which is unmapped by the destructor.
 struct Mapping {
   void* memory;
   std::span<const std::byte> bytes;
@@ -30,7 +30,7 @@ struct Mapping {
   Mapping& operator=(const Mapping&) = delete;
 };
 
-/// None for what is no plain file, or has no bytes.
+/// Null for anything but a regular file with content.
 std::shared_ptr<Mapping> mapping_of(const std::string& path) {
   const int file = open(system_path(path, "read"), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
@@ -47,19 +47,19 @@ std::shared_ptr<Mapping> mapping_of(const std::string& path) {
 #endif
 
 #ifdef __linux__
-/// Where the thread goes on when a byte that it reads is not there; null while it reads no mapping.
+/// The jump target of this thread for reads of missing bytes; null while it reads no mapping.
 thread_local sigjmp_buf* way_out = nullptr;
 struct sigaction before{};
 
-/// The signal for a read behind the end of a mapped file. Others are handled as they were before.
+/// The handler of the signal for a read beyond the end of a mapped file. Other faults are handled as before.
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   if (way_out) siglongjmp(*way_out, 1);
   if (before.sa_flags & SA_SIGINFO) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  sigaction(SIGBUS, &before, nullptr);  // what failed is tried again, and ends the process
+  sigaction(SIGBUS, &before, nullptr);  // the failed read is repeated, and ends the process
 }
 
-/// SA_NODEFER: the handler is left by a jump, and the signal must not stay blocked.
+/// SA_NODEFER: a jump leaves the handler, and the signal must not stay blocked.
 void handle_bus_errors() {
   static const bool handled = [] {
     struct sigaction action{};
@@ -70,14 +70,14 @@ void handle_bus_errors() {
   static_cast<void>(handled);
 }
 
-/// Restores the way out of what this read is part of.
+/// Restores the jump target of the enclosing read.
 struct Reading {
   sigjmp_buf* outer = way_out;
   ~Reading() { way_out = outer; }
 };
 #endif
 
-/// Bytes that were read.
+/// The content of a file that was read.
 struct Read {
   std::vector<std::byte> all;
   std::span<const std::byte> bytes;
@@ -93,7 +93,7 @@ std::shared_ptr<const std::span<const std::byte>> map_file(const std::string& pa
     return {mapping, &mapping->bytes};
   }
 #endif
-  const auto read = std::make_shared<Read>(read_file(path));  // knows what to say of a file that is not there
+  const auto read = std::make_shared<Read>(read_file(path));  // throws the error for a missing file
   return {read, &read->bytes};
 }
 

@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-/// "a/b" for "./a//b/"; "" is the root, which "." and "/" are too.
+/// "a/b" for "./a//b/"; "" is the root, also for "." and "/".
 std::string plain(const std::string& path) {
   std::string result;
   for (std::size_t begin = 0; begin < path.size();) {

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// Files that live as long as this does: for tests, and for pages that have no others.
+/// Files in memory, with the lifetime of this object: for tests, and for pages, which have no other files.
 class MemoryVfs : public Vfs {
  public:
   MemoryVfs();
@@ -30,19 +30,19 @@ class MemoryVfs : public Vfs {
   class File;
   class Lock;
   struct Locked;
-  /// A file's bytes, shared by those who write it; null: a folder.
+  /// A file's bytes, shared with its writers; null for a folder.
   using Content = std::shared_ptr<std::string>;
 
   PathKind kind_of(const std::string& path) const;
-  /// The file's bytes; throws Error(io) as the system would, when there is none.
+  /// The file's bytes; throws Error(io) as the system would if it does not exist.
   const Content& content(const std::string& path, std::string_view what) const;
-  /// Throws what the system would if there is no such folder, for what was to be done at `path`.
+  /// Throws the system's error if the folder does not exist, for the operation `what` at `path`.
   void require_folder(const std::string& folder, const std::string& path, std::string_view what) const;
-  /// Whether a folder holds anything.
+  /// Whether a folder is not empty.
   bool inhabited(const std::string& folder) const;
 
   mutable std::mutex mutex_;
-  /// By path, without a "." or a "/" that says nothing.
+  /// By normalised path.
   std::map<std::string, Content> entries_;
   std::shared_ptr<Locked> locked_;
 };

@@ -6,12 +6,12 @@
 
 namespace etude {
 
-/// Takes what there is to say, line by line.
+/// Receives messages, line by line.
 using TextSink = std::function<void(std::string_view)>;
 
-/// A line to `sink`, or to stdout.
+/// Prints a line to `sink`, or to stdout.
 void print_message(const TextSink& sink, const std::string& text);
-/// A warning to `sink`, or to stderr.
+/// Prints a warning to `sink`, or to stderr.
 void print_warning(const TextSink& sink, const std::string& text);
 
 }  // namespace etude

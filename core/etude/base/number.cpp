@@ -14,18 +14,18 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A decimal text: digits · 10^exponent. Zeros in front and behind are left out.
+/// A decimal text: digits · 10^exponent, without leading and trailing zeros.
 struct Decimal {
   bool negative = false;
-  std::string_view digits;         // perhaps with a point in between
+  std::string_view digits;         // possibly with a point
   std::int64_t count = 0;          // of the digits, without the point
   std::int64_t exponent = 0;       // of the last digit
-  std::uint64_t first_digits = 0;  // the number that the first 19 of them are
+  std::uint64_t first_digits = 0;  // the number of the first 19 digits
 };
 
-constexpr int most_first_digits = 19;  // a uint64 holds them
+constexpr int most_first_digits = 19;  // they fit into a uint64
 
-/// Digits, with a point or without, from the front of `text`, which is shortened. False if there are none.
+/// Reads digits, with or without a point, from the front of `text`, and removes them. False if there are none.
 bool take_digits(std::string_view& text, Decimal& decimal) {
   std::size_t size = 0, digits = 0, first = text.npos, last = 0;
   std::int64_t before_point = -1;  // digits in front of the point
@@ -51,7 +51,7 @@ bool take_digits(std::string_view& text, Decimal& decimal) {
   return true;
 }
 
-/// "e-12" or nothing, to the end of `text`. Exponents of 10^15 and more are all alike.
+/// Reads "e-12" or nothing, up to the end of `text`. Exponents of 10^15 and more are limited.
 std::optional<std::int64_t> exponent_of(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() != 'e' && text.front() != 'E') return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<Decimal> decimal_of(std::string_view text) {
   return decimal;
 }
 
-/// A whole number of up to some thousand bits, its words from the lowest on.
+/// An integer of up to some thousand bits, as words from the lowest on.
 class Big {
  public:
   void multiply_add(std::uint32_t factor, std::uint32_t more) {
@@ -108,7 +108,7 @@ class Big {
     }
     if (bits % 32) multiply_add(std::uint32_t{1} << (bits % 32), 0);
   }
-  /// Takes `other` off, if it is not larger.
+  /// Subtracts `other`, if it is not larger.
   bool subtract_if_fits(const Big& other) {
     if (*this < other) return false;
     std::int64_t carry = 0;
@@ -131,22 +131,22 @@ class Big {
   }
 
  private:
-  // Of what is neither 0 nor infinite: 770 digits and 10^1200, each shifted to the other's length.
+  // Enough for numbers that are neither 0 nor infinite: 770 digits and 10^1200, each shifted to the other's length.
   std::array<std::uint32_t, 224> words_;
   std::size_t size_ = 0;
 };
 
-/// What is rounded to: bits of a significand, and the exponent of the lowest bit that there is.
+/// The format to round to: the bits of its significand, and the exponent of its lowest bit.
 struct Format {
   int bits, lowest;
 };
 constexpr Format double_format{53, -1074}, float_format{24, -149};
 
-/// Digits beyond this many cannot change what a double is, but that there are some.
+/// Later digits cannot change a double, except by being nonzero.
 constexpr std::int64_t most_digits = 770;
 
-/// ⌊significand⌋ · 2^exponent, to the nearest number of the format, of two the even one. `inexact`: there is more than
-/// that, less than 1.
+/// Rounds ⌊significand⌋ · 2^exponent to the nearest number of the format, ties to even. `inexact`: a remainder above 0
+/// and below 1 is cut off.
 double rounded(std::uint64_t significand, std::int64_t exponent, bool inexact, Format format) {
   const std::int64_t top = exponent + 63 - std::countl_zero(significand);
   const std::int64_t lowest = std::max<std::int64_t>(top - (format.bits - 1), format.lowest), drop = lowest - exponent;
@@ -157,7 +157,7 @@ double rounded(std::uint64_t significand, std::int64_t exponent, bool inexact, F
   return std::ldexp(static_cast<double>(kept + up), static_cast<int>(lowest));
 }
 
-/// By long division of whole numbers: 64 bits of the quotient, and whether that is all of it.
+/// Long division of integers: 64 bits of the quotient, and whether there is a remainder.
 double divided(const Decimal& decimal, Format format) {
   Big above, below;
   std::int64_t taken = 0;
@@ -183,7 +183,7 @@ double divided(const Decimal& decimal, Format format) {
   return rounded(quotient, more - 63, above.bits() > 0, format);
 }
 
-/// Nothing unless the text's first digits, and how many there are, say it.
+/// Infinity or 0, if the first digits and their count determine it; else empty.
 std::optional<double> extreme(const Decimal& decimal) {
   const std::int64_t magnitude = decimal.count + decimal.exponent;  // below 10^magnitude
   if (decimal.digits.empty() || magnitude < -400) return 0.0;
@@ -194,7 +194,7 @@ std::optional<double> extreme(const Decimal& decimal) {
 constexpr double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/// Rounded twice at most, where the power of ten is exact.
+/// At most two roundings, if the power of ten is exact; else empty.
 std::optional<double> quick(const Decimal& decimal) {
   if (decimal.count > most_first_digits || std::abs(decimal.exponent) >= std::ssize(powers_of_ten)) return std::nullopt;
   const auto digits = static_cast<double>(decimal.first_digits);
@@ -204,7 +204,7 @@ std::optional<double> quick(const Decimal& decimal) {
 
 double double_of(const Decimal& decimal) {
   if (const auto value = extreme(decimal)) return *value;
-  // Digits that a double holds exactly are rounded once.
+  // Digits that a double represents exactly are rounded once.
   const std::optional<double> value = quick(decimal);
   return value && decimal.first_digits <= std::uint64_t{1} << 53 ? *value : divided(decimal, double_format);
 }
@@ -212,7 +212,7 @@ double double_of(const Decimal& decimal) {
 float float_of(const Decimal& decimal) {
   if (const auto value = extreme(decimal)) return static_cast<float>(*value);
   if (const std::optional<double> value = quick(decimal)) {
-    // Three units of the last place from the middle between two floats, it is on the right side of it.
+    // Three units in the last place away from the middle between two floats, the double is on the correct side of it.
     const std::uint64_t low = std::bit_cast<std::uint64_t>(*value) & 0x1FFFFFFF, middle = 0x10000000;
     if (std::max(low, middle) - std::min(low, middle) > 3) return static_cast<float>(*value);
   }
@@ -237,7 +237,7 @@ std::optional<float> parse_float(std::string_view text) {
 
 std::string formatted(const char* format, double number) {
   if (std::isnan(number)) number = std::fabs(number);
-  char buffer[32];  // what is short allocates nothing
+  char buffer[32];  // short results need no allocation
   const auto size = static_cast<std::size_t>(std::max(std::snprintf(buffer, sizeof buffer, format, number), 0));
   std::string text(buffer, std::min(size, sizeof buffer - 1));
   if (size >= sizeof buffer) {
@@ -245,7 +245,7 @@ std::string formatted(const char* format, double number) {
     std::snprintf(text.data(), text.size(), format, number);
     text.resize(size);
   }
-  // What stands between two digits and is no exponent is the locale's point, of one byte or several.
+  // The characters between two digits that are no exponent are the locale's decimal point, of one byte or several.
   const auto first = std::find_if(text.begin(), text.end(), is_digit);
   const auto begin = std::find_if_not(first, text.end(), is_digit);
   const auto end = std::find_if(begin, text.end(), is_digit);

@@ -7,7 +7,8 @@
 
 namespace etude {
 
-/// What Keras lets a caller give as one number for both axes, height and width, or as one for each: 3, or {3, 5}.
+/// An option that a caller passes as one number for both axes, height and width, or as one for each, as in Keras: 3, or
+/// {3, 5}.
 class Pair {
  public:
   Pair(int both) : numbers_{both, both} {}

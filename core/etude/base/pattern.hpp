@@ -4,12 +4,12 @@
 
 namespace etude {
 
-/// Whether `pattern`, a regular expression of ECMAScript, is found somewhere in `text`, as Python's re.search finds it.
-/// Throws std::invalid_argument with the reason if it is no regular expression.
+/// Whether `pattern`, a regular expression of ECMAScript, matches anywhere in `text`, as in Python's re.search. Throws
+/// std::invalid_argument with the reason if it is no regular expression.
 using PatternSearch = bool (*)(const std::string& pattern, const std::string& text);
 
-/// Who looks: std::regex; where JavaScript is the host, its own, for the standard library's would be a tenth of the
-/// module. Null where there is neither.
+/// The implementation: std::regex, or JavaScript's own on a JavaScript host, since the standard library's would be a
+/// tenth of the module. Null without either.
 PatternSearch& host_search();
 
 }  // namespace etude

@@ -17,13 +17,13 @@ namespace {
 std::atomic<std::uint64_t> seed_{0};
 std::atomic<std::uint32_t> streams_{0};
 
-/// The counters of some blocks: from the counter `first` on.
+/// The counters of some blocks, starting at `first`.
 struct Blocks {
   std::uint64_t key, first;
   std::uint32_t substream, stream;
 };
 
-/// 64 blocks in loops that a compiler makes vector instructions of.
+/// 64 blocks, in loops that compilers vectorize.
 constexpr std::size_t portable_blocks = 64;
 void draw_portable(const Blocks& blocks, std::uint32_t* out) {
   constexpr std::size_t count = portable_blocks;
@@ -53,8 +53,8 @@ void draw_portable(const Blocks& blocks, std::uint32_t* out) {
 }
 
 #ifdef __x86_64__
-/// Eight blocks. Each 32-bit word has a 64-bit lane to itself, for the multiplications read the lower half of a lane
-/// and fill all of it; what is left in upper halves is never read.
+/// Eight blocks. Each 32-bit word has its own 64-bit lane, since the multiplications read the lower half of a lane and
+/// write all of it. The upper halves are never read.
 constexpr std::size_t avx2_blocks = 8;
 [[gnu::target("avx2")]] void draw_avx2(const Blocks& blocks, std::uint32_t* out) {
   __m256i a[2], b[2], c[2], d[2];
@@ -90,7 +90,7 @@ constexpr std::size_t avx2_blocks = 8;
   }
 }
 
-/// The same of sixteen blocks.
+/// The same for sixteen blocks.
 constexpr std::size_t avx512_blocks = 16;
 constexpr __mmask8 all_lanes = 0xFF;  // GCC 12 warns of its own intrinsics without a mask
 [[gnu::target("avx512f")]] void draw_avx512(const Blocks& blocks, std::uint32_t* out) {
@@ -161,7 +161,7 @@ std::uint32_t Random::bits() {
 
 void Random::bits(std::span<std::uint32_t> out) {
   std::size_t i = 0;
-  while (i < out.size() && used_ < 4) out[i++] = bits();  // the rest of a block that was begun
+  while (i < out.size() && used_ < 4) out[i++] = bits();  // the rest of a started block
   const std::size_t whole = (out.size() - i) / 4 * 4;
   philox_blocks(seed_, block_, substream_, stream_, out.subspan(i, whole));
   block_ += whole / 4;
@@ -180,7 +180,7 @@ double Random::truncated_normal() {
 }
 
 std::uint32_t Random::below(std::uint32_t bound) {
-  // Lemire's multiply-shift: reject the few draws that would favour small results.
+  // Lemire's multiply-shift: rejects the few draws that would favour small results.
   const std::uint32_t threshold = (0u - bound) % bound;
   for (;;) {
     const std::uint64_t product = std::uint64_t{bits()} * bound;

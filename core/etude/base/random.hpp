@@ -22,21 +22,21 @@ constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std:
 }
 
 /// Four numbers for each of the counters {first, first + 1, …; substream, stream}, of which the first is 64 bits wide:
-/// out.size() / 4 blocks, the bits of philox(), many blocks at a time.
+/// out.size() / 4 blocks with the bits of philox(), many blocks at a time.
 void philox_blocks(std::uint64_t key, std::uint64_t first, std::uint32_t substream, std::uint32_t stream,
                    std::span<std::uint32_t> out);
 
 /// The upper 24 bits as a float in [0, 1).
 constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-/// What the draws of one layer depend on, besides how many it made before.
+/// The key of one layer's draws, besides their counter.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;
   friend bool operator==(const RandomKey&, const RandomKey&) = default;
 };
 
-/// Which of several independent sequences of one seed is drawn from.
+/// The independent sequences of one seed.
 enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3 };
 
 /// A sequence of draws from (seed, stream, substream), for host-side work: initial weights and shuffles.
@@ -52,7 +52,7 @@ class Random {
   float uniform() { return uniform_from_bits(bits()); }
   /// Standard normal (Box-Muller).
   double normal();
-  /// A standard normal, drawn again until it lies within two standard deviations.
+  /// A standard normal, redrawn until it is within two standard deviations.
   double truncated_normal();
   /// In [0, bound), without bias.
   std::uint32_t below(std::uint32_t bound);
@@ -70,9 +70,9 @@ void shuffled_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::u
 
 /// Makes initial weights, shuffles and dropout reproducible from here on. Source: keras.utils.set_random_seed.
 void set_random_seed(std::uint64_t seed);
-/// The seed set last (0 at first).
+/// The last seed (default: 0).
 std::uint64_t random_seed();
-/// A fresh number at each call since set_random_seed: gives each initializer and layer a stream of its own.
+/// A new number at each call since set_random_seed: the stream of an initializer or layer.
 std::uint32_t next_random_stream();
 
 }  // namespace etude

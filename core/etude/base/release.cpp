@@ -7,18 +7,18 @@
 namespace etude {
 namespace {
 
-/// What the outermost release() on this thread has still to drop.
+/// The references that the outermost release() on this thread still has to release.
 thread_local std::vector<std::shared_ptr<const void>>* waiting = nullptr;
 
 }  // namespace
 
 void release(std::shared_ptr<const void> object) noexcept {
-  if (object.use_count() != 1) return;  // it stays, or there is none
+  if (object.use_count() != 1) return;  // another reference exists, or the pointer is null
   if (waiting) {
     try {
       waiting->push_back(std::move(object));
     } catch (const std::bad_alloc&) {
-      // It is destroyed here instead.
+      // The object is destroyed here instead.
     }
     return;
   }

@@ -24,7 +24,8 @@ std::int64_t& Shape::operator[](std::ptrdiff_t axis) {
 }
 
 std::int64_t Shape::size() const {
-  // An extent of 0 does not hide the others, as in NumPy: products of some axes must not overflow either.
+  // An extent of 0 does not hide an overflow of the others, as in NumPy: products of some axes must not overflow
+  // either.
   std::int64_t product = 1;
   bool empty = false, fits = true;
   for (const std::int64_t extent : *this) {

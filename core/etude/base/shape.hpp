@@ -11,7 +11,7 @@
 
 namespace etude {
 
-/// Extents of a tensor, outermost first, at most eight of them; row-major. A scalar has rank 0.
+/// The extents of a tensor, outermost first, at most eight; row-major. A scalar has rank 0.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 8;
@@ -24,20 +24,20 @@ class Shape {
   /// Extent of `axis`; a negative axis counts from the end.
   std::int64_t operator[](std::ptrdiff_t axis) const;
   std::int64_t& operator[](std::ptrdiff_t axis);
-  /// Number of elements; throws Error(shape) where the product of the extents other than 0 is 2^63 or more.
+  /// The number of elements; throws Error(shape) if the product of the extents other than 0 is 2^63 or more.
   std::int64_t size() const;
 
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
 
   void append(std::int64_t extent);
-  /// The same shape with `axis` taken out, or with `extent` put in before `axis`.
+  /// The same shape without `axis`, or with `extent` inserted before `axis`.
   Shape without(std::ptrdiff_t axis) const;
   Shape with(std::size_t axis, std::int64_t extent) const;
   /// Axes [first, last).
   Shape slice(std::size_t first, std::size_t last) const;
 
-  /// `axis` counted from the front; throws Error(shape) when there is no such axis.
+  /// `axis` counted from the front; throws Error(shape) if there is no such axis.
   std::size_t axis(std::ptrdiff_t axis, std::string_view where) const;
 
   std::string to_string() const;
@@ -50,7 +50,7 @@ class Shape {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-/// The shape both broadcast to by NumPy's rule; throws Error(shape) naming both.
+/// The shape to which both broadcast by NumPy's rule; throws Error(shape) with both.
 Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view where);
 
 }  // namespace etude

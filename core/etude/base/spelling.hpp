@@ -5,12 +5,12 @@
 
 namespace etude {
 
-/// Appends to an error's text what core says in a literal, in the words of the host's language: `steps_per_epoch` and
-/// `{.units = 10}` are C++. What stands in quotes is a name, and stays as it is. Null: nothing is changed.
+/// Appends a literal of core to an error's text, in the spelling of the host's language: `steps_per_epoch` and `{.units
+/// = 10}` are C++. Quoted text is a name, and is not changed. Null: nothing is changed.
 using Spelling = void (*)(std::string& text, std::string_view literal);
 Spelling& host_spelling();
 
-/// A literal for a text that `check` does not put together.
+/// A literal in the host's spelling, for a text that `check` does not build.
 std::string spelled(std::string_view literal);
 
 }  // namespace etude

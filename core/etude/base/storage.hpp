@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// A block of a device's memory. The host's own is plain bytes; a GPU's overrides read and write.
+/// A block of a device's memory. That of the host is plain bytes; that of a GPU overrides read and write.
 class Storage {
  public:
   /// `bytes` zeroed bytes of host memory.
@@ -17,9 +17,9 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// Whether the block lies where the host, and devices that compute there, can reach it.
+  /// Whether the host, and devices that compute in its memory, can access the block.
   virtual bool in_host_memory() const { return true; }
-  /// Where the block begins, as the device sees it.
+  /// The block's address on the device.
   virtual std::byte* address() { return memory_.raw(); }
   virtual std::size_t bytes() const { return memory_.bytes(); }
   virtual void read(std::size_t offset, void* out, std::size_t count) const {
@@ -28,7 +28,7 @@ class Storage {
   virtual void write(std::size_t offset, const void* in, std::size_t count) {
     if (count) std::memcpy(memory_.raw() + offset, in, count);
   }
-  /// What lies at `offset` of another storage, at the same place here.
+  /// Copies `count` bytes at `offset` of another storage to the same offset here.
   virtual void copy(std::size_t offset, const Storage& from, std::size_t count) {
     from.read(offset, memory_.raw() + offset, count);
   }

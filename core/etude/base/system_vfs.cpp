@@ -19,12 +19,12 @@
 namespace etude {
 namespace {
 
-/// Calls the system as often as signals interrupt it. -1 and errno are what a call that failed gives.
+/// Repeats system calls that signals interrupt. A failed call returns -1 and sets errno.
 class SystemCalls {
  public:
   explicit SystemCalls(SystemFault fault) : fault_(std::move(fault)) {}
 
-  /// `work` is given how many bytes to move at most.
+  /// `work` gets the number of bytes to move at most.
   template <class Work> auto move(std::string_view name, std::size_t bytes, Work work) const {
     for (;;) {
       errno = fault_ ? fault_(name, bytes) : 0;
@@ -40,7 +40,7 @@ class SystemCalls {
   SystemFault fault_;
 };
 
-/// An open file, closed in the end.
+/// An open file, closed by the destructor.
 class Descriptor {
  public:
   Descriptor(const SystemCalls& system, const std::string& path, int flags, std::string_view what) {
@@ -57,7 +57,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// Small pieces wait until there are many, or until they are read.
+/// Buffers small pieces until there are many, or until they are read.
 class SystemFile : public FileSink {
  public:
   SystemFile(const SystemCalls& system, const std::string& path, bool append)
@@ -72,7 +72,7 @@ class SystemFile : public FileSink {
     try {
       flush();
     } catch (...) {
-      // A caller that needs the errors calls flush().
+      // Callers that need the errors call flush().
     }
   }
 
@@ -92,7 +92,7 @@ class SystemFile : public FileSink {
     });
   }
   void flush() override {
-    const std::string bytes = std::exchange(waiting_, {});  // what failed is not tried again when the file is closed
+    const std::string bytes = std::exchange(waiting_, {});  // closing does not repeat a failed write
     write(bytes);
   }
   void sync() override {
@@ -145,7 +145,7 @@ class SystemVfs : public Vfs {
     const Descriptor file(system_, path, O_RDONLY, "read");
     struct stat status{};
     if (system_.call("fstat", [&] { return ::fstat(file, &status); }) < 0) refuse(path, "read");
-    // One byte more than it says, to see the end. Pipes, and some file systems of WebAssembly, say 0.
+    // One byte more than the reported size, to detect the end. Pipes, and some file systems of WebAssembly, report 0.
     std::vector<std::byte> bytes(static_cast<std::size_t>(std::max<off_t>(status.st_size, 4095)) + 1);
     std::size_t filled = 0;
     for (;;) {
@@ -173,7 +173,7 @@ class SystemVfs : public Vfs {
 
   void sync_folder(const std::string& path) override {
     const Descriptor folder(system_, path, O_RDONLY | O_DIRECTORY, "synced");
-    // EINVAL: a file system that keeps its names in its own way.
+    // EINVAL: the file system does not support syncing folders.
     if (system_.call("fsync", [&] { return ::fsync(folder); }) < 0 && errno != EINVAL) refuse(path, "synced");
   }
 
@@ -196,7 +196,7 @@ class SystemVfs : public Vfs {
     std::vector<std::string> names;
     for (const dirent* entry = nullptr;;) {
       entry = nullptr;
-      // At the end there is no entry and no errno.
+      // At the end there is no entry, and errno is 0.
       const auto next = [&] { return (entry = ::readdir(stream)) || errno == 0 ? 0 : -1; };
       if (system_.call("readdir", next) < 0) refuse(folder, "read");
       if (!entry) break;

@@ -9,12 +9,12 @@
 
 namespace etude {
 
-/// Asked before every call to the system, so that tests can make it fail: the errno that it fails with, or 0. It may
-/// lower `bytes`, those that a read or write is to move.
+/// Called before every system call, so that tests can make it fail. Returns the errno of the failure, or 0. It may
+/// reduce `bytes`, the bytes that a read or write moves.
 using SystemFault = std::function<int(std::string_view call, std::size_t& bytes)>;
 
-/// The files of a POSIX system; null where there is none. What a signal interrupts and what is written in part is gone
-/// on with. Locks are those of flock, which hold between processes and between two of one process.
+/// The files of a POSIX system; null on other systems. Interrupted calls and partial writes are continued. Locks are
+/// those of flock, which work between processes and within one.
 std::shared_ptr<Vfs> system_vfs(SystemFault fault = {});
 
 }  // namespace etude

@@ -10,22 +10,22 @@
 
 namespace etude {
 
-/// Something that is not there yet: a callback's promise, the next batch of an asynchronous generator.
-/// Core awaits it without knowing what kind of event loop will resume it.
+/// A pending result: a callback's promise, the next batch of an asynchronous generator. Core awaits it, independent of
+/// the kind of event loop that resumes it.
 class Pending {
  public:
   virtual ~Pending() = default;
   virtual bool ready() const = 0;
   /// Calls `resume` once, later, from the event loop.
   virtual void on_ready(std::coroutine_handle<> resume) = 0;
-  /// Throws what went wrong, if anything did.
+  /// Throws the error, if there was one.
   virtual void rethrow() = 0;
 };
 
 using PendingPtr = std::unique_ptr<Pending>;
 
-/// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null,
-/// as at first everywhere: go on. Called often; it should look at its watch and mostly return null.
+/// Yields to other work: a page's frames, a server's requests. The loops call it between executions. Null, the default:
+/// continue. It is called often, and should mostly return null, after a look at the time.
 using HostYield = PendingPtr (*)();
 inline HostYield& host_yield() {
   static HostYield hook = nullptr;
@@ -46,7 +46,7 @@ template <class T> class Task;
 
 namespace detail {
 
-/// What all promises share: the coroutine that waits for this one, and the error that ended it.
+/// The common part of promises: the coroutine that awaits this one, and the error that ended it.
 struct TaskPromise {
   std::coroutine_handle<> continuation = std::noop_coroutine();
   std::exception_ptr error;
@@ -83,7 +83,7 @@ template <> struct TaskResult<void> : TaskPromise {
 
 }  // namespace detail
 
-/// A coroutine that starts when it is awaited, or when `get` is called. Where nothing pends it runs to its end as a
+/// A coroutine that starts when it is awaited, or when `get` is called. If nothing is pending it runs to its end as a
 /// plain function would; in JavaScript it suspends on promises. Move-only.
 template <class T = void> class [[nodiscard]] Task {
  public:
@@ -100,8 +100,8 @@ template <class T = void> class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  /// Runs the child here and now: one that finishes at once costs no suspension, and no stack (symmetric transfer
-  /// alone overflows after some thousands of them, for compilers may not make it a tail call).
+  /// Runs the child immediately. A child that finishes at once costs no suspension, and no stack (symmetric transfer
+  /// alone overflows after some thousands of children, since compilers may not make it a tail call).
   bool await_ready() {
     handle_.resume();
     return handle_.done();
@@ -109,7 +109,7 @@ template <class T = void> class [[nodiscard]] Task {
   void await_suspend(std::coroutine_handle<> parent) { handle_.promise().continuation = parent; }
   T await_resume() { return result(); }
 
-  /// Runs it as a plain call. Throws Error(state) if it has to wait for something that only an event loop can bring.
+  /// Runs it as a plain call. Throws Error(state) if it must await an event loop.
   T get() {
     handle_.resume();
     check(handle_.done(), ErrorKind::state, "Task",
@@ -136,7 +136,7 @@ inline Task<void> detail::TaskResult<void>::get_return_object() {
   return Task<void>(Task<void>::Handle::from_promise(*this));
 }
 
-/// A Task under way, as something that others await, now or later: it goes on meanwhile.
+/// A running Task that others can await, now or later.
 class TaskPending : public Pending {
  public:
   explicit TaskPending(Task<> task) : task_(std::move(task)) {}
@@ -148,7 +148,7 @@ class TaskPending : public Pending {
   Task<> task_;
 };
 
-/// Runs a Task until it has to wait. Null: it is done already. Throws what it threw until then.
+/// Runs a Task until it suspends. Null if it has finished. Throws its exceptions up to then.
 inline PendingPtr started(Task<> task) {
   if (!task.await_ready()) return std::make_unique<TaskPending>(std::move(task));
   task.await_resume();

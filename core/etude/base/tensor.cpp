@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 #ifdef MADV_HUGEPAGE
-/// What is at least this large lies in pages of that size, where the system has them: of a matrix in pages of 4 KB,
-/// each row that a product reads costs a look into the page table.
+/// Allocations of at least this size use pages of that size, if the system has them. With pages of 4 KB, each row of a
+/// matrix that a product reads costs a page table lookup.
 constexpr std::size_t large_page = std::size_t{2} << 20;
 #endif
 
@@ -27,7 +27,7 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 #endif
   auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{aligned}));
 #ifdef MADV_HUGEPAGE
-  if (aligned == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint; without it all is as before
+  if (aligned == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
 #endif
   return {memory, [aligned](std::byte* p) { ::operator delete(p, std::align_val_t{aligned}); }};
 }
@@ -38,7 +38,7 @@ Tensor Tensor::uninitialized(const Shape& shape, DType dtype) {
   Tensor tensor;
   tensor.shape_ = shape;
   tensor.dtype_ = dtype;
-  auto wanted = static_cast<double>(size_of(dtype));  // cannot wrap around
+  auto wanted = static_cast<double>(size_of(dtype));  // a double does not wrap around
   for (std::int64_t extent : shape) {
     check(extent >= 0, ErrorKind::shape, "Tensor", "shape ", shape,
           " - expected extents of 0 or more - check the sizes.");
@@ -113,7 +113,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
 Tensor Tensor::astype(DType dtype) const {
   if (dtype == dtype_) return *this;
   Tensor result = uninitialized(shape_, dtype);
-  // By way of doubles, which hold what every dtype does: two loops for each, not one for each pair.
+  // Converts through doubles, which represent the numbers of every dtype: two loops per dtype, not one per pair.
   double numbers[256];
   for (std::int64_t first = 0; first < size(); first += std::ssize(numbers)) {
     const std::int64_t count = std::min<std::int64_t>(size() - first, std::ssize(numbers));

@@ -12,15 +12,15 @@
 
 namespace etude {
 
-/// Data on the host: shape, dtype and contiguous row-major bytes. Copies share the bytes, as NumPy's views do;
-/// `clone` makes a copy of its own.
+/// Data on the host: shape, dtype and contiguous row-major bytes. Copies share the bytes, as NumPy's views do; `clone`
+/// copies them.
 class Tensor {
  public:
   Tensor() = default;
   /// Zeros.
   explicit Tensor(const Shape& shape, DType dtype = DType::float32);
 
-  /// Elements that the caller sets, every one.
+  /// Uninitialized elements, all of which the caller sets.
   static Tensor uninitialized(const Shape& shape, DType dtype);
 
   /// A copy of `values`, which must hold exactly shape.size() elements.
@@ -35,19 +35,19 @@ class Tensor {
   template <class T> static Tensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span<const T>(values.begin(), values.size()));
   }
-  /// A view of memory that `owner` keeps alive. No copy is made.
+  /// A view of memory that `owner` keeps alive, without a copy.
   static Tensor borrow(const Shape& shape, DType dtype, void* bytes, std::shared_ptr<void> owner = {});
 
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   std::int64_t size() const { return shape_.size(); }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
-  /// False for a default-constructed Tensor: there is no data at all.
+  /// False for a default-constructed Tensor, which has no data.
   explicit operator bool() const { return data_ != nullptr; }
 
   std::byte* raw() { return data_.get(); }
   const std::byte* raw() const { return data_.get(); }
-  /// The elements; throws Error(dtype) when T is not the dtype.
+  /// The elements; throws Error(dtype) if T is not the dtype.
   template <class T> std::span<T> data() {
     require(dtype_of<T>);
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
@@ -63,11 +63,11 @@ class Tensor {
   double item() const;
 
   Tensor clone() const;
-  /// The same bytes seen in another shape of as many elements.
+  /// A view of the same bytes in another shape with as many elements.
   Tensor reshape(const Shape& shape) const;
-  /// Rows [begin, end) of axis 0, sharing the bytes.
+  /// A view of rows [begin, end) of axis 0.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
-  /// Itself if the dtype is already that one, else a converted copy.
+  /// Itself if it has this dtype, else a converted copy.
   Tensor astype(DType dtype) const;
 
  private:
@@ -79,7 +79,7 @@ class Tensor {
   std::shared_ptr<std::byte> data_;
 };
 
-/// Writes `numbers` to `out`, each as an element of `dtype`, as static_cast makes it.
+/// Writes `numbers` to `out`, each converted to `dtype` by static_cast.
 void write_numbers(std::span<const double> numbers, DType dtype, std::byte* out);
 
 }  // namespace etude

@@ -22,7 +22,7 @@ extern "C" void take_request(int) {
   if (requests.fetch_add(1) > 0) ::_exit(terminated);
 }
 
-/// The handler is there while there is at least one of these.
+/// The handler is installed while at least one of these exists.
 class Sigterm : public Termination {
  public:
   Sigterm() {

@@ -5,22 +5,21 @@
 
 namespace etude {
 
-/// A request that this process end soon, such as SIGTERM. While such an object lives, the first request does not end
-/// the process: its owner does, when its work is saved. The second request ends the process at once, with the same
-/// status.
+/// A request to end this process soon, such as SIGTERM. While such an object exists, the first request does not end the
+/// process: its owner does, after saving its work. The second request ends the process at once, with the same status.
 class Termination {
  public:
   virtual ~Termination() = default;
-  /// Whether the request has come. From then on the owner answers it.
+  /// Whether a request was made. From then on the owner must handle it.
   virtual bool requested() = 0;
-  /// Ends the process with status 143 (128 + SIGTERM). Static objects are not destroyed, for other threads may use
+  /// Ends the process with status 143 (128 + SIGTERM). Static objects are not destroyed, since other threads may use
   /// them.
   [[noreturn]] virtual void exit() = 0;
 };
 using WatchTermination = std::function<std::unique_ptr<Termination>()>;
 
-/// How requests are noticed: by a handler of SIGTERM, which is there as long as the object is; a request without
-/// an answer then goes to the handler that was there before. Empty where there are no signals, as in WebAssembly.
+/// Watches for requests, by a handler of SIGTERM that is installed while the object exists. A request that is not
+/// handled is passed to the previous handler. Empty if there are no signals, as in WebAssembly.
 WatchTermination& host_termination();
 
 }  // namespace etude

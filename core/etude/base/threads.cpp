@@ -20,8 +20,8 @@ namespace etude {
 
 namespace {
 
-/// Tells the core that this thread only waits. A thread does so often enough, before it sleeps, to outlast the gap
-/// between two instructions of a plan: some twenty microseconds.
+/// Tells the core that this thread is spinning. A thread spins, before it sleeps, longer than the gap between two
+/// instructions of a plan: some twenty microseconds.
 #if defined(__x86_64__)
 constexpr int spins = 1000;
 void relax() { __builtin_ia32_pause(); }
@@ -33,8 +33,8 @@ constexpr int spins = 5000;
 void relax() {}
 #endif
 
-/// Where threads sleep until something that another thread writes comes true. Not std::atomic::wait: libc++ implements
-/// that for WebAssembly by a loop of timed sleeps.
+/// Threads sleep here until a condition that another thread writes becomes true. Not std::atomic::wait: libc++
+/// implements that for WebAssembly by a loop of timed sleeps.
 class Gate {
  public:
   template <class Condition> void wait_until(Condition condition) {
@@ -48,11 +48,11 @@ class Gate {
     --sleepers_;
   }
 
-  /// To be called after the writing. Sequentially consistent like it and like `condition`: either this sees the
-  /// sleeper, or the sleeper sees what was written.
+  /// Call it after the write. It is sequentially consistent with the write and with `condition`: either this call sees
+  /// the sleeper, or the sleeper sees the write.
   void open() {
     if (sleepers_ == 0) return;
-    std::unique_lock(mutex_).unlock();  // a sleeper that has looked already is asleep now
+    std::unique_lock(mutex_).unlock();  // a sleeper that has checked the condition is asleep now
     opened_.notify_all();
   }
 
@@ -65,8 +65,8 @@ class Gate {
 }  // namespace
 
 struct ThreadPool::Shared {
-  /// Which run this is, and how many of its parts are not taken yet. One word: a thread that comes late takes none
-  /// of the next run with the task of this one.
+  /// The number of the run, and its parts that are not claimed yet. They are in one word, so that a late thread claims
+  /// no part of the next run with the task of this one.
   std::atomic<std::uint64_t> work{0};
   std::atomic<int> unfinished{0};
   std::atomic<void (*)(void*, int)> task{nullptr};
@@ -87,14 +87,14 @@ void ThreadPool::Shared::start(int threads, const std::shared_ptr<Shared>& self)
   started = true;
   for (int i = 0; i < threads; ++i) {
     auto thread = started_thread([self] { self->serve(); }, "kernels");
-    if (!thread) return;  // those that there are do all parts
+    if (!thread) return;  // the existing threads do all parts
     thread->detach();
   }
 }
 
 void ThreadPool::Shared::work_off() {
   for (std::uint64_t seen = work.load(); seen & parts_mask;) {
-    // What belongs to another run is not used: then `work` has changed.
+    // If this task belongs to another run, `work` has changed, and it is not used.
     const auto do_part = task.load(std::memory_order_relaxed);
     void* const given = context.load(std::memory_order_relaxed);
     if (!work.compare_exchange_weak(seen, seen - 1)) continue;
@@ -104,8 +104,8 @@ void ThreadPool::Shared::work_off() {
   }
 }
 
-/// A thread that does parts of plans alone, and computes as those who run plans do: else it would matter who does a
-/// part.
+/// The loop of a thread. It has the floating-point mode of the threads that run plans: otherwise results would depend
+/// on the thread of a part.
 void ThreadPool::Shared::serve() {
   const FlushDenormals mode;
   for (;;) {

@@ -55,7 +55,7 @@ void Vfs::discard(const std::string& path) noexcept {
   try {
     remove_tree(path);
   } catch (...) {
-    // It does no harm; the error that led here is reported.
+    // A leftover is harmless; the first error is reported.
   }
 }
 

@@ -9,23 +9,23 @@
 
 namespace etude {
 
-/// A file that grows. It is closed when this is destroyed.
+/// A file that is written by appending. The destructor closes it.
 class FileSink {
  public:
   virtual ~FileSink() = default;
-  /// Whether there was nothing in it when it was opened.
+  /// Whether it was empty when it was opened.
   virtual bool empty() const = 0;
   virtual void append(std::string_view bytes) = 0;
-  /// Writes over bytes that were appended, from byte `at` on; of a file that a Vfs opened, and not to append. Others
-  /// throw Error(io).
+  /// Overwrites appended bytes, from byte `at` on. For a file that a Vfs opened without `append`; others throw
+  /// Error(io).
   virtual void overwrite(std::uint64_t at, std::string_view bytes);
-  /// Shows others what was appended so far.
+  /// Makes the appended bytes visible to others.
   virtual void flush() = 0;
-  /// Returns when what was appended so far would outlive a loss of power; where a host cannot promise that, it flushes.
+  /// Returns when the appended bytes would survive a loss of power. A host that cannot guarantee that only flushes.
   virtual void sync() { flush(); }
 };
 
-/// A lock that is held until this is destroyed, or its process ends in whatever way.
+/// A lock that is held until this object is destroyed, or its process ends.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -34,61 +34,60 @@ class FileLock {
 /// A link is a file: its target is never removed.
 enum class PathKind { none, file, folder };
 
-/// All that the project does to files: those of the system, of Node.js, in memory, or of a test that makes them fail.
-/// Every call throws Error(io) with the host's reason where the host refuses. May be called from several threads, each
-/// with files of its own.
+/// The project's interface to files: those of the system, of Node.js, in memory, or of a test that makes them fail.
+/// Every call throws Error(io) with the host's reason if the host refuses it. Several threads may call it, each for its
+/// own files.
 class Vfs {
  public:
   virtual ~Vfs() = default;
 
   /// All bytes of a file.
   virtual std::vector<std::byte> read(const std::string& path) = 0;
-  /// How many bytes a file has.
+  /// The size of a file, in bytes.
   virtual std::uint64_t size(const std::string& path) = 0;
-  /// Opens a file for writing. What it held before stays only if `append`. Its folder must be there.
+  /// Opens a file for writing. Its contents are kept only if `append`. Its folder must exist.
   virtual std::unique_ptr<FileSink> open(const std::string& path, bool append) = 0;
-  /// Returns when the names in a folder, as they are now, would outlive a loss of power.
+  /// Returns when the current names in a folder would survive a loss of power.
   virtual void sync_folder(const std::string& path) = 0;
-  /// At once: others see either name, never both or none. Replaces a file of the new name.
+  /// Atomic: others see either name, never both or none. Replaces a file of the new name.
   virtual void rename(const std::string& from, const std::string& to) = 0;
-  /// Removes a file, or a folder that is empty.
+  /// Removes a file, or an empty folder.
   virtual void remove(const std::string& path) = 0;
   /// The names in a folder, in alphabetical order.
   virtual std::vector<std::string> list(const std::string& folder) = 0;
-  /// Makes one folder, unless there is one, or a link to one.
+  /// Makes one folder, unless the folder or a link to one exists.
   virtual void make_folder(const std::string& path) = 0;
   virtual PathKind kind(const std::string& path) = 0;
-  /// Locks a file, which it makes, and throws Error(state) at once if the lock is held elsewhere.
+  /// Creates a file and locks it. Throws Error(state) at once if the lock is held elsewhere.
   virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
 
   bool exists(const std::string& path) { return kind(path) != PathKind::none; }
-  /// Makes a folder and those that it lies in. With `sync`, they would outlive a loss of power.
+  /// Makes a folder and its parent folders. With `sync`, they would survive a loss of power.
   void make_folders(const std::string& path, bool sync = false);
-  /// Removes a file or a folder with all that is in it; nothing if it is not there.
+  /// Removes a file, or a folder with its contents, if it exists.
   void remove_tree(const std::string& path);
-  /// The same, as well as it goes: for what is left of something that failed.
+  /// The same, ignoring errors: cleans up after a failure.
   void discard(const std::string& path) noexcept;
-  /// Writes `pieces` to a file so that readers, after a loss of power too, see what it held before or all of
-  /// them.
+  /// Writes `pieces` to a file so that readers, after a loss of power too, see its previous contents or all pieces.
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
 };
 
-/// The folder that a path lies in; "." for a name alone.
+/// The folder of a path; "." for a name alone.
 std::string parent_of(const std::string& path);
 
-/// The default file system: the system's; what the host of a WebAssembly module sets; null where there are
+/// The default file system: the system's, or the one that the host of a WebAssembly module sets; null if there are
 /// none, as in a page.
 std::shared_ptr<Vfs>& host_vfs();
-/// `chosen`, or host_vfs() if that is null; throws Error(io) where both are.
+/// `chosen`, or host_vfs() if that is null; throws Error(io) if both are null.
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
 
-/// The path for the system, which ends paths at a NUL byte: throws as fail_at_path does for one that holds one.
+/// The path for the system, which ends paths at a NUL byte. Throws as fail_at_path does for a path that contains one.
 const char* system_path(const std::string& path, std::string_view what);
 
 /// All bytes of the file at `path` of host_vfs(); throws Error(io) with the system's reason.
 std::vector<std::byte> read_file(const std::string& path);
 
-/// What files throw: `what` is "read", "written", "opened", …; `reason` is the host's.
+/// Throws the error of a file operation: `what` is "read", "written", "opened", …; `reason` is the host's.
 [[noreturn]] void fail_at_path(const std::string& path, std::string_view what, std::string_view reason);
 
 }  // namespace etude

@@ -7,11 +7,11 @@
 
 namespace etude {
 
-/// A thread that does `work`; nothing where the system has no more threads. Then the work of a thread has to be done
-/// without it: a process warns of that once, naming `what` wanted the thread.
+/// Starts a thread that does `work`; empty if the system has no more threads. Then its work has to be done without it.
+/// The process warns of that once, with `what` as the thread's purpose.
 std::optional<std::thread> started_thread(std::function<void()> work, std::string_view what);
 
-/// For tests: asked before each thread is started; where it says true, the thread is refused as the system refuses one.
+/// For tests: called before each thread is started. If it returns true, the thread is refused as the system would.
 std::function<bool()>& thread_fault();
 
 }  // namespace etude
