@@ -6,7 +6,7 @@
 
 namespace etude::cuda {
 
-/// Where the entries of some axes lie, by their number; the last axis is the innermost.
+/// The offsets of the entries of some axes, by their number; the last axis is the innermost.
 struct BatchAxes {
   static constexpr int most = 8;
   int count = 0;

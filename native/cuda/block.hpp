@@ -4,8 +4,8 @@
 
 namespace etude::cuda {
 
-/// What all threads of a block bring, joined: neighbouring halves first, so that the order depends on their number
-/// alone. Each of them gets it. `shared` has room for all; it may be used again when all have synced once more.
+/// Reduces the parts of all threads of a block: neighbouring halves first, so the order depends on their number alone.
+/// Each thread gets the result. `shared` has room for all parts, and can be used again after the next sync.
 template <unsigned threads, class Part, class Join>
 ETUDE_DEVICE Part join_of_block(const Thread& thread, Part* shared, const Part& mine, Join join) {
   static_assert((threads & (threads - 1)) == 0);

@@ -4,9 +4,9 @@
 #include "cuda/patches.hpp"
 #include "cuda/product.hpp"
 
-// Convolutions are products: of the patches that a window sees and the kernel as a matrix. Our own kernel gathers
-// patches as it reads them; for that of a GPU's vendor they are laid out as a matrix before, some images at a time. A
-// convolution by a kernel of one cell is the product of x itself; one with a channel a group has kernels of its own.
+// Convolutions are products of the window's patches and the kernel as a matrix. Our own kernel gathers patches as it
+// reads them. For the vendor's kernel, patches are laid out as a matrix first, some images at a time. A convolution by
+// a kernel of one cell is a product of x itself. A convolution with one channel per group has its own kernels.
 
 namespace etude {
 
@@ -38,7 +38,7 @@ ProductShape filter_shape(const ConvolutionShape& s) {
   return {taps_of(s), s.filters / s.groups, s.batch * s.rows * s.columns, s.groups};
 }
 
-/// The groups of a tensor whose last axis they share.
+/// The groups of a tensor, along its last axis.
 BatchAxes groups_of(const ConvolutionShape& s, std::int64_t each) { return {1, {s.groups}, {each}}; }
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -46,7 +46,7 @@ std::size_t aligned(std::int64_t elements, DType dtype) {
   return aligned(static_cast<std::size_t>(elements) * size_of(dtype));
 }
 
-/// Bytes of a dy that comes pooled and has to be spread out first, a multiple of what alignment asks for.
+/// The bytes of dy after unpooling, rounded up to the alignment; 0 if dy is not pooled.
 template <class Gradient> std::size_t spread_bytes(const Gradient& g) {
   if (!g.pooling) return 0;
   const ConvolutionShape& s = g.shape;
@@ -57,7 +57,7 @@ Operand behind(Operand workspace, std::size_t bytes, DType dtype) {
   return {workspace.space, workspace.offset + static_cast<std::int64_t>(bytes), dtype};
 }
 
-/// Where dy lies as the kernels read it: one that comes pooled is spread out first.
+/// The dy that the kernels read: a pooled dy is unpooled first.
 template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Addresses addresses) {
   if (!g.pooling) return g.dy;
   const Operand dy = behind(g.workspace, 0, g.dy.dtype);
@@ -65,26 +65,26 @@ template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Ad
   return dy;
 }
 
-/// Whether the vendor computes it.
+/// Whether the vendor's library computes it.
 bool by_vendor(const cuda::Runtime& runtime, const ConvolutionShape& s) {
   return runtime.product_workspace() > 0 && s.groups == 1 && s.batch * s.height * s.width * s.channels > 0 &&
          s.rows * s.columns * s.filters > 0;
 }
 
-/// Whether x itself is the matrix of patches, and the kernel that of one tap.
+/// Whether x itself is the matrix of patches, and the kernel has one tap.
 bool is_pointwise(const ConvolutionShape& s) {
   return s.window.cells() == 1 && s.window.strides == std::array<std::int64_t, 2>{1, 1} && !s.window.padded();
 }
 
-/// A matrix of which each image has some rows, laid out some rows at a time: those of whole images or, where an image
-/// has more than there is room for, some of them.
+/// A matrix with some rows per image, laid out in chunks of rows: those of whole images or, if one image has more than
+/// fit, some of its rows.
 struct Chunks {
   std::int64_t rows, columns;  ///< in all
   std::int64_t at_once;        ///< rows
 
   Chunks(std::int64_t batch, std::int64_t rows_of_image, std::int64_t columns_, DType dtype, std::size_t most_bytes)
       : rows(batch * rows_of_image), columns(columns_) {
-    constexpr std::int64_t least = 128;  // with fewer, a product's tiles are not full
+    constexpr std::int64_t least = 128;  // with fewer rows, a product's tiles are not full
     const std::int64_t room = static_cast<std::int64_t>(most_bytes / size_of(dtype)) / columns;
     const std::int64_t images = room / rows_of_image * rows_of_image;
     at_once = std::min(rows, images > 0 ? images : std::min(rows_of_image, std::max(least, room)));
@@ -103,12 +103,12 @@ struct Chunks {
   }
 };
 
-/// Bytes of a kernel that is turned.
+/// The bytes of a transposed kernel.
 std::size_t turned_bytes(const ConvolutionShape& s, DType dtype) {
   return aligned(s.window.cells() * s.channels * s.filters, dtype);
 }
 
-/// Bytes of what chunks make of a filter's gradient, and of the sum, where there are several.
+/// The bytes of the chunks' parts of a filter's gradient, and of their sum, if there are several.
 std::size_t sum_bytes(const ConvolutionShape& s, const Chunks& chunks, DType dtype) {
   return chunks.several() ? aligned(s.window.cells() * s.channels * s.filters, is_half(dtype) ? DType::float32 : dtype)
                           : 0;
@@ -121,7 +121,7 @@ template <class T> MatrixProduct::Matrix matrix_at(const T* data, std::int64_t c
   return {const_cast<std::byte*>(reinterpret_cast<const std::byte*>(data)), columns, transposed, 0};
 }
 
-/// Queues a product of matrices in memory: the vendor's or, where that has no way of computing it, our own.
+/// Enqueues a product of matrices in memory: the vendor's or, if the vendor does not support it, our own.
 template <class T> void product(cuda::Runtime& runtime, const MatrixProduct& p) {
   if (runtime.multiply(p)) return;
   const auto operand = [](const MatrixProduct::Matrix& of) {
@@ -135,7 +135,7 @@ template <class T> void product(cuda::Runtime& runtime, const MatrixProduct& p) 
                  static_cast<Computed<T>*>(nullptr));
 }
 
-/// Adds what a chunk made to the sum of those before it, which is stored when the last has come.
+/// Adds the result of a chunk to the sum of the previous chunks. The last chunk stores the sum.
 template <class T>
 struct AddChunk {
   static constexpr const char* name = "add a chunk";

@@ -19,7 +19,7 @@ int type_of(DType dtype) {
                                     : number::real_float32;
 }
 
-/// The largest power of two, up to 16, that divides an address; that of none is 16.
+/// The largest power of two, up to 16, that divides an address; 16 for a null address.
 std::uint32_t alignment_of(const void* address) {
   const auto number = reinterpret_cast<std::uintptr_t>(address) | 16;
   return static_cast<std::uint32_t>(number & (~number + 1));
@@ -90,7 +90,7 @@ CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
           p.bias ? alignment_of(p.bias) : 0};
 }
 
-/// cuBLASLt counts by columns: to it our matrices are transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
+/// cuBLASLt is column-major: it sees our matrices transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
 CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix,
                                                    std::int64_t rows, std::int64_t columns) const {
   if (matrix.transposed) std::swap(rows, columns);

@@ -14,12 +14,12 @@ struct CUstream_st;
 
 namespace etude::cuda {
 
-/// Products by NVIDIA's cuBLASLt. How it computes a product is asked once for each kind and kept, so that the same GPU
-/// gives the same bits. Source: cublasLt.h, of which the functions and numbers here are; they have been the same since
-/// its version 11.
+/// Products by NVIDIA's cuBLASLt. The algorithm for each kind of product is requested once and kept, so that the same
+/// GPU gives the same bits. Source: cublasLt.h, for the functions and numbers here; they have not changed since its
+/// version 11.
 class CublasLt {
  public:
-  using Status = int;  ///< 0: as wanted
+  using Status = int;  ///< 0: success
   using Handle = struct cublasLtContext*;
   using Description = struct cublasLtMatmulDescOpaque_t*;
   using Layout = struct cublasLtMatrixLayoutOpaque_t*;
@@ -57,32 +57,31 @@ class CublasLt {
     static Functions of(const SharedLibrary& library);
   };
 
-  /// Bytes of workspace that a product has to have: NVIDIA's advice for its largest GPUs, and what aligning it takes.
+  /// The workspace of products, in bytes: NVIDIA's advice for its largest GPUs, plus alignment.
   static constexpr std::size_t workspace_bytes = (std::size_t{32} << 20) + 256;
 
-  /// What the GPU itself says of a call that failed, for want of memory or otherwise: throws it, or returns if the GPU
-  /// has nothing to say.
+  /// Throws the GPU's own error for a failed call, for lack of memory or another reason; returns if the GPU has none.
   using Explain = std::function<void(const char* what, bool no_memory)>;
-  /// The library finds no GPU that it knows.
+  /// The library does not support the GPU.
   struct Unusable : Error {
     using Error::Error;
   };
 
   /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. Throws Unusable, and
-  /// Error(state) where memory does not suffice.
+  /// Error(state) if memory does not suffice.
   CublasLt(const Functions& functions, bool tf32, Explain explain = {});
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  /// Queues a product; false if the library has no way of computing it. Throws Error(state) where memory does not
-  /// suffice: a later call asks anew.
+  /// Enqueues a product; false if the library does not support it. Throws Error(state) if memory does not suffice; a
+  /// later call tries again.
   bool multiply(const MatrixProduct& product, CUstream_st* stream);
 
  private:
-  /// What tells one kind of product from another.
+  /// The properties that distinguish kinds of products.
   using Kind = std::array<std::int64_t, 17>;
-  /// What the library made, with the function that destroys it.
+  /// An object of the library, with the function that destroys it.
   template <class T> using Owned = std::unique_ptr<std::remove_pointer_t<T>, Status (*)(T)>;
   struct Plan {
     Owned<Description> description;

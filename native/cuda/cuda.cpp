@@ -16,7 +16,7 @@ using cuda::at;
 
 namespace {
 
-/// A block of a GPU's memory.
+/// A block of device memory.
 class CudaStorage : public Storage {
  public:
   CudaStorage(std::shared_ptr<cuda::Runtime> runtime, std::size_t bytes)
@@ -36,8 +36,8 @@ class CudaStorage : public Storage {
     if (count == 0) return;
     const auto* other = dynamic_cast<const CudaStorage*>(&from);
     if (other && other->is_of(*runtime_)) return runtime_->copy(memory_ + offset, other->memory_ + offset, count);
-    // A piece crosses to this GPU while the next one comes from the other; the runtimes pass both through pinned
-    // memory.
+    // One piece is uploaded to this GPU while the next is downloaded from the other. The runtimes copy both through
+    // pinned memory.
     constexpr std::size_t piece = std::size_t{4} << 20;
     std::vector<std::byte> on_host(std::min(count, piece));
     for (std::size_t done = 0; done < count; done += piece) {
@@ -54,14 +54,14 @@ class CudaStorage : public Storage {
   std::byte* memory_;
 };
 
-/// Work as a graph. Its first run at some addresses is not recorded: it compiles what there is to compile.
+/// Work as a graph. The first run at new addresses is not recorded, because it may compile programs.
 struct Recorded : Device::Recording {
   std::vector<std::byte*> addresses;
   std::unique_ptr<cuda::Graph> graph;
   bool possible = true;
 };
 
-/// A thread for each four draws, which come of one counter.
+/// A thread for each four draws, which share one counter.
 template <class T>
 struct UniformKernel {
   static constexpr const char* name = "uniform";
@@ -88,7 +88,7 @@ Cuda::Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaO
 Cuda::~Cuda() {
   try {
     runtime_->wait();
-  } catch (const Error&) {  // in work whose results are not used any more
+  } catch (const Error&) {  // by work whose results are not used
   }
 }
 

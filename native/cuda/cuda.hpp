@@ -16,22 +16,21 @@ struct WantedProgram;
 }  // namespace cuda
 
 struct CudaOptions {
-  /// Whether a plan's step is recorded as a graph; otherwise its kernels are queued one by one, which gives the same
-  /// bits.
+  /// Whether a plan's step is recorded as a graph. Otherwise its kernels are enqueued one by one, with the same bits.
   bool record = true;
-  /// Up to how much work a product is computed by the program that takes it up, element by element, instead of by a
-  /// kernel of its own; 0: never. A multiplication counts as often as the numbers that neighbouring threads read lie in
-  /// different places.
+  /// The most work of a product that the program of its reader computes, element by element, instead of a separate
+  /// kernel; 0: never. A multiplication counts once for each distinct place from which neighbouring threads read its
+  /// numbers.
   std::int64_t most_work_of_programs = std::int64_t{1} << 22;
-  /// Up to how many bytes of a convolution's patches are laid out at a time, for a product of the vendor.
+  /// The most bytes of a convolution's patches that are laid out at a time, for a product of the vendor.
   std::size_t most_patches_bytes = std::size_t{24} << 20;
 };
 
-/// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host; from the second time on
-/// that a plan runs, its whole step is one recorded graph.
+/// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host. From its second run on, a
+/// plan's whole step is one recorded graph.
 class Cuda : public Device {
  public:
-  /// The GPU behind a runtime, called `name`: "/gpu:0".
+  /// The GPU of a runtime, with the name `name`: "/gpu:0".
   Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaOptions& options = {});
   ~Cuda() override;
 
@@ -52,14 +51,14 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ScatterAdd&) const override;
   std::size_t workspace(const instruction::Softmax&) const override;
   std::size_t workspace(const instruction::Crossentropy&) const override;
-  /// A thread has 255 registers. The others hold addresses and intermediate results.
+  /// A thread has 255 registers. The rest hold addresses and intermediate results.
   std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
-  /// Never as it is computed: what a convolution leaves is pooled by a kernel of its own.
+  /// False: a separate kernel pools a convolution's result.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
   std::string_view method(const Instruction&) const override;
 
-  /// NCCL, for GPUs of this machine, each of them once. Throws Error(value) for others, Error(state) where NCCL is not
+  /// NCCL, for distinct GPUs of this machine. Throws Error(value) for other devices, Error(state) if NCCL is not
   /// installed.
   std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
   void prepare(std::span<Instruction> instructions) override;
@@ -86,16 +85,16 @@ class Cuda : public Device {
   cuda::Runtime& runtime() { return *runtime_; }
 
  private:
-  /// The launches of an instruction, whose programs are still to be set, and added to `wanted`.
+  /// The launches of an instruction. Their programs are added to `wanted`, and set later.
   std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
                                                          std::vector<cuda::WantedProgram>& wanted) const;
   std::shared_ptr<cuda::ProductLaunch> launch_of(const instruction::Gemm& gemm,
                                                  std::vector<cuda::WantedProgram>& wanted) const;
-  /// Adds what one instruction, and those within it, want.
+  /// Adds the programs of an instruction, and of those within it.
   void prepare(Instruction& instruction, std::vector<cuda::WantedProgram>& wanted) const;
-  /// Compiles all programs that are not known yet, several at the same time, and sets all.
+  /// Compiles all programs that are not compiled yet, several at the same time, and sets all.
   void set_programs(std::span<const cuda::WantedProgram> wanted);
-  /// Whether a product is little enough for a program.
+  /// Whether a product is small enough for a program.
   bool by_program(const instruction::Gemm& gemm) const;
   void run_by_program(const instruction::Gemm& gemm, Addresses addresses);
 

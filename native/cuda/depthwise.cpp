@@ -11,7 +11,7 @@ using instruction::ConvolutionShape;
 
 namespace {
 
-/// Stores four sums, or as many as there is room for.
+/// Stores four sums, or fewer at the end of a row.
 template <bool in_fours, class T> ETUDE_DEVICE void store(const Computed<T> (&sums)[4], T* to, int room) {
   if constexpr (in_fours) {
     *reinterpret_cast<Four<T>*>(to) = {
@@ -22,7 +22,8 @@ template <bool in_fours, class T> ETUDE_DEVICE void store(const Computed<T> (&su
   }
 }
 
-/// A thread for each place of the window and four filters. In fours, a filter a channel, it reads them at once.
+/// A thread for each place of the window and four filters. `in_fours`: with one filter per channel, it reads four
+/// filters at once.
 template <class T, bool in_fours>
 struct DepthwiseKernel {
   static constexpr const char* name = "depthwise";
@@ -61,7 +62,7 @@ struct DepthwiseKernel {
   }
 };
 
-/// A thread for each cell of x and four channels, which goes through the windows that see it.
+/// A thread for each cell of x and four channels, which visits the windows that contain the cell.
 template <class T, bool in_fours>
 struct DepthwiseInputKernel {
   static constexpr const char* name = "depthwise input";
@@ -100,7 +101,7 @@ struct DepthwiseInputKernel {
 constexpr unsigned threads_of_filters = 256;
 constexpr int places_at_once = 4;
 
-/// How the filter's gradient is cut. It depends on the shape alone.
+/// The division of the filter's gradient into blocks. It depends on the shape alone.
 struct FilterCut {
   int filters = 1;  ///< of a block, a power of two
   std::int64_t taps, stretches, places, chunk_places, chunks;
@@ -117,8 +118,8 @@ struct FilterCut {
   }
 };
 
-/// A block for each chunk of places, each tap, and some filters, of which its threads share the places. Blocks of one
-/// chunk are neighbours: they read the same of x and dy.
+/// A block for each chunk of places, each tap, and some filters. Its threads divide the places. Blocks of one chunk are
+/// neighbours: they read the same elements of x and dy.
 template <class T>
 struct DepthwiseFilterKernel {
   static constexpr const char* name = "depthwise filter";
@@ -174,7 +175,7 @@ struct DepthwiseFilterKernel {
 template <class T> const T* as(const std::byte* data) { return reinterpret_cast<const T*>(data); }
 template <class T> T* as(std::byte* data) { return reinterpret_cast<T*>(data); }
 
-/// Whether threads read, and write, four channels, which are four filters, at once.
+/// Whether threads read and write four channels, which are four filters, at once.
 template <class T> bool goes_in_fours(const ConvolutionShape& s, const T* a, const T* b, const T* out) {
   return s.filters == s.channels && s.channels % 4 == 0 && lies_for_fours(a) && lies_for_fours(b) &&
          lies_for_fours(out);

@@ -3,16 +3,17 @@
 #include "cuda/runtime.hpp"
 #include "etude/execution/instruction.hpp"
 
-// Convolutions with a channel a group: a thread multiplies so little that a product's tiles would be nearly empty.
+// Convolutions with one channel per group. A thread multiplies so few numbers that a product's tiles would be nearly
+// empty.
 
 namespace etude::cuda {
 
-/// Whether that is such a convolution, with several groups.
+/// Whether it is such a convolution, with several groups.
 bool is_depthwise(const instruction::ConvolutionShape& shape);
-/// Bytes of the workspace that the filter's gradient wants.
+/// The workspace of the filter's gradient, in bytes.
 std::size_t depthwise_filter_bytes(const instruction::ConvolutionShape& shape, DType dtype);
 
-/// All stored as `dtype`.
+/// All tensors are stored as `dtype`.
 void depthwise(Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype, const std::byte* x,
                const std::byte* kernel, std::byte* out);
 void depthwise_input(Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype, const std::byte* dy,

@@ -5,7 +5,7 @@
 #include "cuda/gpu_runtime.hpp"
 #include "etude/execution/devices.hpp"
 
-// The door of libetude_cuda.so.
+// The entry point of libetude_cuda.so.
 
 namespace {
 
@@ -19,7 +19,7 @@ void list(std::vector<std::string>& models, std::string& why) {
   for (const etude::cuda::Gpu& gpu : gpus()) models.push_back(gpu.model);
 }
 
-/// Its device is there to the end of the program.
+/// Opens a device, which exists until the program ends.
 etude::Device& open(int index, const std::string& name) {
   const char* tf32 = std::getenv("ETUDE_TF32");
   const int ordinal = gpus()[static_cast<std::size_t>(index)].ordinal;

@@ -6,23 +6,23 @@
 
 namespace etude::cuda {
 
-/// A number to divide by, which a launch knows and its kernel does not. What is divided is not negative. Below 2^31
-/// that is a multiplication by the reciprocal (Granlund and Montgomery, "Division by invariant integers using
-/// multiplication"); a GPU divides by a variable in many more steps.
+/// A divisor that is known at the launch, but not when its kernel is compiled. Dividends are nonnegative. Below 2^31
+/// the division is a multiplication by the reciprocal (Granlund and Montgomery, "Division by invariant integers using
+/// multiplication"). A GPU needs many more steps to divide by a variable.
 struct Divisor {
   std::int64_t by = 1;
   std::uint32_t multiplier = 1, shift = 0;
 
   constexpr Divisor() = default;
-  /// A divisor of 0 counts as 1: nothing is launched then.
+  /// A divisor of 0 counts as 1: then nothing is launched.
   constexpr Divisor(std::int64_t divisor) : by(divisor > 0 ? divisor : 1), multiplier(0), shift(31) {
-    if (by > std::int64_t{1} << 31) return;  // what is divided is less
+    if (by > std::int64_t{1} << 31) return;  // dividends are less
     for (shift = 0; std::int64_t{1} << shift < by;) ++shift;
     const std::uint64_t of = static_cast<std::uint64_t>(by), power = std::uint64_t{1} << shift;
     multiplier = static_cast<std::uint32_t>(((power - of) << 32) / of + 1);
   }
 
-  /// Of less than 2^31.
+  /// The quotient of a number below 2^31.
   ETUDE_DEVICE std::uint32_t quotient(std::uint32_t of) const {
     const auto high = static_cast<std::uint32_t>(std::uint64_t{of} * multiplier >> 32);
     return (high + of) >> shift;
@@ -32,7 +32,7 @@ struct Divisor {
     return of <= 0x7fffffff ? quotient(static_cast<std::uint32_t>(of)) : of / by;
   }
 
-  /// Divides `of`, and returns the rest.
+  /// Divides `of`, and returns the remainder.
   ETUDE_DEVICE int divide(int& of) const {
     const int whole = of;
     of = quotient(whole);

@@ -21,7 +21,7 @@ std::vector<ProgramCache::Cubin> cubins(std::span<const std::string> sources, in
   return cache.cubins(sources, architecture);
 }
 
-/// cuBLASLt's functions; null where it is not installed, or not wanted.
+/// cuBLASLt's functions; null if it is not installed, or switched off.
 const CublasLt::Functions* products() {
   static const CublasLt::Functions* const functions = []() -> const CublasLt::Functions* {
     const char* wanted = std::getenv("ETUDE_CUBLASLT");

@@ -11,8 +11,8 @@ struct CUstream_st;
 
 namespace etude::cuda {
 
-/// What is loaded when it is needed: NVRTC compiles programs, NVIDIA's driver loads and launches them, cuBLASLt
-/// multiplies. Source: cuda.h, of which the driver's functions are; what they return is a cudaError_t.
+/// Libraries that are loaded on demand: NVRTC compiles programs, NVIDIA's driver loads and launches them, cuBLASLt
+/// multiplies. Source: cuda.h, for the driver's functions; they return a cudaError_t.
 struct Driver {
   using Module = struct CUmod_st*;
   using Function = struct CUfunc_st*;
@@ -23,11 +23,11 @@ struct Driver {
   int (*find)(Function*, Module, const char* name);
   int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream_st*, void**,
                 void**);
-  /// cuBLASLt's functions; null where it is not installed, or not wanted.
+  /// cuBLASLt's functions; null if it is not installed, or switched off.
   const CublasLt::Functions* (*products)();
 };
 
-/// The installed one, for the rest of the program. Throws Error(state) where there is none.
+/// The installed driver, until the program ends. Throws Error(state) if there is none.
 const Driver& driver();
 
 }  // namespace etude::cuda

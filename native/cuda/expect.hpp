@@ -6,14 +6,13 @@
 
 namespace etude::cuda {
 
-/// Throws Error for a call of CUDA's runtime or driver that has failed. CUDA's last error is cleared, so that it is not
-/// taken for the next call's. Without memory it is Error(state), which says how much is free: smaller work may succeed.
-/// After an illegal access and its like, a GPU answers every call with the same error: Error(state), which names the
-/// call that was answered so first.
+/// Throws Error for a failed call of CUDA's runtime or driver. Clears CUDA's last error, so that the next call does not
+/// report it. Lack of memory is Error(state), with the free memory: smaller work may succeed. After an illegal access
+/// and similar errors, a GPU returns the same error from every call: Error(state), with the first call that returned
+/// it.
 [[noreturn]] void fail_call(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal);
 
-/// Throws it for `what`, which a library was asked for and failed to do, if the current GPU answers every call with
-/// such an error.
+/// Throws it for `what`, a failed call of a library, if the current GPU returns such an error from every call.
 void fail_if_lost(const char* what);
 
 inline void expect(cudaError_t error, const char* what, ErrorKind kind = ErrorKind::internal) {

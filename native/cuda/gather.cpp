@@ -33,8 +33,8 @@ struct GatherKernel {
   }
 };
 
-/// A warp for each row of the result and each stretch of its columns: it looks through all indices, many at a time, and
-/// adds up the rows that are meant in their order.
+/// A warp for each row of the result and each chunk of its columns. It scans all indices, many at a time, and adds the
+/// rows with its index in order.
 template <class T>
 struct ScatterAddKernel {
   static constexpr const char* name = "scatter add";
@@ -52,7 +52,7 @@ struct ScatterAddKernel {
     T sum = 0;
     for (std::int64_t first = 0; first < count; first += threads) {
       const std::int64_t mine = first + thread.index();
-      // The lanes whose index is this row, a bit each.
+      // A bit for each lane whose index is this row.
       unsigned meant = mine < count && indices[mine] == row ? 1u << thread.index() : 0;
       for (unsigned mask = 1; mask < threads; mask *= 2) meant |= thread.across(meant, mask);
       for (unsigned lane = 0; meant >> lane; ++lane) {
@@ -64,8 +64,8 @@ struct ScatterAddKernel {
   }
 };
 
-/// An index, and where it stands: keys sorted by these are in the order in which their rows are added up. Indices that
-/// count nowhere come last.
+/// An index, and its position. Sorted by these keys, rows are in the order of their addition. Indices out of range come
+/// last.
 struct IndexKeys {
   static constexpr std::uint32_t nowhere = 0xffffffff;
   const std::int32_t* indices;
@@ -87,11 +87,11 @@ struct FillKernel {
   ETUDE_DEVICE void operator()(std::int64_t i) const { out[i] = T(0); }
 };
 
-/// A thread for each key and column. That of the first key of a row adds up all of the row, in their order.
+/// A thread for each key and column. The thread of the first key of a row adds up the whole row, in order.
 template <class T>
 struct AddRunsKernel {
   static constexpr const char* name = "add runs";
-  static constexpr int at_once = 8;  ///< loads that a thread begins before it adds
+  static constexpr int at_once = 8;  ///< loads that a thread starts before it adds
   std::int64_t count;
   Divisor width;
   const Key* keys;
@@ -120,7 +120,7 @@ struct AddRunsKernel {
   }
 };
 
-/// More indices than that, counted once for each warp that would look through them, are sorted.
+/// The most indices that are scanned, counted once for each warp that scans them. More indices are sorted.
 constexpr std::int64_t most_looked_at = std::int64_t{1} << 22;
 
 bool is_sorted(const ScatterAdd& s) {

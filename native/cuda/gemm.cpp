@@ -35,8 +35,8 @@ template <class T> MatrixOperand<T> operand_of(const Gemm::Matrix& matrix, const
           matrix.transposed ? matrix.distance : 1, axes_of(batch, matrix.strides)};
 }
 
-/// The axes of a product's batch, as few as they can be: neighbours that lie one behind the other in all three matrices
-/// are one. Strides are a's, b's and c's. The longest comes first.
+/// The axes of a product's batch, merged where neighbours are contiguous in all three matrices. Strides are a's, b's
+/// and c's. The longest axis comes first.
 struct BatchAxis {
   std::int64_t extent;
   std::array<std::int64_t, 3> strides;
@@ -61,13 +61,13 @@ struct ProductBatch {
     for (int i = 1; i < count; ++i)
       if (axes[i].extent > axes[0].extent) std::swap(axes[0], axes[i]);
   }
-  /// How many batches of one axis it is.
+  /// The number of batches of one axis.
   std::int64_t rows() const {
     std::int64_t product = 1;
     for (int i = 1; i < count; ++i) product *= axes[i].extent;
     return product;
   }
-  /// Where one of them begins, in elements.
+  /// The first element of such a batch in each matrix.
   std::array<std::int64_t, 3> offsets(std::int64_t row) const {
     std::array<std::int64_t, 3> result{};
     for (int i = 1; i < count; ++i) {
@@ -79,10 +79,10 @@ struct ProductBatch {
   }
 };
 
-/// A vendor's library knows batches of one axis; this is how many of them are queued one by one, at most.
+/// A vendor's library supports batches of one axis; this is the most of them that are enqueued one by one.
 constexpr std::int64_t most_rows = 16;
 
-/// Whether a program only adds its two inputs, and rounds that as it is stored.
+/// Whether a program only adds its two inputs, and rounds the sum to its stored dtype.
 bool only_adds(const instruction::Program& program) {
   using namespace instruction;
   if (program.row > 0 || program.inputs.size() != 2 || !program.immediates.empty() || program.outputs.size() != 1)
@@ -93,7 +93,7 @@ bool only_adds(const instruction::Program& program) {
          std::ranges::all_of(steps.subspan(1), rounds) && program.outputs[0].reg == steps.back().result;
 }
 
-/// What the epilogue adds to each row of c, if that is all it does; null if it is not.
+/// The bias that the epilogue adds to each row of c, if it does nothing else; otherwise null.
 const Operand* added_to_rows(const Gemm& g) {
   if (!g.epilogue || g.batch.size() != 1 || !only_adds(g.epilogue->program)) return nullptr;
   const instruction::Segment& segment = g.epilogue->segments.front();
@@ -111,8 +111,8 @@ const Operand* added_to_rows(const Gemm& g) {
   return nullptr;
 }
 
-/// Queues a product as the GPU's vendor computes it, with what it adds to rows or without; false where that cannot be,
-/// and c is nothing yet.
+/// Enqueues a product of the GPU's vendor, with or without a bias. False if the vendor does not support it; c is not
+/// written then.
 bool multiply_by_vendor(cuda::Runtime& runtime, const Gemm& g, const Operand* bias, Addresses addresses) {
   if (runtime.product_workspace() == 0 || g.m * g.n * g.k * g.batch.size() == 0) return false;
   const ProductBatch batch(g);
@@ -140,7 +140,7 @@ void multiply_here(cuda::Runtime& runtime, const Gemm& g, Addresses addresses) {
   });
 }
 
-/// How a matrix of the product is read by c's elements: which of its rows, or columns, begins where.
+/// The access of c's elements to a matrix of the product: the start of the element's row, or column.
 Access access_to(const Gemm& g, const Gemm::Matrix& matrix, std::int64_t by_row, std::int64_t by_column) {
   Access access{matrix.operand, Access::Kind::strided, g.batch, matrix.strides};
   access.extents.append(g.m);
@@ -150,8 +150,8 @@ Access access_to(const Gemm& g, const Gemm::Matrix& matrix, std::int64_t by_row,
   return access;
 }
 
-/// Whether four numbers of a, and of b, are neighbours along k, wherever an element of c begins; they can be read at
-/// once where both matrices are aligned, too.
+/// Whether four numbers of a, and of b, are neighbours along k, for every element of c. They can be read at once if
+/// both matrices are also aligned.
 bool lies_in_fours(const Gemm& g) {
   const auto multiple = [](std::int64_t stride) { return stride % 4 == 0; };
   const auto in_fours = [&](const Gemm::Matrix& matrix) {
@@ -161,7 +161,7 @@ bool lies_in_fours(const Gemm& g) {
          in_fours(g.b);
 }
 
-/// Stores what it reads.
+/// A program that copies its input.
 Elementwise identity(const Access& from, const Access& to, std::int64_t size) {
   const instruction::Lane lane = instruction::lane_of(from.operand.dtype);
   Elementwise program{};
@@ -175,10 +175,10 @@ Elementwise identity(const Access& from, const Access& to, std::int64_t size) {
 }  // namespace
 
 bool Cuda::by_program(const Gemm& g) const {
-  constexpr std::int64_t deepest = 128;  // each of a thread's loads takes a while, of which sixteen pass together
+  constexpr std::int64_t deepest = 128;  // loads of a thread take a while, and sixteen overlap
   const std::int64_t multiplications = g.m * g.n * g.k * g.batch.size();
   if (multiplications == 0 || g.k > deepest) return false;
-  // Threads of a warp compute neighbours in a row of c: of how many rows of a, and columns of b.
+  // Threads of a warp compute neighbours in a row of c. The number of rows of a, and columns of b, that they read:
   const std::int64_t from_a = g.a.transposed ? 1 : cuda::blocks_for(cuda::warp, g.n),
                      from_b = g.b.transposed ? std::min<std::int64_t>(g.n, cuda::warp) : 1;
   const std::int64_t work = multiplications * std::max(from_a, from_b) / (lies_in_fours(g) ? 4 : 1);
@@ -211,7 +211,7 @@ std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, std::vector<
 
 void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
   auto prepared = std::static_pointer_cast<const cuda::ProductLaunch>(g.prepared);
-  if (!prepared) {  // it is of no plan
+  if (!prepared) {  // the instruction belongs to no plan
     std::vector<cuda::WantedProgram> wanted;
     prepared = launch_of(g, wanted);
     set_programs(wanted);

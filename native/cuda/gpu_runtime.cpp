@@ -18,7 +18,7 @@
 namespace etude::cuda {
 namespace {
 
-/// A longer graph is not made: it takes about 1 kB of the GPU's and of the host's memory per node.
+/// The most nodes of a graph: a node takes about 1 kB of device memory and of the host's memory.
 constexpr std::size_t most_nodes = std::size_t{1} << 16;
 
 /// The oldest GPUs for which kernels are compiled.
@@ -78,7 +78,7 @@ class GpuRuntime : public Runtime {
   }
   ~GpuRuntime() override {
     cudaSetDevice(ordinal_);
-    cudaStreamSynchronize(stream_);  // uploads read memory that goes now
+    cudaStreamSynchronize(stream_);  // uploads read memory that is freed now
     products_.reset();
     profile_.reset();
   }
@@ -107,11 +107,11 @@ class GpuRuntime : public Runtime {
   void release(std::byte* memory) noexcept override {
     const std::lock_guard lock(mutex_);
     try {
-      if (recording_) return released_.push_back(memory);  // a recording within which memory is freed is void
-    } catch (const std::bad_alloc&) {                      // then it is void, which its end reports
+      if (recording_) return released_.push_back(memory);  // a recording in which memory is freed is invalid
+    } catch (const std::bad_alloc&) {                      // then it is invalid, which its end reports
     }
     cudaSetDevice(ordinal_);
-    cudaFree(memory);  // when everything that is queued is done
+    cudaFree(memory);  // after all queued work
     cudaGetLastError();
   }
 
@@ -153,7 +153,7 @@ class GpuRuntime : public Runtime {
 
   std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
     const std::vector<ProgramCache::Cubin> cubins =
-        driver().compile(sources, architecture_);  // meanwhile others may use the GPU
+        driver().compile(sources, architecture_);  // without the lock, so that other threads can use the GPU
     const Turn turn(*this);
     std::vector<std::unique_ptr<CompiledProgram>> programs;
     for (std::size_t i = 0; i < cubins.size(); ++i)
@@ -172,7 +172,7 @@ class GpuRuntime : public Runtime {
   }
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
-    if (profile_) return nullptr;  // its events lie between launches
+    if (profile_) return nullptr;  // its events are between launches
     const Turn turn(*this);
     released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
@@ -204,7 +204,8 @@ class GpuRuntime : public Runtime {
     auto recorded = std::make_unique<GpuGraph>();
     cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
     cudaGraphDestroy(graph);
-    if (error == cudaSuccess) error = cudaGraphUpload(recorded->executable, stream_);  // or the first launch does
+    // Otherwise the first launch would upload it.
+    if (error == cudaSuccess) error = cudaGraphUpload(recorded->executable, stream_);
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       return nullptr;
@@ -231,7 +232,7 @@ class GpuRuntime : public Runtime {
   }
 
  private:
-  /// A thread's turn with the stream. The current device is each thread's own.
+  /// Exclusive use of the stream by a thread. The current device belongs to each thread.
   struct Turn {
     explicit Turn(GpuRuntime& runtime) : lock(runtime.mutex_) {
       expect(cudaSetDevice(runtime.ordinal_), "choosing a GPU");
@@ -250,7 +251,7 @@ class GpuRuntime : public Runtime {
     return dim3(static_cast<unsigned>(blocks));
   }
 
-  std::recursive_mutex mutex_;  ///< who records asks for more meanwhile
+  std::recursive_mutex mutex_;  ///< recursive: work that is recorded calls the runtime too
   bool recording_ = false;
   std::vector<std::byte*> released_;  ///< while something was recorded
   int ordinal_, architecture_ = 0;

@@ -9,16 +9,15 @@
 namespace etude::cuda {
 
 struct Gpu {
-  int ordinal;  ///< as CUDA counts them
+  int ordinal;  ///< its number in CUDA
   std::string model;
 };
 
-/// The GPUs of this machine that Étude can compute on. Where there are none, or fewer than one might think, `why` says
-/// why.
+/// The GPUs of this machine that Étude supports. If there are none, or fewer than expected, `why` is the reason.
 std::vector<Gpu> find_gpus(std::string& why);
 
-/// One of them. `tf32`: whether factors of products in float32 may be rounded to 11 digits, which is faster. Throws
-/// Error(state) where it cannot be used.
+/// Opens one of them. `tf32`: whether factors of products in float32 may be rounded to 11 digits, which is faster.
+/// Throws Error(state) if it cannot be used.
 std::unique_ptr<Runtime> open_gpu(int ordinal, bool tf32 = false);
 
 }  // namespace etude::cuda

@@ -14,18 +14,18 @@
 //     };
 //     launch_each(runtime, count, Double{x});
 //
-// is called for each of so many elements. Where threads do more than that together, the struct says how many a block
-// has, `static constexpr unsigned threads`, and is called with its thread; `launch` queues so many blocks of it.
-// One that would spill registers says `static constexpr bool wants_registers = true`.
-// Whose threads share memory has a struct Shared of it and takes it as second argument; whose threads wait for each
-// other says `using Meets = void`.
+// is called for each of `count` elements. If threads cooperate, the struct declares the threads of a block, `static
+// constexpr unsigned threads`, and is called with its thread; `launch` enqueues a number of blocks. A kernel that would
+// spill registers declares `static constexpr bool wants_registers = true`. A kernel whose threads share memory has a
+// struct Shared of it, and takes it as second argument; a kernel whose threads wait for each other declares `using
+// Meets = void`.
 
 namespace etude::cuda {
 
-/// Threads of a block where nothing speaks for another number.
+/// The default number of threads of a block.
 inline constexpr unsigned usual_threads = 256;
 
-/// Blocks for so many items, of which a block does `each`.
+/// The number of blocks for these items, if a block processes `each` items.
 constexpr std::int64_t blocks_for(std::int64_t items, std::int64_t each) { return (items + each - 1) / each; }
 
 template <class Body>
@@ -47,7 +47,7 @@ template <class Body> ETUDE_DEVICE void run_body(const Body& body) {
 }
 
 template <class Body> __global__ void __launch_bounds__(Body::threads) enter(const Body body) { run_body(body); }
-/// One block on a multiprocessor is enough: a thread has twice the registers.
+/// For one block per multiprocessor: a thread has twice the registers.
 template <class Body> __global__ void __launch_bounds__(Body::threads, 1) enter_alone(const Body body) {
   run_body(body);
 }
@@ -87,7 +87,7 @@ template <class Body> const Kernel& kernel_of() {
   return kernel;
 }
 
-/// Queues a body's kernel; nothing, for no blocks.
+/// Enqueues a body's kernel; does nothing for 0 blocks.
 template <class Body> void launch(Runtime& runtime, std::int64_t blocks, const Body& body) {
   if (blocks > 0) runtime.launch(kernel_of<Body>(), blocks, &body);
 }
@@ -104,7 +104,7 @@ template <class Body> struct EachElement {
   }
 };
 
-/// Queues a kernel that calls the body for each of [0, count).
+/// Enqueues a kernel that calls the body for each of [0, count).
 template <class Body> void launch_each(Runtime& runtime, std::int64_t count, const Body& body) {
   launch(runtime, blocks_for(count, usual_threads), EachElement<Body>{body, count});
 }

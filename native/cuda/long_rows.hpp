@@ -8,7 +8,7 @@
 #include "cuda/divisor.hpp"
 #include "cuda/kernel.hpp"
 
-// Kernels for rows that are too long for a warp: a block has a whole row, or a part of one.
+// Kernels for rows that are too long for a warp: a block processes a whole row, or a part of one.
 
 namespace etude::cuda {
 
@@ -19,7 +19,7 @@ ETUDE_DEVICE double logarithm(double x) { return log(x); }
 
 constexpr unsigned threads_of_row = 256;
 
-/// How rows are shared out: parts of a row, of a block each.
+/// The division of rows into parts, one block each.
 struct RowParts {
   static constexpr std::int64_t longest_of_warp = 1024, enough_rows = 128, long_row = 16384, least_part = 4096,
                                 most = 64;
@@ -32,11 +32,11 @@ struct RowParts {
   }
   bool of_warp() const { return count <= longest_of_warp; }
   std::int64_t blocks() const { return rows * parts; }
-  /// Bytes of the parts' summaries.
+  /// The bytes of the parts' summaries.
   std::size_t bytes(std::size_t each) const { return parts > 1 ? static_cast<std::size_t>(blocks()) * each : 0; }
 };
 
-/// The part of a row that a block has.
+/// The part of a row that a block processes.
 struct RowPart {
   std::int64_t row, part, first, last;
 
@@ -48,10 +48,10 @@ struct RowPart {
   }
 };
 
-/// exp(x - largest), 1 for the largest itself: also if it is infinite, which finish() looks after.
+/// exp(x - largest). It is 1 for the largest itself, even if it is infinite; finish() handles that case.
 template <class T> ETUDE_DEVICE T weight(T x, T largest) { return x == largest ? T(1) : exponential(x - largest); }
 
-/// The largest of some numbers, and the sum of exp(x - largest), from one look at each.
+/// The maximum of some numbers, and the sum of exp(x - maximum), in one pass.
 template <class T>
 struct Normaliser {
   static constexpr int at_once = 4;
@@ -62,7 +62,7 @@ struct Normaliser {
     const T high = larger(a.high, b.high);
     return {high, a.sum * weight(a.high, high) + b.sum * weight(b.high, high)};
   }
-  /// Of row[first], row[first + threads_of_row], ...
+  /// The result for row[first], row[first + threads_of_row], ...
   ETUDE_DEVICE static Normaliser of(const T* row, std::int64_t first, std::int64_t last) {
     constexpr std::int64_t step = threads_of_row;
     Normaliser result;
@@ -83,7 +83,7 @@ struct Normaliser {
   ETUDE_DEVICE Normaliser finish() const { return {high, high - high == 0 ? sum : high - high}; }
 };
 
-/// The largest of some numbers, and where it stands first; NaN is passed over.
+/// The maximum of some numbers, and its first position; NaN is ignored.
 template <class T>
 struct Best {
   T high = -std::numeric_limits<T>::infinity();
@@ -100,7 +100,7 @@ struct Best {
   }
 };
 
-/// The summary of a row: that of its parts' summaries, or, where there are none, of the block's part.
+/// The summary of a row, from the summaries of its parts or, without parts, from the block's row.
 template <class T, template <class> class Summary>
 ETUDE_DEVICE Summary<T> summary_of_row(const Thread& thread, Summary<T>* shared, const T* in,
                                        const Summary<T>* summaries, const RowPart& mine, std::int64_t parts) {
@@ -161,7 +161,7 @@ struct LongSoftmaxKernel {
   }
 };
 
-/// Of sparse labels a block has a whole row; of others a part, whose sum it stores.
+/// With sparse labels a block processes a whole row; otherwise a part, whose sum it stores.
 template <class T, bool sparse>
 struct LongCrossentropyKernel {
   static constexpr const char* name = "crossentropy of long rows";
@@ -197,7 +197,7 @@ struct LongCrossentropyKernel {
   }
 };
 
-/// The losses of a row's parts, added up.
+/// Adds up the losses of a row's parts.
 template <class T>
 struct AddParts {
   static constexpr const char* name = "add parts of rows";

@@ -7,9 +7,9 @@
 
 namespace etude::cuda {
 
-/// c [m, n] = op(a) [m, k] · op(b) [k, n], `count` times. Stored rows are `distance` elements apart, one matrix and the
-/// next `stride`; op transposes what is `transposed`. All three are stored as `dtype`; half precision is added up in
-/// float32. A bias [n], of that dtype too, is added to each row.
+/// c [m, n] = op(a) [m, k] · op(b) [k, n], `count` times. Stored rows are `distance` elements apart, and matrices
+/// `stride` apart; op transposes a matrix that is `transposed`. All three are stored as `dtype`; half precision is
+/// summed in float32. A bias [n] of the same dtype is added to each row.
 struct MatrixProduct {
   struct Matrix {
     std::byte* data;
@@ -20,7 +20,7 @@ struct MatrixProduct {
   DType dtype;
   std::int64_t m, n, k, count;
   Matrix a, b, c;        ///< c is never transposed
-  std::byte* workspace;  ///< as large as the runtime wishes
+  std::byte* workspace;  ///< of the size that the runtime requests
   const std::byte* bias = nullptr;
 };
 

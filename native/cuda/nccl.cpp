@@ -11,7 +11,7 @@ namespace {
 
 namespace number = vendor::nccl;
 
-/// What ops::all_reduce takes.
+/// The NCCL types of the dtypes that ops::all_reduce accepts.
 int type_of(DType dtype) {
   return dtype == DType::int32      ? number::type_int32
          : dtype == DType::float64  ? number::type_float64
@@ -20,7 +20,7 @@ int type_of(DType dtype) {
                                     : number::type_float32;
 }
 
-/// While it lives, no other thread enqueues anything on any of them.
+/// While it exists, no other thread enqueues work on any of the GPUs.
 class Locked {
  public:
   explicit Locked(std::span<Runtime* const> sorted) : sorted_(sorted) {
@@ -74,7 +74,7 @@ void Nccl::expect(Status status, const char* what) const {
        " - expected NCCL to reach all GPUs of the strategy - see what it logs (NCCL_DEBUG=WARN).");
 }
 
-/// Those that join the first GPUs, as many as there are replicas.
+/// The communicators of the first GPUs, one per replica.
 const std::vector<Nccl::Communicator>& Nccl::communicators(std::size_t replicas) {
   const auto known = communicators_.find(replicas);
   if (known != communicators_.end()) return known->second;
@@ -96,7 +96,7 @@ void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
     for (std::size_t i = 0; i < replicas && status == 0; ++i)
       status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
                                      type_of(value.dtype), number::op_sum, joined[i], runtimes_[i]->stream());
-  const Status ended = functions_.end_group();  // also where it failed, or the thread stays in the group
+  const Status ended = functions_.end_group();  // also after a failure: otherwise the thread would stay in the group
   failed_ = failed_ || status != 0 || ended != 0;
   expect(status != 0 ? status : ended, "a sum");
 }

@@ -14,12 +14,12 @@ struct CUstream_st;
 
 namespace etude::cuda {
 
-/// Joins replicas on several GPUs of this machine, one on each, by NVIDIA's NCCL: each GPU's part is queued behind what
-/// it has to do before, and the host waits for none. Source: nccl.h, of which the functions and numbers here are; they
-/// have been the same since its version 2.10.
+/// All-reduces replicas on several GPUs of this machine, one on each, by NVIDIA's NCCL. Each GPU's part is enqueued
+/// after its earlier work, and the host waits for none. Source: nccl.h, for the functions and numbers here; they have
+/// not changed since its version 2.10.
 class Nccl : public Collective {
  public:
-  using Status = int;  ///< 0: as wanted
+  using Status = int;  ///< 0: success
   using Communicator = struct ncclComm*;
 
   /// The library's functions.
@@ -34,11 +34,10 @@ class Nccl : public Collective {
 
     static Functions of(const SharedLibrary& library);
   };
-  /// Those of the NCCL that is installed. Throws Error(state) where none is.
+  /// The functions of the installed NCCL. Throws Error(state) if there is none.
   static const Functions& installed();
 
-  /// Joins replicas on the GPUs behind `runtimes`, which must outlive it. Throws Error(state) where NCCL does not get
-  /// them together.
+  /// Connects the GPUs of `runtimes`, which must outlive it. Throws Error(state) if NCCL cannot connect them.
   Nccl(const Functions& functions, std::vector<Runtime*> runtimes);
   ~Nccl() override;
   Nccl(const Nccl&) = delete;
@@ -54,8 +53,8 @@ class Nccl : public Collective {
 
   Functions functions_;
   std::vector<Runtime*> runtimes_;
-  std::vector<Runtime*> sorted_;                                    ///< as they are locked
-  std::map<std::size_t, std::vector<Communicator>> communicators_;  ///< by how many of the GPUs join
+  std::vector<Runtime*> sorted_;                                    ///< in the order of locking
+  std::map<std::size_t, std::vector<Communicator>> communicators_;  ///< by the number of GPUs in the all-reduce
   bool failed_ = false;
 };
 

@@ -5,11 +5,11 @@
 #include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 
-// What a convolution's window sees, as a matrix: read where it lies, or laid out in memory.
+// The patches of a convolution's window, as a matrix: read in place, or laid out in memory.
 
 namespace etude::cuda {
 
-/// A convolution's sizes as a kernel computes with them.
+/// A convolution's sizes, for kernels.
 struct ConvolutionSizes {
   int height, width, channels, rows, columns, filters;
   int kernel_height, kernel_width, group_channels, group_filters;
@@ -45,7 +45,7 @@ struct ConvolutionSizes {
         by_stride_x(stride_x) {}
 };
 
-/// A place of the window in y, or a cell of x, by its number.
+/// A place of the window in y, or a cell of x, from its number.
 struct ImagePlace {
   std::int64_t image;
   int row, column;
@@ -56,7 +56,7 @@ struct ImagePlace {
   }
 };
 
-/// Which tap of the kernel, and which of the group's channels or filters.
+/// A tap of the kernel, and a channel or filter of the group.
 struct Tap {
   int row, column, entry;
 
@@ -67,7 +67,8 @@ struct Tap {
   }
 };
 
-/// What the window sees: where x lies at (place of the window, tap of the kernel and channel), null in the padding.
+/// The elements of patches: the address of x at (place of the window, tap of the kernel and channel), null in the
+/// padding.
 template <class T>
 struct Patches {
   const T* x;
@@ -95,12 +96,12 @@ struct PatchRows : Patches<T> {
 };
 template <class T>
 struct PatchColumns : Patches<T> {
-  static constexpr bool is_far = true;  ///< An element takes many registers to find.
+  static constexpr bool is_far = true;  ///< The address of an element takes many registers.
   ETUDE_DEVICE bool rows_contiguous() const { return false; }
   ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return this->seen(first, j, i); }
 };
 
-/// The window that sees a cell of x by a tap of the kernel, if there is one.
+/// The window that contains a cell of x at a tap of the kernel, if there is one.
 struct SeeingWindow {
   int row, column;
   bool exists;
@@ -115,7 +116,7 @@ struct SeeingWindow {
   }
 };
 
-/// Which windows saw a cell of x: dy at (cell, tap and filter), 0 where the tap saw no such cell.
+/// The windows that contain a cell of x: dy at (cell, tap and filter), 0 if no window has the cell at that tap.
 template <class T>
 struct SeenBy {
   const T* dy;
@@ -136,7 +137,7 @@ struct SeenBy {
   }
 };
 
-/// The kernel as a matrix with a row for each tap and filter, a column for each channel of the group.
+/// The kernel as a matrix with a row for each tap and filter, and a column for each channel of the group.
 template <class T>
 struct TurnedKernel {
   const T* kernel;
@@ -151,7 +152,7 @@ struct TurnedKernel {
   }
 };
 
-/// Neighbours that are read and written at once.
+/// Neighbours that are read and written together.
 template <class T, int count> struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) Several {
   T of[count];
 };
@@ -160,7 +161,7 @@ template <class T> bool lies_for_fours(const T* data) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(Four<T>) == 0;
 }
 
-/// Writes out some rows of a matrix that is gathered, so many neighbours of a row at once.
+/// Writes some rows of a matrix that is gathered, `each` neighbours of a row at once.
 template <class T, class Matrix, int each>
 struct LayOut {
   static constexpr const char* name = "lay out a matrix";
@@ -178,7 +179,7 @@ struct LayOut {
   }
 };
 
-/// Queues that. `entries` neighbours in a row are neighbours in `data`, where the matrix is gathered from, too.
+/// Enqueues it. `entries` neighbours in a row are neighbours in `data`, from which the matrix is gathered.
 template <class T, class Matrix>
 void lay_out(Runtime& runtime, const Matrix& matrix, const T* data, std::int64_t entries, std::int64_t first,
              std::int64_t rows, std::int64_t columns, T* out) {

@@ -53,7 +53,7 @@ struct Place {
   }
 };
 
-/// Cells outside are never the largest; the first of equals is, and NaN before all else.
+/// Cells outside are never the maximum. The first of equals is the maximum, and NaN is larger than any number.
 template <class T, class I>
 struct MaxPoolKernel {
   static constexpr const char* name = "max pool";
@@ -101,7 +101,7 @@ struct PoolGatherKernel {
   }
 };
 
-/// A thread for each cell, which asks the windows that see it, in their order.
+/// A thread for each cell, which visits the windows that contain it, in order.
 template <class T, class I>
 struct PoolScatterKernel {
   static constexpr const char* name = "pool scatter";

@@ -7,12 +7,12 @@
 #include "cuda/kernel.hpp"
 #include "etude/base/dtype.hpp"
 
-// Products of all kinds: matrices, convolutions and their gradients. They differ in how an element of an operand is
-// found; the tiles, their way through shared memory, and the order of the sums are the same for all.
+// Products of all kinds: matrices, convolutions and their gradients. They differ in the address of an operand's
+// element. The tiles, their loads into shared memory, and the order of sums are the same for all.
 
 namespace etude::cuda {
 
-/// What numbers that are stored as T are added up in.
+/// The type in which numbers that are stored as T are summed.
 template <class T> using Computed = std::conditional_t<is_half(dtype_of<T>), float, T>;
 
 /// A matrix of a batch, by rows and columns.
@@ -22,17 +22,17 @@ struct MatrixOperand {
   std::int64_t row, column;
   BatchAxes batch;
 
-  /// Whether neighbours along its columns are neighbours in memory.
+  /// Whether neighbours in a row are neighbours in memory.
   ETUDE_DEVICE bool rows_contiguous() const { return column == 1; }
   ETUDE_DEVICE const T* of_batch(std::int64_t index) const { return data + batch.offset(index); }
   ETUDE_DEVICE T at(const T* first, std::int64_t i, std::int64_t j) const { return first[i * row + j * column]; }
 };
 
-/// A tile of C is computed by a block of threads, and of each tile a square by each thread.
+/// A block of threads computes a tile of C, and each thread a square of the tile.
 inline constexpr int tile_extent = 64, tile_depth = 16, square_extent = 4;
 
-/// How a product is cut: into tiles, and along k into splits that are computed apart and then added up, where there are
-/// too few tiles for a GPU. Depends on the shape alone, so that every GPU makes the same sums.
+/// The division of a product: into tiles and, if these are too few for a GPU, along k into splits, which are computed
+/// separately and then summed. It depends on the shape alone, so that every GPU computes the same sums.
 struct ProductShape {
   std::int64_t m, n, k, batch;
   std::int64_t splits = 1, split_depth = 0;
@@ -46,7 +46,7 @@ struct ProductShape {
     splits = std::max<std::int64_t>(blocks_for(k, split_depth), 1);
   }
   std::int64_t tiles() const { return blocks_for(m, tile_extent) * blocks_for(n, tile_extent) * batch; }
-  /// Bytes of the splits' results, where there are several, of a product that is stored as `dtype`.
+  /// The bytes of the splits' results, if there are several, for a product that is stored as `dtype`.
   std::size_t part_bytes(DType dtype) const {
     const std::size_t element = is_half(dtype) ? sizeof(float) : size_of(dtype);
     return splits > 1 ? static_cast<std::size_t>(splits * batch * m * n) * element : 0;
@@ -76,7 +76,7 @@ struct Product {
   ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     constexpr int across = tile_extent / square_extent, loads = tile_extent * tile_depth / static_cast<int>(threads);
     const int t = static_cast<int>(thread.index());
-    // Which tile: columns change fastest, then rows, then splits, then the batch.
+    // The index of the tile: columns change fastest, then rows, then splits, then the batch.
     std::int64_t block = thread.block();
     const std::int64_t left = tiles_n.divide(block) * tile_extent, top = tiles_m.divide(block) * tile_extent;
     const std::int64_t split = splits.divide(block), index = block;
@@ -87,7 +87,8 @@ struct Product {
     const auto b_first = b.of_batch(index);
     const bool a_along_k = a.rows_contiguous(), b_along_n = b.rows_contiguous();
     T next_a[loads], next_b[loads];
-    // What this thread brings of a tile: an element of a and one of b at a time, neighbours by neighbouring threads.
+    // The elements that this thread loads of a tile: one of a and one of b at a time. Neighbouring threads load
+    // neighbours.
     const auto each_load = [&](auto bring) {
       for (int l = 0; l < loads; ++l) {
         const int e = l * static_cast<int>(threads) + t;
@@ -133,7 +134,7 @@ struct Product {
   }
 };
 
-/// What the splits of a product made, added up in their order.
+/// Sums the splits of a product, in order.
 template <class C>
 struct AddSplits {
   using T = Computed<C>;
@@ -154,7 +155,7 @@ struct AddSplits {
   }
 };
 
-/// Queues the product; `parts` has room for what the shape's splits make.
+/// Enqueues the product; `parts` has room for the results of the shape's splits.
 template <class C, class A, class B>
 void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& b, C* c, std::int64_t c_row,
               const BatchAxes& c_batch, Computed<C>* parts) {

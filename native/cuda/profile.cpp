@@ -13,7 +13,7 @@
 namespace etude::cuda {
 namespace {
 
-/// Launches that are timed until the host waits for them and adds them up.
+/// The most launches that are timed before the host waits for them and adds up their times.
 constexpr std::size_t most_timed = 4096;
 constexpr std::size_t longest_name = 80;
 
@@ -33,7 +33,7 @@ std::vector<std::weak_ptr<Profile>>& wanted_profiles() {
 std::shared_ptr<Profile> Profile::wanted() {
   const char* const variable = std::getenv("ETUDE_PROFILE");
   if (!variable || std::string_view(variable) != "1") return nullptr;
-  // CUDA has been called by now: what it does at exit comes later.
+  // CUDA was called before, so its exit handlers run after this one.
   if (wanted_profiles().empty()) std::atexit([] { std::fputs(tables().c_str(), stderr); });
   auto profile = std::make_shared<Profile>();
   wanted_profiles().push_back(profile);

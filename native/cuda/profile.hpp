@@ -13,14 +13,13 @@
 
 namespace etude::cuda {
 
-/// How long a GPU computes what is queued, by the names of kernels: an event before and one behind each launch. An
-/// event takes the GPU some microseconds, too, so short kernels look longer than they are.
+/// Measures the time of queued work on a GPU, by the names of kernels, with an event before and after each launch. An
+/// event takes the GPU some microseconds too, so short kernels look longer than they are.
 class Profile {
  public:
-  /// One where ETUDE_PROFILE=1, whose table is printed to stderr when the program ends, if it is still there; else
-  /// null.
+  /// A profile if ETUDE_PROFILE=1, else null. Its table is printed to stderr when the program ends, if it still exists.
   static std::shared_ptr<Profile> wanted();
-  /// The tables of all such.
+  /// The tables of all profiles.
   static std::string tables();
 
   Profile() = default;
@@ -28,7 +27,8 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  /// Times what is queued on a stream while it lives. Nothing, without a profile. One thread at a time.
+  /// Times the work that is enqueued on a stream during its lifetime. Does nothing without a profile. One thread at a
+  /// time.
   class Span {
    public:
     Span(Profile* profile, std::string_view name, cudaStream_t stream);
@@ -44,11 +44,11 @@ class Profile {
     std::size_t index_ = 0;
   };
 
-  /// Waits for what was queued. One line for each name: its share of the time, calls, microseconds of all of them and
-  /// of one; the name that takes longest is first.
+  /// Waits for the queued work. The table has a line for each name: its fraction of the time, its calls, microseconds
+  /// of all of them and of one; the name that takes longest is first.
   std::string table();
 
-  /// Tells programs apart: "program 1f3a9c04: Multiply Add Sqrt", by a hash of the text and the ops in it.
+  /// A distinct name for each program: "program 1f3a9c04: Multiply Add Sqrt", from a hash of its text and its ops.
   static std::string program_name(std::string_view source);
 
  private:
@@ -60,7 +60,7 @@ class Profile {
     std::int64_t calls = 0;
     double microseconds = 0;
   };
-  /// Adds up what is timed, and keeps its events for what comes.
+  /// Adds up the times, and keeps the events for later launches.
   void add_up();
   cudaEvent_t event();
 

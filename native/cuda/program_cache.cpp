@@ -14,7 +14,7 @@
 namespace etude::cuda {
 namespace {
 
-/// How many files there may be, of about 20 kB each, when a process writes its first one; otherwise all are removed.
+/// The most files, of about 20 kB each, when a process writes its first one. If there are more, all are removed.
 constexpr std::size_t most_files = 4096;
 
 std::string hex(std::uint64_t number) {
@@ -99,7 +99,7 @@ ProgramCache::Cubin ProgramCache::cubin(const std::string& source, int architect
 }
 
 ProgramCache::Cubin ProgramCache::read_or_compile(const std::string& source, int architecture) {
-  // No text holds a NUL byte.
+  // No text contains a NUL byte.
   const std::string header = version_ + "\nsm_" + std::to_string(architecture) + '\n' + source + '\0';
   const std::string path = folder_ + '/' + hex(hash(header)) + ".cubin";
   if (Cubin known = read(path, header)) return known;

@@ -18,16 +18,17 @@ namespace etude::cuda {
 class ProgramCache {
  public:
   using Cubin = std::shared_ptr<const std::vector<char>>;
-  /// May be called by several threads at the same time.
+  /// Several threads may call it at the same time.
   using Compile = std::function<std::vector<char>(const std::string& source, int architecture)>;
 
-  /// `version` names everything but the text and the architecture that the result of `compile` depends on. Cubins are
-  /// written to `folder` of `files`, which is made when it is needed; without a folder the process alone keeps them.
+  /// `version` identifies everything that the result of `compile` depends on, except the text and the architecture.
+  /// Cubins are written to `folder` of `files`, which is created on demand. Without a folder only the process keeps
+  /// them.
   ProgramCache(Compile compile, std::string version, std::shared_ptr<Vfs> files = nullptr, std::string folder = {});
 
   /// The cubins of these texts for GPUs of one architecture (90: Hopper). Compiles as many texts at the same time as
-  /// there are cores; a thread that needs a text that another thread compiles waits for it. Throws what `compile`
-  /// throws. Files that are damaged, or cannot be read or written, are ignored.
+  /// there are cores. A thread waits for texts that another thread compiles. Throws the exceptions of `compile`. Files
+  /// that are damaged, or cannot be read or written, are ignored.
   std::vector<Cubin> cubins(std::span<const std::string> sources, int architecture);
 
  private:
@@ -46,8 +47,8 @@ class ProgramCache {
   std::map<std::pair<int, std::string>, std::shared_future<Cubin>> cubins_;
 };
 
-/// The folder of the user's programs: in the folder that the environment variable ETUDE_CACHE names, else in "etude" of
-/// XDG_CACHE_HOME or of ~/.cache. Empty where ETUDE_CACHE is empty or none of them is set: then there is no folder.
+/// The folder of the user's programs: in the folder of the environment variable ETUDE_CACHE, else in "etude" of
+/// XDG_CACHE_HOME or of ~/.cache. Empty, for no folder, if ETUDE_CACHE is empty or none of them is set.
 std::string programs_folder();
 
 }  // namespace etude::cuda

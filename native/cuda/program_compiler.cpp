@@ -47,7 +47,7 @@ struct Nvrtc {
   }
 };
 
-/// The newest CUDA that the installed driver knows, 13 for CUDA 13; 0 where there is no driver.
+/// The newest CUDA that the installed driver supports, 13 for CUDA 13; 0 without a driver.
 int driver_major() {
   try {
     const SharedLibrary library("the NVIDIA driver", {"libcuda.so.1"});
@@ -125,7 +125,7 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
 
 using CompilersView = std::span<const std::unique_ptr<const Nvrtc>>;
 
-/// By the first of the compilers that knows the architecture.
+/// Compiles with the first compiler that supports the architecture.
 std::vector<char> compile(CompilersView compilers, const std::string& source, int architecture, Output wanted,
                           std::string* warnings) {
   const std::string text = device_text + source;
@@ -142,7 +142,7 @@ std::vector<char> compile(CompilersView compilers, const std::string& source, in
        architecture % 10, " - expected a newer one - update it.");
 }
 
-/// The compiler in that file, which stays loaded.
+/// The compiler in this file, which stays loaded.
 CompilersView compiler_in(const std::string& library) {
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::unique_ptr<const Nvrtc>>;  // never destroyed: used until exit

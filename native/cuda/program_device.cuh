@@ -1,5 +1,5 @@
-// What stands before a program's text on a GPU: each thread has some elements of a segment, W at a time where the
-// segment is wide, or each warp some rows.
+// The text before a program on a GPU. Each thread processes some elements of a segment, W at a time if the segment is
+// wide; or each warp processes some rows.
 
 #define ENTRY extern "C" __global__
 #define PARAMETER const __grid_constant__ Arguments arguments

@@ -1,6 +1,6 @@
-// What every program's text begins with: as much of the standard library as base/half.hpp and graph/elementwise.hpp
-// use, which follow it. Before it stands what the runtime defines: ENTRY, PARAMETER, SEGMENT, EACH_ELEMENT, EACH_ROW,
-// EACH, LANES, LANE, INFINITE, NOT_A_NUMBER and across_lanes().
+// The text at the beginning of every program: the part of the standard library that base/half.hpp and
+// graph/elementwise.hpp use, which follow it. The runtime defines before it: ENTRY, PARAMETER, SEGMENT, EACH_ELEMENT,
+// EACH_ROW, EACH, LANES, LANE, INFINITE, NOT_A_NUMBER and across_lanes().
 
 namespace std {
 
@@ -53,7 +53,7 @@ template <> inline int convert<int, double>(double x) {
 }
 inline float to_byte(float x) { return x >= 1 ? (x < 255 ? static_cast<float>(static_cast<int>(x)) : 255.0f) : 0.0f; }
 
-/// W neighbours, which are loaded or stored by as few instructions as there can be.
+/// W neighbours, which are loaded or stored by the fewest possible instructions.
 template <class T, int W> struct alignas(W * sizeof(T) < 16 ? W * sizeof(T) : 16) Numbers {
   T x[W];
 };
@@ -70,7 +70,7 @@ template <class T> inline T max_lanes(T x) {
   return x;
 }
 
-/// An element of a product: the sum over `depth` numbers of a and b, which lie so many elements apart.
+/// An element of a product: the sum over `depth` numbers of a and b, which are `along_a` and `along_b` elements apart.
 template <class Lane, int depth, long long along_a, long long along_b, class T>
 inline Lane product(const T* a, const T* b) {
   Lane sum = 0;
@@ -78,7 +78,7 @@ inline Lane product(const T* a, const T* b) {
     sum = std::fma(static_cast<Lane>(a[i * along_a]), static_cast<Lane>(b[i * along_b]), sum);
   return sum;
 }
-/// To the same bits, of numbers that are neighbours.
+/// The same bits, for numbers that are neighbours.
 template <int depth> inline float product_by_fours(const float* a, const float* b) {
   struct alignas(16) Four {
     float x, y, z, w;

@@ -57,7 +57,7 @@ std::string literal(double value, Lane lane) {
   const std::string type = type_of(lane);
   if (std::isnan(value)) return type + "(NOT_A_NUMBER)";
   if (std::isinf(value)) return type + (value < 0 ? "(-INFINITE)" : "(INFINITE)");
-  // Exactly, and whatever the program's locale writes for a point.
+  // Exact, with a decimal point in every locale.
   char text[40];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), std::fabs(value), std::chars_format::hex);
   check(error == std::errc(), ErrorKind::internal, "Cuda",
@@ -67,18 +67,18 @@ std::string literal(double value, Lane lane) {
 
 std::size_t operands(const Program& program) { return program.inputs.size() + program.outputs.size(); }
 
-/// A kernel's arguments, by words of 64 bits: how many there may be, and how many a segment takes.
+/// The arguments of a kernel, in words of 64 bits: the most that are possible, and the words of a segment.
 constexpr std::size_t most_words = 4096 / sizeof(std::uint64_t);
 std::size_t words_of_segment(const Program& program) { return 2 + operands(program); }
 
-/// How many blocks of threads a segment wants, of which each thread has `width` elements at a time.
+/// The blocks of threads of a segment, if each thread processes `width` elements at a time.
 std::int16_t blocks_of(const Program& program, const Segment& segment, int width) {
   constexpr std::int64_t most = 2048;  // of which each then goes on
   const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size / width;
   return static_cast<std::int16_t>(std::min(blocks_for(threads, program_threads), most));
 }
 
-/// How many 32-bit numbers of an element a program has at the same time, at most.
+/// The most 32-bit numbers of an element that a program holds at the same time.
 std::int64_t live_numbers(const Program& program) {
   std::vector<std::int64_t> numbers(program.registers, 1);
   const auto hold = [&](std::size_t reg, Lane lane) {
@@ -91,7 +91,7 @@ std::int64_t live_numbers(const Program& program) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
-/// How `width` neighbouring elements are read or written, the first of which has a number that is a multiple of it.
+/// The access to `width` neighbouring elements, the first of which has a number that is a multiple of it.
 enum class Neighbours { together, same, apart };
 Neighbours neighbours(const Access& access, int width) {
   if (access.kind == Access::Kind::contiguous) return Neighbours::together;
@@ -108,7 +108,7 @@ bool is_aligned(Addresses addresses, const Operand& operand, std::size_t bytes) 
   return reinterpret_cast<std::uintptr_t>(at<std::byte>(addresses, operand)) % std::min<std::size_t>(bytes, 16) == 0;
 }
 
-/// Whether what a segment loads and stores at once lies as that asks for.
+/// Whether the operands of a segment are aligned for such accesses.
 bool is_wide(const Segment& segment, int width, Addresses addresses, const ProductInput* product) {
   const auto aligned = [&](const Access& access) {
     const std::size_t bytes = static_cast<std::size_t>(width) * size_of(access.operand.dtype);
@@ -152,18 +152,18 @@ class Writer {
   }
 
  private:
-  /// What a register holds just now: an expression; of each element, unless it is one of the row or of all.
+  /// The current value of a register: an expression; for each element, unless it is one for the row or for all.
   struct Register {
     std::string name;
     bool one = false;
   };
 
-  /// A warp for each row; each of its lanes holds every LANES-th element.
+  /// A warp for each row; each lane holds every LANES-th element.
   void write_rows() {
     text_ += "ENTRY void program(PARAMETER) {\nSEGMENT {\nconstexpr int row_size = " + std::to_string(program_.row) +
              ", each = (row_size + LANES - 1) / LANES;\nEACH_ROW {\n";
-    // Loads that are under way together hide each other's latency. Where a thread has no registers for all of them,
-    // each stands before its first use.
+    // Concurrent loads hide each other's latency. If a thread has too few registers for all of them, each load is
+    // written before its first use.
     constexpr std::int64_t most_loaded = 64;
     std::int64_t numbers = 0;
     for (const auto& [lane, per_row] : program_.inputs)
@@ -181,7 +181,7 @@ class Writer {
     text_ += "}\n}\n}\n";
   }
 
-  /// A thread for W neighbours: all that it reads, then what it makes of each, then all that it writes.
+  /// A thread for W neighbours: all its loads, then the computation of each element, then all its stores.
   void write_elements() {
     text_ += "template <int W> inline void element(const Segment& a, long long i) {\n";
     const std::size_t inputs = program_.inputs.size();
@@ -214,7 +214,7 @@ class Writer {
     return memory(operand, access.operand.dtype, offset(access, index, segment_.size));
   }
 
-  /// Reads what W elements have of an input.
+  /// Loads an input for W elements.
   void fetch(std::size_t i) {
     const Access& access = segment_.inputs[i];
     const std::string name = 'm' + std::to_string(i);
@@ -226,7 +226,7 @@ class Writer {
                  ".x[w] = " + one_of(i, access, "(i + w)") + "; }\n";
     }
   }
-  /// Names what one element has of it.
+  /// Names the input of one element.
   void take(std::size_t i) {
     const Access& access = segment_.inputs[i];
     const char* type = type_of(program_.inputs[i].lane);
@@ -234,7 +234,7 @@ class Writer {
     define(static_cast<std::uint16_t>(i), 'x' + std::to_string(i), type, true,
            is_product(i) ? product(program_.inputs[i].lane) : "static_cast<" + std::string(type) + ">(" + from + ')');
   }
-  /// Declares, fills and writes what becomes W elements of an operand.
+  /// Declares, computes and stores W elements of an operand.
   void declare(std::size_t operand, const Access& access) {
     text_ += numbers(access.operand.dtype) + " y" + std::to_string(operand) + ";\n";
   }
@@ -255,7 +255,7 @@ class Writer {
     return by_rows() && !r.one ? r.name + "[e]" : r.name;
   }
 
-  /// A new name for what `reg` holds from here on, declared with its value: for each element, or once.
+  /// A new name for the value of `reg` from here on, declared with the value: for each element, or once.
   void define(std::uint16_t reg, std::string name, const char* type, bool one, const std::string& value) {
     if (!by_rows() || one)
       text_ += std::string("const ") + type + ' ' + name + " = " + value + ";\n";
@@ -264,7 +264,7 @@ class Writer {
     registers_[reg] = {std::move(name), one || !by_rows()};
   }
 
-  /// Where element `index` lies, of a domain of `size`.
+  /// The offset of element `index`, of a domain of `size`.
   static std::string offset(const Access& access, const std::string& index, std::int64_t size) {
     if (access.kind == Access::Kind::scalar) return "0";
     if (access.kind == Access::Kind::contiguous) return index;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Files that are part of every program's text, device_text on a GPU; CMake writes their definition.
+/// Files that are part of every program's text; device_text only on a GPU. CMake generates their definitions.
 namespace etude::cuda {
 
 extern const char* const device_text;       ///< cuda/program_device.cuh

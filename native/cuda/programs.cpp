@@ -56,7 +56,7 @@ std::shared_ptr<ElementwiseLaunches> Cuda::launches_of(const Elementwise& instru
   return result;
 }
 
-/// No thread compiles while it records, so a thread that records never waits here for one that compiles.
+/// No thread compiles while it records, so a recording thread never waits here for a compiling one.
 void Cuda::set_programs(std::span<const WantedProgram> wanted) {
   const auto set_known = [&] {
     const std::lock_guard lock(programs_mutex_);
@@ -81,7 +81,7 @@ void Cuda::set_programs(std::span<const WantedProgram> wanted) {
 
 void Cuda::run(const Elementwise& instruction, Addresses addresses) {
   std::shared_ptr<const instruction::Prepared> prepared = instruction.prepared;
-  if (!prepared) {  // it is of no plan
+  if (!prepared) {  // the instruction belongs to no plan
     std::vector<WantedProgram> wanted;
     prepared = launches_of(instruction, wanted);
     set_programs(wanted);

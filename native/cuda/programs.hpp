@@ -8,18 +8,18 @@
 #include "cuda/runtime.hpp"
 #include "etude/execution/instruction.hpp"
 
-// What class Cuda prepares of instructions that become programs.
+// The prepared data of instructions that become programs, for class Cuda.
 
 namespace etude::cuda {
 
-/// A text, and where its program is to be named.
+/// A text, and the pointer to set to its program.
 struct WantedProgram {
   std::string source;
   const CompiledProgram** program;
 };
 
-/// An elementwise instruction's launches. Segments that are alike and follow each other are one launch, as many as its
-/// arguments have room for.
+/// The launches of an elementwise instruction. Consecutive segments that are alike form one launch, up to the size of
+/// its arguments.
 struct ElementwiseLaunches : instruction::Prepared {
   struct Launch {
     std::size_t segments;
@@ -28,7 +28,7 @@ struct ElementwiseLaunches : instruction::Prepared {
   std::vector<Launch> launches;
 };
 
-/// A product that a program computes, and what the program then does with its elements.
+/// A product that a program computes, with the program's further steps on its elements.
 struct ProductLaunch : instruction::Prepared {
   instruction::Elementwise then;
   ProductInput product;

@@ -5,9 +5,9 @@
 #include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 
-// Reductions. A block of threads reduces some neighbouring columns, of which each thread has a part of the rows. Where
-// that makes few blocks, rows are cut into chunks, whose results are reduced once more. What is added to what depends
-// on the shape alone.
+// Reductions. A block of threads reduces some neighbouring columns; each thread processes a part of the rows. If there
+// are few blocks, rows are divided into chunks, whose results are reduced again. The order of additions depends on the
+// shape alone.
 
 namespace etude {
 
@@ -23,14 +23,15 @@ namespace {
 constexpr unsigned threads_of_block = 256;
 constexpr int rows_at_once = 4;
 
-/// How a reduction is cut.
+/// The division of a reduction.
 struct Cut {
   int columns = 1;         ///< of a block, a power of two
-  std::int64_t stretches;  ///< of so many columns
+  std::int64_t stretches;  ///< groups of columns
   std::int64_t chunk_rows, chunks;
 
   Cut(std::int64_t outer, std::int64_t count, std::int64_t inner) {
-    // Few columns a block, of 32 bytes still, make more blocks; a second kernel takes longer than some rows a thread.
+    // Few columns per block, but at least 32 bytes, give more blocks. A second kernel takes longer than some rows per
+    // thread.
     constexpr std::int64_t enough_blocks = 512, rows_of_thread = 64;
     constexpr int least_columns = 8;
     while (columns < inner && columns < static_cast<int>(cuda::warp)) columns *= 2;

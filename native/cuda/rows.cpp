@@ -3,8 +3,8 @@
 #include "cuda/launch.hpp"
 #include "cuda/long_rows.hpp"
 
-// What looks at whole rows: a warp for each of them; a block where they are long; and where there are few that are very
-// long, several blocks, each of which has a part of a row.
+// Kernels on whole rows: a warp for each row; a block for each long row; and several blocks per row, each with a part
+// of it, for few very long rows.
 
 namespace etude {
 
@@ -55,7 +55,7 @@ ETUDE_DEVICE T sum_of_exponentials(const Thread& thread, const T* row, std::int6
   return sum_of_warp(thread, sum);
 }
 
-/// Warps without a row go along: a warp's threads meet.
+/// Warps without a row run too, because the threads of a warp synchronize.
 template <class T>
 struct SoftmaxKernel {
   static constexpr const char* name = "softmax";
@@ -103,7 +103,7 @@ struct CrossentropyKernel {
   }
 };
 
-/// The first of the largest; a row that begins with NaN has its largest there, other NaNs are passed over.
+/// The first maximum. If a row begins with NaN, that is its maximum; other NaNs are ignored.
 template <class T>
 struct ArgMaxKernel {
   static constexpr const char* name = "argmax";
@@ -130,7 +130,7 @@ struct ArgMaxKernel {
   }
 };
 
-/// Queues the summaries of the parts of rows, where there are several; null where there is one.
+/// Enqueues the summaries of the parts of rows, if there are several; otherwise null.
 template <template <class> class Summary, class T>
 const Summary<T>* summarise(cuda::Runtime& runtime, const RowParts& of, const T* in, std::byte* workspace) {
   if (of.parts == 1) return nullptr;
@@ -139,7 +139,7 @@ const Summary<T>* summarise(cuda::Runtime& runtime, const RowParts& of, const T*
   return summaries;
 }
 
-/// What `body` makes of a value of the elements' type.
+/// Calls `body` with a value of the elements' type, and returns its result.
 template <class Body> std::size_t bytes_of(DType dtype, Body body) {
   std::size_t bytes = 0;
   cuda::with_float(dtype, [&](auto element) { bytes = body(element); });

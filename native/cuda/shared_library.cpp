@@ -12,7 +12,7 @@
 namespace etude::cuda {
 namespace {
 
-/// Calls use(folder) with each folder that a variable of the environment lists, PATH's way.
+/// Calls use(folder) with each folder in a variable of the environment, in the format of PATH.
 template <class Use> void each_listed(const char* variable, Use use) {
   const char* const text = std::getenv(variable);
   for (std::string_view left = text ? text : ""; !left.empty();) {
@@ -22,7 +22,7 @@ template <class Use> void each_listed(const char* variable, Use use) {
   }
 }
 
-/// Where Python packages lie, as patterns of glob(3): first those that the python3 on PATH sees.
+/// The folders of Python packages, as patterns of glob(3): first those of the python3 on PATH.
 std::vector<std::string> package_folders() {
   std::vector<std::string> folders;
   const auto add = [&](const char* variable, const char* below) {

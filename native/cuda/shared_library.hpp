@@ -11,21 +11,21 @@
 
 namespace etude::cuda {
 
-/// A library that is loaded when it is needed, and its functions by name.
+/// A library that is loaded on demand, and its functions by name.
 class SharedLibrary {
  public:
-  /// The first of `names` that there is: where the system looks for libraries, else among NVIDIA's Python packages
+  /// The first of `names` that exists: in the system's library folders, else among NVIDIA's Python packages
   /// (nvidia/*/lib in PYTHONPATH's folders, in site-packages of the active environment, of each python3 on PATH, of the
-  /// user, of the system). Throws Error(state) without one.
+  /// user, of the system). Throws Error(state) if none exists.
   SharedLibrary(const char* what, std::initializer_list<const char*> names);
   ~SharedLibrary() { dlclose(handle_); }
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
-  /// The file that was loaded.
+  /// The loaded file.
   std::string path() const;
 
-  /// What was loaded so far, and from where: "cuBLASLt", "/usr/lib/libcublasLt.so.13".
+  /// The libraries that were loaded so far, with their files: "cuBLASLt", "/usr/lib/libcublasLt.so.13".
   static std::vector<std::pair<std::string, std::string>> loaded();
 
   template <class Function> void find(Function& function, const char* name) const {

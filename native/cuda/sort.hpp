@@ -5,13 +5,13 @@
 #include "cuda/divisor.hpp"
 #include "cuda/kernel.hpp"
 
-// Sorts numbers that are all different, so that there is one order of them. No thread adds to what others count.
+// Sorts distinct numbers, whose order is unique. No thread depends on counters that other threads update.
 
 namespace etude::cuda {
 
 using Key = std::uint64_t;
 
-/// How many keys a block sorts in the memory that its threads share.
+/// The number of keys that a block sorts in shared memory.
 inline constexpr std::int64_t sorted_by_block = 2048;
 
 /// keys(i), i < count, as sorted runs of sorted_by_block, by a bitonic network.
@@ -47,8 +47,8 @@ struct SortRuns {
   }
 };
 
-/// Pairs of sorted runs become one each. A key's place is its number in its own run, and how many of the other run are
-/// less.
+/// Merges pairs of sorted runs. A key's position is its number in its own run, plus the number of smaller keys in the
+/// other run.
 struct MergeRuns {
   static constexpr const char* name = "merge runs";
   std::int64_t count, run;
@@ -57,7 +57,7 @@ struct MergeRuns {
 
   ETUDE_DEVICE void operator()(std::int64_t i) const {
     const Key key = in[i];
-    const std::int64_t own = i & -run;  // runs are powers of two long
+    const std::int64_t own = i & -run;  // the length of runs is a power of two
     std::int64_t low = own ^ run, high = low + run;
     if (low > count) low = count;
     if (high > count) high = count;
@@ -73,7 +73,8 @@ struct MergeRuns {
   }
 };
 
-/// Queues the sort of keys(i), i < count; where the result lies: one of both, each of which has room for all keys.
+/// Enqueues the sort of keys(i), i < count. Returns the address of the result: one of both buffers, each of which has
+/// room for all keys.
 template <class Keys>
 const Key* sort(Runtime& runtime, std::int64_t count, const Keys& keys, Key* sorted, Key* other) {
   launch(runtime, blocks_for(count, sorted_by_block), SortRuns<Keys>{count, keys, sorted});

@@ -58,7 +58,7 @@ void Staging::upload(std::byte* to, const void* from, std::size_t bytes, cudaStr
   try {
     queue_upload(slot, to, bytes, queue);
   } catch (...) {
-    if (beside_) cudaStreamSynchronize(beside_);  // nothing reads the slot when it is used again
+    if (beside_) cudaStreamSynchronize(beside_);  // so that nothing reads the slot when it is used again
     cudaStreamSynchronize(queue);
     cudaGetLastError();
     throw;
@@ -71,8 +71,8 @@ void Staging::download(void* to, const std::byte* from, std::size_t bytes, cudaS
     std::size_t first = 0, bytes = 0;
   };
   try {
-    Piece crossing;  // while it crosses the bus, the one before is copied
-    for (std::size_t first = 0; first < bytes || crossing.slot; first += largest) {
+    Piece in_transit;  // while it is transferred, the previous piece is copied
+    for (std::size_t first = 0; first < bytes || in_transit.slot; first += largest) {
       Piece next{nullptr, first, std::min(bytes - std::min(first, bytes), largest)};
       if (next.bytes > 0) {
         next.slot = &take_slot(next.bytes);
@@ -80,14 +80,14 @@ void Staging::download(void* to, const std::byte* from, std::size_t bytes, cudaS
                "a download");
         expect(cudaEventRecord(next.slot->done, queue), "recording an event");
       }
-      if (crossing.slot) {
-        expect(cudaEventSynchronize(crossing.slot->done), "what was queued before a download");
-        std::memcpy(static_cast<std::byte*>(to) + crossing.first, crossing.slot->on_host, crossing.bytes);
+      if (in_transit.slot) {
+        expect(cudaEventSynchronize(in_transit.slot->done), "what was queued before a download");
+        std::memcpy(static_cast<std::byte*>(to) + in_transit.first, in_transit.slot->on_host, in_transit.bytes);
       }
-      crossing = next;
+      in_transit = next;
     }
   } catch (...) {
-    cudaStreamSynchronize(queue);  // nothing writes to a slot when it is used again
+    cudaStreamSynchronize(queue);  // so that nothing writes to a slot when it is used again
     cudaGetLastError();
     throw;
   }

@@ -7,26 +7,26 @@
 
 namespace etude::cuda {
 
-/// Pinned memory between the host's memory and a GPU's. An upload is copied there, so that the host goes on at once.
-/// A large one crosses the bus beside the steps that are queued, to memory of the GPU from where the queue takes it
-/// when its turn has come. Uploads take turns, so that the host waits only for one that lies some turns back. A
-/// download arrives there: a GPU never writes to memory that the caller may free after an error.
+/// Pinned memory between the host's memory and device memory. An upload is copied to it, so that the host can continue
+/// at once. A large upload is transferred concurrently with queued steps, to a buffer in device memory, from which the
+/// queue copies it in order. Uploads use the slots in turn, so the host waits only for an upload several turns back. A
+/// download arrives in pinned memory: a GPU never writes to memory that the caller may free after an error.
 class Staging {
  public:
   Staging() = default;
-  /// After everything that was queued.
+  /// Waits for all queued work.
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// As many bytes of an upload at a time, at most.
+  /// The most bytes of an upload at a time.
   static constexpr std::size_t largest = std::size_t{4} << 20;
-  /// From as many bytes on it gains more to go beside than it costs.
+  /// The least bytes for which a concurrent transfer gains more than it costs.
   static constexpr std::size_t least_beside = std::size_t{64} << 10;
 
-  /// Queues `bytes`, up to `largest`, behind what is queued on `queue`.
+  /// Enqueues an upload of `bytes`, up to `largest`, on `queue`.
   void upload(std::byte* to, const void* from, std::size_t bytes, cudaStream_t queue);
-  /// Returns when everything that is queued on `queue` is done, and `bytes` have arrived.
+  /// Returns when all work on `queue` is done, and `bytes` have arrived.
   void download(void* to, const std::byte* from, std::size_t bytes, cudaStream_t queue);
 
  private:
@@ -36,11 +36,11 @@ class Staging {
     std::size_t bytes = 0, bytes_on_gpu = 0;
     cudaEvent_t arrived = nullptr, done = nullptr;
   };
-  /// The next slot, with room for `bytes` of the host's memory that no copy uses.
+  /// The next slot, with `bytes` of pinned memory that no copy uses.
   Slot& take_slot(std::size_t bytes);
-  /// Queues the way from a slot to the GPU.
+  /// Enqueues the copy from a slot to the GPU.
   void queue_upload(Slot& slot, std::byte* to, std::size_t bytes, cudaStream_t queue);
-  /// The memory beside the host's; false where the GPU has no room for it, and from then on.
+  /// Allocates a slot's buffer in device memory; false if there is not enough memory, and from then on.
   bool make_room_on_gpu(Slot& slot);
 
   std::array<Slot, 8> slots_;

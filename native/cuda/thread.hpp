@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// One thread of a kernel. Kernels are ordinary functions of their thread, so that one source runs on a GPU and, thread
-/// after thread, on the host, where tests and sanitizers reach it.
+/// One thread of a kernel. Kernels are ordinary functions of their thread. So one source runs on a GPU and, thread
+/// after thread, on the host, for tests and sanitizers.
 
 #ifdef __CUDACC__
 #define ETUDE_DEVICE __device__ __forceinline__
@@ -16,23 +16,23 @@
 
 namespace etude::cuda {
 
-/// a · b + c, rounded once. No compiler contracts a product and a sum to this
-/// (CONTRIBUTING.md, "The CUDA device"): kernels call it where they want it.
+/// a · b + c, with one rounding. No compiler contracts a product and a sum to this (CONTRIBUTING.md, "The CUDA
+/// device"): kernels call it explicitly.
 ETUDE_DEVICE float multiply_add(float a, float b, float c) { return ::fmaf(a, b, c); }
 ETUDE_DEVICE double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
-/// Neighbouring threads that run in step and see each other's registers.
+/// The number of neighbouring threads that run in lockstep and exchange registers.
 inline constexpr unsigned warp = 32;
 
 #ifdef __CUDACC__
 
 struct Thread {
-  /// Its number in its block, and that of the block.
+  /// Its number in its block, and the number of the block.
   __device__ static unsigned index() { return threadIdx.x; }
   __device__ static std::int64_t block() { return blockIdx.x; }
-  /// Returns when all threads of the block have come to it.
+  /// Returns when all threads of the block have called it.
   __device__ static void sync() { __syncthreads(); }
-  /// What the thread of the warp passes whose number differs from this one's in the bits of `mask`.
+  /// The x of the thread in the warp whose number differs from this one's in the bits of `mask`.
   template <class T> __device__ static T across(T x, unsigned mask) {
     return __shfl_xor_sync(~0u, x, static_cast<int>(mask));
   }
@@ -40,7 +40,7 @@ struct Thread {
 
 #else
 
-/// The threads of a block on the host: who takes the turn while one of them waits for the others.
+/// The threads of a block on the host. While one of them waits for the others, another one runs.
 class Team {
  public:
   virtual ~Team() = default;
@@ -51,7 +51,7 @@ class Team {
 struct Thread {
   unsigned number;
   std::int64_t of_block;
-  Team* team;  ///< null for kernels whose threads don't meet
+  Team* team;  ///< null for kernels whose threads do not synchronize
 
   unsigned index() const { return number; }
   std::int64_t block() const { return of_block; }

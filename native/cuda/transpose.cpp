@@ -12,8 +12,8 @@ using cuda::Thread;
 
 namespace {
 
-/// Out of axes in the order of the result, and where they lie in x. Squares of the innermost axis of the result and the
-/// innermost one of x go through shared memory, so that both are read and written along rows.
+/// Transposes by axes in the order of the result, with their strides in x. Squares of the innermost axis of the result
+/// and the innermost axis of x go through shared memory, so that both are read and written along rows.
 template <class T>
 struct TransposeKernel {
   static constexpr const char* name = "transpose";
@@ -52,7 +52,7 @@ struct TransposeKernel {
   }
 };
 
-/// Where the innermost axis stays innermost: an element a thread.
+/// If the innermost axis stays innermost: one element per thread.
 template <class T>
 struct StridedCopyKernel {
   static constexpr const char* name = "strided copy";

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The numbers of NVIDIA's headers that Étude passes to libraries it loads when it runs: a machine without the CUDA
-// toolkit does not have these headers. tests/cuda/real_headers.cpp compares them with the real ones.
+// The numbers of NVIDIA's headers that Étude passes to libraries at run time: a machine without the CUDA toolkit does
+// not have these headers. tests/cuda/real_headers.cpp compares them with the headers.
 
 /// Source: cublasLt.h, cublas_api.h and library_types.h.
 namespace etude::cuda::vendor::cublas_lt {
@@ -14,7 +14,7 @@ inline constexpr int compute_float32 = 68, compute_float64 = 70, compute_tf32 = 
 inline constexpr std::int32_t transpose = 1;
 inline constexpr int description_transposes_a = 3, description_transposes_b = 4, description_epilogue = 7,
                      description_bias = 8;
-inline constexpr std::uint32_t epilogue_bias = 4;  // a number for each of their rows, which are our columns
+inline constexpr std::uint32_t epilogue_bias = 4;  // one number for each of cuBLASLt's rows, which are our columns
 inline constexpr int layout_batch_count = 5, layout_batch_stride = 6;
 inline constexpr std::uint32_t reduction_in_compute_type = 2;  // or none, which is 0: never in half precision
 inline constexpr int preference_workspace = 1, preference_reductions = 3, preference_alignment_a = 5,

@@ -40,9 +40,7 @@ struct CsvOptions {
 };
 
 /// Makes elements from the lines of a CSV text that arrives in pieces: x [columns] and y [1], as float32. Fields may be
-/// quoted as in RFC 4180. Lines end in
-/// , \r
-///  or \r. Empty lines and a byte-order mark of UTF-8 are ignored.
+/// quoted as in RFC 4180. Lines end in \n, \r\n or \r. Empty lines and a byte-order mark of UTF-8 are ignored.
 class CsvReader {
  public:
   /// Throws Error(value) for a delimiter that is not one character, and for class_names without a label.
