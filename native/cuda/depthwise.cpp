@@ -104,14 +104,14 @@ constexpr int places_at_once = 4;
 /// The division of the filter's gradient into blocks. It depends on the shape alone.
 struct FilterCut {
   int filters = 1;  ///< of a block, a power of two
-  std::int64_t taps, stretches, places, chunk_places, chunks;
+  std::int64_t taps, filter_groups, places, chunk_places, chunks;
 
   explicit FilterCut(const ConvolutionShape& s) : taps(s.window.cells()), places(s.batch * s.rows * s.columns) {
     constexpr std::int64_t enough_blocks = 1024, least_rounds = 4;
     while (filters < s.filters && filters < static_cast<int>(warp)) filters *= 2;
-    stretches = blocks_for(s.filters, filters);
+    filter_groups = blocks_for(s.filters, filters);
     const std::int64_t lanes = static_cast<int>(threads_of_filters) / filters,
-                       wanted = blocks_for(enough_blocks, std::max<std::int64_t>(taps * stretches, 1)),
+                       wanted = blocks_for(enough_blocks, std::max<std::int64_t>(taps * filter_groups, 1)),
                        most = std::max<std::int64_t>(blocks_for(places, least_rounds * places_at_once * lanes), 1);
     chunk_places = std::max<std::int64_t>(blocks_for(places, std::min(wanted, most)), 1);
     chunks = std::max<std::int64_t>(blocks_for(places, chunk_places), 1);
@@ -129,7 +129,7 @@ struct DepthwiseFilterKernel {
     Computed<T> parts[threads];
   };
   ConvolutionSizes s;
-  Divisor taps, stretches;
+  Divisor taps, filter_groups;
   std::int64_t places, chunk_places;
   int filters;
   const T *x, *dy;
@@ -139,7 +139,7 @@ struct DepthwiseFilterKernel {
     const int t = static_cast<int>(thread.index()), lane = t / filters, lanes = static_cast<int>(threads) / filters;
     std::int64_t chunk = thread.block();
     const int tap = static_cast<int>(taps.divide(chunk));
-    const int filter = static_cast<int>(stretches.divide(chunk)) * filters + t % filters;
+    const int filter = static_cast<int>(filter_groups.divide(chunk)) * filters + t % filters;
     int u = tap;
     const int v = s.by_kernel_width.divide(u);
     const std::int64_t first = chunk * chunk_places,
@@ -220,8 +220,8 @@ void depthwise_filter(Runtime& runtime, const ConvolutionShape& s, DType dtype, 
   with_stored(dtype, [&]<class T>(T) {
     const FilterCut cut(s);
     auto* parts = as<Computed<T>>(workspace);
-    launch(runtime, cut.chunks * cut.taps * cut.stretches,
-           DepthwiseFilterKernel<T>{ConvolutionSizes(s), cut.taps, cut.stretches, cut.places, cut.chunk_places,
+    launch(runtime, cut.chunks * cut.taps * cut.filter_groups,
+           DepthwiseFilterKernel<T>{ConvolutionSizes(s), cut.taps, cut.filter_groups, cut.places, cut.chunk_places,
                                     cut.filters, as<T>(x), as<T>(dy), parts});
     const std::int64_t elements = cut.taps * s.filters;
     launch_each(runtime, elements,

@@ -41,14 +41,14 @@ struct ScatterAddKernel {
   static constexpr unsigned threads = cuda::warp;
   using Meets = void;
   std::int64_t count, width;
-  Divisor stretches;
+  Divisor chunks;
   const T* in;
   const std::int32_t* indices;
   T* out;
 
   ETUDE_DEVICE void operator()(const Thread& thread) const {
     std::int64_t row = thread.block();
-    const std::int64_t column = stretches.divide(row) * threads + thread.index();
+    const std::int64_t column = chunks.divide(row) * threads + thread.index();
     T sum = 0;
     for (std::int64_t first = 0; first < count; first += threads) {
       const std::int64_t mine = first + thread.index();
@@ -162,8 +162,8 @@ void Cuda::run(const ScatterAdd& s, Addresses addresses) {
     const T* in = at<const T>(addresses, s.in);
     T* out = at<T>(addresses, s.out);
     if (!is_sorted(s)) {
-      const std::int64_t stretches = blocks_for(s.width, cuda::warp);
-      return launch(*runtime_, s.rows * stretches, ScatterAddKernel<T>{s.count, s.width, stretches, in, indices, out});
+      const std::int64_t chunks = blocks_for(s.width, cuda::warp);
+      return launch(*runtime_, s.rows * chunks, ScatterAddKernel<T>{s.count, s.width, chunks, in, indices, out});
     }
     Key* workspace = at<Key>(addresses, s.workspace);
     const Key* keys = cuda::sort(*runtime_, s.count, IndexKeys{indices, s.rows}, workspace, workspace + s.count);

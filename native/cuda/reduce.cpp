@@ -25,8 +25,8 @@ constexpr int rows_at_once = 4;
 
 /// The division of a reduction.
 struct Cut {
-  int columns = 1;         ///< of a block, a power of two
-  std::int64_t stretches;  ///< groups of columns
+  int columns = 1;             ///< of a block, a power of two
+  std::int64_t column_groups;  ///< ceil(inner / columns)
   std::int64_t chunk_rows, chunks;
 
   Cut(std::int64_t outer, std::int64_t count, std::int64_t inner) {
@@ -36,11 +36,11 @@ struct Cut {
     constexpr int least_columns = 8;
     while (columns < inner && columns < static_cast<int>(cuda::warp)) columns *= 2;
     while (columns > least_columns && outer * blocks_for(inner, columns) < enough_blocks) columns /= 2;
-    stretches = blocks_for(inner, columns);
+    column_groups = blocks_for(inner, columns);
     const std::int64_t lanes = static_cast<int>(threads_of_block) / columns;
     chunk_rows = std::max<std::int64_t>(count, 1);
     if (count > rows_of_thread * lanes) {
-      const std::int64_t wanted = blocks_for(enough_blocks, std::max<std::int64_t>(outer * stretches, 1));
+      const std::int64_t wanted = blocks_for(enough_blocks, std::max<std::int64_t>(outer * column_groups, 1));
       chunk_rows = blocks_for(count, std::min(wanted, blocks_for(count, rows_at_once * lanes)));
     }
     chunks = std::max<std::int64_t>(blocks_for(count, chunk_rows), 1);
@@ -71,7 +71,7 @@ struct ReduceKernel {
     T parts[threads];
   };
   std::int64_t count, inner, chunk_rows;
-  Divisor stretches, chunks;
+  Divisor column_groups, chunks;
   int columns;
   const T* in;
   T* out;
@@ -79,7 +79,7 @@ struct ReduceKernel {
   ETUDE_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     const int t = static_cast<int>(thread.index()), lane = t / columns, lanes = static_cast<int>(threads) / columns;
     std::int64_t unit = thread.block();
-    const std::int64_t column = stretches.divide(unit) * columns + t % columns;
+    const std::int64_t column = column_groups.divide(unit) * columns + t % columns;
     std::int64_t entry = unit;
     const std::int64_t first = chunks.divide(entry) * chunk_rows, rest = count - first;
     const std::int64_t rows = rest > chunk_rows ? chunk_rows : rest;
@@ -110,8 +110,8 @@ Cut cut_of(const Reduce& r) { return {r.outer, r.count, r.inner}; }
 template <class T, class Join>
 void reduce(cuda::Runtime& runtime, std::int64_t outer, std::int64_t count, std::int64_t inner, const Cut& cut,
             const T* in, T* out) {
-  launch(runtime, outer * cut.chunks * cut.stretches,
-         ReduceKernel<T, Join>{count, inner, cut.chunk_rows, cut.stretches, cut.chunks, cut.columns, in, out});
+  launch(runtime, outer * cut.chunks * cut.column_groups,
+         ReduceKernel<T, Join>{count, inner, cut.chunk_rows, cut.column_groups, cut.chunks, cut.columns, in, out});
 }
 
 template <class T, class Join> void reduce(cuda::Runtime& runtime, const Reduce& r, Addresses addresses) {

@@ -61,7 +61,7 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
           "rows, not rows.");
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
-  if (!on_host_) stretches_.resize(static_cast<std::size_t>(steps_) * (buckets_.size() + 1) * plans_.size());
+  if (!on_host_) chunks_.resize(static_cast<std::size_t>(steps_) * (buckets_.size() + 1) * plans_.size());
 }
 
 void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
@@ -99,19 +99,19 @@ bool ReplicatedPlan::run_taken() {
 void ReplicatedPlan::run_steps(std::int64_t steps) {
   for (std::int64_t step = 0; step < steps; ++step) {
     for (Plan& plan : plans_) plan.enter(step);
-    std::size_t stretch = static_cast<std::size_t>(step) * (buckets_.size() + 1);
-    for (auto bucket = buckets_.begin(); advance(stretch); ++bucket, ++stretch) join(*bucket);
+    std::size_t chunk = static_cast<std::size_t>(step) * (buckets_.size() + 1);
+    for (auto bucket = buckets_.begin(); advance(chunk); ++bucket, ++chunk) join(*bucket);
   }
 }
 
 /// Runs each replica to its next all-reduce; false if all are at their ends. On GPUs the work is enqueued, one replica
 /// after the other. If each replica has its own GPU, only the work between two all-reduces is replayed: if recordings
 /// contained all-reduces, GPUs might wait for each other.
-bool ReplicatedPlan::advance(std::size_t stretch) {
+bool ReplicatedPlan::advance(std::size_t chunk) {
   if (!on_host_) {
     const bool replays = replicas() > 1 && !strategy_->joins_on_device();
     for (std::size_t i = 0; i < plans_.size(); ++i)
-      joins_[i] = plans_[i].advance(replays ? &stretches_[stretch * plans_.size() + i] : nullptr);
+      joins_[i] = plans_[i].advance(replays ? &chunks_[chunk * plans_.size() + i] : nullptr);
     return joins_.front() != nullptr;
   }
   thread_pool().run(

@@ -59,7 +59,7 @@ class ReplicatedPlan {
 
  private:
   void run_steps(std::int64_t steps);
-  bool advance(std::size_t stretch);
+  bool advance(std::size_t chunk);
   void join(std::vector<ReplicaSum>& bucket);
 
   std::vector<Plan> plans_;
@@ -73,7 +73,7 @@ class ReplicatedPlan {
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
   /// If each replica has its own GPU: by step, by chunk between all-reduces, by replica.
-  std::vector<std::unique_ptr<Device::Recording>> stretches_;
+  std::vector<std::unique_ptr<Device::Recording>> chunks_;
   bool on_host_;
 };
 

@@ -189,13 +189,13 @@ const instruction::AllReduce* Plan::advance(std::unique_ptr<Device::Recording>* 
   const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
   const auto join = std::ranges::find_if(
       left, [](const Instruction& one) { return std::holds_alternative<instruction::AllReduce>(one); });
-  const std::span<const Instruction> stretch(left.begin(), join);
+  const std::span<const Instruction> chunk(left.begin(), join);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
     if (first && selects_) device().run(selection_, addresses_);
-    device().run(stretch, addresses_);
+    device().run(chunk, addresses_);
   };
-  next_ += stretch.size() + (join != left.end());
+  next_ += chunk.size() + (join != left.end());
   if (kept)
     device().replay(std::ref(work), addresses_, *kept);
   else
