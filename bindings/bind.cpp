@@ -9,7 +9,7 @@ Header::Header(std::string_view text) {
   const std::size_t open = text.find('(');
   name_ = text.substr(0, open);
   if (open == text.npos) {
-    // A property: what is assigned to it has its name.
+    // A property: its argument has its name.
     arguments_ = {name_.substr(name_.rfind('.') + 1)};
     optional_ = {false};
     property_ = true;

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Registration: `bind<"ops.clip(x, low, high)", ops::clip>()` gives JavaScript `module.ops_clip`, whose arguments are
-/// read, and whose errors and result are given back, as their types say. What is bound costs the module one small
-/// function that reads, calls and gives back; all else here exists once.
+/// Registration: `bind<"ops.clip(x, low, high)", ops::clip>()` gives JavaScript `module.ops_clip`. Its arguments,
+/// errors and result are converted by their types. Each binding adds one small function to the module, which reads,
+/// calls and returns; all other code here exists once.
 #include <emscripten/threading.h>
 
 #include <array>
@@ -12,15 +12,15 @@
 
 namespace etude::js {
 
-/// "ops.sum(x, axes?)": what errors call the function, and its arguments. Those with a question mark may be left out.
+/// "ops.sum(x, axes?)": the function's name in errors, and its arguments. Arguments with a question mark are optional.
 class Header {
  public:
   explicit Header(std::string_view text);
-  /// That of this text, which is read once.
+  /// The header of this text, which is parsed once.
   static const Header& of(const char* text);
 
   std::string_view name() const { return name_; }
-  /// "ops_sum(x, axes?)" in camelCase; for a member of a class only what follows the dot.
+  /// "ops_sum(x, axes?)" in camelCase; for a member of a class only the part after the dot.
   std::string javascript(bool of_class = false) const;
   const std::string& argument(std::size_t index) const { return arguments_.at(index); }
   bool optional(std::size_t index) const { return optional_.at(index); }
@@ -38,11 +38,11 @@ template <class T> struct Conversion<Task<T>> {
   static std::string made() { return "Promise<" + Conversion<T>::made() + ">"; }
 };
 
-/// Embind repeats its initialization in every worker thread, where nothing is called. What is bound belongs to the
-/// thread that loaded the module.
+/// Embind repeats its initialization in every worker thread, which calls no bindings. Bindings belong to the thread
+/// that loaded the module.
 inline bool in_worker() { return !emscripten_is_main_runtime_thread(); }
 
-/// Registers a class whose objects both sides hold.
+/// Registers a class whose objects both languages hold.
 template <class T, class Base = emscripten::internal::NoBaseClass> emscripten::class_<T, Base> held() {
   const std::string name = class_name<T>();
   emscripten::class_<T, Base> bound(name.c_str());
@@ -50,7 +50,7 @@ template <class T, class Base = emscripten::internal::NoBaseClass> emscripten::c
   return bound;
 }
 
-/// What JavaScript passed to something bound: read one by one.
+/// The arguments of a call from JavaScript, read one by one.
 class Call {
  public:
   Call(const char* text, void* self, std::span<const val* const> given);
@@ -63,32 +63,32 @@ class Call {
     else
       return from_js<T>(passed(index), where(index));
   }
-  /// The object that a method was called on.
+  /// The object of a method's call.
   template <class T> T& self() const { return *static_cast<T*>(self_); }
 
  private:
   Where where(std::size_t index) const { return {header_.name(), header_.argument(index), like_}; }
-  /// Throws Error(value) where an argument is missing.
+  /// Throws Error(value) if an argument is missing.
   const val& passed(std::size_t index) const;
   bool is_left_out(std::size_t index) const;
 
   const Header& header_;
   void* self_;
   std::span<const val* const> given_;
-  /// The first argument that is a Value: numbers beside it take its dtype.
+  /// The first argument that is a Value; numbers in other arguments get its dtype.
   Value like_;
 };
 
-/// Reads the arguments of a call, makes it, and gives back its result.
+/// Reads the arguments of a call, makes the call, and returns its result.
 using Work = val (*)(const Call&);
 
-/// Does the work; what it throws is thrown in JavaScript.
+/// Runs the work, and rethrows its exceptions in JavaScript.
 val make_call(Work work, const char* text, void* self, std::span<const val* const> given);
 
 template <class T> using Bare = std::remove_cvref_t<T>;
 template <class> using AnyValue = val;
 
-/// What `work` gives, as JavaScript has it.
+/// The result of `work`, converted to JavaScript.
 template <class R, class F> val result_of(F&& work) {
   if constexpr (std::is_void_v<R>) {
     work();
@@ -111,7 +111,7 @@ template <FixedString Text, auto F, class R, class... A> struct Function<Text, F
   }
 };
 
-/// The same for what is called on an object.
+/// The same for methods of an object.
 template <FixedString Text, auto F, class Signature> struct Method;
 template <FixedString Text, auto F, class R, class Self, class... A> struct Method<Text, F, R (*)(Self, A...)> {
   static val call(Self self, AnyValue<A>... given) {
@@ -129,7 +129,7 @@ template <FixedString Text, auto F, class R, class Self, class... A> struct Meth
 
 }  // namespace etude::js
 
-// The program that declares the module for TypeScript calls nothing.
+// The program that declares the module for TypeScript makes no calls.
 #ifdef ETUDE_DECLARATIONS
 #include "declare.hpp"
 #else
@@ -145,7 +145,7 @@ template <FixedString Text, auto F, class Class> void method(Class& bound) {
   bound.function(Header::of(Text.text).javascript(true).c_str(), &Method<Text, F, decltype(+F)>::call);
 }
 
-/// A property that is read, and with a second function written.
+/// A readable property; writable with a second function.
 template <FixedString Text, auto Get, class Class> void property(Class& bound) {
   bound.property(Header::of(Text.text).javascript(true).c_str(), &Method<Text, Get, decltype(+Get)>::get);
 }

@@ -1,5 +1,5 @@
-/// Callbacks written in JavaScript: objects with hooks, onEpochEnd(epoch, logs) and its kin, some of them asynchronous.
-/// Étude's own are in callbacks.cpp.
+/// Callbacks written in JavaScript: objects with hooks, such as onEpochEnd(epoch, logs), some of them asynchronous.
+/// Étude's own callbacks are in callbacks.cpp.
 #include <array>
 
 #include "options.hpp"
@@ -7,7 +7,7 @@
 namespace etude::js {
 namespace {
 
-/// Logs that a hook may read while this lives. JavaScript knows them by a number.
+/// Logs that a hook may read while this object exists. JavaScript identifies them by a number.
 class OpenLogs {
  public:
   explicit OpenLogs(Logs& logs) : id_(++last_), logs_(&logs) { open_.emplace(id_, logs_); }
@@ -33,7 +33,7 @@ class OpenLogs {
   Logs* logs_;
 };
 
-/// Takes what a hook set in its logs back to core. A figure may be NaN.
+/// Copies values that a hook set from its view to the logs. A value may be NaN.
 void take_changes(const val& view, Logs& logs) {
   const val changes = host("changedLogs")(view);
   const auto count = changes["length"].as<unsigned>();
@@ -44,13 +44,13 @@ void take_changes(const val& view, Logs& logs) {
   }
 }
 
-/// A Tensor, or a list for a model of several outputs.
+/// The outputs: a Tensor, or a list for a model of several outputs.
 val outputs_of(const Logs& logs) {
   const std::vector<Tensor> outputs = logs.outputs();
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
-/// An asynchronous hook: its logs stay open until it is done.
+/// An asynchronous hook. Its logs stay open until it has finished.
 class HookPending : public PromisePending {
  public:
   HookPending(val promise, val view, OpenLogs open)
@@ -119,7 +119,7 @@ class JavaScriptCallback : public Callback {
       take_changes(view, logs);
   }
 
-  /// The names in these logs; the same array as long as they are the same.
+  /// The names in these logs; the same array while they do not change.
   const val& names_of(const Logs& logs) {
     bool same = known_.size() == logs.size();
     for (std::size_t i = 0; same && i < known_.size(); ++i) same = known_[i] == logs.name(i);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What callbacks are given by JavaScript: files, the network, a schedule.
+/// Options of callbacks that JavaScript provides: files, the network, a schedule.
 #include "files.hpp"
 #include "options.hpp"
 

@@ -1,4 +1,4 @@
-/// What Keras's callbacks have besides their options.
+/// Members of Keras's callbacks, besides their options.
 #include "bind.hpp"
 #include "callback_options.hpp"
 
@@ -18,7 +18,7 @@ EMSCRIPTEN_BINDINGS(callbacks) {
   method<"OperationalMetrics.report_replica_sync(milliseconds)",
          [](OperationalMetrics& self, double milliseconds) { self.report_replica_sync(milliseconds); }>(metrics);
 
-  // What web/ gives when it has loaded the module: fetch.
+  // web/ passes fetch when it has loaded the module.
   bind<"set_host_transport(post)", [](HttpTransport post) { host_transport() = std::move(post); }>();
 }
 

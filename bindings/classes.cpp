@@ -1,4 +1,4 @@
-/// Keras's classes: how their objects are made, and what can be done with them.
+/// Keras's classes: constructors and methods.
 #include "bind.hpp"
 #include "option_types.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// A layer of a Value, or a list of them, within a step, or of data outside; a list of several outputs.
+/// Calls a layer on a Value, or a list of them, within a step, or on data outside. Several outputs are a list.
 val call_layer(Layer& layer, val x, bool training) {
   const Where where{"Layer.call", "x"};
   bool values = Conversion<Value>::is(x), list = false;
@@ -24,25 +24,25 @@ val call_layer(Layer& layer, val x, bool training) {
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
-/// What layers are applied to in a description: one SymbolicTensor, or a list.
+/// The inputs of a layer in a description: one SymbolicTensor, or a list.
 struct SymbolicInputs {
   std::vector<SymbolicTensor> tensors;
 };
 
-/// What attention makes of Values within a step: {output, scores}.
+/// Calls attention on Values within a step: {output, scores}.
 StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
   const Attended attended = attention.attend(inputs);
   return {{"output", attended.output}, {"scores", attended.scores}};
 }
 
-/// The value of a variable within a step; what it is after it.
+/// The value of a variable: within a step, its current Value.
 Value read(Variable& variable) { return Graph::current().read(variable); }
 void assign(Variable& variable, ValueOrData value) {
   if (!Conversion<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
   Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));
 }
 
-/// What JavaScript calls a kind of class, and its object of options, which are used up.
+/// The JavaScript name of a kind of classes, and its object of options, which the call consumes.
 struct Family {
   std::string_view name;
   const ClassTable& (*table)();
@@ -193,7 +193,7 @@ EMSCRIPTEN_BINDINGS(classes) {
   }>();
   bind<"make(family, name, options)", make>();
 
-  // The others are ops.
+  // The other activations are ops.
   bind<"activations.relu(x, options?)", activations::relu>();
   bind<"activations.leaky_relu(x, options?)", activations::leaky_relu>();
   bind<"activations.elu(x, options?)", activations::elu>();

@@ -9,7 +9,7 @@ val bytes_of(const std::byte* data, std::size_t size) {
   return val(emscripten::typed_memory_view(size, reinterpret_cast<const unsigned char*>(data)));
 }
 
-/// The Values that JavaScript has numbers of; the first one has the number first_id.
+/// The Values that JavaScript refers to by number; the first has the number first_id.
 std::vector<Value> traced;
 double first_id = 0;
 int scopes = 0;
@@ -59,7 +59,7 @@ std::vector<std::string> keys(const val& object) {
 }
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
-  // A model is a layer too: web's Model holds the handle.
+  // A model is a layer too; web's Model has the handle.
   if (value.instanceof(host("Model"))) return from_js<ModelPtr>(value["handle"], where);
   if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
   return value.as<LayerPtr>();
@@ -85,7 +85,7 @@ Tensor Conversion<Tensor>::from(const val& value, const Where& where) {
   bytes_of(result.raw(), result.bytes()).call<void>("set", bytes);
   return result;
 }
-/// JavaScript has no array of half precision everywhere: it gets float32.
+/// JavaScript does not have arrays of half precision everywhere, so it gets float32.
 val Conversion<Tensor>::to(const Tensor& given) {
   const Tensor tensor = is_half(given.dtype()) ? given.astype(DType::float32) : given;
   const val bytes = call_host("copyOf", bytes_of(tensor.raw(), tensor.bytes()));

@@ -13,7 +13,7 @@
 
 namespace etude::js {
 
-/// What is being read, for errors, and the Value whose dtype a number beside it takes.
+/// The value that is read, for errors, and the Value whose dtype a number gets.
 struct Where {
   std::string_view function;
   std::string what;
@@ -21,12 +21,12 @@ struct Where {
 
   Where of(std::string part) const { return {function, std::move(part), like}; }
   [[noreturn]] void wrong(const val& came, std::string_view expected, std::string_view advice) const;
-  /// An object of that class was expected.
+  /// Reports that an object of this class was expected.
   [[noreturn]] void wrong_class(const val& came, const std::string& name) const;
 };
 
-/// Conversion<T>::from(value, where) and ::to(object); ::given and ::made are TypeScript's names for T as an argument
-/// and as a result.
+/// Conversion<T>::from(value, where) and ::to(object) convert. ::given and ::made are TypeScript's names for T as an
+/// argument and as a result.
 template <class T> struct Conversion;
 
 template <class T> T from_js(const val& value, const Where& where) { return Conversion<T>::from(value, where); }
@@ -87,7 +87,7 @@ struct Conversion<T> {
 };
 
 template <> struct Conversion<std::string> {
-  /// Half of a surrogate pair is refused: the conversion would make another character of it.
+  /// An unpaired surrogate is refused: the conversion would change it to another character.
   static std::string from(const val& value, const Where& where);
   static val to(const std::string& value) { return val(value); }
   static std::string given() { return "string"; }
@@ -122,7 +122,7 @@ template <class T> struct Conversion<std::vector<T>> {
   static std::string made() { return "(" + Conversion<T>::made() + ")[]"; }
 };
 
-/// Whether it is an object as { } makes them, rather than one of a class.
+/// Whether it is a plain object, not one of a class.
 inline bool is_dictionary(const val& value) {
   return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
          value["constructor"] == val::global("Object");
@@ -155,7 +155,7 @@ template <> struct Conversion<DType> {
   static std::string made() { return "DType"; }
 };
 
-// ---- Objects that JavaScript holds by a handle, freed when it lets go of them ----
+// ---- Objects that JavaScript holds by a handle, and that are freed with it ----
 
 struct PredictionStream;  // predict.cpp
 
@@ -180,7 +180,7 @@ template <Held T> struct Conversion<std::shared_ptr<T>> {
 };
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
-/// As the class that JavaScript knows most of: Recurrent, MultiHeadAttention or Layer.
+/// Converts to the most derived class in JavaScript: Recurrent, MultiHeadAttention or Layer.
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
 
@@ -204,7 +204,7 @@ template <> struct Conversion<SymbolicTensor> {
 
 // ---- Data ----
 
-/// web's Tensor: a typed array and a shape. One copy of the bytes either way.
+/// web's Tensor: a typed array and a shape. Both directions copy the bytes once.
 template <> struct Conversion<Tensor> {
   static Tensor from(const val& value, const Where& where);
   static val to(const Tensor& tensor);
@@ -215,7 +215,7 @@ template <> struct Conversion<std::vector<std::byte>> {
   static std::vector<std::byte> from(const val& value, const Where& where);
   static std::string given() { return "Uint8Array"; }
 };
-/// What web's asBatch made: lists of Tensors named x, y, sampleWeight.
+/// The result of web's asBatch: lists of Tensors named x, y, sampleWeight.
 template <> struct Conversion<Batch> {
   static Batch from(const val& value, const Where& where);
   /// {x, y, sampleWeight}: a Tensor, or a list of several.
@@ -223,7 +223,7 @@ template <> struct Conversion<Batch> {
   static std::string given() { return "Batch"; }
   static std::string made() { return "DatasetElement"; }
 };
-/// What web's asData made, told apart by its `kind`.
+/// The result of web's asData, distinguished by its `kind`.
 template <> struct Conversion<Data> {
   static Data from(const val& value, const Where& where);
   static std::string given() { return "DataLike"; }
@@ -237,7 +237,7 @@ template <> struct Conversion<HistoryPtr> {
   static std::string made() { return "History"; }
 };
 
-// ---- What a step is written in ----
+// ---- The Values and functions of a step ----
 
 /// While a scope of this class exists, Values are converted to numbers. When the outermost scope ends, these numbers
 /// become invalid.
@@ -256,14 +256,14 @@ template <> struct Conversion<Value> {
   static std::string given() { return "ValueLike"; }
   static std::string made() { return "Value"; }
 };
-/// Gradients: null where the loss does not depend on a variable.
+/// Gradients: null if the loss does not depend on a variable.
 template <> struct Conversion<std::vector<Value>> {
   static std::vector<Value> from(const val& value, const Where& where);
   static val to(const std::vector<Value>& values);
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
 };
-/// What a step of JavaScript makes: one Value, or a list of them.
+/// The result of a JavaScript step: one Value, or a list of them.
 template <> struct Conversion<Outputs> {
   static Outputs from(const val& value, const Where& where) {
     if (value.isArray()) return from_js<std::vector<Value>>(value, where);

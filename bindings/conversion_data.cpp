@@ -5,7 +5,7 @@
 namespace etude::js {
 namespace {
 
-/// An array whose rows JavaScript gives when they are asked for.
+/// An array whose rows JavaScript provides on demand.
 class JavaScriptArray : public ArrayLike {
  public:
   JavaScriptArray(val array, const Where& where)
@@ -40,7 +40,7 @@ class JavaScriptArray : public ArrayLike {
   DType dtype_;
 };
 
-/// Batches that JavaScript makes by their number.
+/// A sequence of batches in JavaScript, with random access.
 class JavaScriptSequence : public Sequence {
  public:
   explicit JavaScriptSequence(val sequence) : sequence_(std::move(sequence)) {}
@@ -61,7 +61,7 @@ class JavaScriptSequence : public Sequence {
   val sequence_;
 };
 
-/// A list of tensors, or the one tensor, or nothing.
+/// A list of tensors, or a single tensor, or undefined.
 val one_or_several(const std::vector<Tensor>& tensors) {
   return tensors.size() == 1 ? to_js(tensors.front()) : to_js(tensors);
 }

@@ -1,4 +1,4 @@
-/// Datasets, and the files they are made of. web/src/data.ts holds the face of it.
+/// Datasets, and the files from which they are read. web/src/data.ts has their interface.
 #include "data.hpp"
 
 #include "bind.hpp"
@@ -10,7 +10,7 @@ using IteratorPtr = std::shared_ptr<DatasetIterator>;
 
 Task<std::optional<Batch>> next(IteratorPtr iterator) { co_return co_await iterator->next(); }
 
-/// Pieces of bytes that a JavaScript iterator gives, now or later.
+/// Pieces of bytes from a JavaScript iterator, possibly asynchronous.
 class JavaScriptPieces : public ByteSource {
  public:
   explicit JavaScriptPieces(const val& iterator) : pieces_(iterator) {}

@@ -1,15 +1,15 @@
 #pragma once
 
-/// Data that JavaScript makes: iterators, arrays and sequences of its own, and functions that datasets call.
+/// Data that JavaScript provides: iterators, arrays and sequences, and functions that datasets call.
 #include "conversion.hpp"
 
 namespace etude::js {
 
-/// What a call gave, when it is there.
+/// Awaits the result of a call.
 Task<val> settled(val result);
 
-/// What a JavaScript iterator gives one after the other, now or later: web's BatchIterator and its like, whose `next`
-/// gives null at the end.
+/// The items of a JavaScript iterator, possibly asynchronous: web's BatchIterator or a similar class, whose `next`
+/// returns null at the end.
 class JavaScriptIterator {
  public:
   explicit JavaScriptIterator(val iterator) : iterator_(std::move(iterator)) {}
@@ -37,7 +37,7 @@ class JavaScriptSource : public BatchSource {
 };
 
 template <> struct Conversion<ArrayLikePtr> {
-  /// What web's asArrayLike made: shape, dtype, and slice(first, last), whose result may be a promise.
+  /// The result of web's asArrayLike: shape, dtype, and slice(first, last), whose result may be a promise.
   static ArrayLikePtr from(const val& value, const Where& where);
   static std::string given() { return "ArrayLike"; }
 };
@@ -45,12 +45,12 @@ template <> struct Conversion<SequencePtr> {
   static SequencePtr from(const val& value, const Where& where);
   static std::string given() { return "SequenceLike"; }
 };
-/// One of what web's asColumn made, told apart by its `form`.
+/// A result of web's asColumn, distinguished by its `form`.
 template <> struct Conversion<Column> {
   static Column from(const val& value, const Where& where);
   static std::string given() { return "unknown"; }
 };
-/// What web's `group` made.
+/// The result of web's `group`.
 template <> struct Conversion<ColumnGroup> {
   static ColumnGroup from(const val& value, const Where& where);
   static std::string given() { return "unknown"; }

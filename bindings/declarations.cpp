@@ -1,4 +1,4 @@
-/// The program that declares the module for TypeScript: it is linked with --emit-tsd, and prints the types of all
+/// The program that declares the module for TypeScript. It is linked with --emit-tsd, and prints the types of all
 /// options and of the functions that make objects, which the build of web/ writes into options.d.mts. Pages do not
 /// download it.
 #ifdef ETUDE_DECLARATIONS
@@ -27,7 +27,7 @@ std::string declared_fields(std::span<const FieldRow> rows, void* defaults) {
 
 namespace {
 
-/// What TypeScript calls the objects of a class.
+/// The TypeScript type of a class's objects.
 template <class Product> std::string product_name() {
   if constexpr (std::is_base_of_v<Recurrent, Product>)
     return "Recurrent";
@@ -53,7 +53,7 @@ template <class... Classes> void declare_classes(ClassList<Classes...>, std::str
   (declare_class<Classes>(text), ...);
 }
 
-/// An interface of the functions that make objects of these classes.
+/// Prints an interface of the functions that make objects of these classes.
 template <class Classes> void declare_family(const char* name) {
   std::string text;
   declare_classes(Classes{}, text);
@@ -71,7 +71,7 @@ void declare_families() {
   declare_family<callbacks::Callbacks>("Callbacks");
 }
 
-/// A TypeScript type of names that is open to others.
+/// Prints a TypeScript type of names that also accepts other strings.
 void print_names(const char* type, const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += "'" + name + "' | ";
@@ -85,7 +85,7 @@ template <class Kind> void print_names(const char* type) {
   print_names(type, all);
 }
 
-/// The names that activations::get takes, as it lists them in its error.
+/// The names that activations::get accepts, from the list in its error.
 std::vector<std::string> activation_names() {
   std::string text;
   try {

@@ -1,18 +1,18 @@
 #pragma once
 
-/// The same registration as in bind.hpp for a program of which only the declarations are wanted: what is bound has the
-/// types that TypeScript is told of, and does nothing.
+/// The same registration as in bind.hpp, for a program of which only the declarations are used: bound functions have
+/// the types for TypeScript, and do nothing.
 #include "bind.hpp"
 
 namespace etude::js {
 
-/// The declarations of all options that were bound, by the name of their struct.
+/// The declarations of all bound options, by the name of their struct.
 inline std::map<std::string, std::string>& declarations() {
   static std::map<std::string, std::string> result;
   return result;
 }
 
-/// The TypeScript type of options. `defaults`: options as they are at first.
+/// The TypeScript type of options. `defaults`: options with their defaults.
 std::string declared_fields(std::span<const FieldRow> rows, void* defaults);
 
 template <HasFields T> std::string declared_options() {
@@ -25,7 +25,7 @@ template <HasFields T> std::string declared_options() {
   return class_name<T>();
 }
 
-/// JavaScript values of which TypeScript knows more than `any`.
+/// JavaScript values with a more specific TypeScript type than `any`.
 template <class T> struct Given : val {
   explicit Given(val value) : val(std::move(value)) {}
 };
@@ -33,7 +33,7 @@ template <class T> struct Made : val {
   explicit Made(val value) : val(std::move(value)) {}
 };
 
-/// Tells Embind, once, what TypeScript calls a type.
+/// Tells Embind the TypeScript name of a type, once.
 template <class Typed> void name_type(const std::string& name) {
   static bool done = false;
   if (!std::exchange(done, true)) emscripten::register_type<Typed>(name.c_str());
@@ -59,7 +59,7 @@ template <class Signature> struct DeclaredMethod;
 template <class R, class Self, class... A> struct DeclaredMethod<R (*)(Self, A...)> {
   static Made<R> call(Self, Given<Bare<A>>...) { return Made<R>(val::undefined()); }
   static Made<R> get(const Bare<Self>&) { return Made<R>(val::undefined()); }
-  /// Embind wants a property that is written to be read as the same type.
+  /// Embind requires that a writable property is read as the same type.
   static Given<R> get_given(const Bare<Self>&) { return Given<R>(val::undefined()); }
   static void set(Bare<Self>&, Given<Bare<A>>...) {}
   static void name_types() { Declared<R (*)(A...)>::name_types(); }

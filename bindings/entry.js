@@ -1,9 +1,9 @@
-// How JavaScript enters the module. web/src/life.ts notices when an entry traps, and lets nothing in afterwards.
+// The entry of calls into the module. web/src/life.ts detects when an entry traps, and refuses later entries.
 addToLibrary({
   $embind__requireFunction__deps: ['$wasmTable'],
   $embind__requireFunction: (signature, pointer) => {
     const entry = wasmTable.get(pointer);
-    return Module['host'] ? Module['host']['enter'](entry) : entry; // a thread has no host, and is entered by none
+    return Module['host'] ? Module['host']['enter'](entry) : entry; // a thread has no host, and no calls enter it
   },
   $releaseClassHandle__deps: ['$runDestructor'],
   $releaseClassHandle: (handle) => {

@@ -3,7 +3,7 @@
 namespace etude::js {
 namespace {
 
-/// What such a file throws is the system's word, not a user's own error.
+/// A file of the host. Its exceptions are the system's errors, not the user's.
 class HostFile : public FileSink {
  public:
   HostFile(std::string path, val file) : path_(std::move(path)), file_(std::move(file)) {}
@@ -45,7 +45,7 @@ class HostLock : public FileLock {
   val release_;
 };
 
-/// What web/src/node.ts has.
+/// The files of web/src/node.ts.
 class HostFiles : public Vfs {
  public:
   explicit HostFiles(val files) : files_(std::move(files)) {}

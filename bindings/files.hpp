@@ -1,11 +1,11 @@
 #pragma once
 
-/// Files that JavaScript has: those of Node.js, and what a user's own function opens.
+/// Files of JavaScript: those of Node.js, and those that a user's function opens.
 #include "bind.hpp"
 
 namespace etude::js {
 
-/// What web's asFile made: functions that append, flush, sync and close.
+/// The result of web's asFile: functions that append, flush, sync and close.
 class JavaScriptFile : public FileSink {
  public:
   explicit JavaScriptFile(val file) : file_(std::move(file)) {}

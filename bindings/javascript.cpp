@@ -19,7 +19,7 @@ val etude_error(const char* text, ErrorKind kind) {
 std::map<unsigned, std::shared_ptr<Settlement>> awaited;
 unsigned last_awaited = 0;
 
-/// A promise that core waits for has been settled: goes on there.
+/// Called when a promise that core awaits is settled; resumes core.
 void settle(unsigned id, bool fulfilled, val value) {
   const std::shared_ptr<Settlement> settlement = awaited.extract(id).mapped();
   settlement->value = std::move(value);

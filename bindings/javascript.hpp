@@ -1,6 +1,6 @@
 #pragma once
 
-/// JavaScript as C++ sees it here: errors in both directions, promises, and the functions that web/ lends this module.
+/// The interface to JavaScript: errors in both directions, promises, and the functions that web/ passes to this module.
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
@@ -15,16 +15,16 @@ namespace etude::js {
 
 using emscripten::val;
 
-/// What JavaScript threw, on its way through core: web/ catches it on that side, C++ throws it again on this one, so
-/// that no JavaScript exception unwinds C++ frames. The user gets the same object back.
+/// A JavaScript exception on its way through core. web/ catches it in JavaScript, and C++ rethrows it here, so that no
+/// JavaScript exception unwinds C++ frames. The user gets the same object back.
 struct Thrown {
   val value;
 };
 
-/// The function or class called `name` that web/ gave the module when it was loaded: web/src/module.ts.
+/// The function or class `name` that web/ passed to the module when it was loaded: web/src/module.ts.
 const val& host(const char* name);
 
-/// Throws what a call through `attempt` brought back, if it threw.
+/// Rethrows the exception of a call through `attempt`, if there was one.
 val or_throw(val result);
 
 /// Calls a JavaScript function; throws Thrown if it throws.
@@ -35,10 +35,10 @@ template <class... Arguments> val call_host(const char* name, Arguments&&... arg
   return call(host(name), std::forward<Arguments>(arguments)...);
 }
 
-/// The exception being handled, as what JavaScript shall see: a user's own object, or an EtudeError with text and kind.
+/// The current exception, as JavaScript gets it: a user's own object, or an EtudeError with text and kind.
 val current_error();
 
-/// Runs `work`; what it throws is thrown in JavaScript. The outermost frame of every call from there.
+/// Runs `work`, and rethrows its exceptions in JavaScript. It is the outermost frame of every call from there.
 template <class Work> auto guarded(Work&& work) -> decltype(work()) {
   val error = val::undefined();
   try {
@@ -54,19 +54,19 @@ std::string type_of(const val& value);
 /// A short text for errors: NaN, "abc", Float64Array, …
 std::string describe(const val& value);
 
-/// What became of a promise.
+/// The settlement of a promise.
 struct Settlement {
   val value = val::undefined();
   bool rejected = false;
   std::coroutine_handle<> waiter;
 };
 
-/// A promise that core awaits. What it was fulfilled with is then in the Settlement.
+/// A promise that core awaits. Its value is then in the Settlement.
 class PromisePending : public Pending {
  public:
   explicit PromisePending(val promise, std::shared_ptr<Settlement> settlement = std::make_shared<Settlement>())
       : promise_(std::move(promise)), settlement_(std::move(settlement)) {}
-  /// The waiting coroutine may be gone before the promise is settled; then nothing is resumed.
+  /// The waiting coroutine may be destroyed before the promise is settled; then nothing is resumed.
   ~PromisePending() override { settlement_->waiter = nullptr; }
   bool ready() const override { return false; }
   void on_ready(std::coroutine_handle<> resume) override;
@@ -79,10 +79,10 @@ class PromisePending : public Pending {
   std::shared_ptr<Settlement> settlement_;
 };
 
-/// A turn for the page, or Node.js, if the loops have kept the thread for so many milliseconds; else null.
+/// Yields to the page, or to Node.js, if the loops have run for at least this number of milliseconds; else null.
 PendingPtr turn_after(double milliseconds);
 
-/// A Task as a promise. `convert` makes a JavaScript value of its result.
+/// Converts a Task to a promise. `convert` converts its result to a JavaScript value.
 template <class T, class Convert> val promise_of(Task<T> task, Convert convert) {
   val error = val::undefined();
   try {

@@ -1,11 +1,11 @@
-/// The model's face, and models whose steps are written in JavaScript. web/src/model.ts holds the handles.
+/// The interface of models, and models whose steps are written in JavaScript. web/src/model.ts holds the handles.
 #include "bind.hpp"
 #include "model_options.hpp"
 
 namespace etude::js {
 namespace {
 
-/// Steps that a user wrote: `link` calls the one of a name.
+/// The user's steps; `link` calls a step by its name.
 struct UserSteps {
   val link;
   SequentialOptions given;
@@ -20,7 +20,7 @@ struct UserSteps {
   }
 };
 
-/// A model some of whose steps a user wrote.
+/// A model with some steps in JavaScript.
 template <class Parent> class JavaScriptModel : public Parent {
  public:
   template <class... Arguments>
@@ -48,7 +48,7 @@ template <class Parent> class JavaScriptModel : public Parent {
   UserSteps steps_;
 };
 
-/// A model of layers whose `call` must come from JavaScript.
+/// A model of layers whose `call` is in JavaScript.
 class FreeModel : public Model {
  public:
   FreeModel(std::vector<LayerPtr> layers, const LayerOptions& options) : Model(options), layers_(std::move(layers)) {}
@@ -59,7 +59,7 @@ class FreeModel : public Model {
   std::vector<LayerPtr> layers_;
 };
 
-/// One number, or a list of them, or if wanted an object (L-25).
+/// Logs as one number, a list of numbers or, on request, an object (L-25).
 struct Figures {
   Logs logs;
   bool as_dict;
@@ -120,7 +120,7 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"model.pop(model)", [](ModelPtr model) { sequential(*model, "pop").pop(); }>();
 
   bind<"compile(model, options)", [](ModelPtr model, CompileOptions options) {
-    options.optimizer = optimizers::get(options.optimizer);  // an object, of which JavaScript may have a handle
+    options.optimizer = optimizers::get(options.optimizer);  // an object, to which JavaScript may have a handle
     model->compile(std::move(options));
   }>();
   bind<"fit(model, data, options)", fit>();

@@ -1,12 +1,12 @@
 #pragma once
 
-/// The options of models and loops that JavaScript has besides core's.
+/// The options of models and loops in JavaScript, besides core's.
 #include "options.hpp"
 
 namespace etude::js {
 
-/// A step that a user wrote in JavaScript, of the type that TypeScript knows. web/ keeps the function, so that it and a
-/// model which it mentions can be collected together; here is only whether there is one.
+/// A step that a user wrote in JavaScript, with its TypeScript type. web/ holds the function, so that the garbage
+/// collector can free it together with a model that it references. This struct only says whether there is one.
 template <FixedString Type> struct UserStep {
   bool given = false;
 };
@@ -22,7 +22,7 @@ struct SequentialOptions {
   LoggingStep train_step = {};
   LoggingStep test_step = {};
   PredictingStep predict_step = {};
-  /// What its steps update; instead of what compile() makes.
+  /// The metrics that its steps update, instead of those of compile().
   std::vector<MetricPtr> metrics = {};
   static constexpr auto fields() {
     return option_rows(option<&SequentialOptions::name>("Name of the model."),
@@ -65,9 +65,9 @@ struct EvaluateOptions : etude::EvaluateOptions {
   }
 };
 
-/// How often a fit lets the page or Node.js have its turn. Source: yieldEvery in tfjs-layers/src/base_callbacks.ts.
+/// How often a fit yields to the page or Node.js. Source: yieldEvery in tfjs-layers/src/base_callbacks.ts.
 struct YieldEvery {
-  /// "auto" as setYieldEvery says, "batch", "epoch", "never", or "" for milliseconds.
+  /// "auto" (setYieldEvery), "batch", "epoch", "never", or "" for milliseconds.
   std::string when = "auto";
   double milliseconds = 0;
 

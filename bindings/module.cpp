@@ -1,4 +1,4 @@
-/// What belongs to the module as a whole: seeds, memory, frames, files.
+/// Functions of the whole module: seeds, memory, frames, files.
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <malloc.h>
@@ -7,7 +7,8 @@
 
 #include "bind.hpp"
 
-/// The runtime's own, which puts names into what is said before an abort, is large, and of no use in a page.
+/// Replaces the runtime's own function, which adds names to the message of an abort: it is large, and useless in a
+/// page.
 extern "C" char* __cxa_demangle(const char*, char*, std::size_t*, int* status) {
   if (status) *status = -2;
   return nullptr;
@@ -16,10 +17,10 @@ extern "C" char* __cxa_demangle(const char*, char*, std::size_t*, int* status) {
 namespace etude::js {
 namespace {
 
-/// How long the loops may keep the thread, in milliseconds, and since when they have it.
+/// The time that loops may run before they yield, in milliseconds, and the start of the current interval.
 double yield_every = 16, turn_began = 0;
 
-/// Waits until the page, or Node.js, has had its turn.
+/// Waits until the page, or Node.js, has run its event loop.
 class Turn : public PromisePending {
  public:
   Turn() : PromisePending(host("nextTurn")()) {}
@@ -75,7 +76,7 @@ EMSCRIPTEN_BINDINGS(module) {
   }>();
   bind<"set_num_threads(count)", set_num_threads>();
   bind<"num_threads()", num_threads>();
-  /// The module's memory, which never shrinks, and how much of it is in use.
+  /// The module's memory, which never shrinks, and its used part.
   bind<"memory()", [] {
     return Memory{static_cast<double>(emscripten_get_heap_size()), static_cast<double>(mallinfo().uordblks)};
   }>();

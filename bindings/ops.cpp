@@ -1,4 +1,4 @@
-/// et.ops: what a step can be written in, by the names of core/etude/ops.
+/// et.ops: the operations of steps, with the names of core/etude/ops.
 #include "bind.hpp"
 
 namespace etude::js {
@@ -92,7 +92,7 @@ EMSCRIPTEN_BINDINGS(ops) {
 
   bind<"gradients(loss, variables)",
        [](Value loss, std::vector<Variable> variables) { return gradients(loss, variables); }>();
-  /// The data behind a Value where a model runs eagerly.
+  /// The data of a Value, in a model that runs eagerly.
   bind<"inspect(value)", [](Value value) { return value.graph().inspect(value.id()); }>();
 }
 

@@ -14,7 +14,7 @@ namespace {
 template <class T> void read(void* option, const val& value, const Where& where) {
   *static_cast<T*>(option) = from_js<T>(value, where);
 }
-/// verbose may be true, false or "auto", which is as it is at first.
+/// verbose may be true, false or "auto", the default.
 template <> void read<int>(void* option, const val& value, const Where& where) {
   auto& number = *static_cast<int*>(option);
   if (where.what == "verbose" && (value.isTrue() || value.isFalse())) return void(number = value.isTrue());
@@ -23,13 +23,13 @@ template <> void read<int>(void* option, const val& value, const Where& where) {
 }
 
 #ifdef ETUDE_DECLARATIONS
-/// A value where it can be said in a few letters.
+/// A short text of a value; empty for long ones.
 template <class T> std::string text_of(const T& value) {
   std::ostringstream text;
   if constexpr (std::is_same_v<T, bool>)
     text << (value ? "true" : "false");
   else if constexpr (std::is_same_v<T, double>)
-    std::isnan(value) ? text : text << value;  // NaN: there is none
+    std::isnan(value) ? text : text << value;  // NaN: no value
   else if constexpr (std::is_same_v<T, LearningRate>)
     text << value.number();
   else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
@@ -50,15 +50,15 @@ constexpr OptionType option_types[] = {
     of<bool>, of<int>, of<std::int64_t>, of<std::ptrdiff_t>, of<double>, of<std::string>,
     of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
     of<std::vector<std::string>>,
-    // Of layers, losses, optimizers.
+    // Options of layers, losses, optimizers.
     of<Pair>, of<std::optional<Pair>>, of<Integers>, of<Shape>, of<Activation>, of<Choice<Initializer>>,
     of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>, of<initializers::ConstantValue>, of<Value>,
-    // Of models and loops.
+    // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
     of<std::vector<MetricPtr>>, of<std::vector<LayerPtr>>, of<std::vector<SymbolicTensor>>, of<CallStep>,
     of<LoggingStep>, of<PredictingStep>,
-    // Of callbacks.
+    // Options of callbacks.
     of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};
 
 }  // namespace

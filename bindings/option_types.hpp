@@ -1,19 +1,19 @@
 #pragma once
 
-/// The types of options, and how each is read from JavaScript.
+/// The types of options, and their conversion from JavaScript.
 #include "callback_options.hpp"
 #include "data.hpp"
 #include "model_options.hpp"
 
 namespace etude::js {
 
-/// How options of a type are read, and what the declarations say of them.
+/// The conversion of options of one type, and their declaration.
 struct OptionType {
   FieldType type;
   void (*read)(void* option, const val& value, const Where& where);
 #ifdef ETUDE_DECLARATIONS
   std::string (*given)();
-  /// The value where it can be said in a few letters.
+  /// A short text of the value; empty for long ones.
   std::string (*text)(const void* option);
 #endif
 };

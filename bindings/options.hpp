@@ -1,6 +1,6 @@
 #pragma once
 
-/// Options as JavaScript objects. The rows of a struct say what there is to read, and print the TypeScript type.
+/// Options as JavaScript objects. The rows of a struct list its fields, and print the TypeScript type.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -44,7 +44,7 @@ template <class T> struct Conversion<Choice<T>> {
   }
 };
 
-/// One for all outputs, a list for each in their order, or an object by their names.
+/// One value for all outputs, a list with one for each in order, or an object by the outputs' names.
 template <class T> struct Conversion<PerOutput<T>> {
   static PerOutput<T> from(const val& value, const Where& where) {
     if (value.isNull()) return {};
@@ -58,7 +58,7 @@ template <class T> struct Conversion<PerOutput<T>> {
   }
 };
 
-/// The metrics of an output: a list, one, or none.
+/// The metrics of an output: a list, one metric, or none.
 template <> struct Conversion<MetricList> {
   static MetricList from(const val& value, const Where& where) {
     if (value.isNull()) return {};
@@ -74,7 +74,7 @@ template <> struct Conversion<MetricList> {
   }
 };
 
-/// Metrics for all outputs; for each in their order, where a list is among them; or by the outputs' names.
+/// Metrics for all outputs; for each output in order, if the list contains lists; or by the outputs' names.
 template <> struct Conversion<MetricChoices> {
   static MetricChoices from(const val& value, const Where& where) {
     if (value.isNull()) return {};
@@ -156,7 +156,7 @@ template <> struct Conversion<CallbackParams> {
   static std::string made() { return "CallbackParams"; }
 };
 
-/// An object with hooks, or one of Étude's own.
+/// An object with hooks, or one of Étude's callbacks.
 template <> struct Conversion<CallbackPtr> {
   static CallbackPtr from(const val& value, const Where& where);
   static val to(const CallbackPtr& callback) { return val(callback); }
@@ -164,7 +164,7 @@ template <> struct Conversion<CallbackPtr> {
   static std::string made() { return "Callback"; }
 };
 
-/// Where summary() writes to, and the like.
+/// A receiver of text, such as that of summary().
 template <> struct Conversion<std::function<void(std::string_view)>> {
   static std::function<void(std::string_view)> from(const val& function, const Where& where) {
     if (type_of(function) != "function")
@@ -174,7 +174,7 @@ template <> struct Conversion<std::function<void(std::string_view)>> {
   static std::string given() { return "((text: string) => void)"; }
 };
 
-/// Classes and what each of their samples counts.
+/// The weights of classes.
 template <> struct Conversion<ClassWeight> {
   static ClassWeight from(const val& value, const Where& where) {
     if (!is_dictionary(value)) where.wrong(value, "an object such as {0: 1, 1: 10}", "name classes by their numbers");
@@ -191,10 +191,10 @@ template <> struct Conversion<ClassWeight> {
   static std::string given() { return "Record<number, number>"; }
 };
 
-/// Sets options to what the object has under their names. Refuses what is no object, and one that has other names.
+/// Sets options to the object's values of the same names. Refuses a value that is no object, and unknown names.
 void read_options(std::span<const Field> fields, void* options, const val& object, const Where& where);
 
-/// The TypeScript type of the options called `name`: declare.hpp.
+/// The TypeScript type of the options `name`: declare.hpp.
 template <HasFields T> std::string declared_options();
 
 template <HasFields T> struct Conversion<T> {

@@ -1,9 +1,9 @@
-/// Predictions, batch after batch. web/src/predictions.ts makes iterators of them.
+/// Predictions, batch by batch. web/src/predictions.ts makes iterators of them.
 #include "bind.hpp"
 
 namespace etude::js {
 
-/// A stream, and the model that it needs.
+/// A stream, and the model that it uses.
 struct PredictionStream {
   ModelPtr model;
   OutputsStream batches;
@@ -13,7 +13,7 @@ namespace {
 
 using StreamPtr = std::shared_ptr<PredictionStream>;
 
-// The stream lives until they are done. All give lists, of which there are promises already.
+// The stream exists until these tasks end. All return lists, since bindings for promises of lists exist already.
 Task<std::vector<Tensor>> next(StreamPtr stream) {
   std::optional<std::vector<Tensor>> outputs = co_await stream->batches.next_task();
   if (!outputs) co_return {};
@@ -33,7 +33,7 @@ EMSCRIPTEN_BINDINGS(predict) {
     OutputsStream batches = model->predict_outputs_stream(data, options);
     return StreamPtr(new PredictionStream{std::move(model), std::move(batches)});
   }>();
-  /// The outputs of a batch; none at the end.
+  /// The outputs of a batch; empty at the end.
   bind<"predict.next(stream)", next>();
   bind<"predict.write_npy(stream, paths)", [](StreamPtr stream, std::vector<std::string> paths) {
     return after(stream, stream->batches.write_npy_task(std::move(paths)));

@@ -1,4 +1,4 @@
-/// Core speaks JavaScript from the module's start.
+/// Sets the JavaScript spelling of errors when the module starts.
 #include "spelling.hpp"
 
 #include "bind.hpp"

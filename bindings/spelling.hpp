@@ -1,7 +1,8 @@
 #pragma once
 
-/// Errors speak JavaScript: `{.units = 10}` is written `{ units: 10 }`, `layers::dense` `et.layers.dense`, and
-/// `steps_per_epoch` `stepsPerEpoch`. Without Emscripten, so that tests/spelling_test.cpp can apply it to all literals.
+/// Errors are spelled in JavaScript: `{.units = 10}` becomes `{ units: 10 }`, `layers::dense` becomes
+/// `et.layers.dense`, and `steps_per_epoch` becomes `stepsPerEpoch`. Independent of Emscripten, so that
+/// tests/spelling_test.cpp can apply it to all literals.
 #include <algorithm>
 #include <cctype>
 #include <span>
@@ -26,7 +27,7 @@ inline std::string camel_case(std::string_view name) {
 
 inline bool in_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/// The name at the beginning of `rest`, which it takes away.
+/// Removes the name at the beginning of `rest`, and returns it in JavaScript's spelling.
 inline std::string spelled_name(std::string_view& rest) {
   const auto end = std::ranges::find_if_not(rest, in_name);
   const std::string_view word(rest.begin(), end);
@@ -35,7 +36,7 @@ inline std::string spelled_name(std::string_view& rest) {
   return rest.starts_with("::") ? "et." + name : name;
 }
 
-/// Appends a literal of core to a text, in JavaScript's words. What stands in quotes stays as it is.
+/// Appends a literal of core to a text, in JavaScript's spelling. Quoted text is not changed.
 inline void spell(std::string& text, std::string_view rest) {
   struct Rule {
     std::string_view from, to;

@@ -1,5 +1,5 @@
-// Where what C++ prints goes: web/ takes it, piece by piece, so that a progress bar can move. In place of Emscripten's
-// file system, of which nothing else is used.
+// The output of C++: web/ receives it, piece by piece, so that a progress bar can move. It replaces Emscripten's file
+// system, of which nothing else is used.
 addToLibrary({
   fd_write__deps: [],
   fd_write__postset: '',
@@ -13,7 +13,7 @@ addToLibrary({
     HEAPU32[written >> 2] = total;
     return 0;
   },
-  // isatty(1) asks this: a terminal is what WASI calls a character device (2), anything else a file (4).
+  // isatty(1) calls this: a terminal is a character device (2) in WASI, anything else a file (4).
   fd_fdstat_get(fd, status) {
     HEAPU8[status] = Module['host']?.['isTerminal'] ? 2 : 4;
     return 0;
