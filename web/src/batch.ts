@@ -2,7 +2,7 @@ import { describe, fail } from './error.js';
 import { Tensor, tensor, type TensorLike } from './tensor.js';
 
 type One<T> = T | Tensor[];
-/** Data by name; a list of Tensors where a model has several inputs or outputs. */
+/** Data by name; a list of Tensors if a model has several inputs or outputs. */
 export interface NamedData {
   x: One<TensorLike>;
   y?: One<TensorLike> | undefined;
@@ -10,16 +10,16 @@ export interface NamedData {
 }
 /** One batch of a generator: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. */
 export type BatchLike = NamedData | Tensor | readonly [TensorLike, TensorLike?, TensorLike?] | readonly TensorLike[];
-/** Batches one after the other, now or later. */
+/** A sequence of batches, possibly asynchronous. */
 export type BatchGenerator = Iterable<BatchLike> | AsyncIterable<BatchLike>;
-/** What a function of a dataset is given: Tensors, and lists of them where there are several. */
+/** The argument of a dataset's function: Tensors, or lists of them if there are several. */
 export interface DatasetElement {
   x: any;
   y?: any;
   sampleWeight?: any;
 }
 
-/** What the module reads: lists of Tensors. */
+/** A batch in the module's form: lists of Tensors. */
 export class Batch {
   readonly x: Tensor[];
   readonly y: Tensor[];
@@ -40,7 +40,7 @@ function list(values: One<TensorLike> | null | undefined, what: string): Tensor[
   return several ? (values as Tensor[]) : [tensor(values as TensorLike)];
 }
 
-/** An iterator as the module reads it: what each item becomes, and null at the end. */
+/** An iterator in the module's form: converted items, and null at the end. */
 export class ItemIterator<Item, Made> {
   readonly #iterator: Iterator<Item> | AsyncIterator<Item>;
   readonly #made: (result: IteratorResult<Item>) => Made | null;
@@ -81,7 +81,7 @@ export function asBatch(value: BatchLike): Batch {
   return value instanceof Batch ? value : new Batch(asNamed(value));
 }
 
-/** x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight} by names. */
+/** Converts x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight} to data by name. */
 export function asNamed(value: BatchLike): NamedData {
   if (isNamed(value)) return value;
   if (!Array.isArray(value)) return { x: value as Tensor };

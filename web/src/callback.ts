@@ -2,15 +2,18 @@ import type { Callback as NativeCallback } from './etude.mjs';
 import type { Model } from './model.js';
 import type { Tensor } from './tensor.js';
 
-/** What an epoch or a step reports: loss, metrics, val_*. Values are fetched when they are read, within the hook. */
+/** The logs of an epoch or a step: loss, metrics, val_*. Values are fetched when they are read, within the hook. */
 export type Logs = Record<string, number>;
-/** Those of onPredictBatchEnd: what was computed, as a copy that is made when it is read; a list for a model of several outputs. */
+/** The logs of onPredictBatchEnd: the outputs, copied when they are read; a list for a model of several outputs. */
 export interface PredictLogs {
   readonly outputs: Tensor | Tensor[];
 }
 type Wait = void | Promise<void>;
 
-/** Hooks into fit, evaluate and predict, each of which may be asynchronous: the loop waits. One that throws ends the loop. */
+/**
+ * Hooks into fit, evaluate and predict. Hooks may be asynchronous: the loop awaits them. A hook that throws ends the
+ * loop.
+ */
 export interface Hooks {
   onTrainBegin?(logs: Logs): Wait;
   onTrainEnd?(logs: Logs): Wait;
@@ -26,9 +29,12 @@ export interface Hooks {
   onPredictEnd?(logs: Logs): Wait;
   onPredictBatchBegin?(step: number, logs: Logs): Wait;
   onPredictBatchEnd?(step: number, logs: PredictLogs): Wait;
-  /** What it has to remember, as anything that JSON holds: `backupAndRestore` saves it. */
+  /** The callback's state, as any JSON value: `backupAndRestore` saves it. */
   state?(): unknown;
-  /** What `state` gave, in a fit that goes on after it was interrupted: called after onTrainBegin, and once more within an epoch. */
+  /**
+   * Restores the result of `state` in a fit that continues after an interruption. Called after onTrainBegin, and once
+   * more within an epoch.
+   */
   restore?(state: unknown): void;
 }
 export interface CallbackParams {
@@ -37,20 +43,20 @@ export interface CallbackParams {
   steps: number | null;
   verbose: number;
 }
-/** Hooks, of which `this.model` and `this.params` are set while a loop runs; or one of `et.callbacks`. */
+/** An object with hooks, whose `this.model` and `this.params` are set while a loop runs; or one of `et.callbacks`. */
 export type CallbackLike = (Hooks & { model?: Model; params?: CallbackParams }) | NativeCallback;
 
-/** A callback to derive from: `class Stop extends et.Callback { onEpochEnd(epoch, logs) { … } }`. */
+/** The base class of callbacks: `class Stop extends et.Callback { onEpochEnd(epoch, logs) { … } }`. */
 export class Callback {
   declare model: Model;
   declare params: CallbackParams;
 }
 export interface Callback extends Hooks {}
 
-/** Functions as a callback. */
+/** Makes a callback of functions. */
 export const lambda = (hooks: Hooks): Callback => Object.assign(new Callback(), hooks);
 
-// ---- How the module calls hooks ----
+// ---- The module's calls of hooks ----
 
 export function callHook(callback: object, hook: (...given: unknown[]) => unknown, logs: Logs, ...index: number[]): unknown {
   return hook.call(callback, ...index, logs);
@@ -60,7 +66,7 @@ export function assign(callback: object, name: string, value: unknown): void {
   if (Object.isExtensible(callback)) (callback as Record<string, unknown>)[name] = value;
 }
 
-/** Undefined: it has nothing to remember. */
+/** The callback's state; undefined if it has none. */
 export const stateOf = (callback: Hooks) =>
   typeof callback.state === 'function' && typeof callback.restore === 'function' ? JSON.stringify(callback.state()) : undefined;
 export function restoreState(callback: Hooks, state: string): void {
@@ -70,7 +76,7 @@ export function restoreState(callback: Hooks, state: string): void {
 type Read = (id: number, index: number) => number;
 type ReadOutputs = (id: number) => Tensor | Tensor[];
 
-/** Logs whose values are fetched when they are read, and kept. */
+/** Logs whose values are fetched and cached when they are read. */
 class OpenLogs {
   readonly #read: Read;
   readonly #id: number;
@@ -96,7 +102,7 @@ class OpenLogs {
     logs.#values[index] = value;
     (logs.#changed ??= new Set()).add(logs.#names[index] as string);
   }
-  /** What the hook set: values of these names, or under new ones. */
+  /** The values that the hook set, under these or new names. */
   static changes(logs: OpenLogs): [string, number][] {
     const names = Object.keys(logs);
     if (!logs.#changed && names.length === logs.#names.length) return [];
@@ -105,7 +111,7 @@ class OpenLogs {
       .map((name) => [name, (logs as unknown as Logs)[name] as number]);
   }
 
-  /** So that console.log shows values instead of getters. */
+  /** Lets console.log show values instead of getters. */
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return { ...this };
   }
@@ -113,7 +119,7 @@ class OpenLogs {
 
 const properties = new WeakMap<readonly string[], PropertyDescriptorMap>();
 
-/** Getters for these names, made once: the module passes the same array while the names stay the same. */
+/** Getters for these names, made once: the module passes the same array while the names do not change. */
 function propertiesOf(names: readonly string[]): PropertyDescriptorMap {
   let result = properties.get(names);
   if (!result) {

@@ -7,7 +7,7 @@ import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
 import type { Tensor } from './tensor.js';
 
-// ---- Datasets: elements described, not made; they come one at a time when a loop reads them ----
+// ---- Datasets: lazy sequences of elements, made one at a time when a loop reads them ----
 
 /** One element for each row of the arrays: x, [x, y], [x, y, sampleWeight] or {x, y, sampleWeight}. Lazy arrays are read row by row. */
 export function fromTensorSlices(arrays: BatchLike | Columns): Dataset {
@@ -18,27 +18,30 @@ export function fromTensorSlices(arrays: BatchLike | Columns): Dataset {
   return module.data_fromArrayLikes({ x: lazyX, y: lazyY, sampleWeight: lazyWeight });
 }
 
-/** The lazy arrays that a column is made of; undefined if it is made of something else. */
+/** The lazy arrays of a column; undefined if it has other arrays. */
 function lazyOnes(column: unknown): LazyArray[] | undefined {
   if (column === undefined || column === null) return [];
   const all: unknown[] = Array.isArray(column) && column.length > 0 ? column : [column];
   return all.every(isLazyArray) ? all : undefined;
 }
 
-/** What a generator gives, one element at a time, now or later. `make` is called anew for every epoch. */
+/** The elements of a generator, possibly asynchronous. `make` is called again for every epoch. */
 export const fromGenerator = (make: () => BatchGenerator): Dataset => module.data_fromIterators(() => new BatchIterator(make()));
 
-/** The numbers begin, begin + step, … before end; or 0, 1, … before `begin` if it stands alone. */
+/** The numbers begin, begin + step, … before end; or 0, 1, … before `begin` if it is the only argument. */
 export const range = (begin: number, end?: number, step = 1): Dataset =>
   end === undefined ? module.data_range(0, begin, step) : module.data_range(begin, end, step);
 
-/** One element of one of each: of datasets with inputs alone inputs, targets and sample weights, in this order. */
+/**
+ * Combines one element of each dataset. If all have only inputs, they become inputs, targets and sample weights, in
+ * this order.
+ */
 export const zip = (datasets: Dataset[]): Dataset => module.data_zip(datasets);
 
-/** Where bytes come from. A stream or a Response can be read once: for several epochs pass a function that opens it. */
+/** A source of bytes. A stream or a Response can be read once: for several epochs pass a function that opens it. */
 export type ByteSource = string | URL | Blob | Uint8Array | Response | ReadableStream<Uint8Array> | (() => ByteSource | Promise<ByteSource>);
 
-/** The lines of a CSV text, which may be larger than memory: x has the columns, y the one that `label` names. */
+/** The lines of a CSV text, which may be larger than memory: x has the columns, y the column of `label`. */
 export const csv = (source: ByteSource, options: CsvOptions = {}): Dataset =>
   module.data_csv(() => new ItemIterator(pieces(source, 'csv'), (piece) => piece), options);
 
@@ -76,7 +79,7 @@ function opened(response: Response, address: string, where: string): ReadableStr
   return response.body;
 }
 
-/** What a stream gives, in browsers too whose streams cannot be iterated. */
+/** The chunks of a stream, also in browsers whose streams cannot be iterated. */
 async function* chunks(stream: ReadableStream<Uint8Array>, where: string): AsyncGenerator<Uint8Array, void> {
   if (stream.locked) fail('state', where, 'a stream that was read already - expected a fresh one - pass a function that opens it, which is called for each epoch.');
   const reader = stream.getReader();
@@ -89,7 +92,7 @@ async function* chunks(stream: ReadableStream<Uint8Array>, where: string): Async
 
 // ---- Files ----
 
-/** The tensor in a .npy file of NumPy: float32, int32, uint8 and bool as they are, other integers as int32. */
+/** The tensor in a .npy file of NumPy: float32, int32, uint8 and bool keep their dtype; other integers become int32. */
 export const parseNpy = (bytes: Uint8Array): Tensor => module.parseNpy(bytes);
 /** Reads a .npy file: from a URL, from a path in Node.js, or from bytes. */
 export async function readNpy(source: string | URL | Blob | Uint8Array): Promise<Tensor> {
@@ -97,15 +100,17 @@ export async function readNpy(source: string | URL | Blob | Uint8Array): Promise
   return parseNpy(bytes);
 }
 
-/** The tensor in an IDX file, the format of MNIST: uint8, int32 or float32. Gzipped bytes want `readIdx` or `gunzip`. */
+/**
+ * The tensor in an IDX file, the format of MNIST: uint8, int32 or float32. For gzipped bytes use `readIdx` or `gunzip`.
+ */
 export const parseIdx = (bytes: Uint8Array): Tensor => module.parseIdx(bytes);
 
 export interface GunzipOptions {
-  /** How many bytes there may be unpacked. By default 100 times the packed ones, or 1 MiB if that is more. */
+  /** The most bytes after expansion. Default: 100 times the gzipped size, or 1 MiB if that is more. */
   limit?: number;
 }
 
-/** What gzipped bytes expand to. */
+/** Expands gzipped bytes. */
 export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, where = 'gunzip'): Promise<Uint8Array> {
   const limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
   let size = 0;
@@ -123,7 +128,7 @@ export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, whe
   } catch (error) {
     if (size > limit)
       fail('data', where, `${bytes.length} bytes that expand to more than ${limit} - expected less - check that they are the right file, and pass a larger limit if they are.`);
-    // Browsers say TypeError, Node.js a zlib error; none says what to do.
+    // Browsers throw a TypeError, Node.js a zlib error; neither has advice.
     const reason = error instanceof Error ? (error.cause instanceof Error ? error.cause : error).message : String(error);
     fail('data', where, `${bytes.length} bytes that are no whole gzip file (${reason}) - expected one - fetch the file again.`);
   }

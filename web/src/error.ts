@@ -1,4 +1,4 @@
-/** What went wrong, for code that branches on it. The message is for people. */
+/** The kind of an error, for code that branches on it. The message is for people. */
 export type ErrorKind = 'value' | 'shape' | 'dtype' | 'state' | 'data' | 'io' | 'internal';
 
 /** The one error type of Étude. Its message reads `[where] what came - what was expected - what to do.` */
@@ -16,7 +16,7 @@ export function fail(kind: ErrorKind, where: string, text: string): never {
   throw new EtudeError(`[${where}] ${text}`, kind);
 }
 
-/** An error that C++ throws. What lies between it and the JavaScript that called is not shown. */
+/** An error that C++ throws. Stack frames between it and the JavaScript caller are hidden. */
 export function nativeError(message: string, kind: ErrorKind): EtudeError {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 50;
@@ -26,12 +26,12 @@ export function nativeError(message: string, kind: ErrorKind): EtudeError {
   return error;
 }
 
-/** What a function threw that C++ called: a JavaScript exception must not unwind C++ frames. */
+/** The exception of a function that C++ called: a JavaScript exception must not unwind C++ frames. */
 export class Thrown {
   constructor(readonly error: unknown) {}
 }
 
-/** Classes of a module that ended: their objects are told from those of the one that is loaded now. */
+/** Classes of a module that ended: their objects are distinguished from those of the current module. */
 const retired = new WeakSet<object>();
 export const retire = (member: object): void => void retired.add(member);
 

@@ -1,21 +1,21 @@
-/** A file that grows: what the option `open` of callbacks that write gives. What it does is done when it returns. */
+/** A file that is written by appending: the result of the option `open` of callbacks. Its functions are synchronous. */
 export interface FileSink {
   append(bytes: Uint8Array): void;
-  /** Shows others what was appended so far. */
+  /** Makes the appended bytes visible to others. */
   flush?(): void;
-  /** Returns when what was appended so far would outlive a loss of power. */
+  /** Returns when the appended bytes would survive a loss of power. */
   sync?(): void;
   close?(): void;
-  /** Whether there was nothing in it when it was opened. Default: true. */
+  /** Whether it was empty when it was opened. Default: true. */
   readonly empty?: boolean;
 }
 
-/** One of the system's, which may also be written over. */
+/** A file of the system, which can also be overwritten. */
 export interface SystemFile extends FileSink {
   overwrite(at: number, bytes: Uint8Array): void;
 }
 
-/** A file as the module calls it: by functions that need no `this`. */
+/** A file in the module's form: functions that need no `this`. */
 export const asFile = (file: FileSink | SystemFile) => ({
   append: (bytes: Uint8Array) => file.append(bytes),
   overwrite: (at: number, bytes: Uint8Array) => (file as SystemFile).overwrite(at, bytes),
@@ -25,7 +25,10 @@ export const asFile = (file: FileSink | SystemFile) => ({
   empty: file.empty ?? true,
 });
 
-/** All that the module does to files, at once, by functions that need no `this`; core/etude/base/vfs.hpp says what each promises. */
+/**
+ * The module's operations on files, all synchronous, by functions that need no `this`. core/etude/base/vfs.hpp
+ * documents each.
+ */
 export interface Files {
   read(path: string): Uint8Array;
   size(path: string): number;
@@ -36,6 +39,6 @@ export interface Files {
   list(folder: string): string[];
   makeFolder(path: string): void;
   kind(path: string): 'none' | 'file' | 'folder';
-  /** What releases the lock; undefined if it is held elsewhere. */
+  /** The function that releases the lock; undefined if it is held elsewhere. */
   lock(path: string): (() => void) | undefined;
 }

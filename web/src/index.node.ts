@@ -1,4 +1,4 @@
-/** The entry for Node.js: nothing of it waits. */
+/** The entry for Node.js: everything is synchronous. */
 import './in_node.js';
 
 export * from './index.js';

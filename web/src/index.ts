@@ -4,7 +4,7 @@
  *     import * as et from 'etude-ml';
  *     await et.ready(); // in a page, before all else; Node.js loads the module when it is first used
  *
- * Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
+ * Nothing needs to be freed explicitly: the module frees objects that JavaScript has collected.
  */
 import { lambda } from './callback.js';
 import { factories, family, late, type Family } from './module.js';
@@ -60,49 +60,53 @@ export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
 export const layers: options.Layers = /* @__PURE__ */ factories('layers');
-/** What layers take by name, for steps of your own; the plain ones are in `ops`. */
+/** The activations that layers accept by name, for custom steps; plain ones are in `ops`. */
 export const activations: Family<'activations'> = /* @__PURE__ */ family('activations');
 export const losses: options.Losses = /* @__PURE__ */ factories('losses');
 export const metrics: options.Metrics = /* @__PURE__ */ factories('metrics');
 export const optimizers: options.Optimizers = /* @__PURE__ */ factories('optimizers');
-/** Learning rates that follow from the step. */
+/** Learning rates that depend on the step. */
 export const schedules: options.Schedules = /* @__PURE__ */ factories('schedules');
 export const initializers: options.Initializers = /* @__PURE__ */ factories('initializers');
 export const regularizers: options.Regularizers = /* @__PURE__ */ factories('regularizers');
-/** Keras's callbacks. They go into one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd() {…}}]`. */
+/**
+ * Keras's callbacks. Pass them in one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd()
+ * {…}}]`.
+ */
 export const callbacks: options.Callbacks & { readonly lambda: typeof lambda } = /* @__PURE__ */ factories('callbacks', { lambda });
-/** What steps are written in. */
+/** The operations of steps. */
 export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
 
-/** Begins the description of a model: data [batch, ...shape]. Layers are applied to it: layer.apply(x). */
+/** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');
-/** d loss / d each variable, within a step; null where the loss does not depend on it. Can be differentiated again. */
+/** d loss / d each variable, within a step; null if the loss does not depend on it. Can be differentiated again. */
 export const gradients = /* @__PURE__ */ late('gradients');
 /**
- * What keeps a value from step to step: variable.read() and variable.assign(value) within a step. As in TensorFlow.js. One
- * that a model's `call` reads is trained, counted and saved with the model; make it before, not within `call`.
+ * A variable keeps its value from step to step: variable.read() and variable.assign(value) within a step, as in
+ * TensorFlow.js. A variable that a model's `call` reads is trained, counted and saved with the model; make it before,
+ * not within `call`.
  */
 export const variable = /* @__PURE__ */ late('variable');
-/** The data behind a Value, in a model compiled with runEagerly. */
+/** The data of a Value, in a model that is compiled with runEagerly. */
 export const inspect = /* @__PURE__ */ late('inspect');
 /** Makes initial weights, shuffles and dropout reproducible from here on. */
 export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
 /**
- * What new layers compute in: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of float32,
- * as a GPU computes. Here that is slower than float32: it is for trying what a model will do there. '' is as at first.
+ * The dtype policy of new layers: 'float32'; or 'mixed_bfloat16' and 'mixed_float16', half precision with variables of
+ * float32, as on a GPU. Here that is slower than float32: it shows the results of a model on a GPU. '' resets it.
  */
 export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
 export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
 /**
- * How long, in milliseconds, training keeps the thread before the page or Node.js has its turn, which comes after a step
- * or a trace: 16 at first. For one fit: yieldEvery.
+ * The milliseconds that training runs before it yields to the page or Node.js, after a step or a trace. Default: 16.
+ * For one fit: yieldEvery.
  */
 export const setYieldEvery = /* @__PURE__ */ late('setYieldEvery');
 /**
- * How many threads kernels use, where there are threads: in Node.js, and in pages that are cross-origin isolated. At first
- * as many as there are cores. Elsewhere it is always one.
+ * The number of threads of kernels, if there are threads: in Node.js, and in pages that are cross-origin isolated.
+ * Default: the number of cores. Elsewhere it is always one.
  */
 export const setNumThreads = /* @__PURE__ */ late('setNumThreads');
 export const numThreads = /* @__PURE__ */ late('numThreads');
-/** The module's memory, which never shrinks, and how much of it is in use, in bytes. */
+/** The module's memory, which never shrinks, and its used part, in bytes. */
 export const memory = /* @__PURE__ */ late('memory');

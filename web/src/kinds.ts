@@ -1,10 +1,10 @@
-/** The kinds of data that loops read, told apart. What each becomes is core's business. */
+/** Distinguishes the kinds of data of loops. Core converts each kind. */
 import { BatchIterator, asNamed, isGenerator, isNamed, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
 import { describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { Tensor, tensor, type TensorLike } from './tensor.js';
 
-/** An array whose rows are given when they are asked for, now or later: a file, a server. */
+/** An array whose rows are provided on demand, possibly asynchronously: a file, a server. */
 export interface LazyArray {
   readonly shape: readonly number[];
   readonly dtype: Tensor['dtype'];
@@ -12,14 +12,14 @@ export interface LazyArray {
   slice(first: number, last: number): TensorLike | Promise<TensorLike>;
 }
 
-/** Batches that are known by their number, so that they can be shuffled, and several be asked for at a time (`workers`). */
+/** Batches with random access, so that they can be shuffled, and requested concurrently (`workers`). */
 export interface SequenceLike {
   readonly length: number;
   getItem(index: number): BatchLike | Promise<BatchLike>;
   onEpochEnd?(): void | Promise<void>;
 }
 
-/** A sparse matrix in compressed rows: row r has values[rowSplits[r]] …, in the columns of the same places. */
+/** A sparse matrix in compressed rows: row r has values[rowSplits[r]] …, in the columns at the same positions. */
 export class CsrMatrix {
   constructor(
     readonly columns: number,
@@ -37,31 +37,31 @@ export class RaggedTensor {
   ) {}
 }
 
-/** Where a dataset that is being made will be read. */
+/** The context in which a dataset is created and read. */
 export interface InputContext {
   numInputPipelines: number;
   inputPipelineId: number;
   numReplicasInSync: number;
 }
-/** Makes a dataset where it is read; the loop must be told its steps. */
+/** Creates a dataset where it is read; the loop needs the number of steps. */
 export class DatasetCreator {
   constructor(readonly datasetFn: (context: InputContext) => Dataset) {}
 }
 
-/** One array in any of its forms; a list of them where a model has several inputs or outputs. */
+/** An array in any of its forms; a list of them if a model has several inputs or outputs. */
 export type ColumnLike = TensorLike | LazyArray | CsrMatrix | RaggedTensor;
 /** Arrays by the names of a model's inputs or outputs. */
 export type NamedColumns = { readonly [name: string]: Exclude<ColumnLike, number | boolean> };
-/** A model's inputs, targets or sample weights: one, a list in the model's order, or by name. */
+/** A model's inputs, targets or sample weights: one array, a list in the model's order, or arrays by name. */
 export type ColumnGroup = ColumnLike | ColumnLike[] | NamedColumns;
-/** All arrays of a model. Inputs that are called x, y or sampleWeight are told from these as {x: {x, y}}. */
+/** All arrays of a model. Pass inputs that are named x, y or sampleWeight as {x: {x, y}}. */
 export interface Columns {
   x: ColumnGroup;
   y?: ColumnGroup | undefined;
   sampleWeight?: ColumnGroup | undefined;
 }
 /**
- * Data of a loop, and what validationData may be: arrays, a dataset, a generator of batches or a function that makes one, a
+ * Data of a loop, and of validationData: arrays, a dataset, a generator of batches or a function that makes one, a
  * sequence, a creator.
  */
 export type DataLike = Columns | BatchLike | BatchGenerator | (() => BatchGenerator) | Dataset | SequenceLike | DatasetCreator;
@@ -70,7 +70,7 @@ interface Column {
   form: 'tensor' | 'list' | 'array' | 'csr' | 'ragged';
   value: unknown;
 }
-/** Columns, and what each is called if they came by name. */
+/** Columns, with their names, if they have names. */
 interface Group {
   columns: Column[];
   names?: string[];
@@ -82,16 +82,16 @@ const isSequence = (value: unknown): value is SequenceLike => isObject(value) &&
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
-/** An object that is nothing else: no promise, no Map. */
+/** Whether it is a plain object: no promise, no Map. */
 const isByName = (value: unknown): value is NamedColumns =>
   isObject(value) && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype && !isColumn(value) && Object.keys(value).length > 0;
-/** What is called x beside others that are not y or sampleWeight is called so by a model. */
+/** A key x beside keys other than y or sampleWeight is a model's input. */
 export const isColumns = (value: unknown): value is Columns =>
   isNamed(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
 const isArrays = (value: unknown) =>
   isColumns(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
 
-/** Each kind: what it is, and what the module is given of it. Exactly one accepts. */
+/** Each kind: its name, its test, and its conversion for the module. Exactly one accepts each value. */
 const kinds: { kind: string; accepts(value: unknown): boolean; give(value: never): unknown }[] = [
   { kind: 'columns', accepts: isArrays, give: columns },
   { kind: 'dataset', accepts: isDataset, give: (dataset: Dataset) => dataset },
@@ -100,7 +100,7 @@ const kinds: { kind: string; accepts(value: unknown): boolean; give(value: never
   { kind: 'creator', accepts: (value) => value instanceof DatasetCreator, give: (creator: DatasetCreator) => creator.datasetFn },
 ];
 
-/** Whether it is no array, but gives batches by itself. */
+/** Whether it is not an array, but an iterator of batches. */
 export const givesBatches = (value: unknown): boolean =>
   typeof value === 'function' || kinds.some(({ kind, accepts }) => kind !== 'columns' && accepts(value));
 
@@ -119,7 +119,7 @@ function columns(value: BatchLike | Columns) {
   const named = asNamed(value as BatchLike) as NamedData | Columns;
   const groups = { x: group(named.x, 'x'), y: group(named.y, 'y'), sampleWeight: group(named.sampleWeight, 'sampleWeight') };
   const all = Object.values(groups).flatMap(({ columns }) => columns);
-  // Lists beside other forms are small tensors.
+  // Lists together with other forms are small tensors.
   if (!all.every(({ form }) => form === 'list')) for (const column of all) if (column.form === 'list') column.form = 'tensor';
   return groups;
 }
@@ -144,12 +144,12 @@ function asColumn(value: ColumnLike): Column {
   return { form: Array.isArray(value) ? 'list' : 'tensor', value: tensor(value as TensorLike) };
 }
 
-/** A lazy array as the module calls it: by functions that need no `this`. */
+/** A lazy array in the module's form: functions that need no `this`. */
 export function asLazyArray(array: LazyArray) {
   return { shape: [...array.shape], dtype: array.dtype, slice: (first: number, last: number) => array.slice(first, last) };
 }
 
-/** A sequence likewise. Batches of the next epoch wait for the end of the last one. */
+/** A sequence likewise. Batches of the next epoch wait for the end of the previous one. */
 function asSequence(sequence: SequenceLike) {
   let ended: Promise<void> | undefined;
   return {

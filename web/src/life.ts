@@ -4,29 +4,29 @@ import { EtudeError, Thrown, retire } from './error.js';
 import type { MainModule } from './etude.mjs';
 import type { Tensor } from './tensor.js';
 
-/** What the engine throws where WebAssembly cannot go on; destructors of C++ do not run then. */
+/** The errors after which WebAssembly cannot continue; destructors of C++ do not run then. */
 const isTrap = (error: unknown): error is Error =>
   error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error as Error | undefined)?.name === 'InternalError';
 
 type Entry = (...given: unknown[]) => unknown;
 
 export class Life {
-  /** Set when it has started. */
+  /** Set after the start. */
   module!: MainModule;
   #ended: (() => EtudeError) | undefined;
-  /** What the last entry threw, until it has been judged: where the stack is exhausted there may be no room for that. */
+  /** The exception of the last entry, until it is handled: if the stack is exhausted, handling has to wait. */
   #thrown: unknown;
-  /** Errors of users' own functions: C++ hands them on as they are. */
+  /** Errors of users' functions: C++ passes them on unchanged. */
   readonly #users = new WeakSet<object>();
   readonly #waiting = new Set<(error: EtudeError) => void>();
 
-  /** What bindings/ calls; web/src/module.ts adds what all lives have in common. */
+  /** The functions that bindings/ calls; web/src/module.ts adds those that are the same for all lives. */
   readonly host = {
     attempt: <A extends unknown[], R>(work: (...given: A) => R, ...given: A): R | Thrown => {
       try {
         return work(...given);
       } catch (error) {
-        if (this.#over()) throw error; // no frame of C++ goes on
+        if (this.#over()) throw error; // no C++ frame continues
         if (typeof error === 'object' && error !== null) this.#users.add(error);
         return new Thrown(error);
       }
@@ -51,14 +51,14 @@ export class Life {
         try {
           if (!this.#over()) this.module.settle(id, fulfilled, value);
         } catch (error) {
-          if (!this.#over()) throw error; // else those that wait have been told
+          if (!this.#over()) throw error; // otherwise the waiting callers were notified already
         }
       };
       promise.then(settle(true), settle(false));
     },
   };
 
-  /** What the promise becomes, or how the module ended before. */
+  /** The result of the promise, or the error with which the module ended before. */
   outcome<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.add(reject);
@@ -70,7 +70,7 @@ export class Life {
     });
   }
 
-  /** Lets nothing in any more, and ends the threads. What it was made of says so in errors. */
+  /** Refuses further entries, and ends the threads. Errors about its objects have this reason. */
   end(why: () => EtudeError): void {
     this.#ended = why;
     const { PThread, ...members } = this.module as unknown as { PThread?: { terminateAllThreads(): void } };

@@ -6,7 +6,7 @@ import type { Life } from './life.js';
 import { inNode, nodeParts, readFile } from './node.js';
 import type { Variant } from './variant.js';
 
-/** What et.configure takes. */
+/** The options of et.configure. */
 export interface Configuration {
   /**
    * Where the module is: the address of its file, a folder's that ends with "/" and has the package's dist/etude*.wasm, or the
@@ -15,11 +15,14 @@ export interface Configuration {
   wasm?: string | URL | Uint8Array | ArrayBuffer | undefined;
   /** The build to load. Default: the best that runs here; with a `wasm` of one file or bytes 'simd', whose file is etude.wasm. */
   build?: Variant | undefined;
-  /** How many threads kernels use, as setNumThreads says; 1 also loads a build without. Default: one for each core. */
+  /**
+   * The number of threads of kernels, as in setNumThreads; 1 also loads a build without threads. Default: one for each
+   * core.
+   */
   threads?: number | undefined;
 }
 
-/** What Emscripten makes of a build: starts the module that it is given. */
+/** The factory function of a build: starts the module that it gets. */
 export type Factory = (module: object) => Promise<MainModule>;
 type Wasm = Configuration['wasm'];
 
@@ -40,13 +43,15 @@ function address(variant: Variant, wasm: Wasm): string {
   }
 }
 
-/** Vite's server keeps what it bundled of packages in a folder without their other files: those are where they were. */
+/**
+ * Vite's server moves bundled files of packages to a folder without their other files: those are at the original place.
+ */
 function unbundled(variant: Variant, ending: string): string | undefined {
   const modules = /^(.*\/node_modules)\/\.vite\/deps[^/]*\//.exec(import.meta.url ?? '')?.[1];
   return modules && `${modules}/etude-ml/dist/${fileOf(variant)}.${ending}`;
 }
 
-/** The script that threads run, where a bundler's own way to it leads nowhere. */
+/** The script of threads, if a bundler's own address of it is wrong. */
 function threadScript(variant: Variant, wasm: Wasm): URL | undefined {
   const base = inNode ? `file://${process.cwd()}/` : globalThis.location?.href;
   const found = isFolder(wasm) ? `${wasm}${fileOf(variant)}.mjs` : unbundled(variant, 'mjs');
@@ -56,7 +61,7 @@ function threadScript(variant: Variant, wasm: Wasm): URL | undefined {
 const advice = (file: string) => `let the bundler or the server deliver ${file} of the package's folder dist there, or say where it is by et.configure({ wasm: url }).`;
 const isWasm = (bytes: Uint8Array) => [0, 97, 115, 109].every((byte, i) => bytes[i] === byte);
 
-/** Throws EtudeError "io" that says what came, unless these are the bytes of a module. */
+/** Throws EtudeError "io" with a description, unless these are the bytes of a module. */
 function checkedBytes(bytes: Uint8Array, variant: Variant, from: string, answer: string): Uint8Array<ArrayBuffer> {
   if (!isWasm(bytes)) {
     const begun = new TextDecoder('latin1').decode(bytes.subarray(0, 40)).replace(/[^ -~]+/g, ' ');
@@ -82,7 +87,7 @@ function readNow(url: string, variant: Variant): Uint8Array {
   }
 }
 
-/** Compiles at once, in Node.js. */
+/** Compiles synchronously, in Node.js. */
 export function compileNow(variant: Variant, wasm: Wasm): WebAssembly.Module {
   if (isBytes(wasm)) return new WebAssembly.Module(given(wasm, variant));
   const url = address(variant, wasm);
@@ -91,7 +96,7 @@ export function compileNow(variant: Variant, wasm: Wasm): WebAssembly.Module {
   return new WebAssembly.Module(checkedBytes(bytes, variant, `"${url}"`, `has ${bytes.length} bytes`));
 }
 
-/** Compiles what is fetched, while it arrives where that can be. */
+/** Compiles a fetched module, while it is downloaded if possible. */
 export async function compile(variant: Variant, wasm: Wasm): Promise<WebAssembly.Module> {
   if (isBytes(wasm)) return WebAssembly.compile(given(wasm, variant));
   const url = address(variant, wasm);
@@ -117,7 +122,7 @@ const moduleOf = (life: Life, variant: Variant, wasm: Wasm) => ({
   threadScript: threadScript(variant, wasm),
 });
 
-/** Starts the module at once, in Node.js. */
+/** Starts the module synchronously, in Node.js. */
 export function startNow(life: Life, variant: Variant, compiled: WebAssembly.Module, wasm: Wasm): MainModule {
   let error: unknown;
   const module = {
@@ -125,13 +130,13 @@ export function startNow(life: Life, variant: Variant, compiled: WebAssembly.Mod
     instantiateWasm: (imports: WebAssembly.Imports, receive: Receive) => receive(new WebAssembly.Instance(compiled, imports), compiled),
   };
   nodeParts?.scripts[variant]?.(module).catch((reason) => (error = reason));
-  // Nothing in the script waits: it is done now.
+  // The script is synchronous, so it has finished.
   if (!('settle' in module)) fail('internal', 'ready', `the module does not start: ${error} - expected memory for it - load it by await et.ready(), which says more.`);
   return module as unknown as MainModule;
 }
 type Receive = (instance: WebAssembly.Instance, module: WebAssembly.Module) => object;
 
-/** Starts the module, on a page's main thread too, where that must take time. */
+/** Starts the module; on a page's main thread this is asynchronous. */
 export async function start(life: Life, variant: Variant, compiled: WebAssembly.Module, wasm: Wasm): Promise<MainModule> {
   const factory = await script(variant);
   return new Promise((resolve, reject) => {

@@ -10,13 +10,13 @@ import { defaultVerbose } from './stdout.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
-/** What every epoch reported: one number for each epoch in which the name occurred. */
+/** The logs of every epoch: one number for each epoch in which the name occurred. */
 export interface History {
   epoch: number[];
   history: Record<string, number[]>;
 }
 
-/** What a model can be made of: layers, and models among them. */
+/** The layers of a model, which may be models too. */
 export type LayerLike = native.Layer | Model;
 export type FitOptions = options.FitOptions & { sampleWeight?: ColumnGroup };
 export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: ColumnGroup };
@@ -26,7 +26,8 @@ export type CompileOptions = options.CompileOptions;
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
- * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of Values.
+ * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of
+ * Values.
  *
  * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
  * replayed as compiled code.
@@ -41,16 +42,16 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *     });
  */
 export class Model {
-  /** For the module. */
+  /** For the module only. */
   readonly handle: native.Model;
-  /** What the last fit reported. */
+  /** The history of the last fit. */
   history: History | undefined;
   readonly #steps: options.SequentialOptions;
 
   /** Use `sequential` or `model`. */
   constructor(make: (link: Link) => native.Model, steps: options.SequentialOptions) {
     this.#steps = steps;
-    // The module knows this object only through a weak link: else neither could ever be collected.
+    // The module refers to this object by a weak reference: otherwise neither could be collected.
     const weak = new WeakRef(this);
     this.handle = make((name, ...given) => {
       const model = weak.deref() as Model;
@@ -58,7 +59,7 @@ export class Model {
     });
   }
 
-  /** Says how the model is trained. Keeps the weights. */
+  /** Configures the training. Keeps the weights. */
   compile(options: CompileOptions = {}): void {
     module.compile(this.handle, options);
   }
@@ -72,7 +73,7 @@ export class Model {
     return this.history;
   }
 
-  /** Loss and metrics over the data: a number, or a list in the order of metricsNames, or with returnDict an object. */
+  /** Loss and metrics over the data: a number, or a list in the order of metricsNames, or an object with returnDict. */
   evaluate(x: ColumnGroup, y: ColumnGroup | undefined, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
   evaluate(data: Source, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
   evaluate(x: ColumnGroup, y?: ColumnGroup, options?: EvaluateOptions): Promise<number | number[]>;
@@ -83,7 +84,7 @@ export class Model {
     return this.#alive(figures);
   }
 
-  /** The outputs for all rows of x, joined along the first axis. */
+  /** The outputs for all rows of x, concatenated along the first axis. */
   async predict(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor> {
     return only(await this.predictOutputs(x, options), 'predict', 'predictOutputs');
   }
@@ -94,7 +95,7 @@ export class Model {
     return this.#alive(outputs);
   }
 
-  /** The same, batch after batch, so that there may be more rows than fit into memory. */
+  /** The same, batch by batch, so that the rows need not fit into memory. */
   predictStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => only(outputs, 'predictStream', 'predictOutputsStream'));
   }
@@ -129,7 +130,10 @@ export class Model {
     return module.predictOnBatch(this.handle, { x } as Columns);
   }
 
-  /** What the model makes of a Value within a step, or of data outside; of several inputs a list. Several outputs are a list: `call<Tensor[]>(x)`. */
+  /**
+   * The outputs of the model for a Value within a step, or for data outside; for several inputs a list. Several outputs
+   * are a list: `call<Tensor[]>(x)`.
+   */
   call(x: Value | readonly Value[], training?: boolean): Value;
   call(x: TensorLike | readonly TensorLike[], training?: boolean): Tensor;
   call<Outputs extends Value[] | Tensor[]>(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training?: boolean): Outputs;
@@ -140,7 +144,7 @@ export class Model {
   apply(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor {
     return this.handle.apply(inputs);
   }
-  /** The same of a model of several outputs: one for each. */
+  /** The same for a model of several outputs: one for each. */
   applyAll(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor[] {
     return this.handle.applyAll(inputs);
   }
@@ -148,7 +152,7 @@ export class Model {
   addLoss(loss: Value): void {
     module.addLoss(this.handle, loss);
   }
-  /** Within a step: the mean over the epoch of `value`, a log of this name. */
+  /** Within a step: logs the mean of `value` over the epoch, under this name. */
   addMetric(value: Value, name: string): void {
     module.addMetric(this.handle, value, name);
   }
@@ -156,12 +160,12 @@ export class Model {
   computeLoss(data: StepData, yPred: Value | Value[]): Value {
     return module.computeLoss(this.handle, data, yPred);
   }
-  /** Within a step: updates loss and metrics and says what they are so far; what trainStep returns. */
+  /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
   computeMetrics(data: StepData, yPred: Value | Value[], loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
   }
 
-  /** Adds a layer at the end of a sequential model, or takes the last one away; compile afterwards. */
+  /** Adds a layer at the end of a sequential model, or removes the last one; compile afterwards. */
   add(layer: LayerLike): void {
     module.model_add(this.handle, layer);
   }
@@ -184,11 +188,11 @@ export class Model {
   get optimizer(): native.Optimizer {
     return module.model_optimizer(this.handle);
   }
-  /** What inputs are called where data is given by name; empty unless the model was described. */
+  /** The names of inputs for data by name; empty unless the model was described. */
   get inputNames(): string[] {
     return module.model_inputNames(this.handle);
   }
-  /** What outputs are called in data, losses, metrics and logs; empty unless the model was described. */
+  /** The names of outputs in data, losses, metrics and logs; empty unless the model was described. */
   get outputNames(): string[] {
     return module.model_outputNames(this.handle);
   }
@@ -210,7 +214,7 @@ export class Model {
   set trainable(trainable: boolean) {
     this.handle.trainable = trainable;
   }
-  /** Set by a callback: fit stops after this epoch. */
+  /** Callbacks set it: fit stops after this epoch. */
   get stopTraining(): boolean {
     return module.model_stopTraining(this.handle);
   }
@@ -231,8 +235,8 @@ export class Model {
     return this.handle.countParams();
   }
   /**
-   * Saves the model, how it was compiled and the state of its optimizer to a folder, from which loadModel makes it again,
-   * here or natively. Whatever happens meanwhile, the folder holds a whole model. Steps written in JavaScript are not saved.
+   * Saves the model, its compile options and its optimizer's state to a folder. loadModel restores it, here or
+   * natively. The folder has a complete model at any time, even after a crash. Steps in JavaScript are not saved.
    */
   save(folder: string): void {
     module.model_save(this.handle, folder);
@@ -244,7 +248,7 @@ export class Model {
   loadWeights(path: string): void {
     module.model_loadWeights(this.handle, path);
   }
-  /** What the model is made of, without its weights, as Keras writes it. */
+  /** The model's description, without its weights, in the format of Keras. */
   toJson(): string {
     return module.model_toJson(this.handle);
   }
@@ -252,19 +256,19 @@ export class Model {
   build(inputShape: readonly number[]): void {
     module.build(this.handle, inputShape);
   }
-  /** Prints layers, output shapes and parameters as Keras does: to stdout, or through printFn. */
+  /** Prints layers, output shapes and parameters, in the format of Keras: to stdout, or through printFn. */
   summary({ printFn }: { printFn?: (text: string) => void } = {}): void {
     module.summary(this.handle, printFn);
   }
   /**
-   * What the compiled step of fit runs, or of evaluate or predict where fit has not run: a line for each instruction with
-   * what is fused into it and what it costs, and the memory that all share.
+   * The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
+   * into it and its cost on a line, and the memory that all share.
    */
   explain(): string {
     return module.explain(this.handle);
   }
 
-  /** Data and options of a loop; callbacks get to know the model. */
+  /** The data and options of a loop; sets the model of callbacks. */
   #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
     const [first, second, third] = given;
     const isSource = givesBatches(first) || isColumns(first);
@@ -275,7 +279,7 @@ export class Model {
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
 
-  /** Keeps this model from being collected before here. */
+  /** Keeps this model alive until here. */
   #alive<T>(result: T): T {
     void this.handle;
     return result;
@@ -283,7 +287,7 @@ export class Model {
 }
 host['Model'] = Model;
 
-/** Data that give batches by themselves have targets and weights in them. */
+/** Data that consists of batches includes targets and weights. */
 function refuseTargets(second: unknown, sampleWeight: unknown): void {
   const name = Array.isArray(second) || ArrayBuffer.isView(second) || second instanceof Tensor || isLazyArray(second) ? '`y`' : sampleWeight === undefined ? '' : '`sampleWeight`';
   if (name) fail('value', 'fit', `${name} beside data that has it - ${name} argument is not supported when using dataset, generator or sequence as input - put it into the batches.`);
@@ -298,27 +302,28 @@ type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | unde
 type Figures = number | number[] | Record<string, number>;
 type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
 
-/** The model that save put into a folder; compiled, and its optimizer where it was, unless compile is false. */
+/** Loads a model from a folder of save. It is compiled, with its optimizer's state, unless compile is false. */
 export function loadModel(folder: string, options: options.LoadModelOptions = {}): Model {
   return new Model(() => module.model_load(folder, options), {});
 }
-/** A model as toJson described it, with new weights. */
+/** A model from the description of toJson, with new weights. */
 export function modelFromJson(text: string): Model {
   return new Model(() => module.model_fromJson(text), {});
 }
 
-/** Layers one after the other, built on the first batch; with options also steps written in JavaScript. */
+/** A sequence of layers, built on the first batch; options may include steps in JavaScript. */
 export function sequential(layers: LayerLike[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
   return new Model((link) => module.model_sequential(layers, options, link), options);
 }
 
 /**
- * A model described from its inputs to its outputs, of which there may be several:
+ * A model that is described from its inputs to its outputs, possibly several:
  *
  *     const x = et.input({ shape: [784] });
  *     const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 10 }).apply(x)] });
  *
- * Or one whose `call` is a function of Values; `layers` lists those that it uses: they are trained and saved with it.
+ * Or one whose `call` is a function of Values. `layers` lists the layers that it uses: they are trained and saved with
+ * it.
  */
 export function model(options: (options.FunctionalOptions | options.ModelOptions) & ThisType<Model>): Model {
   if ('inputs' in options) return new Model((link) => module.model_functional(options, link), options);

@@ -1,4 +1,4 @@
-/** The WebAssembly module: loaded when it is first used in Node.js, by `await et.ready()` in a page. */
+/** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
 import { asBatch } from './batch.js';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
@@ -16,7 +16,7 @@ import { nextTurn } from './turn.js';
 import { Value } from './value.js';
 import { choose, type Variant } from './variant.js';
 
-/** What bindings/ finds by these names; the rest is of each life. */
+/** The functions and classes that bindings/ uses by these names; each life adds its own. */
 export const host: Record<string, unknown> = {
   Tensor,
   Thrown,
@@ -38,9 +38,9 @@ export const host: Record<string, unknown> = {
   write,
 };
 
-/** What web/ calls otherwise than bindings/ does. */
+/** The names that differ between web/ and bindings/. */
 const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson)$/;
-/** Where an error arose, as JavaScript calls it; what it does not call so is a user's own name. */
+/** The place of an error, in JavaScript's names; other names are the user's own. */
 function place(text: string): string {
   const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
   const owners = [module, (host['Model'] as { prototype: object }).prototype];
@@ -48,7 +48,7 @@ function place(text: string): string {
   return called ? `[${name}` : text;
 }
 
-/** What is called on it before it is there loads it, where that can be. */
+/** Calls before the module is loaded load it, if possible. */
 const unloaded = new Proxy({} as MainModule, {
   get(_, name: keyof MainModule) {
     if (!nodeParts) fail('state', 'et', 'the WebAssembly module is not loaded - expected that to be waited for, in a page and in what is bundled for one - write `await et.ready()` before all else.');
@@ -57,7 +57,7 @@ const unloaded = new Proxy({} as MainModule, {
   },
 });
 export let module: MainModule = unloaded;
-/** The build that is loaded; undefined before. */
+/** The loaded build; undefined before. */
 export let variant: Variant | undefined;
 
 let configuration: Configuration = {};
@@ -65,7 +65,7 @@ let life: Life | undefined;
 let loading: Promise<void> | undefined;
 let files: Files | undefined;
 
-/** Says where the module is, and which build of it to load; before it is loaded, or before et.reload(). */
+/** Sets the module's address and the build to load. Call it before the module is loaded, or before et.reload(). */
 export function configure(given: Configuration): void {
   const { wasm, build, threads, ...others } = given;
   for (const name of Object.keys(others))
@@ -76,15 +76,15 @@ export function configure(given: Configuration): void {
   configuration = { wasm, build, threads };
 }
 
-/** Loads the module, unless it is there. A page waits for this before all else; Node.js need not. */
+/** Loads the module, unless it is loaded. A page awaits this before all other calls; Node.js need not. */
 export function ready(): Promise<void> {
   if (module !== unloaded) return Promise.resolve();
   return (loading ??= load().finally(() => (loading = undefined)));
 }
 
 /**
- * Loads a fresh module in place of one that stopped. What was made before, models and layers too, can be used no more;
- * seeds, policies and numbers of threads are as at first. Files stay open.
+ * Loads a new module in place of one that stopped. Existing objects, such as models and layers, become invalid. Seeds,
+ * policies and numbers of threads have their defaults. Files stay open.
  */
 export async function reload(): Promise<void> {
   await loading?.catch(() => {});
@@ -93,7 +93,7 @@ export async function reload(): Promise<void> {
   await ready();
 }
 
-/** The module's files from here on, of a fresh module too. */
+/** Sets the module's files, also for later modules. */
 export function useFiles(given: Files): void {
   files = given;
   module.setHostFiles(given);
@@ -133,10 +133,10 @@ function begin(begun: Life, build: Variant, started: MainModule): void {
   if (configuration.threads !== undefined) module.setNumThreads(configuration.threads);
 }
 
-/** What the promise of the module becomes, or how the module stopped meanwhile. */
+/** The result of the module's promise, or the error with which the module stopped. */
 export const outcome = <T>(promise: Promise<T>): Promise<T> => (life as Life).outcome(promise);
 
-/** Waits for a loop; hears of it if the module stops meanwhile. An error of Étude that comes later still leads to the caller. */
+/** Awaits a loop; rejects if the module stops meanwhile. A later error of Étude still has the caller in its stack. */
 export async function led<T>(loop: () => Promise<T>): Promise<T> {
   const caller = new Error().stack?.split('\n').slice(1) ?? [];
   try {
@@ -148,11 +148,11 @@ export async function led<T>(loop: () => Promise<T>): Promise<T> {
 }
 
 type Names = keyof MainModule;
-/** A function of the module, for a name that may be taken before the module is there. */
+/** A function of the module, for names that are imported before the module is loaded. */
 export const late = <Name extends Names>(name: Name): MainModule[Name] =>
   ((...given: unknown[]) => (module[name] as (...given: unknown[]) => unknown)(...given)) as MainModule[Name];
 
-/** The functions of one family, such as et.ops: all that the module has under that name. */
+/** The functions of one family, such as et.ops: all functions of the module with this prefix. */
 export type Family<Name extends string> = {
   readonly [Key in Names as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
 };
@@ -162,11 +162,11 @@ const functionsOf = (name: string) =>
 const factoriesOf = (name: string) =>
   (module.classes(name) as string[]).map((key) => [key, (options?: unknown) => module.make(name, key, options)]);
 
-/** Looked up when it is used; `others` are there besides. */
+/** An object whose members are looked up on use; `others` are additional members. */
 const lookedUp = <Members extends object>(entries: () => unknown[][], others?: object) => {
   let of: MainModule | undefined;
   const fill = (members: object) => {
-    void module.memory; // loads it, or says that it is not there
+    void module.memory; // loads the module, or throws that it is not loaded
     if (of === module) return;
     for (const [key, value] of [...entries(), ...Object.entries(others ?? {})])
       Object.defineProperty(members, key as string, { value, enumerable: true, configurable: true });

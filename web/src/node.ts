@@ -1,26 +1,26 @@
-/** What only Node.js has. */
+/** Functions of Node.js only. */
 import { fail } from './error.js';
 import type { Factory } from './load.js';
 import type { Variant } from './variant.js';
 
 export const inNode = typeof process === 'object' && Boolean(process.versions?.node);
 
-/** What the package's entry for Node.js lends: all of it works at once, without a promise. */
+/** The parts that the package's entry for Node.js provides, all of them synchronous. */
 export interface NodeParts {
   fs: typeof import('node:fs');
   createRequire: typeof import('node:module').createRequire;
   /** The scripts of the builds. */
   scripts: Partial<Record<Variant, Factory>>;
 }
-/** Undefined in pages, and in what a bundler made for pages. */
+/** Undefined in pages, and in bundles for pages. */
 export let nodeParts: NodeParts | undefined;
 export function lend(parts: NodeParts): void {
   nodeParts = parts;
 }
 
-/** Node.js's files, without its entry too. */
+/** Node.js's files, also without the entry for Node.js. */
 export async function nodeFs(): Promise<typeof import('node:fs')> {
-  // Bundlers for pages leave this import alone.
+  // Bundlers for pages ignore this import.
   return nodeParts?.fs ?? ((await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as typeof import('node:fs'));
 }
 const name: string = 'node:fs';

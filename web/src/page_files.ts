@@ -2,21 +2,21 @@ import { describe, fail } from './error.js';
 import type { Files } from './files.js';
 import { ready, useFiles } from './module.js';
 
-/** A page's files, which outlive it: those that model.save, loadModel and callbacks name from then on. */
+/** A page's persistent files: model.save, loadModel and callbacks use them from then on. */
 export interface PageFiles {
   /**
-   * Waits until all that was written so far is in the browser's database. Rejects with EtudeError "io" if the browser
-   * refuses, mostly for want of room; what was refused is kept in memory, and tried again by the next change or call.
+   * Waits until all writes so far are in the browser's database. Rejects with EtudeError "io" if the browser refuses,
+   * mostly for lack of space. Refused writes stay in memory, and are repeated by the next change or call.
    */
   saved(): Promise<void>;
-  /** Waits for saved(), and lets others open the files, which can be used no more here. They stay open if that rejects. */
+  /** Waits for saved(), and closes the files, so that others can open them. They stay open if that rejects. */
   close(): Promise<void>;
 }
 
 const where = 'openFiles';
 const store = 'files';
 
-/** A file as it grows; a folder has none. */
+/** A growing file; null for a folder. */
 class Content {
   #pieces: Uint8Array[] = [];
   size = 0;
@@ -53,8 +53,8 @@ const done = <T>(request: IDBRequest<T>) =>
   });
 
 /**
- * Files in memory. What a turn of the event loop changed is written behind it to the database, in one transaction: whenever
- * the page ends, the database has what the files were between two turns, so that checkpoints are whole.
+ * Files in memory. The changes of one turn of the event loop are written to the database after it, in one transaction:
+ * whenever the page ends, the database has the files between two turns, so checkpoints are complete.
  */
 class Mirror {
   readonly #entries = new Map<string, Content | 'folder'>([['', 'folder']]);
@@ -91,7 +91,7 @@ class Mirror {
     this.database.close();
   }
 
-  /** By functions that need no `this`. What they throw, C++ puts into words. */
+  /** Functions that need no `this`. C++ converts their exceptions to errors. */
   readonly files: Files = {
     read: (path) => this.#opened().#content(path).bytes(),
     size: (path) => this.#opened().#content(path).size,
@@ -131,7 +131,7 @@ class Mirror {
     const old = this.#entries.get(path);
     const content = append && old instanceof Content ? old : new Content(path);
     this.#set(path, content);
-    // The database takes a file as a whole: not at every piece of it.
+    // The database stores a file as a whole, so it is not written at every piece.
     let written = false;
     const keep = () => {
       if (written && this.#entries.get(content.path) === content) this.#change(content.path);
@@ -195,7 +195,7 @@ class Mirror {
   #expectFolder(path: string): void {
     if (this.#kind(path) !== 'folder') throw new Error(`there is no folder ${describe(path)}`);
   }
-  /** Tells of a refusal, once: a later write may find room. */
+  /** Reports a refusal once: a later write may succeed. */
   #check(): void {
     const untold = this.#untold;
     this.#untold = undefined;
@@ -215,7 +215,7 @@ class Mirror {
     this.#writing ??= Promise.resolve().then(() => this.#write());
   }
 
-  /** Writes what changed, and what changes meanwhile, until nothing does. */
+  /** Writes the changes, and later ones, until there are none. */
   async #write(): Promise<void> {
     while (this.#changed.size > 0) {
       const paths = [...this.#changed];
@@ -244,7 +244,7 @@ class Mirror {
           else files.put(entry === 'folder' ? entry : entry.bytes(), path);
         }
       } catch (error) {
-        transaction.abort(); // else what was put before would be kept without the rest
+        transaction.abort(); // otherwise earlier writes would be kept without the rest
         reject(error as Error);
       }
     });
@@ -256,7 +256,10 @@ class Mirror {
   }
 }
 
-/** Holds a lock that other tabs and workers see; gives what releases it, or undefined if it is held elsewhere. */
+/**
+ * Acquires a lock that other tabs and workers see. Returns the function that releases it, or undefined if it is held
+ * elsewhere.
+ */
 function lockFor(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
     const held = navigator.locks.request(name, { ifAvailable: true }, (lock) =>
@@ -267,15 +270,16 @@ function lockFor(name: string): Promise<(() => void) | undefined> {
 }
 
 /**
- * Gives a page, or its worker, files that outlive it: they are kept in the browser's IndexedDB under `name`, and in memory as
- * long as they are open. From then on model.save, loadModel, saveWeights and callbacks write and read them by their paths.
+ * Gives a page, or its worker, persistent files: they are kept in the browser's IndexedDB under `name`, and in memory
+ * while they are open. From then on model.save, loadModel, saveWeights and callbacks write and read them by their
+ * paths.
  *
  *     const files = await et.openFiles('my page');
  *     model.save('digits');
  *     await files.saved();
  *
- * Throws EtudeError "state" if they are open elsewhere, and "io" where the browser has no database. In Node.js files are
- * the system's.
+ * Throws EtudeError "state" if they are open elsewhere, and "io" if the browser has no database. In Node.js these are
+ * the system's files.
  */
 export async function openFiles(name: string): Promise<PageFiles> {
   if (typeof name !== 'string' || !name) fail('value', where, `${describe(name)} as name - expected a text that is not empty - name your page's files.`);

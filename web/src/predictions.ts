@@ -4,14 +4,14 @@ import { led, module } from './module.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * What a model makes of its data, batch after batch as it is computed, so that neither need fit into memory:
+ * The outputs of a model, batch by batch as they are computed, so that neither data nor outputs need fit into memory:
  *
  *     for await (const batch of model.predictStream(x, { batchSize: 256 })) …
  *     await model.predictStream(x).writeNpy('predictions.npy');
  *
- * Nothing happens before the first batch is asked for. Each batch is the caller's, as what predict gives. Between two the
- * model may do anything: each is made with the weights of the moment in which it is asked for. Leaving the loop early
- * ends the stream: callbacks hear of the end of predict, and generators are closed.
+ * Nothing runs before the first request for a batch. Each batch belongs to the caller, as the result of predict does.
+ * Between two batches the model may do anything: each is made with the current weights. Leaving the loop early ends the
+ * stream: the hooks for the end of predict are called, and generators are closed.
  */
 export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
   readonly #begin: () => native.PredictionStream;
@@ -36,8 +36,8 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
   }
 
   /**
-   * Writes all rows that are left to a file of NumPy (.npy), or each output to one of several. A file has its
-   * name when it is whole, and not before.
+   * Writes all remaining rows to a file of NumPy (.npy), or each output to one of several. A file gets its name when it
+   * is complete.
    */
   async writeNpy(paths: string | string[]): Promise<void> {
     const stream = this.#begun();
@@ -48,7 +48,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
     }
   }
 
-  /** A generator lets one caller wait for the other. */
+  /** A generator serializes concurrent callers. */
   async *#all(): AsyncGenerator<Batch, void> {
     const stream = this.#begun();
     try {
@@ -62,7 +62,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
   }
 }
 
-/** The output of a model that has one. */
+/** The output of a model that has exactly one. */
 export function only(outputs: Tensor[], where: string, several: string): Tensor {
   if (outputs.length !== 1) fail('value', where, `of a model with ${outputs.length} outputs - expected one - call ${several}().`);
   return outputs[0] as Tensor;

@@ -1,13 +1,13 @@
 import { inNode } from './node.js';
 
-/** Where the progress bar and warnings go: in Node.js to its stdout and stderr, in a page to the console. */
+/** The destination of the progress bar and of warnings: in Node.js stdout and stderr, in a page the console. */
 export const isTerminal = inNode && process.stdout.isTTY === true;
-/** Keras's default is a bar; a page shows none. */
+/** Keras's default is a bar. A page shows none. */
 export const defaultVerbose = inNode ? 'auto' : 0;
 
 const lines = [1, 2].map(() => ({ decoder: new TextDecoder(), begun: '' }));
 
-/** Takes what C++ wrote to stdout (1) or stderr (2). */
+/** Receives the output of C++ to stdout (1) or stderr (2). */
 export function write(fd: number, bytes: Uint8Array): void {
   if (inNode) {
     process[fd === 2 ? 'stderr' : 'stdout'].write(bytes);

@@ -1,6 +1,6 @@
 import type { Files } from './files.js';
 
-/** Node.js's files, which do all at once, without a promise. */
+/** Node.js's files, by synchronous functions. */
 export function systemFiles(fs: typeof import('node:fs')): Files {
   const withOpen = <R>(path: string, flags: string, work: (file: number) => R) => {
     const file = fs.openSync(path, flags);
@@ -30,7 +30,7 @@ export function systemFiles(fs: typeof import('node:fs')): Files {
         close: () => fs.closeSync(file),
       };
     },
-    // Windows keeps names without being asked, and opens no folder.
+    // Windows needs no sync of names, and opens no folders.
     syncFolder: (path) => process.platform !== 'win32' && withOpen(path, 'r', fs.fsyncSync),
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => (kind(path) === 'folder' ? fs.rmdirSync(path) : fs.unlinkSync(path)),
@@ -42,15 +42,16 @@ export function systemFiles(fs: typeof import('node:fs')): Files {
 }
 
 /**
- * Node.js has no locks of the system's: a file that holds the process's number is one, as long as that process lives. Who finds
- * that of a process which is gone takes it away, by a rename, which only one of several can do.
+ * Node.js has no file locks of the system. A file with the process's number is the lock, while that process lives. A
+ * process that finds the file of a dead process removes it by a rename, which succeeds in only one of several
+ * processes.
  */
 function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefined {
   const own = `${path}.${process.pid}`;
   for (;;) {
     fs.writeFileSync(own, `${process.pid}`);
     try {
-      fs.linkSync(own, path); // at once, with what it holds
+      fs.linkSync(own, path); // atomic, including its contents
       held.add(path);
       return () => {
         held.delete(path);

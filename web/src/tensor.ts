@@ -1,17 +1,17 @@
 import { describe, fail, nativeError } from './error.js';
 
 type TensorDType = 'float32' | 'int32' | 'uint8' | 'bool';
-/** What a Value may be of. Half precision is computed with in float32, and becomes a Tensor of it. */
+/** The dtypes of Values. Half precision is computed in float32, and becomes a Tensor of float32. */
 export type DType = TensorDType | 'float16' | 'bfloat16';
 export type TensorData = Float32Array | Int32Array | Uint8Array;
 export type NestedArray = number | boolean | ArrayLike<number> | readonly NestedArray[];
-/** What is taken for data: a Tensor, a typed array (of one axis), or small data as nested arrays. */
+/** Accepted data: a Tensor, a typed array (of one axis), or small data as nested arrays. */
 export type TensorLike = Tensor | TypedArray | NestedArray;
 type TypedArray = TensorData | Uint8ClampedArray | Float64Array | Int8Array | Int16Array | Uint16Array | Uint32Array;
 
 const sizeOf = (shape: readonly number[]) => shape.reduce((product, extent) => product * extent, 1);
 
-/** Data: a typed array and a shape. It lives in JavaScript's memory; a model copies it when it is trained. */
+/** Data: a typed array and a shape, in JavaScript's memory. A model copies it for training. */
 export class Tensor {
   readonly shape: readonly number[];
 
@@ -33,7 +33,7 @@ export class Tensor {
     return new Tensor(this.data, shape, this.dtype);
   }
 
-  /** Rows begin … end - 1 of the first axis, sharing the memory. */
+  /** A view of rows begin … end - 1 of the first axis. */
   slice(begin: number, end: number = this.shape[0] ?? 0): Tensor {
     const [rows, ...rest] = this.shape;
     if (rows === undefined || !(begin >= 0 && begin <= end && end <= rows))
@@ -92,7 +92,7 @@ function converted(values: ArrayBufferView): TensorData {
   fail('dtype', 'tensor', `${describe(values)} - expected a typed array of floats, or of integers below 2^31 - convert it.`);
 }
 
-/** `shape` with -1 worked out, if it holds `size` elements. */
+/** `shape` with -1 computed, if it has `size` elements. */
 function fitted(shape: readonly number[], size: number): readonly number[] {
   const known = sizeOf(shape.filter((extent) => extent !== -1));
   const result = shape.map((extent) => (extent === -1 && known > 0 ? size / known : extent));
@@ -128,7 +128,7 @@ function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 
-/** A copy of the module's bytes in JavaScript's own memory. C++ calls it: what it throws stops nothing. */
+/** A copy of the module's bytes in JavaScript's own memory. C++ calls it, and ignores its exceptions. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   try {
     return bytes.slice();

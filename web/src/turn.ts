@@ -1,4 +1,6 @@
-/** Gives the page its frames and events, or Node.js its turn, by the fastest way there is: never a timer, which waits. */
+/**
+ * Yields to the page's frames and events, or to Node.js, by the fastest available way, never a timer, which is delayed.
+ */
 export const nextTurn: () => Promise<void> = typeof setImmediate === 'function' ? byImmediate : byMessage();
 
 function byImmediate(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The names that the generated declarations use. */
+/** The names in the generated declarations. */
 export type { Batch, BatchLike, DatasetElement } from './batch.js';
 export type { CallbackLike, CallbackParams } from './callback.js';
 export type { FileSink, Files } from './files.js';

@@ -1,8 +1,8 @@
 import type { DType } from './tensor.js';
 
 /**
- * A symbol within a step: what `et.ops` compute with while the step is traced. It has a shape and a dtype, and data only when
- * the step runs. It means nothing after its trace.
+ * A symbolic value within a step, on which `et.ops` compute while the step is traced. It has a shape and a dtype; it
+ * has data only when the step runs. It is invalid after its trace.
  */
 export class Value {
   constructor(
@@ -12,14 +12,14 @@ export class Value {
   ) {}
 }
 
-/** A number takes the dtype of the Value beside it. */
+/** A number gets the dtype of the other operand. */
 export type ValueLike = Value | number;
 
-/** A batch within a step; lists where a model has several inputs or outputs. */
+/** A batch within a step; lists if a model has several inputs or outputs. */
 export interface StepData<X = Value, Y = Value> {
   x: X;
   y: Y;
   sampleWeight?: Value | Value[];
 }
-/** What a step reports: names and scalars. */
+/** The logs of a step: names and scalars. */
 export type StepLogs = Record<string, Value>;

@@ -1,4 +1,4 @@
-/** Which of the module's builds this engine gets: one is loaded, the others are not even fetched. */
+/** Chooses the module's build for this engine: only that build is downloaded. */
 import { builds } from './builds.mjs';
 import { fail } from './error.js';
 import { inNode } from './node.js';
@@ -6,30 +6,30 @@ import { inNode } from './node.js';
 export type Variant = 'simd' | 'simd-threads' | 'relaxed' | 'relaxed-threads';
 
 declare global {
-  /** The build to load, unless et.configure says; in Node.js the environment variable of this name serves too. */
+  /** The build to load, unless et.configure sets one; in Node.js also the environment variable of this name. */
   var ETUDE_VARIANT: string | undefined;
 }
 
-/** A function of one i8x16.relaxed_swizzle: valid where there is relaxed SIMD. */
+/** A function with one i8x16.relaxed_swizzle: valid if there is relaxed SIMD. */
 const relaxedModule = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11,
 );
 
-/** The builds that the package has, the best one last. */
+/** The builds in the package, the best one last. */
 const present = Object.keys(builds) as Variant[];
 
-/** In Node.js threads start by a function that 20.16 has; pages have shared memory if they are isolated. */
+/** In Node.js, threads need a function of version 20.16; pages have shared memory if they are isolated. */
 const canShare = () =>
   typeof SharedArrayBuffer === 'function' && (inNode ? typeof process.getBuiltinModule === 'function' : globalThis.crossOriginIsolated === true);
 
-/** Relaxed SIMD multiplies and adds in one instruction; threads need memory that is shared. */
+/** Relaxed SIMD multiplies and adds in one instruction; threads need shared memory. */
 function best(threads: boolean): Variant {
   const relaxed = WebAssembly.validate(relaxedModule);
   const runs = (variant: Variant) => (threads || !variant.endsWith('threads')) && (relaxed || !variant.startsWith('relaxed'));
   return present.filter(runs).at(-1) ?? (present[0] as Variant);
 }
 
-/** The build that was asked for, here or by ETUDE_VARIANT; else the best that runs here, with threads only where they are wanted. */
+/** The requested build, by argument or by ETUDE_VARIANT; else the best that runs here, with threads only on request. */
 export function choose(asked: string | undefined, threads: boolean): Variant {
   const given = asked ?? globalThis.ETUDE_VARIANT ?? (inNode ? process.env['ETUDE_VARIANT'] : undefined);
   if (given === undefined) return best(threads && canShare());
