@@ -203,7 +203,7 @@ TEST_CASE("bad input: numbers that layers, optimizers and losses cannot use", "[
   check_all(number_cases);
 }
 
-TEST_CASE("bad input: training before compile says what to call", "[bad_input]") {
+TEST_CASE("bad input: training before compile is an error that names compile", "[bad_input]") {
   Sequential model(two_dense());
   CHECK(error_of([&] { model.fit(x, y, quiet()); }) ==
         "[fit] the model is not compiled - You must compile your model before training/testing - call "
@@ -247,7 +247,7 @@ TEST_CASE("bad input: a loop within a step is an error, and the next one runs", 
   model.fit(x, y, quiet());
 }
 
-TEST_CASE("bad input: a model without anything to train says so", "[bad_input]") {
+TEST_CASE("bad input: a model without trainable weights is an error", "[bad_input]") {
   Sequential frozen({layers::dense({.units = 1, .trainable = false})});
   frozen.compile(mse());
   const std::string text = error_of([&] { frozen.fit(x, y, quiet()); });
@@ -256,7 +256,7 @@ TEST_CASE("bad input: a model without anything to train says so", "[bad_input]")
   frozen.evaluate(x, y, {.verbose = 0});
 }
 
-TEST_CASE("bad input: what a generator throws comes out of fit, and the model trains on", "[bad_input]") {
+TEST_CASE("bad input: fit rethrows a generator's exception, and the model trains on", "[bad_input]") {
   Sequential model(two_dense());
   model.compile(mse());
   const int good = GENERATE(0, 1, 3);
@@ -269,7 +269,7 @@ TEST_CASE("bad input: what a generator throws comes out of fit, and the model tr
   model.fit(x, y, quiet());
 }
 
-TEST_CASE("bad input: a generator that was used up is told, not an empty epoch", "[bad_input]") {
+TEST_CASE("bad input: an exhausted generator is an error, not an empty epoch", "[bad_input]") {
   struct Once : BatchSource {
     int left = 2;
     std::optional<Batch> take() override { return left-- ? std::optional(Batch{{x}, {y}, {}}) : std::nullopt; }

@@ -156,7 +156,8 @@ std::vector<Tensor> compute(Device& device, const std::vector<Tensor>& x, const 
 
 }  // namespace
 
-TEST_CASE("convolutions, pooled or not, and their gradients are what plain loops say", "[execution][convolution]") {
+TEST_CASE("convolutions and pooled convolutions match plain loops, and so do their gradients",
+          "[execution][convolution]") {
   Random random = draws(21);
   for (int i = 0; i < 250; ++i) {
     const Geometry g = random_geometry(random);
@@ -226,7 +227,7 @@ TEST_CASE("a pooled convolution with its bias and relu is one instruction, and s
   for (std::size_t i = 1; i < 4; ++i) CHECK(same_bits(together.plan().result(i), apart.plan().result(i + 1)));
 }
 
-TEST_CASE("pooling after bias and relu is pooling before them", "[ops][convolution]") {
+TEST_CASE("pooling after bias and relu equals pooling before them", "[ops][convolution]") {
   const Window pool{.extent = {2, 3}, .strides = {2, 3}};
   Random random = draws(24);
   const std::vector<Tensor> inputs{random_tensor(random, {2, 6, 7, 3}), random_tensor(random, {3})};
@@ -256,7 +257,7 @@ TEST_CASE("pooling after bias and relu is pooling before them", "[ops][convoluti
   CHECK(std::holds_alternative<op::PoolGather>(ops::max_pool(x + columns, pool).op()));
 }
 
-TEST_CASE("NaN passes max pooling, and the first of equals is named", "[execution][convolution]") {
+TEST_CASE("max pooling propagates NaN, and selects the first of equals", "[execution][convolution]") {
   const double nan = std::nan("");
   for (Cpu& device : instruction_sets())
     for (const std::int64_t channels : {1, 9}) {

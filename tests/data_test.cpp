@@ -117,7 +117,7 @@ TEST_CASE("arrays: shuffling gives each epoch a permutation of its own, from (se
   CHECK(joined(pass(other, 0)) != first);
 }
 
-TEST_CASE("arrays: random sizes, shuffled, keep x, y and sample_weight together", "[data]") {
+TEST_CASE("arrays: shuffling keeps x, y and sample_weight of a row together, for random sizes", "[data]") {
   Random random(1, RandomStream::shuffle);
   for (int trial = 0; trial < 40; ++trial) {
     const std::int64_t samples = 1 + random.below(200), batch_size = 1 + random.below(64);
@@ -161,7 +161,7 @@ TEST_CASE("arrays: a pass can start over in its middle", "[data]") {
   CHECK(pass(adapter, 4) == whole);
 }
 
-TEST_CASE("arrays: rows that are selected are those that would have been copied", "[data]") {
+TEST_CASE("arrays: rows that are selected on a device equal rows that are copied", "[data]") {
   for (const Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch}) {
     const TensorLikeOptions options{.batch_size = 7, .shuffle = shuffle, .seed = 3};
     TensorLikeAdapter copying(arrays_of(40), options), selecting(arrays_of(40), options);
@@ -210,7 +210,7 @@ TEST_CASE("arrays: one-dimensional data stays so (L-34)", "[data]") {
   }
 }
 
-TEST_CASE("arrays: all sizes of rows and dtypes are gathered right", "[data]") {
+TEST_CASE("arrays: rows of all sizes and dtypes are gathered correctly", "[data]") {
   for (DType dtype : {DType::float32, DType::int32, DType::uint8, DType::boolean})
     for (std::int64_t columns : {1, 2, 3, 8, 17}) {
       Tensor x = counting(6, columns, DType::int32).astype(dtype);
@@ -226,13 +226,13 @@ TEST_CASE("arrays: all sizes of rows and dtypes are gathered right", "[data]") {
     }
 }
 
-TEST_CASE("arrays: rows without elements are no trouble", "[data]") {
+TEST_CASE("arrays: rows without elements are allowed", "[data]") {
   TensorLikeAdapter adapter({{Tensor(Shape{5, 0})}, {}, {}}, {.batch_size = 2, .shuffle = Shuffle::samples});
   adapter.fetch();
   CHECK(adapter.take()->x[0].shape() == Shape{2, 0});
 }
 
-TEST_CASE("arrays: peek shows the structure and uses nothing up", "[data]") {
+TEST_CASE("arrays: peek has the structure and consumes no batch", "[data]") {
   TensorLikeAdapter adapter(arrays_of(10), {.batch_size = 4});
   CHECK(adapter.peek()->x[0].shape() == Shape{4, 3});
   CHECK(adapter.peek()->y[0].shape() == Shape{4});
@@ -259,7 +259,7 @@ TEST_CASE("arrays: no step allocates, the partial batch and the next epoch inclu
   CHECK(rows == 4000);
 }
 
-TEST_CASE("arrays: sizes that differ are told with all sizes (L-37)", "[data]") {
+TEST_CASE("arrays: different sizes are an error that lists all sizes (L-37)", "[data]") {
   const auto message = [](const Batch& arrays) -> std::string {
     try {
       TensorLikeAdapter adapter(arrays);
@@ -279,7 +279,7 @@ TEST_CASE("arrays: sizes that differ are told with all sizes (L-37)", "[data]") 
         std::string::npos);
 }
 
-TEST_CASE("arrays: empty and missing data are told", "[data]") {
+TEST_CASE("arrays: empty and missing data are errors", "[data]") {
   CHECK_THROWS_WITH(TensorLikeAdapter(Batch{}), ContainsSubstring("[data] no x"));
   CHECK_THROWS_WITH(TensorLikeAdapter({{Tensor(Shape{0, 3})}, {Tensor(Shape{0})}, {}}),
                     ContainsSubstring("x of shape [0, 3] is empty - expected at least one sample"));
@@ -317,7 +317,7 @@ TEST_CASE("validation_split: a part without rows is an error in Keras's words (L
   CHECK(kind_of([] { train_validation_split(arrays_of(1), 0.5); }) == ErrorKind::value);
 }
 
-TEST_CASE("validation_split: only shares between 0 and 1, only of arrays that agree", "[data]") {
+TEST_CASE("validation_split: the split is between 0 and 1, and arrays have equal sizes", "[data]") {
   for (double share : {0.0, 1.0, -0.5, 1.5, std::nan("")})
     CHECK_THROWS_WITH(train_validation_split(arrays_of(10), share),
                       ContainsSubstring("expected a number between 0 and 1"));

@@ -33,7 +33,7 @@ Tensor run_tiny(DType dtype, std::int64_t size, bool read) {
 
 }  // namespace
 
-TEST_CASE("a plan takes numbers smaller than any normal one for zero, and makes none", "[execution][denormals]") {
+TEST_CASE("a plan flushes denormal inputs and results to zero", "[execution][denormals]") {
   for (const DType dtype : {DType::float32, DType::float64})
     for (const bool read : {true, false}) {
       INFO(dtype << ", read " << read);
@@ -41,7 +41,7 @@ TEST_CASE("a plan takes numbers smaller than any normal one for zero, and makes 
     }
 }
 
-TEST_CASE("so do its matrix products, on every instruction set", "[execution][denormals]") {
+TEST_CASE("matrix products flush denormals to zero, on every instruction set", "[execution][denormals]") {
   const std::vector<Tensor> x{Tensor::from({5, 3}, std::vector<double>(15, 0x1p-70)).astype(DType::float32),
                               Tensor::from({3, 4}, std::vector<double>(12, 0x1p-60)).astype(DType::float32)};
   for (Cpu& device : instruction_sets()) {
@@ -51,7 +51,7 @@ TEST_CASE("so do its matrix products, on every instruction set", "[execution][de
   }
 }
 
-TEST_CASE("whoever runs a plan computes afterwards as before", "[execution][denormals]") {
+TEST_CASE("a plan restores the floating-point mode of its caller", "[execution][denormals]") {
   const std::uint64_t mode = FlushDenormals::mode();
   CHECK(half_of_smallest() > 0);
   run_tiny(DType::float32, 100, true);
@@ -67,7 +67,7 @@ TEST_CASE("whoever runs a plan computes afterwards as before", "[execution][deno
 }
 
 #ifdef ETUDE_THREADS
-TEST_CASE("all threads of a pool compute as plans do", "[threads][denormals]") {
+TEST_CASE("all threads of a pool flush denormals", "[threads][denormals]") {
   struct Parts {
     std::atomic<int> begun{0};
     std::atomic<int> flushed{0};
@@ -87,7 +87,7 @@ TEST_CASE("all threads of a pool compute as plans do", "[threads][denormals]") {
 }
 #endif
 
-TEST_CASE("plans that meet denormals leave the same bits for any number of threads", "[threads][denormals]") {
+TEST_CASE("plans with denormals have the same bits for any number of threads", "[threads][denormals]") {
   const auto on = [](int count) {
     const Threads threads(count);
     return run_tiny(DType::float32, 1 << 18, false);

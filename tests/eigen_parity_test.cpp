@@ -47,7 +47,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("matrix products are Eigen's", "[execution][parity][eigen]") {
+TEST_CASE("matrix products match Eigen's", "[execution][parity][eigen]") {
   Random random = draws(51);
   for (const Shape& size : {Shape{1, 1, 1}, Shape{2, 3, 4}, Shape{17, 33, 9}, Shape{64, 64, 64}, Shape{5, 130, 257}})
     for (const bool ta : {false, true})
@@ -67,7 +67,7 @@ TEST_CASE("matrix products are Eigen's", "[execution][parity][eigen]") {
         }
 }
 
-TEST_CASE("convolutions and their gradients are Eigen's contractions", "[execution][parity][eigen]") {
+TEST_CASE("convolutions and their gradients match Eigen's contractions", "[execution][parity][eigen]") {
   Random random = draws(52);
   const std::vector<Case> cases{{{2, 8, 9, 3}, {3, 3, 3, 5}},
                                 {{1, 7, 7, 1}, {5, 2, 1, 4}, {2, 3}},

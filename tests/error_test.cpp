@@ -16,7 +16,7 @@
 using namespace etude;
 using namespace etude::testing;
 
-TEST_CASE("error: its text joins texts, characters and numbers", "[base]") {
+TEST_CASE("error: its text consists of texts, characters and numbers", "[base]") {
   const std::string text = "text";
   CHECK(error_of([&] { fail(ErrorKind::value, "where", text, ' ', std::string_view("view"), ' ', "literal"); }) ==
         "[where] text view literal");
@@ -26,12 +26,12 @@ TEST_CASE("error: its text joins texts, characters and numbers", "[base]") {
         "[n] 18446744073709551615");
 }
 
-TEST_CASE("error: floating numbers are told in six digits", "[base]") {
+TEST_CASE("error: floating-point numbers have six digits", "[base]") {
   CHECK(error_of([] { fail(ErrorKind::value, "x", 0.1, ' ', -2.0, ' ', 1e-7, ' ', 0.1f, ' ', 1234567.0); }) ==
         "[x] 0.1 -2 1e-07 0.1 1.23457e+06");
 }
 
-TEST_CASE("error: shapes, dtypes, pairs and lists of numbers are told as they are written", "[base]") {
+TEST_CASE("error: shapes, dtypes, pairs and lists of numbers are formatted as in code", "[base]") {
   CHECK(error_of([] { fail(ErrorKind::shape, "s", Shape{2, -1}, ' ', Shape{}, ' ', DType::uint8); }) ==
         "[s] [2, -1] [] uint8");
   CHECK(error_of([] { fail(ErrorKind::value, "p", Pair(3), ' ', Pair(3, 5)); }) == "[p] 3 [3, 5]");
@@ -39,11 +39,11 @@ TEST_CASE("error: shapes, dtypes, pairs and lists of numbers are told as they ar
         "[i] -1 [1, 2]");
 }
 
-TEST_CASE("error: a check that holds says nothing", "[base]") {
+TEST_CASE("error: a check that succeeds formats nothing", "[base]") {
   CHECK_NOTHROW(check(true, ErrorKind::value, "here", 1));
 }
 
-TEST_CASE("pattern: a regular expression is found anywhere in a text, and a wrong one is an error", "[base]") {
+TEST_CASE("pattern: a regular expression matches anywhere in a text, and an invalid one is an error", "[base]") {
   CHECK(host_search()("k.rn", "dense/kernel"));
   CHECK_FALSE(host_search()("^kernel", "dense/kernel"));
   CHECK_THROWS_AS(host_search()("(", "dense/kernel"), std::invalid_argument);

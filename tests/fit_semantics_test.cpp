@@ -40,7 +40,7 @@ TEST_CASE("fit: hooks come in Keras's order, with the logs of their moment (L-3,
               "test_batch_end 2: loss", "test_end: loss", "epoch_end 0: loss,val_loss", "train_end: loss,val_loss"});
 }
 
-TEST_CASE("fit: others are given their turn after each execution and after each epoch", "[fit]") {
+TEST_CASE("fit: give_turn is called after each execution and after each epoch", "[fit]") {
   std::string turns;
   const auto give_turn = [&](bool epoch_over) -> PendingPtr {
     turns += epoch_over ? '|' : '.';

@@ -41,7 +41,7 @@ const Tensor ones = filled({4, 2}, 1), zeros = filled({4, 1}, 0);
 
 }  // namespace
 
-TEST_CASE("a described model computes what its layers compute one after the other", "[functional]") {
+TEST_CASE("a functional model computes the same as its layers in sequence", "[functional]") {
   const SymbolicTensor x = layers::input({.shape = {3}});
   const std::vector<LayerPtr> dense = two_dense();
   const SymbolicTensor y = dense[1]->apply(dense[0]->apply(x));
@@ -53,7 +53,7 @@ TEST_CASE("a described model computes what its layers compute one after the othe
   CHECK(testing::same_bits(model.predict(data, {.verbose = 0}), sequential.predict(data, {.verbose = 0})));
 }
 
-TEST_CASE("layers branch, join, and are used twice with one set of weights", "[functional]") {
+TEST_CASE("layers branch, merge, and share one set of weights when used twice", "[functional]") {
   const SymbolicTensor a = layers::input({.shape = {2}, .name = "a"}), b = layers::input({.shape = {2}, .name = "b"});
   const LayerPtr shared = unit("shared", 3), join = layers::concatenate();
   const SymbolicTensor joined = join->apply({shared->apply(a), shared->apply(b)});
@@ -74,7 +74,7 @@ TEST_CASE("a model is a layer of another model", "[functional]") {
   CHECK(numbers(model.predict(ones, {.verbose = 0})) == std::vector<double>(4, 20));
 }
 
-TEST_CASE("an axis of extent 1 at the end may be missing in the data, or too much", "[functional]") {
+TEST_CASE("an axis of extent 1 at the end of the data may be missing or extra", "[functional]") {
   const SymbolicTensor x = layers::input({.shape = {1}});
   Functional model({x}, {unit("unit", 2)->apply(x)});
   CHECK(numbers(model.predict(filled({3}, 1), {.verbose = 0})) == std::vector<double>(3, 2));
@@ -145,7 +145,7 @@ TEST_CASE("an output without a loss is predicted and not trained", "[functional]
   CHECK(model.get_layer("twice")->get_weights()[0].at(0) == 2);
 }
 
-TEST_CASE("what does not fit a model of several outputs is told", "[functional]") {
+TEST_CASE("data and options that do not fit a model of several outputs are refused", "[functional]") {
   Functional model = two_outputs();
   CompileOptions how = sgd();
   how.loss = {{"thrice", "mse"}};
@@ -165,7 +165,8 @@ TEST_CASE("what does not fit a model of several outputs is told", "[functional]"
   CHECK_THAT(error_of([&] { layers::input({.shape = {-1, 2}}); }), ContainsSubstring("[-1, 2]"));
 }
 
-TEST_CASE("an LSTM with return_state gives what it puts out and its last state, and begins from one", "[functional]") {
+TEST_CASE("an LSTM with return_state returns its output and its last state, and accepts an initial state",
+          "[functional]") {
   const SymbolicTensor x = layers::input({.shape = {5, 3}}), h = layers::input({.shape = {2}}),
                        c = layers::input({.shape = {2}});
   const auto lstm = layers::lstm({.units = 2, .return_state = true});
@@ -197,7 +198,7 @@ TEST_CASE("regularizers of trained weights are part of the loss, and of their gr
   CHECK(model.evaluate(ones, filled({4, 1}, 0), {.verbose = 0})["loss"] == 0);
 }
 
-TEST_CASE("add_loss, activity regularizers and add_metric are heard", "[functional]") {
+TEST_CASE("add_loss and activity regularizers add to the loss, and add_metric to the logs", "[functional]") {
   struct Own : Sequential {
     Own() : Sequential(summing_unit()) {
       add(layers::dense({.units = 1,
@@ -220,7 +221,7 @@ TEST_CASE("add_loss, activity regularizers and add_metric are heard", "[function
   CHECK(logs["mean_output"] == 2);
 }
 
-TEST_CASE("class_weight weighs the loss and weighted metrics, on top of sample_weight (L-27, L-33)", "[functional]") {
+TEST_CASE("class_weight multiplies sample_weight in the loss and in weighted metrics (L-27, L-33)", "[functional]") {
   const Tensor labels = Tensor::from<float>({4, 1}, {0, 1, 1, 2});
   CHECK(numbers(class_weights_of(labels, {{1, 10}, {2, 0}})) == std::vector<double>{1, 10, 10, 0});
   CHECK(numbers(class_weights_of(Tensor::from<float>({2, 3}, {0, 1, 0, 1, 0, 0}), {{1, 3}})) ==
@@ -249,7 +250,7 @@ TEST_CASE("class_weight weighs the loss and weighted metrics, on top of sample_w
              ContainsSubstring("single output"));
 }
 
-TEST_CASE("functional: summary prints inputs as Keras does, and where layers get theirs from if they branch",
+TEST_CASE("functional: summary prints inputs as Keras does, and the inputs of layers in a branched model",
           "[functional]") {
   // The rows of Keras 3.15.1, whose columns are as wide as its terminal.
   const auto summary_of = [](const Model& model) {
@@ -294,7 +295,7 @@ TEST_CASE("functional: summary prints inputs as Keras does, and where layers get
         " Non-trainable params: 0 (0.00 B)\n");
 }
 
-TEST_CASE("functional: a model of several outputs is called on data, which gives a list", "[functional]") {
+TEST_CASE("functional: a model of several outputs, called on data, returns a list", "[functional]") {
   Functional model = one_and_two();
   const Tensor x = waves({4, 3});
   const std::vector<Tensor> called = model.call_all({x}), predicted = model.predict_outputs(x, {.verbose = 0});

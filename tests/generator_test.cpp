@@ -84,7 +84,7 @@ BatchGenerator counter(int count, bool& gone, int breaks_at = -1) {
 
 }  // namespace
 
-TEST_CASE("generators: one batch is peeked at, and none is lost or comes twice", "[data]") {
+TEST_CASE("generators: one batch is peeked at, and no batch is lost or repeated", "[data]") {
   const int workers = GENERATE(0, 1, 4);
   int calls = 0;
   GeneratorAdapter adapter(generator_of(20, &calls), {.workers = workers});
@@ -105,7 +105,7 @@ TEST_CASE("generators: one batch is peeked at, and none is lost or comes twice",
   CHECK(calls == 21);
 }
 
-TEST_CASE("generators: an exception surfaces, and the adapter is at its end", "[data]") {
+TEST_CASE("generators: an exception is rethrown, and no batches follow", "[data]") {
   const int workers = GENERATE(0, 1);
   int calls = 0;
   GeneratorAdapter adapter(
@@ -123,7 +123,7 @@ TEST_CASE("generators: an exception surfaces, and the adapter is at its end", "[
   CHECK(calls == 3);
 }
 
-TEST_CASE("generators: a coroutine is one, and lives as long as somebody may ask it", "[data]") {
+TEST_CASE("generators: a coroutine is a generator, and exists while a copy of it does", "[data]") {
   const int workers = GENERATE(0, 1);
   bool gone = false;
   {
@@ -154,7 +154,7 @@ TEST_CASE("generators: a coroutine is one, and lives as long as somebody may ask
   CHECK_FALSE(breaks());
 }
 
-TEST_CASE("generators: an exception in the first call surfaces from the constructor", "[data]") {
+TEST_CASE("generators: an exception in the first call is thrown by the constructor", "[data]") {
   CHECK_THROWS_WITH(GeneratorAdapter([]() -> std::optional<Batch> { throw std::runtime_error("no"); }), "no");
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("asynchronous generators: a rejected promise ends the loop with its er
   CHECK(record.seen == iota(1));
 }
 
-TEST_CASE("asynchronous generators: where nobody can wait, that is told", "[data]") {
+TEST_CASE("asynchronous generators: a caller that cannot wait gets an error", "[data]") {
   std::shared_ptr<Promise> promise;
   DataHandler data(std::make_unique<GeneratorAdapter>(std::make_unique<AsynchronousSource>(5, &promise)), {});
   Record record;

@@ -60,7 +60,8 @@ Tensor cast_on(Device& device, const Tensor& x, DType to) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a number of half precision is a float, and comes back", "[base][half]", Float16, BFloat16) {
+TEMPLATE_TEST_CASE("a number of half precision converts to float32 and back without change", "[base][half]", Float16,
+                   BFloat16) {
   std::size_t lost = 0;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = of_bits<TestType>(bits);
@@ -70,8 +71,8 @@ TEMPLATE_TEST_CASE("a number of half precision is a float, and comes back", "[ba
   CHECK(lost == 0);
 }
 
-TEMPLATE_TEST_CASE("a float becomes the nearest number of half precision, halfway the even one", "[base][half]",
-                   Float16, BFloat16) {
+TEMPLATE_TEST_CASE("a float rounds to the nearest number of half precision, ties to even", "[base][half]", Float16,
+                   BFloat16) {
   std::size_t wrong = 0;
   const std::vector<std::uint32_t> all = ascending<TestType>();
   for (std::size_t i = 0; i + 2 < all.size(); ++i) {
@@ -87,7 +88,7 @@ TEMPLATE_TEST_CASE("a float becomes the nearest number of half precision, halfwa
   CHECK(wrong == 0);
 }
 
-TEST_CASE("beyond the largest number of half precision there is infinity", "[base][half]") {
+TEST_CASE("numbers beyond the largest of half precision become infinite", "[base][half]") {
   const float infinite = std::numeric_limits<float>::infinity();
   CHECK(float(Float16(65519.99f)) == 65504);
   CHECK(float(Float16(65520)) == infinite);
@@ -96,7 +97,7 @@ TEST_CASE("beyond the largest number of half precision there is infinity", "[bas
   CHECK(float(BFloat16(-3e38)) > -infinite);
 }
 
-TEST_CASE("plans round to half precision as its numbers do, on every instruction set", "[execution][half]") {
+TEST_CASE("plans round to half precision like Float16 and BFloat16, on every instruction set", "[execution][half]") {
   const Tensor x = Tensor::from<float>({static_cast<std::int64_t>(many_numbers().size())}, many_numbers());
   for (Cpu& device : instruction_sets())
     for (const DType half : {DType::float16, DType::bfloat16}) {
@@ -137,7 +138,7 @@ TEST_CASE("products of half precision are added up in float32", "[execution][hal
   }
 }
 
-TEST_CASE("products stay in half precision for a device that has such", "[execution][half]") {
+TEST_CASE("products stay in half precision on a device that multiplies it", "[execution][half]") {
   for (const bool multiplies : {false, true}) {
     Graph graph({}, multiplies);
     const Value x = graph.input({2, 2}, DType::bfloat16), y = ops::matmul(x, x);
@@ -146,7 +147,7 @@ TEST_CASE("products stay in half precision for a device that has such", "[execut
   }
 }
 
-TEST_CASE("operands of half precision and of another are an error", "[execution][half]") {
+TEST_CASE("operands of half precision and of another dtype are an error", "[execution][half]") {
   const auto added = [](DType a, DType b) {
     return [=](std::span<const Value> x) { return ops::cast(x[0], a) + ops::cast(x[0], b); };
   };

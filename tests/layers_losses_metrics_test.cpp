@@ -43,7 +43,7 @@ LayerPtr ones(std::int64_t units = 1) {
 
 }  // namespace
 
-TEST_CASE("masks travel with Values through layers to losses and metrics (R-3)", "[mask]") {
+TEST_CASE("masks are propagated through layers to losses and metrics (R-3)", "[mask]") {
   // Sums of the steps that count: 3, 7 and 11. The others would have a loss of 0.
   const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
   const CompileOptions how{.loss = "mse", .metrics = {"mse"}};
@@ -62,7 +62,7 @@ TEST_CASE("masks travel with Values through layers to losses and metrics (R-3)",
   CHECK_THAT(model.test_on_batch(batch)["mse"], WithinRel(masked, 1e-6));
 }
 
-TEST_CASE("masks and sample weights are multiplied, whichever has more axes", "[mask]") {
+TEST_CASE("masks and sample weights are multiplied, for any number of their axes", "[mask]") {
   const Tensor targets({2, 3, 1}), per_sample = Tensor::from<float>({2}, {1, 3}),
                                    per_step = Tensor::from<float>({2, 3}, {1, 1, 9, 3, 9, 9});
   const CompileOptions how{.loss = "mse", .weighted_metrics = {"mse"}};
@@ -75,7 +75,7 @@ TEST_CASE("masks and sample weights are multiplied, whichever has more axes", "[
   }
 }
 
-TEST_CASE("masks end where the steps that they are of do", "[mask]") {
+TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
   const Batch batch{{sequences()}, {Tensor({2, 1})}, {}};
   // Flatten joins steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.
   CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::flatten(), ones()}, batch, {.loss = "mse"}),
@@ -86,7 +86,7 @@ TEST_CASE("masks end where the steps that they are of do", "[mask]") {
       WithinRel((1 + 4 + 9) / 6.0, 1e-6));
 }
 
-TEST_CASE("a layer computes in its dtype, whatever comes before and after it", "[layers]") {
+TEST_CASE("a layer computes in its dtype, independent of the layers around it", "[layers]") {
   const LayerPtr wide = layers::dense({.units = 3, .dtype = "float64"}), narrow = layers::dense({.units = 1});
   Sequential model({wide, narrow});
   model.compile(mse());
@@ -102,7 +102,7 @@ TEST_CASE("a layer computes in its dtype, whatever comes before and after it", "
   CHECK(narrow->variable_dtype() == DType::float32);
 }
 
-TEST_CASE("flatten joins all axes but the first; channels_first data is transposed before (A-18)", "[layers]") {
+TEST_CASE("flatten merges all axes but the first; channels_first data is transposed before (A-18)", "[layers]") {
   const Tensor x = Tensor::from<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(numbers((*layers::flatten())(x)) == std::vector<double>{1, 2, 3, 4, 5, 6});
   CHECK(numbers((*layers::flatten({.data_format = "channels_first"}))(x)) == std::vector<double>{1, 4, 2, 5, 3, 6});
@@ -110,7 +110,7 @@ TEST_CASE("flatten joins all axes but the first; channels_first data is transpos
   CHECK((*layers::flatten())(waves({4})).shape() == Shape{4, 1});
 }
 
-TEST_CASE("crossentropies behind softmax and sigmoid are the same from logits and from probabilities (R-11)",
+TEST_CASE("crossentropies after softmax and sigmoid are the same from logits and from probabilities (R-11)",
           "[losses]") {
   struct Case {
     const char *activation, *loss;
@@ -133,7 +133,7 @@ TEST_CASE("crossentropies behind softmax and sigmoid are the same from logits an
   CHECK(testing::difference(train(true), train(false), {.atol = 2e-6, .rtol = 2e-6}) == "");
 }
 
-TEST_CASE("crossentropies from logits do not end at the clip (R-11)", "[losses]") {
+TEST_CASE("crossentropies from logits are not clipped (R-11)", "[losses]") {
   const auto loss = [](const char* activation, const char* name, const Tensor& y, bool fused) {
     return loss_of({layers::rescaling({.scale = 100}), layers::activation(activation)},
                    {{Tensor::from<float>({1, 2}, {1, -1})}, {y}, {}}, {.loss = name, .fuse_logits = fused});
@@ -176,7 +176,7 @@ TEST_CASE("'accuracy' is resolved by shapes, and logged under the name it was gi
   CHECK_THAT(logs["acc"], WithinRel(test.expected, 1e-6));
 }
 
-TEST_CASE("metrics add up until they are reset, and are 0 before the first value (M-9)", "[metrics]") {
+TEST_CASE("metrics accumulate until they are reset, and are 0 before the first value (M-9)", "[metrics]") {
   const MetricPtr metric = metrics::mean();
   const auto result = [&] { return testing::run({}, [&](auto) { return metric->result(); }).item(); };
   const auto update = [&](std::initializer_list<float> values) {
@@ -198,7 +198,7 @@ TEST_CASE("metrics add up until they are reset, and are 0 before the first value
   CHECK(result() == 5);
 }
 
-TEST_CASE("metrics: a sample counts once, however many steps its batch has (R-4)", "[metrics]") {
+TEST_CASE("metrics: a sample counts once, for any number of steps per batch (R-4)", "[metrics]") {
   Sequential model({layers::activation("linear")});
   model.compile({.loss = "mse", .metrics = {"mse"}});
   const Batch shorter{{filled({2, 1, 1}, 1)}, {Tensor({2, 1, 1})}, {}},
@@ -207,7 +207,7 @@ TEST_CASE("metrics: a sample counts once, however many steps its batch has (R-4)
   CHECK_THAT(model.test_on_batch(longer, {.reset_metrics = false})["mse"], WithinRel(5, 1e-6));
 }
 
-TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics]") {
+TEST_CASE("metrics ignore sample weights, weighted metrics use them (M-10)", "[metrics]") {
   Sequential model(summing_unit());
   model.compile({.loss = "mse", .metrics = {"mse"}, .weighted_metrics = {"mse"}});
   const Logs logs = model.test_on_batch(
@@ -217,7 +217,8 @@ TEST_CASE("metrics see no sample weights, weighted metrics do (M-10)", "[metrics
   CHECK(logs["loss"] == 6);
 }
 
-TEST_CASE("initializers: random ones have the spread that fan-in and fan-out ask for (A-4)", "[initializers]") {
+TEST_CASE("initializers: the standard deviation of random ones follows from fan-in and fan-out (A-4)",
+          "[initializers]") {
   struct Case {
     const char* name;
     /// The largest possible value and the standard deviation, for a shape of fans 100 and 300.
@@ -248,7 +249,8 @@ TEST_CASE("initializers: random ones have the spread that fan-in and fan-out ask
   CHECK_THAT(std::sqrt(squares / count), WithinRel(test.deviation, 0.05));
 }
 
-TEST_CASE("initializers: a seed of its own repeats, the global one gives each call its stream", "[initializers]") {
+TEST_CASE("initializers: an own seed repeats its draws; the global seed gives each call its own stream",
+          "[initializers]") {
   const auto draw = [](const InitializerPtr& initializer) { return numbers((*initializer)({4, 4}, DType::float32)); };
   const InitializerPtr seeded = initializers::glorot_uniform({.seed = 1}), global = initializers::glorot_uniform();
   CHECK(draw(seeded) == draw(seeded));
@@ -263,7 +265,7 @@ TEST_CASE("initializers: a seed of its own repeats, the global one gives each ca
   set_random_seed(0);
 }
 
-TEST_CASE("initializers: float32 and float64 begin alike", "[initializers]") {
+TEST_CASE("initializers: float32 and float64 start with the same values", "[initializers]") {
   const InitializerPtr initializer = initializers::he_normal({.seed = 5});
   const auto narrow = (*initializer)({6, 6}, DType::float32), wide = (*initializer)({6, 6}, DType::float64);
   CHECK(numbers(wide.astype(DType::float32)) == numbers(narrow));

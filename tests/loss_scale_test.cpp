@@ -67,7 +67,7 @@ TEST_CASE("a loss is scaled so that small gradients do not vanish in float16", "
   CHECK(trained(scaled_sgd(1024, 10), true) == -0x1p-28);
 }
 
-TEST_CASE("only models that compute in float16 have their losses scaled unasked", "[optimizers][mixed]") {
+TEST_CASE("by default only models that compute in float16 scale their losses", "[optimizers][mixed]") {
   const auto scales = [](const char* policy) {
     const Policy set(policy);
     Sequential model({layers::dense({.units = 1})});
@@ -79,7 +79,7 @@ TEST_CASE("only models that compute in float16 have their losses scaled unasked"
   CHECK_FALSE(scales("float32"));
 }
 
-TEST_CASE("a step with a gradient that is not finite is not taken, and halves the scale", "[optimizers][mixed]") {
+TEST_CASE("a step with a gradient that is not finite is skipped, and halves the scale", "[optimizers][mixed]") {
   Doubling doubling(scaled_sgd(32768, 2000));
   CHECK(doubling.after(0.5) == 1.5);
   CHECK(doubling.after(4) == 1.5);  // 4 · 32768 is beyond float16
@@ -91,7 +91,7 @@ TEST_CASE("a step with a gradient that is not finite is not taken, and halves th
   CHECK(doubling.model.optimizer().iterations() == 2);
 }
 
-TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][mixed]") {
+TEST_CASE("the scale doubles after a number of consecutive finite steps", "[optimizers][mixed]") {
   Doubling doubling(scaled_sgd(4, 3));
   std::vector<double> scales;
   for (const float x : {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, std::numeric_limits<float>::infinity(), 0.0f, 0.0f, 0.0f}) {
@@ -101,7 +101,7 @@ TEST_CASE("the scale doubles after so many good steps in a row", "[optimizers][m
   CHECK(scales == std::vector<double>{4, 4, 8, 8, 8, 4, 4, 4, 8});
 }
 
-TEST_CASE("a scale becomes neither infinite nor nothing, from where it could not come back", "[optimizers][mixed]") {
+TEST_CASE("the scale never becomes infinite or 0", "[optimizers][mixed]") {
   const auto after = [](const LossScale& scale, float gradient) {
     testing::run({filled({1}, gradient)}, [&](std::span<const Value> x) {
       scale.follow(LossScale::all_finite({x[0]}));
@@ -121,7 +121,7 @@ TEST_CASE("a scale becomes neither infinite nor nothing, from where it could not
   CHECK(after(small, 1) == 0x1p-13);
 }
 
-TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed]") {
+TEST_CASE("all replicas skip a step if one of them has a gradient that is not finite", "[optimizers][mixed]") {
   const StrategyPtr strategy = mirrored(2);
   const auto scope = strategy->scope();
   Doubling doubling(scaled_sgd(32768, 2000));
@@ -132,7 +132,7 @@ TEST_CASE("no replica takes a step that one of them cannot", "[optimizers][mixed
   CHECK(differing_variable(doubling.model) == "");
 }
 
-TEST_CASE("accumulated gradients wait for steps that count", "[optimizers][mixed]") {
+TEST_CASE("skipped steps do not count towards accumulated gradients", "[optimizers][mixed]") {
   Doubling doubling(optimizers::loss_scale_optimizer(
       {.inner_optimizer = optimizers::sgd({.learning_rate = 1, .gradient_accumulation_steps = 2}),
        .initial_scale = 32768}));
@@ -141,7 +141,7 @@ TEST_CASE("accumulated gradients wait for steps that count", "[optimizers][mixed
   CHECK(doubling.after(0.25) == 2 - 0.375);
 }
 
-TEST_CASE("a loss scale that cannot be is an error", "[optimizers][mixed]") {
+TEST_CASE("an invalid loss scale is an error", "[optimizers][mixed]") {
   CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({}), ContainsSubstring("no inner_optimizer"));
   CHECK_THROWS_WITH(scaled_sgd(0, 10), ContainsSubstring("initial_scale = 0"));
   CHECK_THROWS_WITH(scaled_sgd(1, 0), ContainsSubstring("dynamic_growth_steps = 0"));
@@ -149,7 +149,7 @@ TEST_CASE("a loss scale that cannot be is an error", "[optimizers][mixed]") {
                     ContainsSubstring("leave loss_scale_factor out"));
 }
 
-TEST_CASE("a model in half precision is saved and goes on as it was", "[saving][mixed]") {
+TEST_CASE("a model in half precision is saved, loaded and continues with the same bits", "[saving][mixed]") {
   const testing::ScratchFolder folder("etude_mixed");
   const auto make = [] {
     const Policy policy("mixed_float16");

@@ -18,7 +18,7 @@ Outcome run_on(int replicas, const Script& script, std::optional<int> interrupt_
 
 }  // namespace
 
-TEST_CASE("replicas: a fit that is interrupted goes on to the same bits", "[mirrored]") {
+TEST_CASE("replicas: an interrupted fit continues with the same bits", "[mirrored]") {
   const SaveFrequency save_freq = GENERATE(SaveFrequency("epoch"), SaveFrequency(1), SaveFrequency(4));
   const std::string optimizer = GENERATE("adam", "ema");
   const auto comparison = std::make_shared<Comparison>();
@@ -31,7 +31,7 @@ TEST_CASE("replicas: a fit that is interrupted goes on to the same bits", "[mirr
   CHECK(comparison->differing == "");
 }
 
-TEST_CASE("replicas: what several have saved, one goes on with", "[mirrored]") {
+TEST_CASE("replicas: one replica continues from a checkpoint of several", "[mirrored]") {
   Backup backup;
   Script script{.backup = backup.options(1)};
   CHECK_THROWS_AS(run_on(2, script, 22), Interruption);

@@ -38,7 +38,7 @@ double weighted_sum(const StrategyPtr& strategy, const Strategy::ReplicaFunction
 
 }  // namespace
 
-TEST_CASE("replicas: shares are contiguous, in order, and even but for a row", "[mirrored]") {
+TEST_CASE("replicas: shards are contiguous, in order, and differ by at most one row", "[mirrored]") {
   CHECK(sizes(12, 3) == std::vector<double>{4, 4, 4});
   CHECK(sizes(10, 4) == std::vector<double>{3, 3, 2, 2});
   CHECK(sizes(2, 2) == std::vector<double>{1, 1});
@@ -56,7 +56,7 @@ TEST_CASE("replicas: split gives views of the rows, without a copy", "[mirrored]
   CHECK_THAT(error_of([&] { mirrored(3)->split(waves({2, 2})); }), ContainsSubstring("at least 3 rows"));
 }
 
-TEST_CASE("replicas: run gives what each of them made of its tensor", "[mirrored]") {
+TEST_CASE("replicas: run returns each replica's result for its tensor", "[mirrored]") {
   const auto made = mirrored(3)->run([](std::span<const Value> x) { return std::vector{x[0] * 2.0, ops::sum(x[0])}; },
                                      {{vector_of({1, 2}), vector_of({3}), vector_of({4, 5, 6})}});
   REQUIRE(made.size() == 2);
@@ -86,7 +86,7 @@ TEST_CASE("replicas: all_reduce adds up in their order, and all of them have the
   }
 }
 
-TEST_CASE("replicas: a gradient passes all_reduce as finite differences say, and so does a gradient's", "[mirrored]") {
+TEST_CASE("replicas: first and second gradients through all_reduce match finite differences", "[mirrored]") {
   const auto strategy = mirrored(3);
   // Each replica makes something else of the sum, and the sum is of something else again.
   const auto function = [](std::span<const Value> x) {
@@ -116,7 +116,7 @@ TEST_CASE("replicas: a gradient passes all_reduce as finite differences say, and
   }
 }
 
-TEST_CASE("replicas: what differs between them is joined as a variable says, or refused", "[mirrored]") {
+TEST_CASE("replicas: assigned values that differ are aggregated by the variable's rule, or refused", "[mirrored]") {
   const auto strategy = mirrored(2);
   const auto scope = strategy->scope();
   const auto of = [](Aggregation aggregation) {
@@ -155,7 +155,7 @@ TEST_CASE("replicas: the host writes to all of them, and reads the first", "[mir
   CHECK(variable.storage(0) != variable.storage(1));
 }
 
-TEST_CASE("replicas: a step that joins rows instead of sums over rows is told so", "[mirrored]") {
+TEST_CASE("replicas: a step that all-reduces rows instead of sums over rows is refused", "[mirrored]") {
   const auto strategy = mirrored(2);
   CHECK_THAT(error_of([&] {
                strategy->run([](std::span<const Value> x) { return std::vector{ops::all_reduce(x[0])}; },
@@ -180,7 +180,7 @@ TEST_CASE("reduce and reduce_per_replica: first, concat, sum, mean, auto", "[mir
   CHECK_THAT(error_of([&] { reduce_per_replica(scalars, "concat"); }), ContainsSubstring("scalars to join"));
 }
 
-TEST_CASE("MirroredStrategy: as many replicas as it is told, as there are devices, or threads", "[mirrored]") {
+TEST_CASE("MirroredStrategy: the number of replicas is the option, or that of devices, or of threads", "[mirrored]") {
   CHECK(mirrored(3)->num_replicas_in_sync() == 3);
   Device& device = default_device();
   MirroredStrategy two({.devices = {device, device}});

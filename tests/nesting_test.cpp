@@ -45,7 +45,7 @@ Models from_outside_in(int count, std::shared_ptr<Sequential> first = std::make_
 
 }  // namespace
 
-TEST_CASE("a model is not added to itself, nor to one that it holds", "[nesting]") {
+TEST_CASE("a model is added neither to itself nor to a model that it contains", "[nesting]") {
   const auto a = std::make_shared<Sequential>(), b = holding(a), c = holding(b);
   a->add(layers::dense({.units = 1}));
   CHECK_THAT(error_of([&] { a->add(a); }), ContainsSubstring("that is or holds this one"));
@@ -71,7 +71,7 @@ TEST_CASE("models nested 100 deep train, and one more is an Error", "[nesting]")
   check_trains();
 }
 
-TEST_CASE("20,000 models, each added to one that was nested before, are an Error wherever they are used", "[nesting]") {
+TEST_CASE("20,000 nested models are an Error in every use", "[nesting]") {
   const Models models = from_outside_in(20'000);
   Sequential& outer = *models.front();
   CHECK_THAT(error_of([&] { outer.compile(samples::mse()); }), ContainsSubstring("nested more than 100 deep"));
@@ -95,7 +95,7 @@ TEST_CASE("a model that was nested deeper after it was built is an Error when it
   CHECK_THAT(error_of([&] { outer->save("model"); }), ContainsSubstring("nested more than 100 deep"));
 }
 
-TEST_CASE("models of one's own that hold each other are an Error when they are called", "[nesting]") {
+TEST_CASE("custom models that contain each other are an Error when they are called", "[nesting]") {
   struct Own : Model {
     std::weak_ptr<Layer> other;
     Value call(Value value, bool training) override { return (*other.lock())(value, training); }
@@ -138,7 +138,7 @@ TEST_CASE("a Sequential model of 20,000 layers is described as JSON and made aga
   CHECK(to_json<Layer>(*model_from_json(text)) == text);
 }
 
-TEST_CASE("datasets of 1,000 stages behind each other are gone through, and one more is an Error", "[nesting]") {
+TEST_CASE("datasets of 1,000 consecutive stages are iterated, and one more stage is an Error", "[nesting]") {
   using Stage = std::function<Dataset(const Dataset&)>;
   const std::vector<std::pair<const char*, Stage>> stages{
       {"map", [](const Dataset& data) { return data.map([](Batch element) { return element; }); }},

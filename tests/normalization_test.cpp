@@ -82,7 +82,7 @@ TEST_CASE("a model with BatchNormalization learns, its moments with it", "[norma
   CHECK_THAT(model.get_weights()[3].at(0), WithinAbs(all.variance, 0.1));
 }
 
-TEST_CASE("BatchNormalization says what it cannot do", "[normalization]") {
+TEST_CASE("BatchNormalization refuses shapes and options that it does not support", "[normalization]") {
   CHECK_THAT(error_of([] { BatchNormalization({.momentum = 2}); }), ContainsSubstring("momentum = 2"));
   BatchNormalization layer;
   layer(waves({2, 3}));
@@ -113,7 +113,7 @@ TEST_CASE("an Embedding gives each number its vector, and trains those that occu
   for (std::int64_t row = 0; row < 5; ++row) CHECK((after.at(row * 2) != before.at(row * 2)) == (row == 1 || row == 3));
 }
 
-TEST_CASE("mask_zero: 0 stands for nothing, and what follows is told (A-17)", "[embedding]") {
+TEST_CASE("mask_zero: the index 0 is masked for the layers that follow (A-17)", "[embedding]") {
   Embedding layer({.input_dim = 4, .output_dim = 1, .embeddings_initializer = "ones", .mask_zero = true});
   const Tensor x = Tensor::from<std::int32_t>({1, 3}, {2, 0, 1});
   const Tensor mask =
@@ -121,8 +121,7 @@ TEST_CASE("mask_zero: 0 stands for nothing, and what follows is told (A-17)", "[
   CHECK(numbers(mask) == std::vector<double>{1, 0, 1});
 }
 
-TEST_CASE("a number that a step computes and the table does not have gives NaN, not another number's vector",
-          "[embedding]") {
+TEST_CASE("an index out of the table that a step computes gives NaN, not another row", "[embedding]") {
   Embedding layer({.input_dim = 4, .output_dim = 1});
   const Tensor y = testing::run({Tensor::from<std::int32_t>({3}, {0, 4, -1})},
                                 [&](std::span<const Value> ids) { return layer(ids[0]); });

@@ -35,7 +35,7 @@ std::string entry(const char* dtype, const char* shape, const char* offsets) {
 
 }  // namespace
 
-TEST_CASE("safetensors: the header is JSON, filled up so that data begins at a multiple of 64, tensors in order",
+TEST_CASE("safetensors: the header is JSON, padded so that data begins at a multiple of 64; tensors are in order",
           "[saving]") {
   const std::string file = safetensors_file(samples, {{"format", "pt"}});
   std::uint64_t length = 0;
@@ -54,7 +54,7 @@ TEST_CASE("safetensors: the header is JSON, filled up so that data begins at a m
   CHECK(safetensors_file(std::vector<NamedTensor>{}).size() == 64);
 }
 
-TEST_CASE("safetensors: what is saved is loaded, to the bit, in order, with its metadata", "[saving]") {
+TEST_CASE("safetensors: saved tensors are loaded to the bit, in order, with their metadata", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   save_safetensors("weights.safetensors", {samples, {{"a", "b"}, {"", "ü"}}}, files);
   CHECK(files->list(".") == std::vector<std::string>{"weights.safetensors"});
@@ -90,7 +90,7 @@ TEST_CASE("safetensors: a file of Hugging Face's library is read; half precision
   CHECK(tensors.at("größe/φ \"q\"").item() == 9);
 }
 
-TEST_CASE("safetensors: names that a file cannot hold are refused before it is written", "[saving]") {
+TEST_CASE("safetensors: names that the format does not allow are refused before the file is written", "[saving]") {
   const auto saving = [](const std::vector<std::string>& names) {
     std::vector<NamedTensor> tensors;
     for (const std::string& name : names) tensors.push_back({name, Tensor({1})});

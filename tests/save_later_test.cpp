@@ -45,7 +45,7 @@ struct FullDisk : MemoryVfs {
 
 }  // namespace
 
-TEST_CASE("checkpoints: what training does after save_later returned is not in the file", "[saving]") {
+TEST_CASE("checkpoints: training after save_later does not change the saved file", "[saving]") {
   const auto files = std::make_shared<GatedFiles>();
   CheckpointStore store("c", {.files = files});
   for (std::int64_t step : {5, 6}) {  // the second goes into the memory of the first
@@ -70,7 +70,7 @@ TEST_CASE("checkpoints: what training does after save_later returned is not in t
           text_in(*now, std::string("c/ckpt-00000005/") + name));
 }
 
-TEST_CASE("checkpoints: what failed in the background is thrown by the next call, once, and the one before stays",
+TEST_CASE("checkpoints: a failed background save is thrown by the next call, once, and the previous one stays",
           "[saving]") {
   const auto files = std::make_shared<FullDisk>();
   Warnings warnings;

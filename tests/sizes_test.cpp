@@ -46,7 +46,7 @@ template <class Action> bool refused(Action action) {
 
 }  // namespace
 
-TEST_CASE("checked arithmetic gives the result, or names both numbers", "[sizes]") {
+TEST_CASE("checked arithmetic returns the result, or an error that names both numbers", "[sizes]") {
   CHECK(checked::add(most - 1, 1, "here") == most);
   CHECK(checked::multiply(huge - 1, 2, "here") == most - 1);
   CHECK(checked::subtract(-most, 1, "here") == -most - 1);
@@ -57,7 +57,7 @@ TEST_CASE("checked arithmetic gives the result, or names both numbers", "[sizes]
   CHECK(checked::add_or_most(most, most) == most);
 }
 
-TEST_CASE("a shape of more elements than can be counted is an Error, also where one extent is 0", "[sizes]") {
+TEST_CASE("a shape whose number of elements overflows is an Error, also if one extent is 0", "[sizes]") {
   CHECK_THROWS_WITH((Shape{huge, 2}.size()), ContainsSubstring("[4611686018427387904, 2] - expected less than 2^63"));
   CHECK(kind_of([] { static_cast<void>(Shape{huge, 4, 0}.size()); }) == ErrorKind::shape);
   CHECK(kind_of([] { Tensor({0, huge, 2}); }) == ErrorKind::shape);
@@ -79,7 +79,7 @@ TEST_CASE("a shape of more elements than can be counted is an Error, also where 
   scatter({2, 0});  // rows without elements are no work
 }
 
-TEST_CASE("a layer of more units than can be counted is refused when it is built", "[sizes]") {
+TEST_CASE("a layer whose number of weights overflows is refused when it is built", "[sizes]") {
   const auto refuses = [](const char* layer, const Shape& shape) {
     INFO(layer);
     CHECK(refused([&] { (*from_json<Layer>(layer))(std::vector<Tensor>{Tensor(shape)}); }));
@@ -100,7 +100,7 @@ TEST_CASE("a layer of more units than can be counted is refused when it is built
     refuses(layer, {1, 4, 4, 4});
 }
 
-TEST_CASE("a range has the numbers that were asked for, or is refused", "[sizes]") {
+TEST_CASE("a range has exactly its numbers, or is refused", "[sizes]") {
   const std::int64_t beyond = std::int64_t{1} << 33;
   CHECK_THROWS_WITH(Dataset::range(beyond, beyond + 2),
                     ContainsSubstring("numbers from 8589934592 to 8589934593 - expected numbers that int32 holds"));
@@ -113,7 +113,7 @@ TEST_CASE("a range has the numbers that were asked for, or is refused", "[sizes]
   CHECK(first_of(Dataset::range(7, 0, -3), 9) == std::vector<double>{7, 4, 1});
 }
 
-TEST_CASE("datasets that are longer than can be counted are refused; those that can be counted are", "[sizes]") {
+TEST_CASE("datasets whose cardinality overflows are refused; the longest countable ones are not", "[sizes]") {
   const Dataset three = Dataset::range(3), long_one = three.repeat(huge / 2);
   CHECK(long_one.cardinality() == 3 * (huge / 2));
   CHECK_THROWS_WITH(long_one.repeat(4), ContainsSubstring("[Dataset.repeat] 4 * 6917529027641081856"));
@@ -128,7 +128,7 @@ TEST_CASE("datasets that are longer than can be counted are refused; those that 
   CHECK(first_of(three.shard(most, 1).skip(most), 3).empty());
 }
 
-TEST_CASE("buffers hold what there is, whatever room they may take", "[sizes]") {
+TEST_CASE("buffers allocate for existing elements, not for their nominal size", "[sizes]") {
   const Dataset three = Dataset::range(3);
   const std::vector<double> all{0, 1, 2};
   CHECK(first_of(three.prefetch(most), 9) == all);
@@ -141,7 +141,7 @@ TEST_CASE("buffers hold what there is, whatever room they may take", "[sizes]") 
   CHECK(kind_of([&] { static_cast<void>(three.shuffle(most)); }) == ErrorKind::value);
 }
 
-TEST_CASE("a sequence is as long as it says; only a shuffled one has its order in memory", "[sizes]") {
+TEST_CASE("a sequence has its reported size; only a shuffled one keeps its order in memory", "[sizes]") {
   struct Endless : Sequence {
     std::int64_t size() const override { return most; }
     Batch batch(std::int64_t index) override {

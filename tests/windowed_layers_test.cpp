@@ -25,7 +25,7 @@ Tensor channels_first(const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("Conv2D computes the same whichever axis the channels are", "[layers][convolution]") {
+TEST_CASE("Conv2D computes the same for channels_first and channels_last", "[layers][convolution]") {
   const Tensor x = image({2, 7, 6, 4});
   for (const char* padding : {"valid", "same"}) {
     const Conv2DOptions options{.filters = 6,
@@ -66,7 +66,7 @@ TEST_CASE("Conv2D without a bias has one weight, and frozen none that is trained
   CHECK(layers::max_pooling2d()->name().starts_with("max_pooling2d"));
 }
 
-TEST_CASE("MaxPooling2D strides by its window unless told otherwise", "[layers][convolution]") {
+TEST_CASE("the default strides of MaxPooling2D are its window", "[layers][convolution]") {
   const Tensor x = image({1, 7, 9, 2});
   const auto shape = [&](MaxPooling2DOptions options) {
     return (*layers::max_pooling2d(std::move(options)))(x).shape();
@@ -104,7 +104,7 @@ TEST_CASE("a model of convolutions learns, fused and op by op alike", "[layers][
   CHECK(eager[1] == losses[1]);
 }
 
-TEST_CASE("Conv2D and MaxPooling2D say what does not fit", "[layers][convolution][errors]") {
+TEST_CASE("Conv2D and MaxPooling2D refuse inputs and options that do not fit", "[layers][convolution][errors]") {
   const auto made = [](Conv2DOptions options) { return error_of([&] { layers::conv2d(options); }); };
   CHECK_THAT(made({.kernel_size = 3}), ContainsSubstring("filters = 0"));
   CHECK_THAT(made({.filters = 4}), ContainsSubstring("kernel_size = 0"));

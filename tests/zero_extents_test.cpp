@@ -98,7 +98,7 @@ TEST_CASE("every op takes extents of 0, or refuses them by an Error", "[zero]") 
   CHECK(computed > 1000);
 }
 
-TEST_CASE("what is computed of nothing is what NumPy and JAX compute", "[zero]") {
+TEST_CASE("results for empty tensors match NumPy and JAX", "[zero]") {
   const auto check = [](const Tensor& x, const Function& function, const Shape& shape,
                         const std::vector<double>& want) {
     for (Cpu& device : instruction_sets()) {
@@ -232,7 +232,8 @@ TEST_CASE("every layer takes extents of 0, or refuses them by an Error", "[zero]
         }
 }
 
-TEST_CASE("a model of every layer predicts and fits data with extents of 0, or says why not, and goes on", "[zero]") {
+TEST_CASE("a model of every layer predicts and fits data with extents of 0, or throws an Error and stays usable",
+          "[zero]") {
   for (const std::string& name : class_names<Layer>()) {
     if (takes_several(name)) continue;
     for (const Shape& whole : input_shapes)
@@ -256,7 +257,7 @@ TEST_CASE("a model of every layer predicts and fits data with extents of 0, or s
   }
 }
 
-TEST_CASE("normalization of nothing gives nothing", "[zero]") {
+TEST_CASE("normalization of an empty tensor gives an empty tensor", "[zero]") {
   CHECK(keras(2, "normalization of nothing") == keras(3, "normalization of nothing"));
   for (const auto& test : keras(3, "normalization of nothing")) {
     const Shape shape = shape_in(test.at("shape"));
@@ -376,7 +377,7 @@ TEST_CASE("every activation takes extents of 0, or refuses them by an Error", "[
   CHECK(computed > 140);  // of 160
 }
 
-TEST_CASE("every optimizer takes variables with extents of 0, and goes on with the others", "[zero]") {
+TEST_CASE("every optimizer accepts variables with extents of 0, and updates the others", "[zero]") {
   int tried = 0;
   for (const std::string& name : class_names<Optimizer>())
     for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}}) {
