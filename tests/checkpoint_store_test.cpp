@@ -42,7 +42,7 @@ void change_manifest(Vfs& files, const std::string& folder,
 
 }  // namespace
 
-TEST_CASE("checkpoints: what is saved is loaded, to the bit; the newest first", "[saving]") {
+TEST_CASE("checkpoints: saved data is loaded to the bit; the newest first", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   {
     CheckpointStore store("run/checkpoints", {.files = files});
@@ -100,7 +100,7 @@ TEST_CASE("checkpoints: the manifest names every file with its size and checksum
   CHECK(loaded.score == 0.25);
 }
 
-TEST_CASE("checkpoints: those that stay are the newest and the best, and always the last", "[saving]") {
+TEST_CASE("checkpoints: the store keeps the newest and the best, and always the last", "[saving]") {
   struct Row {
     int newest, best;
     bool higher;
@@ -137,8 +137,7 @@ TEST_CASE("checkpoints: those that stay are the newest and the best, and always 
              ContainsSubstring("keep_newest = -1"));
 }
 
-TEST_CASE("checkpoints: the newest is the one saved last, also where a run went back and came by a step again",
-          "[saving]") {
+TEST_CASE("checkpoints: the newest is the last one saved, also after a run returned to an earlier step", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   const CheckpointStoreOptions options{.keep_newest = 3, .files = files};
   CheckpointStore("c", options).save(checkpoint_of(200));
@@ -152,7 +151,7 @@ TEST_CASE("checkpoints: the newest is the one saved last, also where a run went 
   CHECK(checkpoints_in(*files, "c") == Names{"ckpt-00000200-1", "ckpt-00000201", "ckpt-00000202"});
 }
 
-TEST_CASE("checkpoints: one that is damaged is warned of by its file, and the one before is loaded", "[saving]") {
+TEST_CASE("checkpoints: a damaged one is a warning that names its file, and the previous one is loaded", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   Warnings warnings;
   {
@@ -198,7 +197,7 @@ TEST_CASE("checkpoints: one that is damaged is warned of by its file, and the on
              ContainsSubstring("no checkpoint in \"c\" is whole") && ContainsSubstring("ckpt-00000002/state.json"));
 }
 
-TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not passed over", "[saving]") {
+TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not skipped", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   {
     CheckpointStore store("c", {.files = files});
@@ -213,7 +212,7 @@ TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not passed ov
   CHECK_THAT(error_of([&] { CheckpointStore("c", {.files = files}); }), ContainsSubstring(text));
 }
 
-TEST_CASE("checkpoints: what a manifest says is data: it leads to no file outside, and to none that is too large",
+TEST_CASE("checkpoints: a manifest cannot refer to files outside the folder, or to files that are too large",
           "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   write(*files, "secret.json", "{}");
@@ -247,8 +246,7 @@ TEST_CASE("checkpoints: what a manifest says is data: it leads to no file outsid
              ContainsSubstring("nested deeper than 64"));
 }
 
-TEST_CASE("checkpoints: names that are no file names, documents that are no JSON and steps below 0 are refused",
-          "[saving]") {
+TEST_CASE("checkpoints: invalid file names, documents that are not JSON and negative steps are refused", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   CheckpointStore store("c", {.files = files});
   store.save(checkpoint_of(1));
@@ -270,8 +268,7 @@ TEST_CASE("checkpoints: names that are no file names, documents that are no JSON
   CHECK_THAT(refused([](Checkpoint& c) { c.step = -1; }), ContainsSubstring("step = -1"));
 }
 
-TEST_CASE("checkpoints: one store at a time; what a program left that ended in the middle goes with the next save",
-          "[saving]") {
+TEST_CASE("checkpoints: only one store is open; the next save removes leftovers of a crashed program", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   auto store = std::make_unique<CheckpointStore>("c", CheckpointStoreOptions{.files = files});
   CHECK_THAT(error_of([&] { CheckpointStore("c", {.files = files}); }), ContainsSubstring("c/LOCK\" is locked"));
@@ -284,7 +281,7 @@ TEST_CASE("checkpoints: one store at a time; what a program left that ended in t
   CHECK(CheckpointStore("c", {.files = files}).list().size() == 1);
 }
 
-TEST_CASE("checkpoints: a host without files of its own writes what is composed, the manifest last", "[saving]") {
+TEST_CASE("checkpoints: a host without files writes the composed files, the manifest last", "[saving]") {
   const auto composed = compose_checkpoint(checkpoint_of(8), 3);
   CHECK(composed.back().name == "manifest.json");
   std::map<std::string, std::string> written;

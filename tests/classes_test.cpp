@@ -67,7 +67,7 @@ TEST_CASE("the name of a factory is that of its class in snake_case, as Keras wr
   CHECK(class_entry<optimizers::RMSprop>.factory == std::string("rmsprop"));
 }
 
-TEST_CASE("every class stands in a table", "[classes]") {
+TEST_CASE("every class is in a table", "[classes]") {
   std::set<const ClassEntry*> in_tables;
   for (const ClassEntry* entry : all_entries()) CHECK(in_tables.insert(entry).second);
   std::size_t listed = 0;
@@ -90,7 +90,7 @@ TEST_CASE("every class and every option has a line of documentation", "[classes]
   });
 }
 
-TEST_CASE("every class is made of the config of its example, and writes a config that makes it again", "[classes]") {
+TEST_CASE("every class is made from its example's config, and its own config makes it again", "[classes]") {
   each_described_class([]<class Class>(Tag<Class>) {
     using Kind = KindOf<Class>;
     CAPTURE(Class::about.name);

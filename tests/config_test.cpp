@@ -39,7 +39,7 @@ bool predicts_alike(Model& model, const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("the object that a config makes has that config, of every class", "[config]") {
+TEST_CASE("for every class, the object from a config has that config", "[config]") {
   check_each_class<Layer>();
   check_each_class<Loss>();
   check_each_class<Metric>();
@@ -66,7 +66,7 @@ TEST_CASE("a config has the fields of Keras, in its order, and objects within it
   CHECK(json::parse(to_json(*adam))["config"]["learning_rate"]["class_name"] == "ExponentialDecay");
 }
 
-TEST_CASE("a config says what an object is now, not what it was made as", "[config]") {
+TEST_CASE("a config has the current options of an object, not those at its construction", "[config]") {
   const LayerPtr layer = layers::dense({.units = 3});
   layer->set_trainable(false);
   CHECK(json::parse(to_json(*layer))["config"]["trainable"] == false);
@@ -76,7 +76,7 @@ TEST_CASE("a config says what an object is now, not what it was made as", "[conf
   CHECK(json::parse(to_json(*sgd))["config"]["learning_rate"] == 0.25);
 }
 
-TEST_CASE("fields may be left out, and fields of Keras that Etude has not may be null", "[config]") {
+TEST_CASE("fields are optional, and Keras's fields that Etude lacks may be null", "[config]") {
   const LayerPtr layer = from_json<Layer>(
       R"({"class_name": "Dense", "config": {"units": 4, "lora_rank": null, "bias_constraint": null}})");
   const json config = json::parse(to_json(*layer))["config"];
@@ -94,7 +94,7 @@ TEST_CASE("a config makes the classes of the table and no others", "[config]") {
         }).starts_with("[optimizer] class \"Dense\" - expected one of: Adadelta, "));
 }
 
-TEST_CASE("a config that is wrong is an Error that names the class, the field and the value", "[config]") {
+TEST_CASE("an invalid config is an Error that names the class, the field and the value", "[config]") {
   const auto dense = [](const std::string& config) {
     return layer_error(R"({"class_name": "Dense", "config": )" + config + "}");
   };
@@ -116,7 +116,7 @@ TEST_CASE("a config that is wrong is an Error that names the class, the field an
         "[Conv2D] kernel_size = [1,2,3] - expected a whole number, or two - set kernel_size.");
 }
 
-TEST_CASE("functions and classes of one's own have no config, and the Error says what to do", "[config]") {
+TEST_CASE("custom functions and classes have no config, and the Error has advice", "[config]") {
   const auto twice = [](Value x) { return x * 2; };
   CHECK(error_of([&] { to_json(*layers::dense({.units = 3, .activation = Activation(twice)})); }) ==
         "[Dense] activation is a function - expected one that has a name, for code is not saved - choose an activation "
@@ -139,7 +139,7 @@ TEST_CASE("the config of a Sequential model makes one that predicts the same wit
   CHECK(predicts_alike(model, x));
 }
 
-TEST_CASE("the config of a Functional model keeps what is shared, joined and nested", "[config]") {
+TEST_CASE("the config of a Functional model keeps shared, merged and nested layers", "[config]") {
   const auto shared = layers::dense({.units = 3, .activation = "tanh"});
   const SymbolicTensor a = layers::input({.shape = {4}, .name = "a"});
   const SymbolicTensor once = shared->apply(a), twice = layers::dense({.units = 4})->apply(once);
@@ -155,7 +155,7 @@ TEST_CASE("the config of a Functional model keeps what is shared, joined and nes
   CHECK(to_json<Layer>(*twin) == to_json<Layer>(model));
 }
 
-TEST_CASE("a Functional config whose graph cannot be is an Error", "[config]") {
+TEST_CASE("an impossible graph in a Functional config is an Error", "[config]") {
   const SymbolicTensor x = layers::input({.shape = {4}, .name = "x"});
   const SymbolicTensor y = layers::dense({.units = 3, .name = "one"})->apply(x);
   const json good =

@@ -33,7 +33,7 @@ ForwardMethod forward(const ConvolutionShape& s, const std::optional<Pooling>& p
 
 }  // namespace
 
-TEST_CASE("a convolution of 3 · 3 and enough channels and filters goes by Winograd", "[execution][convolution]") {
+TEST_CASE("a convolution of 3 · 3 with enough channels and filters uses Winograd", "[execution][convolution]") {
   const ConvolutionShape second = shape_of({64, 13, 13, 32}, 64);  // of the benchmark's two convolutions
   for (const cpu::TileShape tile : {avx2, wasm, avx512}) {
     CHECK(forward(second, {}, tile) == ForwardMethod::winograd);
@@ -41,7 +41,7 @@ TEST_CASE("a convolution of 3 · 3 and enough channels and filters goes by Winog
   }
 }
 
-TEST_CASE("a convolution goes by product of matrices where Winograd cannot compute it, or takes longer",
+TEST_CASE("a convolution uses a product of matrices if Winograd cannot compute it, or is slower",
           "[execution][convolution]") {
   const auto by_product = [](const ConvolutionShape& s) { return forward(s) == ForwardMethod::implicit_gemm; };
   CHECK(by_product(shape_of({64, 28, 28, 1}, 32)));  // one channel
@@ -57,7 +57,7 @@ TEST_CASE("a convolution goes by product of matrices where Winograd cannot compu
   CHECK(forward(s, pooled(s, {.extent = {3, 3}, .strides = {3, 3}})) == ForwardMethod::implicit_gemm);
 }
 
-TEST_CASE("few terms are pooled in the registers that sum them", "[execution][convolution]") {
+TEST_CASE("sums of few terms are pooled in the registers of the sum", "[execution][convolution]") {
   const ConvolutionShape first = shape_of({64, 28, 28, 1}, 32);
   CHECK(forward(first, pooled(first)) == ForwardMethod::in_registers);
   const ConvolutionShape odd = shape_of({64, 28, 28, 1}, 33);  // no whole registers
@@ -67,7 +67,7 @@ TEST_CASE("few terms are pooled in the registers that sum them", "[execution][co
   CHECK(forward(first, pooled(first, wide), wasm) == ForwardMethod::implicit_gemm);
 }
 
-TEST_CASE("estimates can be read: infinite for a method that cannot compute it, else growing with the batch",
+TEST_CASE("estimates of a method are infinite if it cannot compute the shape, else grow with the batch",
           "[execution][convolution]") {
   const auto one = cpu::forward_costs(shape_of({1, 13, 13, 32}, 64), {}, avx2),
              two = cpu::forward_costs(shape_of({2, 13, 13, 32}, 64), {}, avx2);
@@ -78,7 +78,7 @@ TEST_CASE("estimates can be read: infinite for a method that cannot compute it, 
   CHECK(cpu::cost_of(two, ForwardMethod::winograd) < 2 * cpu::cost_of(one, ForwardMethod::winograd));
 }
 
-TEST_CASE("how a pooled gradient goes through dy is chosen by the shape", "[execution][convolution]") {
+TEST_CASE("the shape selects the method of a pooled gradient", "[execution][convolution]") {
   const auto method = [](std::int64_t channels, const Window& window, std::int64_t groups, const Window& pool,
                          int lanes) {
     const ConvolutionShape s = shape_of({4, 12, 12, channels}, 12, window, groups);
@@ -96,7 +96,7 @@ TEST_CASE("how a pooled gradient goes through dy is chosen by the shape", "[exec
   CHECK(cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(s, {}, avx2)) == GradientMethod::dense);
 }
 
-TEST_CASE("the gradient of a pooled kernel that sees few numbers is summed in registers, where there are enough",
+TEST_CASE("the gradient of a pooled kernel over few numbers is summed in registers, if there are enough",
           "[execution][convolution]") {
   const auto method = [](Shape x, std::int64_t filters, cpu::TileShape tile) {
     const ConvolutionShape s = shape_of(x, filters);
@@ -110,7 +110,7 @@ TEST_CASE("the gradient of a pooled kernel that sees few numbers is summed in re
   CHECK(cpu::cheapest<GradientMethod>(cpu::filter_gradient_costs(s, {}, avx2)) == GradientMethod::dense);
 }
 
-TEST_CASE("explain says by which method a convolution is computed", "[execution][convolution][explain]") {
+TEST_CASE("explain names the method of a convolution", "[execution][convolution][explain]") {
   Sequential model({layers::conv2d({.filters = 64, .kernel_size = 3, .activation = "relu"})});
   model.predict(Tensor({16, 13, 13, 32}), {.batch_size = 16, .verbose = 0});
   const std::string text = model.explain();

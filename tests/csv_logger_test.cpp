@@ -79,7 +79,7 @@ TEST_CASE("csv: epoch, then names in order, as Python's csv writes them (C-9)", 
   CHECK(file.open_now == 0);
 }
 
-TEST_CASE("csv: without a validation in the first epoch there is room for later ones; what is missing is NA (C-9)",
+TEST_CASE("csv: without a validation in the first epoch there are columns for later ones; missing values are NA (C-9)",
           "[callbacks]") {
   Memory file;
   Scripted().fit(
@@ -92,8 +92,7 @@ TEST_CASE("csv: without a validation in the first epoch there is room for later 
         "2,NA,0.5,NA,NA\r\n");
 }
 
-TEST_CASE("csv: append goes on below, with a header only at the top; without it the file begins anew (C-9)",
-          "[callbacks]") {
+TEST_CASE("csv: append adds rows without a second header; otherwise the file starts again (C-9)", "[callbacks]") {
   Memory file;
   const auto logger = [&](bool append) {
     return callbacks::csv_logger({.filename = "f", .append = append, .open = file.open()});
@@ -111,14 +110,14 @@ TEST_CASE("csv: append goes on below, with a header only at the top; without it 
   CHECK(file.text == header + row);
 }
 
-TEST_CASE("csv: the separator is free, and what holds it is quoted", "[callbacks]") {
+TEST_CASE("csv: any separator is allowed, and texts that contain it are quoted", "[callbacks]") {
   Memory file;
   Scripted().fit(callbacks::csv_logger({.filename = "f", .separator = ";", .open = file.open()}),
                  {{{"a;b", 1}, {"say \"a\"", 2}, {"val_x", 3}}});
   CHECK(file.text == "epoch;\"a;b\";\"say \"\"a\"\"\";val_x\r\n0;1.0;2.0;3.0\r\n");
 }
 
-TEST_CASE("csv: a fit writes a row an epoch to a file of the system, and makes its folder", "[callbacks]") {
+TEST_CASE("csv: a fit writes a row per epoch to a file of the system, and makes its folder", "[callbacks]") {
   const auto folder = std::filesystem::temp_directory_path() / "etude_csv_logger_test.tmp";
   const std::string path = (folder / "deep" / "log.csv").string();
   Scripted run;
@@ -139,7 +138,7 @@ TEST_CASE("csv: a fit writes a row an epoch to a file of the system, and makes i
   for (const auto& made : {folder / "deep" / "log.csv", folder / "deep", folder}) std::filesystem::remove(made);
 }
 
-TEST_CASE("csv: what cannot be opened, and options that say too little, are errors", "[callbacks]") {
+TEST_CASE("csv: files that cannot be opened and missing options are errors", "[callbacks]") {
   const auto blocked = std::filesystem::temp_directory_path() / "etude_csv_logger_test.blocked";
   std::filesystem::create_directories(blocked);
   Scripted run;
@@ -213,8 +212,7 @@ struct Logged {
 
 }  // namespace
 
-TEST_CASE("csv: a fit that goes on after an interruption has each epoch once in a log that it appends to",
-          "[callbacks]") {
+TEST_CASE("csv: a fit that continues after an interruption appends each epoch once", "[callbacks]") {
   const std::string before = GENERATE(as<std::string>{}, "", "epoch,loss,val_loss\r\n0,2.0,NA\r\n1,1.0,NA\r\n");
   const SaveFrequency save_freq = GENERATE(SaveFrequency("epoch"), SaveFrequency(1), SaveFrequency(5));
   const std::string torn = GENERATE(as<std::string>{}, "", "1", "2,0.12");
@@ -234,7 +232,7 @@ TEST_CASE("csv: a fit that goes on after an interruption has each epoch once in 
   }
 }
 
-TEST_CASE("csv: what others wrote into a log since the interruption stays", "[callbacks]") {
+TEST_CASE("csv: rows that other programs appended since the interruption stay", "[callbacks]") {
   const std::string others =
       GENERATE(as<std::string>{}, "0,7.0,NA\r\n", "# another training\r\n", "epoch,loss,val_loss\r\n");
   Logged run;
@@ -245,7 +243,7 @@ TEST_CASE("csv: what others wrote into a log since the interruption stays", "[ca
   CHECK_THAT(text_of(run.log), Catch::Matchers::StartsWith(before));
 }
 
-TEST_CASE("csv: a log that was removed meanwhile begins with its header again", "[callbacks]") {
+TEST_CASE("csv: a log that was removed since starts with its header again", "[callbacks]") {
   Logged run;
   CHECK_THROWS_AS(run.run(8), Interruption);
   std::filesystem::remove(run.log);

@@ -59,7 +59,7 @@ TEST_CASE("explain counts a loop's body once for each step", "[execution][explai
   CHECK(operations(6) == 3 * operations(2));
 }
 
-TEST_CASE("explain says what has to run before it", "[execution][explain]") {
+TEST_CASE("explain names the calls that must come before it", "[execution][explain]") {
   const std::string error = error_of([] { two_layers().explain(); });
   CHECK(error.find("explain() before a step was compiled") != std::string::npos);
 }

@@ -102,7 +102,7 @@ TEST_CASE("every op has cases", "[graph][gradient]") {
   }
 }
 
-TEST_CASE("a gradient is what differences say", "[graph][gradient]") {
+TEST_CASE("a gradient matches finite differences", "[graph][gradient]") {
   for (const OpCase& one : differentiable_cases())
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       INFO(one.name);
@@ -110,21 +110,21 @@ TEST_CASE("a gradient is what differences say", "[graph][gradient]") {
     }
 }
 
-TEST_CASE("a gradient's gradient is what differences of the gradient say", "[graph][gradient]") {
+TEST_CASE("a gradient's gradient matches finite differences of the gradient", "[graph][gradient]") {
   for (const OpCase& one : differentiable_cases()) {
     INFO(one.name);
     CHECK(disagreement(derivative(as_number(one.function)), one.draw(0)) == "");
   }
 }
 
-TEST_CASE("third derivatives too", "[graph][gradient]") {
+TEST_CASE("third derivatives match finite differences", "[graph][gradient]") {
   for (const OpCase& one : composites()) {
     INFO(one.name);
     CHECK(disagreement(derivative(derivative(as_number(one.function))), one.draw(0)) == "");
   }
 }
 
-TEST_CASE("gradients pass an op of ops as they pass each", "[graph][gradient]") {
+TEST_CASE("gradients through a composed op equal those through its ops", "[graph][gradient]") {
   for (const OpCase& one : differentiable_cases()) {
     if (one.name.starts_with("Cast, ")) continue;  // float32 has no such fine steps off the eighths
     const auto within = [&](Values x) {
@@ -139,7 +139,7 @@ TEST_CASE("gradients pass an op of ops as they pass each", "[graph][gradient]") 
   }
 }
 
-TEST_CASE("ops that no gradient passes give none", "[graph][gradient]") {
+TEST_CASE("ops without a gradient give an empty Value", "[graph][gradient]") {
   for (const OpEntry& entry : op_table()) {
     if (entry.gradient == Gradient::passes) continue;
     for (const OpCase& one : entry.cases) {
@@ -160,7 +160,7 @@ TEST_CASE("ops that no gradient passes give none", "[graph][gradient]") {
   }
 }
 
-TEST_CASE("what is not a float has no gradient, and what it is cast to passes none on", "[graph][gradient]") {
+TEST_CASE("integers have no gradient, and a cast to them passes none on", "[graph][gradient]") {
   for (const DType dtype : {DType::int32, DType::uint8, DType::boolean}) {
     Graph graph;
     const Trace trace(graph);
@@ -188,7 +188,7 @@ TEST_CASE("a gradient has the dtype and shape of its source", "[graph][gradient]
     }
 }
 
-TEST_CASE("gradients at kinks and at the ends of the number line are settled", "[graph][gradient]") {
+TEST_CASE("gradients at kinks and at the ends of the number line are defined", "[graph][gradient]") {
   const auto power_of_two = [](Values x) { return ops::power(x[0], ops::scalar(2, x[0])); };
   const auto power_of_zero = [](Values x) { return ops::power(ops::scalar(0, x[0]), x[0]); };
   CHECK(off({0}, [](Values x) { return ops::relu(x[0]); }, {0}) == "");
@@ -221,7 +221,7 @@ TEST_CASE("a target that is not a scalar is summed", "[graph][gradient]") {
   CHECK(numbers(run({x}, [](Values v) { return gradients(v[0], v)[0]; })) == std::vector<double>{1, 1, 1, 1});
 }
 
-TEST_CASE("a variable's gradient is that of what the trace read", "[graph][gradient]") {
+TEST_CASE("a variable's gradient is that of the Value that the trace read", "[graph][gradient]") {
   const Variable variable("v", tensor_of({3}, DType::float64, {1, 2, 3}));
   const auto before = [&](Graph& graph, Values) {
     const Value target = ops::sum(ops::square(graph.read(variable)));

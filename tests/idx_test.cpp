@@ -88,7 +88,7 @@ TEST_CASE("IDX: an axis of no elements is allowed", "[idx]") {
   CHECK(parse_idx(bytes({0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 3})).shape() == Shape{0, 3});
 }
 
-TEST_CASE("IDX: a damaged header is told as such", "[idx]") {
+TEST_CASE("IDX: a damaged header is an error", "[idx]") {
   CHECK_THROWS_WITH(parse_idx({}), ContainsSubstring("[IDX] 0 bytes - expected at least the four"));
   CHECK_THROWS_WITH(parse_idx(bytes({0, 0, 8})), ContainsSubstring("3 bytes"));
   CHECK_THROWS_WITH(parse_idx(bytes({'P', 'K', 3, 4}), "x.zip"),
@@ -100,7 +100,7 @@ TEST_CASE("IDX: a damaged header is told as such", "[idx]") {
   CHECK(kind_of([] { parse_idx(bytes({1, 2, 3, 4})); }) == ErrorKind::data);
 }
 
-TEST_CASE("IDX: every cut of a good file is an error, and so are bytes after it", "[idx]") {
+TEST_CASE("IDX: every truncation of a valid file is an error, and so are bytes after it", "[idx]") {
   for (std::size_t length = 0; length < small.size(); ++length)
     CHECK(kind_of([&] { parse_idx(std::span(small).first(length)); }) == ErrorKind::data);
   CHECK_THROWS_WITH(parse_idx(std::span(small).first(17)),
@@ -108,7 +108,7 @@ TEST_CASE("IDX: every cut of a good file is an error, and so are bytes after it"
   CHECK_THROWS_WITH(parse_idx(small + bytes({0})), ContainsSubstring("1 bytes follow the data"));
 }
 
-TEST_CASE("IDX: absurd sizes are refused before memory is asked for", "[idx]") {
+TEST_CASE("IDX: impossible sizes are refused before memory is allocated", "[idx]") {
   const Bytes huge = bytes({0xff, 0xff, 0xff, 0xff}), none = bytes({0, 0, 0, 0});
   CHECK_THROWS_WITH(parse_idx(bytes({0, 0, 8, 1}) + huge),
                     ContainsSubstring("only 0 bytes of data for shape [4294967295]"));
@@ -152,7 +152,7 @@ TEST_CASE("gunzip: expands one member and several", "[idx]") {
   CHECK(text(gunzip(hello_gz + hello_gz)) == "hello, hello, hello\nhello, hello, hello\n");
 }
 
-TEST_CASE("gunzip: every cut and every changed bit of the data is an error", "[idx]") {
+TEST_CASE("gunzip: every truncation and every changed bit of the data is an error", "[idx]") {
   for (std::size_t length = 0; length < hello_gz.size(); ++length)
     CHECK(kind_of([&] { gunzip(std::span(hello_gz).first(length)); }) == ErrorKind::data);
   for (std::size_t at = 10; at < hello_gz.size(); ++at) {
@@ -164,14 +164,15 @@ TEST_CASE("gunzip: every cut and every changed bit of the data is an error", "[i
                     ContainsSubstring("[a.gz] the gzip data ends after 20 bytes, in its middle"));
 }
 
-TEST_CASE("gunzip: other data, data behind, and data beyond the limit are errors", "[idx]") {
+TEST_CASE("gunzip: other data, data after the end, and data beyond the limit are errors", "[idx]") {
   CHECK_THROWS_WITH(gunzip(small), ContainsSubstring("does not begin with 1f 8b"));
   CHECK_THROWS_WITH(gunzip(hello_gz + bytes({0, 0})), ContainsSubstring("2 bytes follow the gzip data"));
   CHECK_THROWS_WITH(gunzip(hello_gz, "bomb", 19), ContainsSubstring("[bomb] expands to more than 19 bytes"));
   CHECK(gunzip(hello_gz, "bomb", 20).size() == 20);
 }
 
-TEST_CASE("gunzip: what expands to more than 100 times its size is refused, unless a larger limit is given", "[idx]") {
+TEST_CASE("gunzip: data that expands to more than 100 times its size is refused, unless a larger limit is given",
+          "[idx]") {
   // 2 MiB of zeros in 2067 bytes, which zlib 1.2 makes by level 9.
   const Bytes bomb =
       bytes({31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 109, 12, 31, 160}) +
@@ -189,7 +190,7 @@ TEST_CASE("IDX: a gzipped file is recognised by its first bytes, not by its name
   CHECK(read_idx(file.path).at(5) == 255);
 }
 
-TEST_CASE("IDX: a gzipped file that is cut short is told with its path", "[idx]") {
+TEST_CASE("IDX: a truncated gzipped file is an error that names its path", "[idx]") {
   const TemporaryFile file(Bytes(small_gz.begin(), small_gz.end() - 9));
   CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("[etude_idx_test.tmp] the gzip data ends"));
 }

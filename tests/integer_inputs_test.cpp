@@ -44,7 +44,7 @@ std::vector<Case> float_layers() {
 
 }  // namespace
 
-TEST_CASE("layers make of integers and booleans what they make of the same floats", "[integers]") {
+TEST_CASE("layers compute the same from integers and booleans as from floats", "[integers]") {
   const DType dtype = GENERATE(DType::uint8, DType::int32, DType::boolean);
   const nlohmann::json keras = testing::keras(3, "integers to layers");
   const std::set<std::string> others{"Dropout", "GaussianNoise", "LayerNormalization", "MaxPooling2D"};
@@ -93,13 +93,13 @@ TEST_CASE("a model trains on integers, booleans and lists of integers as on floa
         expected);
 }
 
-TEST_CASE("a flattened image of bytes goes through layers that move it", "[integers]") {
+TEST_CASE("layers that only move elements accept an image of bytes", "[integers]") {
   Sequential model(
       {layers::max_pooling2d(), layers::flatten(), layers::dense({.units = 1, .kernel_initializer = "ones"})});
   CHECK(model.predict(tensor_of({1, 2, 2, 1}, DType::uint8, {7, 255, 3, 0}), {.verbose = 0}).item() == 255);
 }
 
-TEST_CASE("layers that merge promote integers beside floats", "[integers]") {
+TEST_CASE("layers that merge promote integers to floats", "[integers]") {
   const Tensor bytes = tensor_of({1, 2}, DType::uint8, {200, 100});
   const auto check = [](const LayerPtr& layer, const std::vector<Tensor>& inputs, DType dtype,
                         std::vector<double> wanted) {
@@ -123,7 +123,7 @@ TEST_CASE("layers that merge promote integers beside floats", "[integers]") {
   check(layers::add(), {bytes, bytes.astype(DType::boolean)}, DType::int32, {201, 101});
 }
 
-TEST_CASE("ids stay integers up to the table that they index", "[integers]") {
+TEST_CASE("indices stay integers up to the table", "[integers]") {
   const LayerPtr layer = layers::flatten();
   CHECK((*layer)(tensor_of({1, 2, 1}, DType::int32, {16777217, 3})).dtype() == DType::int32);
 }

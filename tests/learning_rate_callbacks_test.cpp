@@ -40,13 +40,14 @@ struct Trained {
 
 }  // namespace
 
-TEST_CASE("reduce lr: the rate falls by the factor after so many epochs without improvement (C-6)", "[callbacks]") {
+TEST_CASE("reduce lr: the rate is multiplied by the factor after `patience` epochs without improvement (C-6)",
+          "[callbacks]") {
   // Logs hold the rate that the epoch was trained with.
   CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 2}, {3, 2, 2, 2, 2, 2, 1, 1}),
              Approx(std::vector<double>{1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25}));
 }
 
-TEST_CASE("reduce lr: a change of min_delta or less is none (C-6)", "[callbacks]") {
+TEST_CASE("reduce lr: a change of at most min_delta is no improvement (C-6)", "[callbacks]") {
   CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 1, .min_delta = 0.5}, {3, 2.5, 2.5, 2.4}),
              Approx(std::vector<double>{1, 1, 0.5, 0.25}));
 }
@@ -56,7 +57,7 @@ TEST_CASE("reduce lr: epochs of cooldown do not count (C-6)", "[callbacks]") {
              Approx(std::vector<double>{1, 1, 0.5, 0.5, 0.25, 0.25}));
 }
 
-TEST_CASE("reduce lr: the rate does not fall below min_lr, and then nothing is said any more (C-6)", "[callbacks]") {
+TEST_CASE("reduce lr: the rate stays at min_lr, without further messages (C-6)", "[callbacks]") {
   Trained run;
   const ReduceLROnPlateauOptions options{
       .monitor = "loss", .factor = 0.25, .patience = 1, .verbose = 1, .min_lr = 0.1, .print = run.print};
@@ -65,7 +66,7 @@ TEST_CASE("reduce lr: the rate does not fall below min_lr, and then nothing is s
                           "\nEpoch 3: ReduceLROnPlateau reducing learning rate to 0.1."});
 }
 
-TEST_CASE("reduce lr: the same object begins anew in another fit", "[callbacks]") {
+TEST_CASE("reduce lr: the same object starts again in another fit", "[callbacks]") {
   Trained run;
   const auto callback =
       callbacks::reduce_lr_on_plateau({.monitor = "mine", .factor = 0.5, .patience = 2, .mode = "min"});
@@ -77,7 +78,7 @@ TEST_CASE("reduce lr: the same object begins anew in another fit", "[callbacks]"
   CHECK(run.model.optimizer().learning_rate() == 0.5);
 }
 
-TEST_CASE("reduce lr: a factor that would not reduce is an error, a missing monitor a warning (C-6)", "[callbacks]") {
+TEST_CASE("reduce lr: a factor of 1 or more is an error, a missing monitor a warning (C-6)", "[callbacks]") {
   CHECK_THAT(error_of([] { callbacks::reduce_lr_on_plateau({.factor = 1}); }),
              ContainsSubstring("[ReduceLROnPlateau] factor = 1 - expected less than 1"));
   Trained run;
@@ -108,8 +109,9 @@ TEST_CASE("learning rate scheduler: sets the rate before each epoch, and logs it
   CHECK_THAT(run.said[0], ContainsSubstring("\nEpoch 1: LearningRateScheduler setting learning rate to 0.4"));
 }
 
-TEST_CASE("learning rate scheduler: a rate that is none is the optimizer's error; no schedule is one at once (C-7)",
-          "[callbacks]") {
+TEST_CASE(
+    "learning rate scheduler: an invalid rate is the optimizer's error; a missing schedule is an error at once (C-7)",
+    "[callbacks]") {
   Trained run;
   const auto scheduler = [](double rate) {
     return callbacks::learning_rate_scheduler({.schedule = [rate](int, double) { return rate; }});
@@ -121,8 +123,7 @@ TEST_CASE("learning rate scheduler: a rate that is none is the optimizer's error
              ContainsSubstring("[LearningRateScheduler] no schedule"));
 }
 
-TEST_CASE("terminate on nan: a loss that is not finite stops fit, and its epoch ends in good order (C-10)",
-          "[callbacks]") {
+TEST_CASE("terminate on nan: a loss that is not finite stops fit, and its epoch ends normally (C-10)", "[callbacks]") {
   const double loss = GENERATE(infinity, -infinity, std::numeric_limits<double>::quiet_NaN());
   CAPTURE(loss);
   Trained run;
@@ -142,14 +143,14 @@ TEST_CASE("terminate on nan: weights that explode stop it", "[callbacks]") {
   CHECK(run.said.size() == 1);
 }
 
-TEST_CASE("terminate on nan: with raise_error it throws; a finite loss it lets pass", "[callbacks]") {
+TEST_CASE("terminate on nan: with raise_error it throws; a finite loss does not stop it", "[callbacks]") {
   Trained run(1e30);
   CHECK_THAT(error_of([&] { run.fit({callbacks::terminate_on_nan({.raise_error = true})}, 5, 2); }),
              ContainsSubstring("[TerminateOnNaN] loss = ") && ContainsSubstring(" at batch "));
   CHECK(Trained(0.1).fit({callbacks::terminate_on_nan()}, 3)->epoch().size() == 3);
 }
 
-TEST_CASE("learning rate callbacks: an optimizer with a schedule cannot be set, which is an error (O-17)",
+TEST_CASE("learning rate callbacks: setting the rate of an optimizer with a schedule is an error (O-17)",
           "[callbacks]") {
   // Keras 3 raises, at the first epoch's begin and at the first reduction; the message is shortened here.
   const auto fit = [](const CallbackPtr& callback) {

@@ -92,7 +92,7 @@ TEST_CASE("model checkpoint: save_freq counts batches over epochs and executions
   CHECK(run.in("b") == Texts{"1-4.safetensors", "2-4.safetensors"});
 }
 
-TEST_CASE("model checkpoint: with save_best_only it saves what is better, and says so", "[callbacks]") {
+TEST_CASE("model checkpoint: with save_best_only it saves improvements only, and reports them", "[callbacks]") {
   Run run;
   ModelCheckpointOptions options = weights;
   options.monitor = "score";
@@ -111,7 +111,7 @@ TEST_CASE("model checkpoint: with save_best_only it saves what is better, and sa
   CHECK_FALSE(run.files.files->exists("to"));
 }
 
-TEST_CASE("model checkpoint: initial_value_threshold has to be beaten first", "[callbacks]") {
+TEST_CASE("model checkpoint: the first save must improve on initial_value_threshold", "[callbacks]") {
   Run run;
   ModelCheckpointOptions options = weights;
   options.monitor = "score";
@@ -122,7 +122,7 @@ TEST_CASE("model checkpoint: initial_value_threshold has to be beaten first", "[
   CHECK(run.in("to") == Texts{"003.safetensors"});
 }
 
-TEST_CASE("model checkpoint: a monitored figure that is missing is warned of, and nothing is saved", "[callbacks]") {
+TEST_CASE("model checkpoint: a missing monitored value is a warning, and nothing is saved", "[callbacks]") {
   Run run;
   ModelCheckpointOptions options = weights;
   options.monitor = "val_loss";
@@ -133,7 +133,7 @@ TEST_CASE("model checkpoint: a monitored figure that is missing is warned of, an
   CHECK_FALSE(run.files.files->exists("to"));
 }
 
-TEST_CASE("model checkpoint: options that cannot be are Errors", "[callbacks]") {
+TEST_CASE("model checkpoint: invalid options are Errors", "[callbacks]") {
   const auto error = [](const ModelCheckpointOptions& options) {
     return testing::error_of([&] { callbacks::model_checkpoint(options); });
   };

@@ -38,14 +38,14 @@ std::vector<double> losses_of(const Data& data) {
 
 }  // namespace
 
-TEST_CASE("inputs by name are those that are called so", "[data]") {
+TEST_CASE("inputs by name match the model's inputs of that name", "[data]") {
   Functional model = two_and_two();
   const auto outputs = model.predict_outputs(NamedColumns{{"a", twos}, {"z", ones}}, {.verbose = 0});
   CHECK(numbers(outputs[0]) == std::vector<double>(rows, 21));
   CHECK(numbers(outputs[1]) == std::vector<double>(rows, 2));
 }
 
-TEST_CASE("targets by name belong to the outputs that are called so; inputs may come in order", "[data]") {
+TEST_CASE("targets by name match the outputs of that name; inputs may be in order", "[data]") {
   const Tensor sum = filled({rows, 1}, 20), twice = filled({rows, 1}, 5);
   const std::vector<double> wanted{1, 9};
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}}, {{"double", twice}, {"sum", sum}})) == wanted);
@@ -53,7 +53,7 @@ TEST_CASE("targets by name belong to the outputs that are called so; inputs may 
   CHECK(losses_of(Data(std::vector<Column>{ones, twos}, {{"double", twice}, {"sum", sum}})) == wanted);
 }
 
-TEST_CASE("an output whose sample weight is not named weighs 1", "[data]") {
+TEST_CASE("an output without a named sample weight has weight 1", "[data]") {
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}}, {{"double", zeros}, {"sum", zeros}},
                        {{"double", filled({rows}, 3)}})) == std::vector<double>{441, 12});
   const std::vector<std::vector<double>> list(rows, {1});
@@ -75,7 +75,7 @@ TEST_CASE("one batch by name; every output of a model is predicted on it", "[dat
              ContainsSubstring("[predict_on_batch] a model with 2 outputs - expected one"));
 }
 
-TEST_CASE("arrays of all forms go by name, in training, validation data and what is split off", "[data]") {
+TEST_CASE("arrays of all forms can have names, in training, validation data and validation_split", "[data]") {
   Functional model = two_and_two();
   model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse"});
   const std::vector<std::vector<double>> list(rows, {1});
@@ -88,7 +88,7 @@ TEST_CASE("arrays of all forms go by name, in training, validation data and what
   CHECK((*split)["val_sum_loss"] == std::vector{100.0});
 }
 
-TEST_CASE("names that do not fit the model are told", "[data]") {
+TEST_CASE("names that do not match the model are errors", "[data]") {
   const ColumnGroup inputs{{"a", twos}, {"z", ones}}, targets{{"double", zeros}, {"sum", zeros}};
   CHECK_THAT(error_of([&] { losses_of(Data({{"a", twos}}, targets)); }), ContainsSubstring("no data for input \"z\""));
   CHECK_THAT(error_of([&] { losses_of(Data(inputs, {{"sum", zeros}, {"double", zeros}, {"triple", zeros}})); }),
@@ -100,7 +100,7 @@ TEST_CASE("names that do not fit the model are told", "[data]") {
              ContainsSubstring("has no names for it"));
 }
 
-TEST_CASE("inputs that the model does not have are left out, with Keras's warning", "[data]") {
+TEST_CASE("inputs that the model does not have are ignored, with Keras's warning", "[data]") {
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}, {"more", zeros}}, {{"double", zeros}, {"sum", zeros}})) ==
         std::vector<double>{441, 4});
 }

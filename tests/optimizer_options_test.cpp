@@ -17,7 +17,7 @@ const Tensor x = waves({8, 3}), y = signs_of(x);
 
 }  // namespace
 
-TEST_CASE("optimizers: weight decay takes its share before the update, times the learning rate (O-4)", "[optimizers]") {
+TEST_CASE("optimizers: weight decay is applied before the update, times the learning rate (O-4)", "[optimizers]") {
   Trained sgd(optimizers::sgd({.learning_rate = 0.5, .weight_decay = 0.1}));
   check_close(sgd.after({0.2F, 0.2F}), {0.95 - 0.1, -1.9 - 0.1});
   sgd.optimizer->set_learning_rate(0);
@@ -28,7 +28,7 @@ TEST_CASE("optimizers: weight decay takes its share before the update, times the
   check_close(adamw.after({3, 4}), {plain[0] - 0.05, plain[1] + 0.1});
 }
 
-TEST_CASE("optimizers: variables are spared the weight decay by themselves or by a search in their names (O-15)",
+TEST_CASE("optimizers: variables are excluded from weight decay by object or by a pattern of names (O-15)",
           "[optimizers]") {
   const auto decayed = [](const Trained::Prepare& exclude) {
     Trained sgd(optimizers::sgd({.learning_rate = 1, .weight_decay = 0.5}), exclude);
@@ -76,7 +76,7 @@ TEST_CASE("optimizers: clipping bounds each variable's gradient, its elements, o
     CHECK(std::isnan(number));
 }
 
-TEST_CASE("optimizers: of accumulated gradients it is the mean that is clipped (O-12)", "[optimizers]") {
+TEST_CASE("optimizers: the mean of accumulated gradients is clipped (O-12)", "[optimizers]") {
   Trained sgd(optimizers::sgd({.learning_rate = 1, .clipvalue = 1, .gradient_accumulation_steps = 2}));
   sgd.after({3, 6});
   check_close(sgd.after({-1, 0}), {1 - 1, -2 - 1});
@@ -137,7 +137,7 @@ TEST_CASE("optimizers: fit with accumulated gradients trains as with larger batc
   check_close(train(2, 4), train(8, {}), 1e-5);
 }
 
-TEST_CASE("optimizers: the average follows the variable, and takes its place when told to (O-13)", "[optimizers]") {
+TEST_CASE("optimizers: the moving average follows the variable, and replaces it on request (O-13)", "[optimizers]") {
   Trained sgd(optimizers::sgd({.learning_rate = 1, .use_ema = true, .ema_momentum = 0.5}));
   const auto average = [&] { return numbers(sgd.optimizer->slots()[0][0].value()); };
   CHECK(sgd.after({1, 1}) == std::vector<double>{0, -3});
@@ -178,7 +178,8 @@ TEST_CASE("optimizers: fit replaces weights by their averages after the last epo
   check_close(averaged[3], expected);
 }
 
-TEST_CASE("optimizers: a scaled loss trains as the loss itself; one that was not scaled is told", "[optimizers]") {
+TEST_CASE("optimizers: a scaled loss trains as the loss itself; a loss that was not scaled is an error",
+          "[optimizers]") {
   struct Scaled : Sequential {
     Scaled() : Sequential(two_dense()) {}
     StepLogs train_step(const StepData& data) override {
@@ -205,7 +206,7 @@ TEST_CASE("optimizers: a scaled loss trains as the loss itself; one that was not
         "- call it in train_step.");
 }
 
-TEST_CASE("optimizers: options out of range are told in full", "[optimizers]") {
+TEST_CASE("optimizers: options out of range are errors with the full text", "[optimizers]") {
   struct Case {
     std::function<OptimizerPtr()> make;
     std::string text;

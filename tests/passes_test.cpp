@@ -41,7 +41,7 @@ bool overlap(const Block& a, const Block& b) {
 
 }  // namespace
 
-TEST_CASE("dataflow: a node that nothing wants is never computed", "[execution][passes]") {
+TEST_CASE("dataflow: a node without readers is never computed", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({4}), unused = ops::exp(x), wanted = ops::log(x);
   const Dataflow flow = traced.flow({.results = {wanted.id()}});
@@ -50,7 +50,7 @@ TEST_CASE("dataflow: a node that nothing wants is never computed", "[execution][
   CHECK(flow.in_memory[wanted.id()]);
 }
 
-TEST_CASE("dataflow: what only logs need waits for the logs, unless the step overwrites its operands",
+TEST_CASE("dataflow: nodes that only logs need are computed with the logs, unless the step overwrites their operands",
           "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({4});
@@ -62,7 +62,7 @@ TEST_CASE("dataflow: what only logs need waits for the logs, unless the step ove
   CHECK(alone.phase[of_batch.id()] == Phase::step);
 }
 
-TEST_CASE("dataflow: a Reshape shows the bytes of its operand", "[execution][passes]") {
+TEST_CASE("dataflow: a Reshape is a view of its operand", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({4, 2}), y = ops::exp(x), flat = ops::reshape(y, {8});
   const Dataflow flow = traced.flow({.results = {flat.id()}});
@@ -119,7 +119,7 @@ TEST_CASE("groups: a sum along short rows is part of a program", "[execution][pa
   CHECK(group.members.size() == 2);
 }
 
-TEST_CASE("recompute: a cheap node of stored operands is computed again, an expensive one is stored",
+TEST_CASE("recompute: a cheap node of stored operands is recomputed, an expensive one is stored",
           "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({64, 64});
@@ -132,7 +132,7 @@ TEST_CASE("recompute: a cheap node of stored operands is computed again, an expe
   CHECK(fused.escapes[expensive.id()]);
 }
 
-TEST_CASE("schedule: a group comes behind those that it reads", "[execution][passes]") {
+TEST_CASE("schedule: a group follows the groups that it reads", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({8, 8}), a = ops::matmul(x, x), b = ops::matmul(ops::transpose(a, {1, 0}), x);
   const Scheduled scheduled = traced.scheduled({.results = {b.id(), a.id()}});
@@ -158,7 +158,7 @@ TEST_CASE("schedule: equal updates of two variables are one instruction, differe
   CHECK(instructions(0.25) == 2);
 }
 
-TEST_CASE("placement: an update is written over the variable, a value that is read later is not",
+TEST_CASE("placement: an update overwrites the variable, unless a later instruction reads its old value",
           "[execution][passes]") {
   Traced traced;
   const Variable v = variable({16});
@@ -176,7 +176,7 @@ TEST_CASE("placement: an update is written over the variable, a value that is re
   }
 }
 
-TEST_CASE("placement: blocks that are alive at the same time do not overlap", "[execution][passes]") {
+TEST_CASE("placement: blocks in use at the same time do not overlap", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({32, 32});
   Value y = ops::matmul(x, x);
@@ -194,8 +194,7 @@ TEST_CASE("placement: blocks that are alive at the same time do not overlap", "[
         CHECK_FALSE(overlap(a, b));
 }
 
-TEST_CASE("placement: a program's output takes over the block of an input that nothing reads later",
-          "[execution][passes]") {
+TEST_CASE("placement: a program's output reuses the block of an input without later readers", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({32, 32}), product = ops::matmul(x, x), y = ops::relu(product);
   const Scheduled scheduled = traced.scheduled({.results = {y.id()}});
@@ -205,7 +204,7 @@ TEST_CASE("placement: a program's output takes over the block of an input that n
   CHECK(placement.operand(y.id()).offset == placement.operand(product.id()).offset);
 }
 
-TEST_CASE("emission: instructions stand in the order of the schedule", "[execution][passes]") {
+TEST_CASE("emission: instructions are in the order of the schedule", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({8, 8}), y = ops::argmax(ops::relu(ops::matmul(x, x)));
   const Lowered lowered = compile(traced.graph, {.results = {y.id()}}, cpu_device());

@@ -59,7 +59,8 @@ Indices pass(DataAdapter& adapter, int epoch) {
 }  // namespace
 
 #ifdef ETUDE_PREFETCH
-TEST_CASE("sequences, prefetching and kernels go on with the threads that start, were it none", "[data][threads]") {
+TEST_CASE("sequences, prefetching and kernels work with any number of threads that start, even none",
+          "[data][threads]") {
   const int starting = GENERATE(0, 1, 3);
   struct Refused {
     explicit Refused(int starting) {
@@ -99,7 +100,7 @@ TEST_CASE("sequences: batches come in their order, for any number of workers", "
 #endif
 }
 
-TEST_CASE("sequences: shuffle puts the batches in an order that follows from seed and epoch (L-31)", "[data]") {
+TEST_CASE("sequences: the shuffled order of batches depends on seed and epoch (L-31)", "[data]") {
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 4, .workers = workers};
   SequenceAdapter adapter(std::make_shared<Numbers>(40), options), again(std::make_shared<Numbers>(40), options);
@@ -111,7 +112,7 @@ TEST_CASE("sequences: shuffle puts the batches in an order that follows from see
   CHECK(pass(again, 0) == first);
 }
 
-TEST_CASE("sequences: no more than max_queue_size batches are made ahead", "[data]") {
+TEST_CASE("sequences: at most max_queue_size batches are made in advance", "[data]") {
   const auto numbers = std::make_shared<Numbers>(100);
   SequenceAdapter adapter(numbers, {.workers = 3, .max_queue_size = 4});
   for (int i = 0; i < 20; ++i) {
@@ -120,7 +121,7 @@ TEST_CASE("sequences: no more than max_queue_size batches are made ahead", "[dat
   }
 }
 
-TEST_CASE("sequences: the first batch is looked at, not made twice", "[data]") {
+TEST_CASE("sequences: the first batch is peeked at, not made twice", "[data]") {
   const auto numbers = std::make_shared<Numbers>(5);
   SequenceAdapter adapter(numbers);
   CHECK(adapter.peek()->x[0].at(0) == 0);
@@ -148,7 +149,7 @@ TEST_CASE("sequences: on_epoch_end comes after every epoch, and may change the s
   CHECK(pass(adapter, 5) == iota(7));
 }
 
-TEST_CASE("sequences: an exception surfaces at its batch, and there are no more", "[data]") {
+TEST_CASE("sequences: an exception is rethrown at its batch, and no batches follow", "[data]") {
   const int workers = GENERATE(1, 3);
   struct Broken : Numbers {
     using Numbers::Numbers;
@@ -173,7 +174,7 @@ TEST_CASE("sequences: can be dropped and restarted in the middle of an epoch", "
   }
 }
 
-TEST_CASE("sequences: a restored one goes on with exactly the next batch", "[data]") {
+TEST_CASE("sequences: a restored one continues with the next batch", "[data]") {
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 1ull << 63 | 9, .workers = workers};
   SequenceAdapter adapter(std::make_shared<Numbers>(12), options);
@@ -200,7 +201,7 @@ TEST_CASE("sequences: wrong options are refused", "[data]") {
   CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Numbers>(-1)), ContainsSubstring("size() gave -1"));
 }
 
-TEST_CASE("ordered queues: nothing is made behind the end", "[data]") {
+TEST_CASE("ordered queues: no items are made after the end", "[data]") {
   std::atomic<int> calls = 0;
   OrderedQueue queue([&](std::int64_t number) { return ++calls, number < 5 ? std::optional(single(1)) : std::nullopt; },
                      2, 50);

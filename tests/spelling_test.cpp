@@ -148,14 +148,14 @@ std::string foreign_in(const std::string& message) {
 
 }  // namespace
 
-TEST_CASE("spelling: options, namespaces and names are JavaScript's", "[base][spelling]") {
+TEST_CASE("spelling: options, namespaces and names have JavaScript's spelling", "[base][spelling]") {
   CHECK(spelled("call compile({.run_eagerly = true, .loss = …}).") == "call compile({ runEagerly: true, loss: … }).");
   CHECK(spelled("make one by layers::dense") == "make one by et.layers.dense");
   CHECK(spelled("`steps_per_epoch * epochs` batches") == "`stepsPerEpoch * epochs` batches");
   CHECK(spelled("the key \"compiled_trainable\" is_not") == "the key \"compiled_trainable\" isNot");
 }
 
-TEST_CASE("spelling: messages are found in a source, and what JavaScript does not know in them", "[base][spelling]") {
+TEST_CASE("spelling: the test finds messages in a source, and names that JavaScript lacks", "[base][spelling]") {
   const auto foreign = [](const std::string& source) {
     std::string result;
     for (const Message& message : messages_in("", source)) result += foreign_in(message.text) + '|';
@@ -170,7 +170,7 @@ TEST_CASE("spelling: messages are found in a source, and what JavaScript does no
   CHECK(foreign("const char* text = \"a::b, c\";") == "::|");
 }
 
-TEST_CASE("spelling: no error and no warning says to JavaScript what only C++ or Python knows", "[base][spelling]") {
+TEST_CASE("spelling: errors and warnings in JavaScript use no names of C++ or Python", "[base][spelling]") {
   const std::vector<Message> messages = all_messages();
   CHECK(messages.size() > 500);
   std::set<std::string> used;

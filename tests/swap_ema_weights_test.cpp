@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 
 }  // namespace
 
-TEST_CASE("swap EMA weights: evaluation sees the averages, training goes on with the weights", "[callbacks]") {
+TEST_CASE("swap EMA weights: evaluation uses the averages, training continues with the weights", "[callbacks]") {
   Script script{.optimizer = "ema", .epochs = 3};
   const Outcome plain = script.run();
   class Watch : public Callback {
@@ -33,7 +33,7 @@ TEST_CASE("swap EMA weights: evaluation sees the averages, training goes on with
   CHECK(swapped.history != plain.history);
 }
 
-TEST_CASE("swap EMA weights: with swap_on_epoch later callbacks find the averages at the epoch's end", "[callbacks]") {
+TEST_CASE("swap EMA weights: with swap_on_epoch later callbacks get the averages at the epoch's end", "[callbacks]") {
   const Tensor x = waves({16, 3}), y = signs_of(x);
   Sequential model(two_dense());
   model.compile(
@@ -57,7 +57,7 @@ TEST_CASE("swap EMA weights: with swap_on_epoch later callbacks find the average
   CHECK(weights_of(model) == averages);
 }
 
-TEST_CASE("swap EMA weights: evaluate and predict of their own take the averages for their time", "[callbacks]") {
+TEST_CASE("swap EMA weights: separate evaluate and predict use the averages, then restore the weights", "[callbacks]") {
   const Tensor x = filled({4, 2}, 1), y = filled({4, 1}, 0);
   Sequential model(summing_unit());
   model.compile(
@@ -84,7 +84,7 @@ TEST_CASE("swap EMA weights: an optimizer without averages is an error", "[callb
       ContainsSubstring("keeps no averages"));
 }
 
-TEST_CASE("swap EMA weights: a backup holds the weights that are not in the model", "[callbacks]") {
+TEST_CASE("swap EMA weights: a backup contains the weights while the model has the averages", "[callbacks]") {
   Script script{.optimizer = "ema"};
   const auto swap = [&](Script& of) {
     of.further = {callbacks::swap_ema_weights({.swap_on_epoch = true})};

@@ -140,7 +140,7 @@ TEST_CASE("random steps have the same bits for any number of threads", "[threads
   }
 }
 
-TEST_CASE("a plan runs with more threads, or fewer, than it was made with, in the memory it has", "[threads]") {
+TEST_CASE("a plan runs with another number of threads than at its compilation, in the same memory", "[threads]") {
   Random random = draws(22);
   const Tensors inputs{random_tensor(random, {301, 257}, DType::float32),
                        random_tensor(random, {257, 403}, DType::float32)};
@@ -206,7 +206,7 @@ TEST_CASE("plans that run on several threads at once do not disturb each other",
   }
 }
 
-TEST_CASE("work goes on, to the same bits, while others keep all cores busy", "[threads]") {
+TEST_CASE("work continues with the same bits while other processes use all cores", "[threads]") {
   const Tensors alone = [] {
     const Threads threads(1);
     return trained();
@@ -225,7 +225,7 @@ TEST_CASE("work goes on, to the same bits, while others keep all cores busy", "[
   for (std::thread& other : others) other.join();
 }
 
-TEST_CASE("pools come and go while their threads are only starting", "[threads]") {
+TEST_CASE("pools can be destroyed while their threads start", "[threads]") {
   std::atomic<int> done{0};
   for (int i = 0; i < 100; ++i) {
     ThreadPool pool(4);
@@ -234,7 +234,7 @@ TEST_CASE("pools come and go while their threads are only starting", "[threads]"
   CHECK(done == 800);
 }
 
-TEST_CASE("whoever finds the pool at work does its parts itself", "[threads]") {
+TEST_CASE("a caller that finds the pool busy does its parts itself", "[threads]") {
   struct Work {
     ThreadPool pool{3};
     std::atomic<int> done{0};
@@ -279,7 +279,7 @@ std::int64_t rows_of_loop(const Function& function, const Tensors& inputs) {
 
 }  // namespace
 
-TEST_CASE("rows go through a loop by themselves where no row depends on another, to the same bits", "[threads]") {
+TEST_CASE("independent rows run through a loop in chunks, with the same bits", "[threads]") {
   struct Loop {
     const char* what;
     ops::ScanFunction step;
@@ -345,7 +345,7 @@ TEST_CASE("a thread predicts with one model while another trains another, each t
   CHECK(std::ranges::equal(trained->get_weights(), alone->get_weights(), same_bits));
 }
 
-TEST_CASE("loops of one model on two threads are an error, and the first one goes on", "[threads]") {
+TEST_CASE("loops of one model on two threads are an error, and the first loop continues", "[threads]") {
   using namespace samples;
   const Tensor x = waves({8, 3}), y = signs_of(x);
   Sequential model(two_dense());

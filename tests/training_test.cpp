@@ -28,7 +28,7 @@ struct OwnStep : Sequential {
 
 }  // namespace
 
-TEST_CASE("custom train_step: the same words give the same training as Keras's own step", "[training]") {
+TEST_CASE("custom train_step: a copy of Keras's step trains to the same weights", "[training]") {
   OwnStep own;
   Sequential usual(two_dense());
   for (Sequential* model : {static_cast<Sequential*>(&own), &usual}) {
@@ -67,7 +67,7 @@ TEST_CASE("custom train_step: the eight plans used last are kept", "[training]")
   CHECK(model.calls == 10);
 }
 
-TEST_CASE("custom compute_loss, test_step and predict_step are what fit, evaluate and predict run", "[training]") {
+TEST_CASE("custom compute_loss, test_step and predict_step are used by fit, evaluate and predict", "[training]") {
   struct Own : Sequential {
     Own() : Sequential(summing_unit()) {}
     Value compute_loss(const StepData& data, const Outputs& y_pred) override {
@@ -85,7 +85,7 @@ TEST_CASE("custom compute_loss, test_step and predict_step are what fit, evaluat
   CHECK(numbers(model.predict(ones, {.verbose = 0})) == std::vector<double>(4, 6));
 }
 
-TEST_CASE("custom make_train_function: what it gives is what fit runs", "[training]") {
+TEST_CASE("custom make_train_function: fit runs its result", "[training]") {
   struct Own : Sequential {
     int made = 0;
     Own() : Sequential(two_dense()) {}
@@ -129,8 +129,7 @@ TEST_CASE("a log may be anything scalar: an input, a variable's value before its
   }
 }
 
-TEST_CASE("metrics that a step of its own updates begin anew with each epoch, where metrics() lists them",
-          "[training]") {
+TEST_CASE("metrics of a custom step are reset with each epoch, if metrics() lists them", "[training]") {
   struct Own : Sequential {
     std::shared_ptr<Mean> size = metrics::mean({.name = "size"});
     Own() : Sequential(summing_unit()) {}
@@ -204,7 +203,7 @@ TEST_CASE("run_eagerly: the step is traced at every batch, and Values can be rea
   CHECK(model.make_train_function()->plan() == nullptr);
 }
 
-TEST_CASE("run_eagerly: reading a Value in a compiled step is an Error that says how to", "[training]") {
+TEST_CASE("run_eagerly: reading a Value in a compiled step is an Error that names run_eagerly", "[training]") {
   struct Own : OwnStep {
     Value compute_loss(const StepData& data, const Outputs& y_pred) override {
       Graph::current().inspect(y_pred[0].id());
@@ -263,7 +262,7 @@ TEST_CASE("train_on_batch resets metrics unless asked not to (L-27)", "[training
   CHECK(model.test_on_batch(threes, {.reset_metrics = false})["loss"] == 7);
 }
 
-TEST_CASE("train_on_batch knows class_weight, times sample_weight, and wants one batch", "[training]") {
+TEST_CASE("train_on_batch multiplies class_weight and sample_weight, and accepts one batch only", "[training]") {
   Sequential model(summing_unit());
   model.compile(mse(0));
   const Tensor in = Tensor::from<float>({3, 1}, {1, 2, 3}), out = Tensor::from<float>({3, 1}, {0, 1, 0});

@@ -20,8 +20,7 @@ const Campaign campaign{.tag = "[api_case]", .run = [](std::int64_t number) {
 
 TEST_CASE("the process that runs cases of the API campaign", "[.][api_case]") { run_as_child(campaign); }
 
-TEST_CASE("reliability: whatever model a config describes and whatever is called on it, only an Error leaves a call",
-          "[reliability]") {
+TEST_CASE("reliability: any model from a config, in any call, throws only Errors", "[reliability]") {
   for (const std::string& failure : run_cases(campaign, 0, rounds(300, 200'000))) FAIL_CHECK(failure);
 }
 

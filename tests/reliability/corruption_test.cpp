@@ -41,8 +41,7 @@ struct Damaged {
 
 }  // namespace
 
-TEST_CASE("reliability: any single bit that flips in a checkpoint is noticed, and the one before is loaded",
-          "[reliability]") {
+TEST_CASE("reliability: any flipped bit in a checkpoint is detected, and the previous one is loaded", "[reliability]") {
   Damaged damaged;
   Random random(3, RandomStream::step);
   const int flips = rounds(2000, 10'000);
@@ -58,8 +57,7 @@ TEST_CASE("reliability: any single bit that flips in a checkpoint is noticed, an
   CHECK(noticed == flips);
 }
 
-TEST_CASE("reliability: a checkpoint whose files end early, anywhere, is noticed, and the one before is loaded",
-          "[reliability]") {
+TEST_CASE("reliability: a truncated checkpoint is detected, and the previous one is loaded", "[reliability]") {
   Damaged damaged;
   Random random(4, RandomStream::step);
   int cuts = 0, noticed = 0;
@@ -78,8 +76,7 @@ TEST_CASE("reliability: a checkpoint whose files end early, anywhere, is noticed
   CHECK(cuts > 1000);
 }
 
-TEST_CASE("reliability: a safetensors file that ends early, anywhere, is an Error(data) without checksums too",
-          "[reliability]") {
+TEST_CASE("reliability: a truncated safetensors file is an Error(data), without checksums too", "[reliability]") {
   const std::string whole = safetensors_file(tensors_of_all_kinds(), {{"key", "value"}});
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const std::string part = whole.substr(0, size);  // its own memory: a sanitizer sees what is read beyond it

@@ -160,7 +160,7 @@ std::string file_case(std::int64_t number, bool lasting, bool* reached = nullptr
 
 TEST_CASE("the process whose memory ends", "[.][memory_case]") { run_as_child(memory_campaign); }
 
-TEST_CASE("reliability: a fit that gets no memory throws bad_alloc, wherever that is, and the next one succeeds",
+TEST_CASE("reliability: a fit without memory at any point throws bad_alloc, and the next one succeeds",
           "[reliability]") {
   for (std::size_t i = 0; i < std::size(scenarios); ++i) {
     const std::ptrdiff_t requests = requests_of(scenarios[i]);
@@ -192,7 +192,7 @@ TEST_CASE(
   CHECK(n > 100);
 }
 
-TEST_CASE("reliability: whichever thread cannot start, fits end with the same weights", "[reliability]") {
+TEST_CASE("reliability: if any thread cannot start, fits end with the same weights", "[reliability]") {
   struct Fault {
     ~Fault() { thread_fault() = {}; }
     std::atomic<int> asked = 0;

@@ -68,8 +68,7 @@ void check_flat(const Watch& watch) {
 
 }  // namespace
 
-TEST_CASE("predict_stream's memory is flat, from a generator, however many rows there are",
-          "[predict_stream][reliability]") {
+TEST_CASE("predict_stream's memory is flat, from a generator of any number of rows", "[predict_stream][reliability]") {
   Watch watch(wanted_rows());
   Sequential model({layers::dense({.units = features})});
   double sum = 0;

@@ -166,7 +166,7 @@ double seconds_of_work(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("reliability: four times the input asks for about four times the memory, of every reader and graph",
+TEST_CASE("reliability: every reader and graph needs about four times the memory for four times the input",
           "[reliability][growth]") {
   for (const Work& work : works) {
     const double once = bytes_of_work(work.prepare(work.n)), twice = bytes_of_work(work.prepare(2 * work.n)),

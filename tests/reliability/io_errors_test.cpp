@@ -81,7 +81,7 @@ void fail_every_call(const Fault& fault, bool later = false) {
 
 }  // namespace
 
-TEST_CASE("reliability: whichever call to the system fails, the checkpoint before is intact and nothing is left behind",
+TEST_CASE("reliability: if any system call fails, the previous checkpoint is intact and nothing is left behind",
           "[reliability]") {
   SECTION("once: no space") { fail_every_call({.code = ENOSPC}); }
   SECTION("once: a broken disk, in the background") { fail_every_call({.code = EIO}, true); }
@@ -89,8 +89,7 @@ TEST_CASE("reliability: whichever call to the system fails, the checkpoint befor
   SECTION("from then on: a broken disk") { fail_every_call({.code = EIO, .lasting = true}); }
 }
 
-TEST_CASE("reliability: interruptions and writes of half the bytes are gone on with, wherever they come",
-          "[reliability]") {
+TEST_CASE("reliability: interrupted calls and partial writes are continued, at any call", "[reliability]") {
   SECTION("a signal") { fail_every_call({.code = EINTR}); }
   SECTION("half a read or write") { fail_every_call({.half = true}); }
 }

@@ -38,7 +38,7 @@ template <class Work, class Complaint> void refuse_every_request(Work&& work, Co
 
 }  // namespace
 
-TEST_CASE("reliability: a save that gets no memory throws, leaks none, and the checkpoint before is intact",
+TEST_CASE("reliability: a save without memory throws, leaks none, and the previous checkpoint is intact",
           "[reliability]") {
   const auto files = std::make_shared<MemoryVfs>();
   CheckpointStore store("c", {.keep_newest = 1, .files = files});
@@ -57,8 +57,7 @@ TEST_CASE("reliability: a save that gets no memory throws, leaks none, and the c
   CHECK(live_allocations() == live);
 }
 
-TEST_CASE("reliability: a load that gets no memory throws, leaks none, and succeeds when there is some",
-          "[reliability]") {
+TEST_CASE("reliability: a load without memory throws, leaks none, and succeeds once there is memory", "[reliability]") {
   const auto files = std::make_shared<MemoryVfs>();
   CheckpointStore("c", {.files = files}).save(checkpoint_of(1));
   load_newest_checkpoint("c", files);

@@ -81,8 +81,9 @@ Outcome play(const Run& run, int repeats) {
 
 }  // namespace
 
-TEST_CASE("reliability: wherever power is lost, a run goes on from its last checkpoint, or the one in the making",
-          "[reliability]") {
+TEST_CASE(
+    "reliability: after a loss of power at any point, a run continues from its last checkpoint or the one in progress",
+    "[reliability]") {
   const Outcome outcome = play(Run(), rounds(2, 100));
   INFO(outcome.first);
   CHECK(outcome.bad == 0);
@@ -90,7 +91,7 @@ TEST_CASE("reliability: wherever power is lost, a run goes on from its last chec
   if (rounds(0, 1)) WARN(outcome.states << " states of the disk");
 }
 
-TEST_CASE("reliability: a disk that says it has synced and has not is found out by the same states", "[reliability]") {
+TEST_CASE("reliability: the same states detect a disk that reports a sync without doing it", "[reliability]") {
   CHECK(play(Run(true), 1).bad > 100);
 }
 

@@ -129,7 +129,7 @@ TEST_CASE(
   CHECK(saved == made);
 }
 
-TEST_CASE("reliability: a process that is asked twice ends at once, and the checkpoint before is whole",
+TEST_CASE("reliability: a second request ends a process at once, and the previous checkpoint is complete",
           "[reliability]") {
   const Whole whole;
   Random random(22, RandomStream::step);
@@ -163,8 +163,7 @@ TEST_CASE("reliability: a process that is asked twice ends at once, and the chec
   }
 }
 
-TEST_CASE("reliability: a log that a killed process appended to has each epoch once when it is started again",
-          "[reliability]") {
+TEST_CASE("reliability: a killed process that starts again has each epoch once in its log", "[reliability]") {
   const Whole whole;
   Random random(23, RandomStream::step);
   const int planned = rounds(10, 100);
@@ -252,8 +251,7 @@ TEST_CASE("the process whose threads are refused", "[.][refused]") {
   std::fflush(stderr);
 }
 
-TEST_CASE("a process warns once, on stderr, of threads that the system refuses, and names what wanted one",
-          "[threads]") {
+TEST_CASE("a process warns once, on stderr, of threads that the system refuses, and names their purpose", "[threads]") {
   const ScratchFolder scratch("etude_refused_test");
   {
     Child refused("[refused]", scratch.path());
@@ -264,7 +262,7 @@ TEST_CASE("a process warns once, on stderr, of threads that the system refuses, 
   CHECK(text.find("The system refused") == text.rfind("The system refused"));
 }
 
-TEST_CASE("a request to end is noticed once it comes, and without a watch goes where it went before", "[preemption]") {
+TEST_CASE("a request to end is detected, and without a watch it goes to the previous handler", "[preemption]") {
   static int reached = 0;
   struct sigaction counting{}, before{};
   counting.sa_handler = [](int) { ++reached; };

@@ -67,7 +67,7 @@ TEST_CASE("the process that trains until it is killed", "[.][trainer]") {
   Child::tell(result);
 }
 
-TEST_CASE("reliability: a process that trains, is killed at any moment and started again, comes to the same bits",
+TEST_CASE("reliability: a training process, killed at any moment and restarted, ends with the same bits",
           "[reliability]") {
   const std::int64_t wanted = long_script.run().fingerprint();
   Random random(18, RandomStream::step);
