@@ -65,7 +65,7 @@ TEST_CASE("callbacks: evaluate and predict call their own hooks only", "[callbac
                                   "predict_batch_begin 1", "predict_batch_end 1", "predict_end"});
 }
 
-TEST_CASE("callbacks: each hook goes through the list in order, and History is behind it (C-12)", "[callbacks]") {
+TEST_CASE("callbacks: each hook runs in the order of the list, followed by History (C-12)", "[callbacks]") {
   Texts order;
   const auto named = [&](const std::string& name) {
     return callbacks::lambda({.on_epoch_end = [&order, name](int, Logs& logs) {
@@ -79,7 +79,7 @@ TEST_CASE("callbacks: each hook goes through the list in order, and History is b
   CHECK((*history)["noted"] == std::vector{7.0});
 }
 
-TEST_CASE("callbacks: what a hook without logs writes into them is gone afterwards", "[callbacks]") {
+TEST_CASE("callbacks: entries that a hook without logs writes are discarded", "[callbacks]") {
   Trained run;
   const auto recorder = std::make_shared<Recorder>();
   run.fit(
@@ -91,7 +91,7 @@ TEST_CASE("callbacks: what a hook without logs writes into them is gone afterwar
   CHECK(recorder->starting_with("batch_end 0") == Texts{"batch_end 0: loss,accuracy"});
 }
 
-TEST_CASE("callbacks: they know their model and how it is trained", "[callbacks]") {
+TEST_CASE("callbacks: model() and params() are set", "[callbacks]") {
   struct Curious : Callback {
     Model* seen = nullptr;
     CallbackParams given;
@@ -142,7 +142,7 @@ TEST_CASE("callbacks: stop_evaluating and stop_predicting end their loops after 
   CHECK(run.model.predict(x, {.batch_size = 2, .verbose = 0}).shape() == Shape{10, 1});
 }
 
-TEST_CASE("callbacks: logs are valid during their hook, and keep what was read there", "[callbacks]") {
+TEST_CASE("callbacks: logs are valid during their hook, and keep values that were read there", "[callbacks]") {
   Trained run;
   Logs* batch_logs = nullptr;
   Logs kept, unread;
@@ -208,7 +208,7 @@ TEST_CASE("callbacks: an exception in evaluate or predict leaves the model usabl
   run.fit({});
 }
 
-TEST_CASE("callbacks: a hook may evaluate and predict, and the epoch's figures stay its own", "[callbacks]") {
+TEST_CASE("callbacks: a hook may evaluate and predict without a change of the epoch's logs", "[callbacks]") {
   Trained nosy, usual;
   std::vector<double> evaluated;
   const auto history = nosy.fit({callbacks::lambda({.on_train_batch_end = [&](std::int64_t, Logs&) {
@@ -220,7 +220,7 @@ TEST_CASE("callbacks: a hook may evaluate and predict, and the epoch's figures s
   CHECK(weights_of(nosy.model) == weights_of(usual.model));
 }
 
-TEST_CASE("callbacks: a hook must not train, compile or change the model that is in a loop", "[callbacks]") {
+TEST_CASE("callbacks: a hook must not train, compile or change the model of the running loop", "[callbacks]") {
   Trained run;
   const auto attempt = [&](const std::function<void()>& action) {
     return error_of(
@@ -265,7 +265,7 @@ TEST_CASE("callbacks: LambdaCallback has a function for every hook", "[callbacks
   run.fit({callbacks::lambda({})});
 }
 
-TEST_CASE("callbacks: each fit has a History of its own (L-30)", "[callbacks]") {
+TEST_CASE("callbacks: each fit has its own History (L-30)", "[callbacks]") {
   Trained run;
   const auto first = run.fit({}, 3), second = run.fit({}, 1);
   CHECK(first->epoch() == std::vector{0, 1, 2});
@@ -276,7 +276,7 @@ TEST_CASE("callbacks: each fit has a History of its own (L-30)", "[callbacks]") 
         "[History] \"auc\" - expected one of: loss, accuracy, val_loss, val_accuracy - check the metric's name.");
 }
 
-TEST_CASE("callbacks: ProgbarLogger is silent, draws a bar, or writes a line an epoch", "[callbacks]") {
+TEST_CASE("callbacks: ProgbarLogger is silent, draws a bar, or writes a line per epoch", "[callbacks]") {
   const auto text_of = [](int verbose, int epochs) {
     std::string text;
     Trained().fit({std::make_shared<Bar>(verbose, text)}, epochs);

@@ -156,7 +156,7 @@ TEST_CASE("conformance: the cases of Keras and TensorFlow.js in float32", "[conf
   if (chosen_folder().empty()) CHECK(tally.counts[Outcome::passed] >= 532);
 }
 
-TEST_CASE("conformance: the same in float64, but where float32's own rounding is expected", "[conformance]") {
+TEST_CASE("conformance: the same cases in float64, except those that expect float32's rounding", "[conformance]") {
   // log(1 - (1 - 1e-7)) is -15.94 in float32.
   const std::set<std::string> only_float32{"loss/BinaryCrossentropy/006", "loss/BinaryCrossentropy/009",
                                            "loss/BinaryCrossentropy/012", "metric/BinaryCrossentropy/001"};
@@ -169,7 +169,7 @@ TEST_CASE("conformance: the same in float64, but where float32's own rounding is
   }
 }
 
-TEST_CASE("conformance: what is of an unknown form is skipped with its reason, and all others run", "[conformance]") {
+TEST_CASE("conformance: cases of an unknown form are skipped with a reason, and all others run", "[conformance]") {
   const testing::FilesInMemory memory;
   const auto write = [&](const std::string& name, const std::string& text) {
     memory.files->open("cases/" + name, false)->append(text);

@@ -56,43 +56,43 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("early stopping: it stops after so many epochs without improvement; 0 is as 1 (C-3)", "[callbacks]") {
+TEST_CASE("early stopping: it stops after `patience` epochs without improvement; 0 counts as 1 (C-3)", "[callbacks]") {
   const int patience = GENERATE(0, 1, 2, 4);
   Scripted run;
   const std::vector<double> losses{10, 9, 8, 9, 8.9, 8.8, 8.7, 8.6, 8.5, 8.4};
   CHECK(run.fit({.monitor = "loss", .patience = patience}, losses) == up_to(std::max(patience, 1) + 2));
 }
 
-TEST_CASE("early stopping: an improvement makes patience begin anew, and the first value is one (C-2)", "[callbacks]") {
+TEST_CASE("early stopping: an improvement restarts patience, and the first value is one (C-2)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit({.monitor = "loss", .patience = 2}, {5, 6, 4, 6, 3, 6, 6, 6}) == up_to(6));
   CHECK(run.fit({.monitor = "loss", .patience = 3}, {1e30, 1e29, 1e28}) == up_to(2));
 }
 
-TEST_CASE("early stopping: nothing is an improvement on a first value that is no number (C-2)", "[callbacks]") {
+TEST_CASE("early stopping: no value improves on a first value that is NaN (C-2)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit({.monitor = "loss"}, {nan, 1, 0.5}) == up_to(1));
 }
 
-TEST_CASE("early stopping: a change counts if it is more than min_delta, whatever its sign (C-2)", "[callbacks]") {
+TEST_CASE("early stopping: a change counts if it exceeds min_delta, of either sign (C-2)", "[callbacks]") {
   const double sign = GENERATE(1, -1);
   Scripted run;
   CHECK(run.fit({.monitor = "loss", .min_delta = sign * 0.5}, {4, 3, 2.5, 1}) == up_to(2));
   CHECK(run.fit({.monitor = "score", .min_delta = sign * 0.5, .mode = "max"}, {1, 2, 2.5, 9}) == up_to(2));
 }
 
-TEST_CASE("early stopping: patience goes on until the baseline is beaten too (C-3)", "[callbacks]") {
+TEST_CASE("early stopping: patience restarts only when the baseline is beaten too (C-3)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit({.monitor = "loss", .patience = 2, .baseline = 0.5}, {0.9, 0.8, 0.7, 0.8, 0.6}) == up_to(3));
   CHECK(run.fit({.monitor = "loss", .patience = 2, .baseline = 0.85}, {0.9, 0.8, 0.9, 0.7, 0.6}) == up_to(4));
 }
 
-TEST_CASE("early stopping: epochs before start_from_epoch are not looked at (C-5)", "[callbacks]") {
+TEST_CASE("early stopping: epochs before start_from_epoch are ignored (C-5)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit({.monitor = "loss", .start_from_epoch = 3}, {1, 2, 3, 4, 5, 1, 1}) == up_to(4));
 }
 
-TEST_CASE("early stopping: the model ends with the weights of its best epoch, whoever stopped it (C-4)",
+TEST_CASE("early stopping: the model ends with the weights of its best epoch, for any reason of the stop (C-4)",
           "[callbacks]") {
   const int stop_at = GENERATE(-1, 3);
   const int patience = GENERATE(1, 9);
@@ -107,8 +107,7 @@ TEST_CASE("early stopping: the model ends with the weights of its best epoch, wh
   CHECK(run.said.back() == "Restoring model weights from the end of the best epoch: 2.");
 }
 
-TEST_CASE("early stopping: where the baseline is never beaten, the best epoch is restored all the same (C-4)",
-          "[callbacks]") {
+TEST_CASE("early stopping: the best epoch is restored even if the baseline is never beaten (C-4)", "[callbacks]") {
   Scripted run;
   run.fit({.monitor = "loss", .patience = 5, .baseline = 0.1, .restore_best_weights = true}, {3, 1, 2});
   CHECK(weights_of(run.model) == run.weights[1]);
@@ -120,7 +119,7 @@ TEST_CASE("early stopping: without restore_best_weights the last weights stay", 
   CHECK(weights_of(run.model) == run.weights.back());
 }
 
-TEST_CASE("early stopping: it says when it stopped only if it did, and only if verbose", "[callbacks]") {
+TEST_CASE("early stopping: it reports a stop only if verbose", "[callbacks]") {
   Scripted run;
   run.fit({.monitor = "loss", .verbose = 1}, {3, 2, 1});
   CHECK(run.said.empty());
@@ -130,7 +129,7 @@ TEST_CASE("early stopping: it says when it stopped only if it did, and only if v
   CHECK(run.said.size() == 1);
 }
 
-TEST_CASE("early stopping: the same object begins anew in another fit", "[callbacks]") {
+TEST_CASE("early stopping: the same object starts again in another fit", "[callbacks]") {
   Scripted run;
   const auto stopping = callbacks::early_stopping({.monitor = "loss"});
   CHECK(run.fit(stopping, "loss", {1, 2, 3}) == up_to(1));
@@ -140,7 +139,7 @@ TEST_CASE("early stopping: the same object begins anew in another fit", "[callba
   CHECK(stopping->best() == 7);
 }
 
-TEST_CASE("early stopping: a monitor that is missing is warned of each epoch, and stops nothing (C-5)", "[callbacks]") {
+TEST_CASE("early stopping: a missing monitor is a warning each epoch, and never stops fit (C-5)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit(callbacks::early_stopping(run.options({})), "mine", {1, 2, 3}) == up_to(2));
   CHECK(run.warned == Texts(3,
@@ -148,7 +147,7 @@ TEST_CASE("early stopping: a monitor that is missing is warned of each epoch, an
                             "Available metrics are: loss,accuracy,mine"));
 }
 
-TEST_CASE("monitor: auto goes by what the metric says, under its name and as val_ (C-1)", "[callbacks]") {
+TEST_CASE("monitor: auto uses the metric's direction, for its name and with val_ (C-1)", "[callbacks]") {
   const bool validation = GENERATE(false, true);
   const std::string prefix = validation ? "val_" : "";
   // Each falls and then grows: what is to grow stops first.
@@ -159,7 +158,7 @@ TEST_CASE("monitor: auto goes by what the metric says, under its name and as val
   CHECK(run.fit({.monitor = prefix + "mse"}, {3, 2, 1, 4}) == up_to(3));
 }
 
-TEST_CASE("monitor: every metric of the catalogue says which way it gets better (C-1)", "[callbacks]") {
+TEST_CASE("monitor: every metric of the catalogue has a direction of improvement (C-1)", "[callbacks]") {
   for (const char* name : {"accuracy", "acc", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy"})
     CHECK(metrics::get(name, {4, 3}, {4, 3})->direction == Direction::up);
   for (const char* name : {"mse", "binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy"})
@@ -167,7 +166,7 @@ TEST_CASE("monitor: every metric of the catalogue says which way it gets better 
   CHECK(metrics::mean()->direction == Direction::unknown);
 }
 
-TEST_CASE("monitor: an unknown direction is an error that names what there is (C-1)", "[callbacks]") {
+TEST_CASE("monitor: an unknown direction is an error that lists the known ones (C-1)", "[callbacks]") {
   Scripted run;
   run.model.compile({.optimizer = "sgd",
                      .loss = "mse",
@@ -181,13 +180,13 @@ TEST_CASE("monitor: an unknown direction is an error that names what there is (C
   CHECK(run.fit({.monitor = "product", .mode = "max"}, {1, 2, 1}) == up_to(2));
 }
 
-TEST_CASE("monitor: a mode that does not exist is warned of and taken for auto (C-1)", "[callbacks]") {
+TEST_CASE("monitor: an unknown mode is a warning, and auto is used (C-1)", "[callbacks]") {
   Scripted run;
   CHECK(run.fit({.monitor = "accuracy", .mode = "most"}, {1, 2, 1, 3}) == up_to(2));
   CHECK(run.warned == Texts{"EarlyStopping mode 'most' is unknown, fallback to auto mode."});
 }
 
-TEST_CASE("monitor: in mode auto the names of Keras's metrics tell which way is better (C-1)", "[callbacks]") {
+TEST_CASE("monitor: in mode auto the names of Keras's metrics determine the direction (C-1)", "[callbacks]") {
   // With an output's name, and as JavaScript spells functions.
   Texts up{"val_left_f1_score", "f1Score", "meanIoU"}, down{"left_loss", "val_left_mse", "accuracy_loss"};
   // The names that Keras 3 gives to metrics that have a direction, the first and the second of a class.
@@ -207,7 +206,7 @@ TEST_CASE("monitor: in mode auto the names of Keras's metrics tell which way is 
   }
 }
 
-TEST_CASE("monitor: a metric function and add_metric are monitored by their names; a direction that is given counts",
+TEST_CASE("monitor: a metric function and add_metric are monitored by name; an explicit direction wins",
           "[callbacks]") {
   const auto epochs = [](const MetricPtr& metric, const std::string& monitor) {
     Sequential model(two_dense());
@@ -224,7 +223,7 @@ TEST_CASE("monitor: a metric function and add_metric are monitored by their name
                  ContainsSubstring("expected one of: loss, nobody_knows"));
 }
 
-TEST_CASE("monitor: a name that nothing has is an error, however well known (C-1)", "[callbacks]") {
+TEST_CASE("monitor: a name without a log is an error, even a well-known one (C-1)", "[callbacks]") {
   Sequential model(two_dense());
   model.compile(mse());
   const auto stopping = callbacks::early_stopping({.monitor = "val_f1_score"});

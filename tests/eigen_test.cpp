@@ -21,7 +21,7 @@ Tensor trained(const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
-TEST_CASE("a Tensor seen as a matrix, a vector or a tensor of Eigen is the same memory", "[eigen]") {
+TEST_CASE("a Tensor as a matrix, a vector or a tensor of Eigen shares its memory", "[eigen]") {
   Tensor x = Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor& fixed = x;
   auto matrix = eigen::matrix<float>(x);
@@ -49,7 +49,7 @@ TEST_CASE("a view of another rank or dtype is an Error", "[eigen]") {
   CHECK(kind_of([&] { eigen::matrix<double>(x); }) == ErrorKind::dtype);
 }
 
-TEST_CASE("a Tensor over a matrix of Eigen is the same memory, where rows have no gaps", "[eigen]") {
+TEST_CASE("a Tensor of a matrix of Eigen shares its memory, if rows are contiguous", "[eigen]") {
   eigen::Matrix<float> x(3, 2);
   x << 1, 2, 3, 4, 5, 6;
   Tensor tensor = eigen::view(x);
@@ -75,7 +75,7 @@ TEST_CASE("a Tensor over a matrix of Eigen is the same memory, where rows have n
   CHECK(eigen::view(cube).shape() == Shape{1, 2, 2});
 }
 
-TEST_CASE("a Tensor that took a matrix of Eigen keeps its memory", "[eigen]") {
+TEST_CASE("a Tensor made from a moved matrix of Eigen keeps its memory", "[eigen]") {
   eigen::Matrix<double> x = eigen::Matrix<double>::Constant(40, 3, 7);
   const double* data = x.data();
   const Tensor tensor = eigen::take(std::move(x));
@@ -84,7 +84,7 @@ TEST_CASE("a Tensor that took a matrix of Eigen keeps its memory", "[eigen]") {
   CHECK(tensor.at(119) == 7);
 }
 
-TEST_CASE("a copy has the elements of a matrix in any order, and of an expression", "[eigen]") {
+TEST_CASE("a copy has the elements of a matrix in either storage order, or of an expression", "[eigen]") {
   Eigen::MatrixXf x(2, 3);  // column-major
   x << 1, 2, 3, 4, 5, 6;
   CHECK(numbers(eigen::copy(x)) == std::vector<double>{1, 2, 3, 4, 5, 6});

@@ -84,7 +84,8 @@ TEST_CASE("fit: every kind of data trains to the same bits as its rows in tensor
   }
 }
 
-TEST_CASE("evaluate, predict and validation_data: every kind of data gives what its rows in tensors do", "[training]") {
+TEST_CASE("evaluate, predict and validation_data: every kind of data gives the results of its rows in tensors",
+          "[training]") {
   Sequential model(two_dense());
   model.compile(mse(0));
   const double loss = model.evaluate(x, y, {.batch_size = 4, .verbose = 0})["loss"];
@@ -102,7 +103,7 @@ TEST_CASE("evaluate, predict and validation_data: every kind of data gives what 
   }
 }
 
-TEST_CASE("fit: a sequence in an order that is shuffled trains alike with any number of workers", "[training]") {
+TEST_CASE("fit: a shuffled sequence trains to the same bits with any number of workers", "[training]") {
   const auto run = [](int workers) {
     return trained(Data(std::make_shared<Slices>()),
                    {.epochs = 4, .verbose = 0, .max_queue_size = 2, .workers = workers});
@@ -111,7 +112,7 @@ TEST_CASE("fit: a sequence in an order that is shuffled trains alike with any nu
   CHECK(run(1) != trained(Data(std::make_shared<Slices>()), {.epochs = 4, .verbose = 0, .shuffle = false}));
 }
 
-TEST_CASE("fit: steps_per_epoch = -1 goes on until a callback stops it (L-17)", "[training]") {
+TEST_CASE("fit: with steps_per_epoch = -1 an epoch runs until a callback stops it (L-17)", "[training]") {
   std::int64_t last = 0;
   Sequential model(two_dense());
   model.compile(mse());
@@ -124,7 +125,7 @@ TEST_CASE("fit: steps_per_epoch = -1 goes on until a callback stops it (L-17)", 
   CHECK(last == 100);
 }
 
-TEST_CASE("fit: endless data without steps, and what cannot be split, are refused", "[training]") {
+TEST_CASE("fit: infinite data without steps, and a split of data in batches, are refused", "[training]") {
   const auto error_of = [](const Data& data, const FitOptions& options) {
     try {
       trained(data, options);
@@ -140,7 +141,7 @@ TEST_CASE("fit: endless data without steps, and what cannot be split, are refuse
   CHECK_THAT(error_of(dataset(), {.batch_size = 4, .verbose = 0}), ContainsSubstring("batch_size = 4 with a Dataset"));
 }
 
-TEST_CASE("ragged rows reach layers with their mask: padding does not count", "[training]") {
+TEST_CASE("ragged rows are passed to layers with their mask: padding does not count", "[training]") {
   const std::vector<std::int64_t> splits{0, 2, 5, 6};
   const Tensor steps = waves({6, 2});
   Sequential model({layers::global_average_pooling1d({})});

@@ -64,7 +64,7 @@ void check_goes_on(Model& model) {
 
 }  // namespace
 
-TEST_CASE("frozen layers are frozen in the model that is loaded, and trained ones go on to the same bits", "[saving]") {
+TEST_CASE("frozen layers stay frozen in the loaded model, and trained ones continue with the same bits", "[saving]") {
   const FilesInMemory scope;
   for (const ModelPtr& model : {nested(), described()}) {
     const Flags flags = flags_of(*model);
@@ -74,7 +74,7 @@ TEST_CASE("frozen layers are frozen in the model that is loaded, and trained one
   }
 }
 
-TEST_CASE("a model that is saved before it is compiled keeps what is frozen", "[saving]") {
+TEST_CASE("a model that is saved before it is compiled keeps its frozen layers", "[saving]") {
   const FilesInMemory scope;
   for (const ModelPtr& model : {nested(), described()}) {
     model->build({-1, 3});
@@ -83,7 +83,7 @@ TEST_CASE("a model that is saved before it is compiled keeps what is frozen", "[
   }
 }
 
-TEST_CASE("the JSON of a model has what is frozen, of each layer and of each model its own", "[saving]") {
+TEST_CASE("the JSON of a model has the trainable flag of each layer and each inner model", "[saving]") {
   for (const ModelPtr& model : {nested(), described()}) {
     model->build({-1, 3});
     // Frozen as a whole, but for one layer: nothing is trained, and all of that is kept.
@@ -142,7 +142,7 @@ TEST_CASE("a layer that is frozen after compile is saved as frozen, and trained 
   CHECK(testing::same_bits(loaded->layers()[4]->get_weights()[0], trained));
 }
 
-TEST_CASE("the regularizers of a frozen model cost nothing", "[model]") {
+TEST_CASE("the regularizers of a frozen model add nothing to the loss", "[model]") {
   const auto inner = std::make_shared<Sequential>(
       std::vector<LayerPtr>{
           layers::dense({.units = 3, .kernel_initializer = "ones", .kernel_regularizer = regularizers::l1({.l1 = 1})})},

@@ -53,7 +53,7 @@ TEST_CASE("a mixed policy computes in half precision, with variables of float32"
   }
 }
 
-TEST_CASE("new layers take the global policy, and their own before it", "[layers][mixed]") {
+TEST_CASE("new layers have the global policy, unless they have their own", "[layers][mixed]") {
   {
     const Policy policy("mixed_bfloat16");
     CHECK(dtype_policy().name() == "mixed_bfloat16");
@@ -67,7 +67,7 @@ TEST_CASE("new layers take the global policy, and their own before it", "[layers
   CHECK_THROWS_WITH(layers::dense({.units = 1, .dtype = "float16"}), ContainsSubstring("\"mixed_float16\""));
 }
 
-TEST_CASE("models train in half precision about as they do in float32", "[training][mixed]") {
+TEST_CASE("models train in half precision to nearly the same loss as in float32", "[training][mixed]") {
   for (const Kind& kind : kinds) {
     const Outcome full = trained(kind);
     for (const char* name : policies) {
@@ -82,7 +82,7 @@ TEST_CASE("models train in half precision about as they do in float32", "[traini
   }
 }
 
-TEST_CASE("a plan in half precision has the bits of its ops one by one", "[training][mixed]") {
+TEST_CASE("a plan in half precision has the same bits as its ops one by one", "[training][mixed]") {
   for (const Kind& kind : kinds)
     for (const char* name : policies) {
       INFO(kind.name << ", " << name);
@@ -91,14 +91,14 @@ TEST_CASE("a plan in half precision has the bits of its ops one by one", "[train
     }
 }
 
-TEST_CASE("replicas in half precision stay alike", "[distribute][mixed]") {
+TEST_CASE("replicas in half precision hold the same bits", "[distribute][mixed]") {
   const Policy policy("mixed_float16");
   const Outcome one = trained(kinds[0]), two = trained(kinds[0], false, 2);
   CHECK(differing_variable(*two.model) == "");
   CHECK(distance(one.losses, two.losses) < 0.03);
 }
 
-TEST_CASE("what a model in half precision predicts is float32", "[training][mixed]") {
+TEST_CASE("the predictions of a model in half precision are float32", "[training][mixed]") {
   const Policy policy("mixed_bfloat16");
   Sequential model({layers::dense({.units = 2, .activation = "softmax"})});
   const Tensor x = waves({5, 4});
@@ -108,7 +108,7 @@ TEST_CASE("what a model in half precision predicts is float32", "[training][mixe
   CHECK(testing::same_bits(y, y.astype(DType::bfloat16).astype(DType::float32)));
 }
 
-TEST_CASE("numbers of tokens are not rounded", "[layers][mixed]") {
+TEST_CASE("indices of tokens are not rounded", "[layers][mixed]") {
   const Policy policy("mixed_bfloat16");
   Tensor table({1000, 1});
   for (std::size_t i = 0; i < 1000; ++i) table.data<float>()[i] = i == 999 ? 1.0f : 0.0f;
@@ -121,7 +121,7 @@ TEST_CASE("numbers of tokens are not rounded", "[layers][mixed]") {
   CHECK((*model.get_layer(0))(ids).at(0) == 1);
 }
 
-TEST_CASE("a crossentropy behind a softmax or sigmoid of half precision is computed from logits", "[losses][mixed]") {
+TEST_CASE("a crossentropy after a softmax or sigmoid of half precision is computed from logits", "[losses][mixed]") {
   const auto loss_of = [](std::int64_t units, const char* activation, const char* loss) {
     const Policy policy("mixed_bfloat16");
     Sequential model({layers::dense({.units = units, .activation = activation, .use_bias = false})});
@@ -138,7 +138,7 @@ TEST_CASE("a crossentropy behind a softmax or sigmoid of half precision is compu
   CHECK(std::abs(loss_of(2, "softmax", "sparse_categorical_crossentropy") - 9) < 0.01);
 }
 
-TEST_CASE("means of float16 have room for their sums", "[layers][mixed]") {
+TEST_CASE("means of float16 do not overflow", "[layers][mixed]") {
   const LayerPtr pooling = layers::global_average_pooling1d({.dtype = "mixed_float16"});
   CHECK((*pooling)(filled({1, 1000, 1}, 66)).item() == 66);
   Sequential masked({layers::embedding({.input_dim = 2,
@@ -152,7 +152,7 @@ TEST_CASE("means of float16 have room for their sums", "[layers][mixed]") {
   CHECK(testing::run({ones}, [](std::span<const Value> x) { return ops::mean(x[0]); }).item() == 1);
 }
 
-TEST_CASE("scores of attention have room in float16", "[layers][mixed]") {
+TEST_CASE("scores of attention do not overflow in float16", "[layers][mixed]") {
   const auto attention = std::make_shared<MultiHeadAttention>(
       MultiHeadAttentionOptions{.num_heads = 1,
                                 .key_dim = 64,
@@ -162,7 +162,7 @@ TEST_CASE("scores of attention have room in float16", "[layers][mixed]") {
   CHECK(std::isfinite((*attention)({x, x}).at(0)));
 }
 
-TEST_CASE("metrics of your own are given float32", "[metrics][mixed]") {
+TEST_CASE("custom metrics get float32", "[metrics][mixed]") {
   struct Noting : Sum {
     using Sum::Sum;
     void update_state(Value, Value y_pred, Value) override {
@@ -187,7 +187,7 @@ TEST_CASE("averages of batches are kept in float32", "[layers][mixed]") {
   CHECK(layer->weights()[2].value().item() == 1.00390625);  // not bfloat16
 }
 
-TEST_CASE("attention in float16 sees nothing of what is masked", "[layers][mixed]") {
+TEST_CASE("attention in float16 ignores masked entries", "[layers][mixed]") {
   const Policy policy("mixed_float16");
   const auto attention = std::make_shared<MultiHeadAttention>(MultiHeadAttentionOptions{.num_heads = 2, .key_dim = 4});
   const Tensor x = waves({1, 3, 4}), mask = Tensor::from<std::uint8_t>({1, 3, 3}, {1, 1, 0, 1, 1, 0, 1, 1, 0});

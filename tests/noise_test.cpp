@@ -14,7 +14,7 @@ using Catch::Matchers::WithinAbs;
 
 }  // namespace
 
-TEST_CASE("dropout zeroes a share of the elements and scales the rest, in training only (A-11)", "[layers]") {
+TEST_CASE("dropout zeroes a fraction of the elements and scales the rest, in training only (A-11)", "[layers]") {
   const Tensor x = filled({100, 100}, 2);
   const double rate = GENERATE(0.25, 0.5, 0.9);
   const LayerPtr dropout = layers::dropout(rate);
@@ -36,7 +36,7 @@ TEST_CASE("dropout of rate 0 is the identity, of rate 1 zero", "[layers]") {
   for (const double element : numbers((*layers::dropout(1.0))(x, true))) CHECK(element == 0);
 }
 
-TEST_CASE("dropout draws anew at each call, the same for the same seed", "[layers]") {
+TEST_CASE("dropout draws new numbers at each call, and the same for the same seed", "[layers]") {
   const Tensor x = filled({20, 20}, 1);
   const auto draws = [&](const LayerPtr& layer) {
     return std::vector{numbers((*layer)(x, true)), numbers((*layer)(x, true))};
@@ -55,7 +55,7 @@ TEST_CASE("dropout draws anew at each call, the same for the same seed", "[layer
   set_random_seed(0);
 }
 
-TEST_CASE("gaussian noise is of mean 0 and its deviation, normal, in training only", "[layers]") {
+TEST_CASE("gaussian noise is normal with mean 0 and its standard deviation, in training only", "[layers]") {
   const Tensor x = filled({200, 200}, 3);
   const LayerPtr noise = layers::gaussian_noise({.stddev = 0.5, .seed = 11});
   const auto drawn = numbers((*noise)(x, true));

@@ -78,7 +78,7 @@ Worst worst_of(const OpEntry& entry, DType dtype, Device& device) {
 
 }  // namespace
 
-TEST_CASE("an elementwise op computes its function all over the number line", "[execution][parity]") {
+TEST_CASE("an elementwise op is correct over the whole number line", "[execution][parity]") {
   for (Cpu& device : instruction_sets())
     for (const OpEntry& entry : op_table()) {
       if (!entry.reference) continue;

@@ -17,7 +17,7 @@ const Tensor x = waves({8, 3}), y = signs_of(x);
 
 }  // namespace
 
-TEST_CASE("optimizers: each makes the loss smaller, whatever it is called by", "[optimizers]") {
+TEST_CASE("optimizers: each reduces the loss, under each of its names", "[optimizers]") {
   const std::string name = GENERATE(from_range(optimizer_names));
   CAPTURE(name);
   const OptimizerPtr optimizer = changed(name, [](const std::string& field, auto& value) {
@@ -35,7 +35,7 @@ TEST_CASE("optimizers: each makes the loss smaller, whatever it is called by", "
   CHECK(optimizer->iterations() == 40);
 }
 
-TEST_CASE("optimizers: a learning rate set between steps counts from the next one, without a trace", "[optimizers]") {
+TEST_CASE("optimizers: a learning rate set between steps applies to the next one, without a trace", "[optimizers]") {
   const std::string name = GENERATE(from_range(optimizer_names));
   CAPTURE(name);
   const auto change = [&](double rate, bool from_the_start) {
@@ -61,8 +61,7 @@ TEST_CASE("optimizers: a learning rate set between steps counts from the next on
   for (std::size_t i = 0; i < small.size(); ++i) CHECK_THAT(large[i], WithinAbs(10 * small[i], 1e-6));
 }
 
-TEST_CASE("optimizers: what they keep is listed kind by kind, after iterations and learning rate (O-21)",
-          "[optimizers]") {
+TEST_CASE("optimizers: variables are listed by kind, after iterations and learning rate (O-21)", "[optimizers]") {
   const OptimizerPtr adam = optimizers::adam({.amsgrad = true});
   adam->build({Variable("a", Tensor({2})), Variable("b", Tensor({3}))});
   adam->build({Variable("c", Tensor({4}))});
@@ -73,7 +72,7 @@ TEST_CASE("optimizers: what they keep is listed kind by kind, after iterations a
                      "adam/b_velocity_hat", "adam/c_velocity_hat"});
 }
 
-TEST_CASE("optimizers: averages and accumulated gradients come before their own slots, common variables last (O-21)",
+TEST_CASE("optimizers: averages and accumulated gradients are listed before their slots, common variables last (O-21)",
           "[optimizers]") {
   const OptimizerPtr nadam = optimizers::nadam(
       {.learning_rate = schedules::exponential_decay({.initial_learning_rate = 1, .decay_steps = 1, .decay_rate = 1}),
@@ -117,7 +116,7 @@ TEST_CASE("optimizers: without further options a step traces its update and noth
         }));
 }
 
-TEST_CASE("optimizers: what all have in common rides on the products that make the gradients, as the update does",
+TEST_CASE("optimizers: options of all optimizers and the update are fused into the products of the gradients",
           "[optimizers]") {
   const auto instructions = [](const OptimizerPtr& optimizer) {
     Sequential model(two_dense(4, 2));

@@ -47,7 +47,7 @@ Function in_a_chain(const Function& function) {
 
 }  // namespace
 
-TEST_CASE("a plan computes the bits that ops one by one compute, on every instruction set", "[execution][parity]") {
+TEST_CASE("a plan has the bits of its ops one by one, on every instruction set", "[execution][parity]") {
   for (Cpu& device : instruction_sets())
     for (const OpCase& one : all_cases())
       for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
@@ -58,7 +58,7 @@ TEST_CASE("a plan computes the bits that ops one by one compute, on every instru
       }
 }
 
-TEST_CASE("instruction sets agree", "[execution][parity]") {
+TEST_CASE("instruction sets compute the same results", "[execution][parity]") {
   std::vector<Cpu> all = instruction_sets();
   for (const OpCase& one : all_cases())
     for (const DType dtype : {DType::float32, DType::float64}) {
@@ -71,7 +71,7 @@ TEST_CASE("instruction sets agree", "[execution][parity]") {
     }
 }
 
-TEST_CASE("float32 is float64, rounded", "[execution][parity]") {
+TEST_CASE("float32 results are those of float64, rounded", "[execution][parity]") {
   for (const OpCase& one : all_cases()) {
     // Numbers that both have: else a step function may see another number.
     std::vector<Tensor> narrow = one.draw(5, DType::float32), wide;
@@ -83,7 +83,7 @@ TEST_CASE("float32 is float64, rounded", "[execution][parity]") {
   }
 }
 
-TEST_CASE("NaN passes a maximum, of two and of many, and what is made of it", "[execution][parity]") {
+TEST_CASE("a maximum of two and of many propagates NaN", "[execution][parity]") {
   const double nan = std::nan("");
   for (Cpu& device : instruction_sets())
     for (const DType dtype : {DType::float32, DType::float64})
@@ -105,7 +105,8 @@ TEST_CASE("NaN passes a maximum, of two and of many, and what is made of it", "[
 
 // ---- integers, bytes and conditions ----
 
-TEST_CASE("a cast goes towards zero, and says the same on every target of what does not fit", "[execution][parity]") {
+TEST_CASE("a cast rounds towards zero, and treats numbers out of range the same on every target",
+          "[execution][parity]") {
   const double infinity = std::numeric_limits<double>::infinity(), lowest = -0x1p31;
   struct From {
     double x, as_int32, as_uint8;
@@ -154,7 +155,7 @@ TEST_CASE("a cast goes towards zero, and says the same on every target of what d
     }
 }
 
-TEST_CASE("integers are cast to bytes within what a byte holds", "[execution][parity]") {
+TEST_CASE("integers out of a byte's range are cast to the nearest byte", "[execution][parity]") {
   const Tensor x = tensor_of({5}, DType::int32, {-300, -1, 7, 255, 300});
   CHECK(numbers(run({x}, [](Values v) { return ops::cast(v[0], DType::uint8); })) ==
         std::vector<double>{0, 0, 7, 255, 255});
@@ -162,7 +163,7 @@ TEST_CASE("integers are cast to bytes within what a byte holds", "[execution][pa
         std::vector<double>{0, 0, 7, 255, 255});
 }
 
-TEST_CASE("bytes and conditions pass the ops that take them", "[execution][parity]") {
+TEST_CASE("bytes and conditions are accepted by the ops that support them", "[execution][parity]") {
   Random random = draws(9);
   const Tensor bytes = random_tensor(random, {6, 7}, DType::uint8, 0, 256),
                others = random_tensor(random, {7}, DType::uint8, 0, 256),
@@ -256,7 +257,7 @@ TEST_CASE("int32 sums are exact over every axis", "[execution][parity]") {
   CHECK(numbers(run({x}, [](Values v) { return ops::sum(v[0], {1}); })) == middle);
 }
 
-TEST_CASE("labels out of range have no class and no number for a loss", "[execution][parity]") {
+TEST_CASE("labels out of range have a one-hot row of zeros, and a loss of NaN", "[execution][parity]") {
   const Tensor labels = tensor_of({4}, DType::int32, {-1, 0, 2, 3});
   CHECK(numbers(run({labels}, [](Values v) { return ops::one_hot(v[0], 3, DType::float32); })) ==
         std::vector<double>{0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0});
@@ -266,7 +267,7 @@ TEST_CASE("labels out of range have no class and no number for a loss", "[execut
   for (const std::int64_t i : {1, 2}) CHECK(std::fabs(losses.at(i) - std::log(3.0)) < 1e-6);
 }
 
-TEST_CASE("rows of huge and of tiny logits lose nothing", "[execution][parity]") {
+TEST_CASE("rows of huge and of tiny logits lose no precision", "[execution][parity]") {
   const Tensor logits = tensor_of({2, 3}, DType::float32, {3e38, 0, -3e38, -1e30, -1e30, -1e30});
   for (Cpu& device : instruction_sets()) {
     INFO(device.isa());

@@ -31,7 +31,7 @@ TEST_CASE("prefetch: items come in order, with and without a thread", "[data]") 
   CHECK_FALSE(prefetcher.take());
 }
 
-TEST_CASE("prefetch: what the maker throws comes out of take, once, and nothing follows", "[data]") {
+TEST_CASE("prefetch: take rethrows an exception once, and no items follow", "[data]") {
   const bool threaded = GENERATE(false, true);
   int made = 0;
   Prefetcher prefetcher(
@@ -64,7 +64,7 @@ TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
   CHECK(elsewhere);
 }
 
-TEST_CASE("prefetch: can be destroyed and paused while an item is in the making", "[data]") {
+TEST_CASE("prefetch: can be destroyed and paused while an item is being made", "[data]") {
   for (int trial = 0; trial < 50; ++trial) {
     std::atomic<int> made{0};
     Prefetcher prefetcher([&](std::size_t) { return ++made > 0; }, true);

@@ -92,7 +92,7 @@ double chi_square(const std::vector<double>& x, std::size_t bins) {
 }  // namespace
 
 // The lines "philox4x32 10" of Random123's kat_vectors.
-TEST_CASE("Philox gives its authors' known answers", "[random]") {
+TEST_CASE("Philox matches the known answers of its authors", "[random]") {
   using Block = std::array<std::uint32_t, 4>;
   CHECK(philox(0, {0, 0, 0, 0}) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox(0xffffffffffffffff, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}) ==
@@ -102,7 +102,7 @@ TEST_CASE("Philox gives its authors' known answers", "[random]") {
 }
 
 // These numbers were made by another implementation. They are what saved experiments hold: they do not change.
-TEST_CASE("a sequence has these bits", "[random]") {
+TEST_CASE("a sequence of draws has fixed bits", "[random]") {
   const auto bits = [](RandomStream stream) {
     Random random(seed, stream, 7);
     Words result;
@@ -115,7 +115,7 @@ TEST_CASE("a sequence has these bits", "[random]") {
   CHECK(bits(RandomStream::step) == Words{0x00b4315a, 0x16af6e31, 0x2b3bcee0, 0x17472dee, 0x707197e2, 0x6df0aebb});
 }
 
-TEST_CASE("many blocks of Philox at a time are the blocks one by one", "[random]") {
+TEST_CASE("many blocks of Philox at a time equal single blocks", "[random]") {
   for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xfffffff0}, ~std::uint64_t{0} - 20})
     for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 63u, 64u, 65u, 200u}) {
       INFO(first << ' ' << count);
@@ -129,7 +129,7 @@ TEST_CASE("many blocks of Philox at a time are the blocks one by one", "[random]
     }
 }
 
-TEST_CASE("a sequence goes on the same, whether it is drawn one by one or many at a time", "[random]") {
+TEST_CASE("a sequence is the same drawn one by one or many at a time", "[random]") {
   Random single(seed, RandomStream::step), many(seed, RandomStream::step);
   for (const std::size_t count : {1u, 2u, 0u, 300u, 3u, 512u, 5u, 4u, 1u}) {
     Words got(count), want(count);
@@ -140,13 +140,13 @@ TEST_CASE("a sequence goes on the same, whether it is drawn one by one or many a
   }
 }
 
-TEST_CASE("normal draws have these bits as float32", "[random]") {
+TEST_CASE("normal draws have fixed bits in float32", "[random]") {
   const Words expected{0x3d9cb0b8, 0x3eb66922, 0xbf38ecd5, 0x3f81c122, 0xbf539e6d, 0x3f20367a, 0x3fc3fa9a, 0x3f102af2};
   CHECK(drawn(8, &Random::normal, Random(seed, RandomStream::initializer)) == expected);
   CHECK(drawn(8, &Random::truncated_normal, Random(seed, RandomStream::initializer)) == expected);
 }
 
-TEST_CASE("a shuffle is this permutation", "[random]") {
+TEST_CASE("a shuffle is a fixed permutation", "[random]") {
   std::vector<std::int64_t> order(10);
   shuffled_order(order, 7, 0);
   CHECK(order == std::vector<std::int64_t>{4, 5, 1, 6, 3, 8, 9, 0, 7, 2});
@@ -154,7 +154,7 @@ TEST_CASE("a shuffle is this permutation", "[random]") {
   CHECK(order == std::vector<std::int64_t>{9, 1, 7, 4, 2, 8, 5, 3, 6, 0});
 }
 
-TEST_CASE("the op Uniform draws these bits, on every instruction set", "[random]") {
+TEST_CASE("the op Uniform draws fixed bits, on every instruction set", "[random]") {
   const Words expected{0x3e671198, 0x3eac3e8a, 0x3f6c99b0, 0x3de0a478, 0x3f2e46c4,
                        0x3e9489d8, 0x3c2cf340, 0x3e466428, 0x3dcddb80, 0x3ef1e920};
   for (Cpu& device : instruction_sets()) {
@@ -165,7 +165,7 @@ TEST_CASE("the op Uniform draws these bits, on every instruction set", "[random]
   }
 }
 
-TEST_CASE("dropout drops these elements", "[random]") {
+TEST_CASE("dropout drops fixed elements", "[random]") {
   CHECK(numbers(dropout(ones({10}), 0.5, {seed, 5, 9})) == std::vector<double>{0, 0, 2, 0, 2, 0, 0, 0, 0, 0});
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("an element's draw depends on its index, not on the shape or the numbe
   }
 }
 
-TEST_CASE("equal draws are equal, and any other seed, stream or counter draws something else", "[random]") {
+TEST_CASE("equal keys give equal draws, and any other seed, stream or counter gives others", "[random]") {
   const std::vector<Draw> draws{{},       {2, 2, 3}, {1, 3, 3}, {1, 2, 4}, {1, 2, -3}, {std::uint64_t{1} << 32, 2, 3},
                                 {3, 2, 1}};
   for (const Draw& a : draws)
@@ -226,7 +226,7 @@ TEST_CASE("normal draws are normal", "[random]") {
   CHECK(std::ranges::all_of(cut, [](double v) { return std::fabs(v) < 2; }));
 }
 
-TEST_CASE("draws below a bound are below it, and each as often", "[random]") {
+TEST_CASE("draws below a bound are uniform", "[random]") {
   Random random(seed, RandomStream::shuffle);
   for (const std::uint32_t bound : {1u, 2u, 3u, 10u, 1000u, 0x80000001u}) {
     double sum = 0;
@@ -256,7 +256,7 @@ TEST_CASE("a shuffle is a permutation that depends on seed and epoch only", "[ra
   CHECK(order(1, 0) != order(2, 0));
 }
 
-TEST_CASE("every place of a shuffle is as likely", "[random]") {
+TEST_CASE("every position of a shuffle is equally likely", "[random]") {
   constexpr std::size_t n = 6;
   constexpr int epochs = 12000;
   double count[n][n] = {};
@@ -269,7 +269,7 @@ TEST_CASE("every place of a shuffle is as likely", "[random]") {
     for (const double c : row) CHECK(near(c / epochs, 1.0 / n, 0.015));
 }
 
-TEST_CASE("dropout keeps the share it should, and the mean", "[random]") {
+TEST_CASE("dropout keeps the expected fraction, and the mean", "[random]") {
   for (const double rate : {0.1, 0.25, 0.5, 0.9}) {
     INFO(rate);
     const std::vector<double> y = numbers(dropout(ones({100000}), rate));
@@ -281,14 +281,14 @@ TEST_CASE("dropout keeps the share it should, and the mean", "[random]") {
   }
 }
 
-TEST_CASE("dropout of nothing is x, and of everything is zeros", "[random]") {
+TEST_CASE("dropout of rate 0 is x, and of rate 1 zeros", "[random]") {
   Random random = draws(1);
   const Tensor x = random_tensor(random, {50}, DType::float32);
   CHECK(same_bits(dropout(x, 0), x));
   for (const double v : numbers(dropout(x, 1))) CHECK(v == 0);
 }
 
-TEST_CASE("a gradient is dropped where its element was", "[random]") {
+TEST_CASE("the gradient of dropout is zero at the dropped elements", "[random]") {
   const auto derivative = [](std::span<const Value> v) { return gradients(ops::dropout(v[0], 0.4, 1, 2, v[1]), v)[0]; };
   const Tensor x = ones({1000});
   CHECK(same_bits(run({x, Tensor::from({}, {std::int32_t{3}})}, derivative), dropout(x, 0.4)));

@@ -56,8 +56,7 @@ TEST_CASE("softmax, normalisations and their gradients are one instruction", "[e
   }
 }
 
-TEST_CASE("what is known when a step is traced, and sums of one element each, cost no instruction",
-          "[execution][rows]") {
+TEST_CASE("constants of the trace, and sums of one element each, cost no instruction", "[execution][rows]") {
   CHECK(instructions_of({30, 28}, [](Values x) { return x[0] * (ops::scalar(1, x[0]) / ops::scalar(3, x[0])); }) ==
         "Elementwise");
   CHECK(instructions_of({30, 1}, [](Values x) { return ops::sum(x[0], {-1}) * 2; }) == "Elementwise");
@@ -68,7 +67,7 @@ TEST_CASE("what is known when a step is traced, and sums of one element each, co
         }) == "Elementwise");
 }
 
-TEST_CASE("what a step adds up of a row goes straight to the variable that it is added to", "[execution][rows]") {
+TEST_CASE("a sum of rows is written directly to the variable that it is added to", "[execution][rows]") {
   const Variable total("total", Tensor::from<float>({}, {10}));
   Compiled step(std::vector{Tensor({5})}, [&](Graph& graph, Values x) {
     const Value sum = graph.read(total) + ops::sum(x[0] * graph.read(total));
@@ -81,12 +80,13 @@ TEST_CASE("what a step adds up of a row goes straight to the variable that it is
   CHECK(total.value().item() == 160);
 }
 
-TEST_CASE("rows longer than a tile are reduced by themselves", "[execution][rows]") {
+TEST_CASE("rows longer than a tile are reduced by a separate instruction", "[execution][rows]") {
   CHECK(instructions_of({3, 513}, softmax) == "Softmax");
   CHECK(instructions_of({3, 513}, [](Values x) { return x[0] - ops::max(x[0], {1}, true); }) == "Reduce Elementwise");
 }
 
-TEST_CASE("rows are worked on while a product is in cache, if a row is a part of its rows", "[execution][rows]") {
+TEST_CASE("rows are processed while a product is in cache, if a row is a part of the product's rows",
+          "[execution][rows]") {
   const std::vector<Tensor> x{Tensor({2, 6, 5}), Tensor({2, 5, 8}), Tensor({8})};
   const auto count = [&](const Function& function) {
     Compiled step = compiled(x, [&](Values v) { return std::vector{function(v)}; });
@@ -98,7 +98,7 @@ TEST_CASE("rows are worked on while a product is in cache, if a row is a part of
         "Gemm Elementwise");
 }
 
-TEST_CASE("what a program knows of rows can be wanted outside", "[execution][rows]") {
+TEST_CASE("numbers per row in a program can be read outside of it", "[execution][rows]") {
   Random random = draws(1);
   const Tensor x = random_tensor(random, {37, 29});
   Compiled step = compiled({x}, [](Values v) {
@@ -122,7 +122,7 @@ TEST_CASE("what a program knows of rows can be wanted outside", "[execution][row
   }
 }
 
-TEST_CASE("a number a row that others than its row read is not taken for one that its row reads", "[execution][rows]") {
+TEST_CASE("a number per row that other rows read is not computed within the row's program", "[execution][rows]") {
   Random random = draws(2);
   const Tensor x = random_tensor(random, {8, 8});
   const Tensor y = run({x}, [](Values v) { return v[0] * ops::sum(v[0], {1}) - ops::sum(v[0], {1}, true); });
@@ -134,7 +134,7 @@ TEST_CASE("a number a row that others than its row read is not taken for one tha
     }
 }
 
-TEST_CASE("sums and largest of rows of every length are those of plain loops", "[execution][rows]") {
+TEST_CASE("sums and maxima of rows of every length match plain loops", "[execution][rows]") {
   Random random = draws(3);
   for (Cpu& device : instruction_sets())
     for (const std::int64_t row : {2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 511, 512})
@@ -154,7 +154,7 @@ TEST_CASE("sums and largest of rows of every length are those of plain loops", "
         }
 }
 
-TEST_CASE("transposes and column sums of all sizes are those of plain loops", "[execution][rows]") {
+TEST_CASE("transposes and column sums of all sizes match plain loops", "[execution][rows]") {
   Random random = draws(4);
   for (Cpu& device : instruction_sets())
     for (const Shape& shape : {Shape{3, 5, 7}, Shape{17, 70, 33}, Shape{2, 130, 9}, Shape{1, 64, 64}})

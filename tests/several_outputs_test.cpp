@@ -67,7 +67,7 @@ class Own : public Mean {
 
 }  // namespace
 
-TEST_CASE("one metric object given for several outputs counts each by itself, and stays as it was", "[metrics]") {
+TEST_CASE("one metric object for several outputs is copied for each, and does not change", "[metrics]") {
   const auto metric = metrics::mean_absolute_error({.name = "m"});
   CHECK(logs_of({metric}) == keras_logs("one metric object"));
   for (const Variable& variable : metric->variables()) CHECK(variable.value().item() == 0);
@@ -93,7 +93,7 @@ TEST_CASE("copies of metrics keep their options", "[metrics]") {
   CHECK(logs_of(how, halves) == "loss=0.25 a_loss=0.25 b_loss=0 a_mean=0.5 a_sum=2 b_mean=1 b_sum=4");
 }
 
-TEST_CASE("a metric object that is given twice is refused, in Keras's words", "[metrics]") {
+TEST_CASE("a metric object that is passed twice is refused, with Keras's text", "[metrics]") {
   const auto metric = metrics::mean_absolute_error({.name = "m"});
   const auto check_refused = [&](const CompileOptions& how) {
     CHECK_THAT(error_of([&] { logs_of(how, both); }),
@@ -131,7 +131,7 @@ TEST_CASE("outputs without a loss or a target by name are not trained", "[traini
         keras_logs("loss of b, y of b, weights of a, weighted metrics of all"));
 }
 
-TEST_CASE("targets of some outputs go through fit, its validation, and what is split off", "[training]") {
+TEST_CASE("targets of some outputs work in fit, its validation, and validation_split", "[training]") {
   const std::vector<std::vector<double>> list{{1}, {2}, {4}, {8}}, nothing{{0}, {0}, {0}, {0}};
   for (const Data& data : {only_b, Data(list, {{"b", nothing}})}) {
     Functional model = a_and_b();
@@ -147,7 +147,7 @@ TEST_CASE("targets of some outputs go through fit, its validation, and what is s
   }
 }
 
-TEST_CASE("training some outputs moves their weights alone", "[training]") {
+TEST_CASE("training some outputs changes their weights only", "[training]") {
   for (const bool eagerly : {false, true}) {
     Functional model = a_and_b();
     CompileOptions how = still({{"b", "mse"}});
@@ -160,13 +160,13 @@ TEST_CASE("training some outputs moves their weights alone", "[training]") {
   }
 }
 
-TEST_CASE("no target for any output that has a loss is told", "[training]") {
+TEST_CASE("it is an error if no output with a loss has a target", "[training]") {
   // Étude's own: Keras 2 says nothing and computes a loss of 0.
   CHECK(keras_logs("loss of a, y of b") == "loss=0 a_loss=0");
   CHECK_THAT(error_of([] { logs_of(still({{"a", "mse"}}), only_b); }), ContainsSubstring("Target data is missing"));
 }
 
-TEST_CASE("metrics come in all of Keras's forms for several outputs", "[metrics]") {
+TEST_CASE("metrics of several outputs accept all of Keras's forms", "[metrics]") {
   CHECK(logs_of({{"b", "mae"}}) == keras_logs("a metric by name"));
   CHECK(logs_of({{"a", {}}, {"b", {"mae", "mse"}}}) == keras_logs("lists by name"));
   CHECK(logs_of(MetricsByName{{"b", "mae"}}) == keras_logs("a metric by name"));
@@ -177,13 +177,13 @@ TEST_CASE("metrics come in all of Keras's forms for several outputs", "[metrics]
              ContainsSubstring("3 entries in `metrics` for a model with 2 outputs"));
 }
 
-TEST_CASE("lists of metrics are joined for a model of one output", "[metrics]") {
+TEST_CASE("lists of metrics are concatenated for a model of one output", "[metrics]") {
   Sequential model(summing_unit());
   model.compile({.loss = "mse", .metrics = std::vector<MetricList>{{"mae"}, "mse"}});
   CHECK(text_of(model.test_on_batch(x, zeros)) == logs_in(keras(2, "lists of metrics, one output")));
 }
 
-TEST_CASE("a weighted metric that is called as another one is logged with weighted_ before it", "[metrics]") {
+TEST_CASE("a weighted metric with the name of another one is logged with the prefix weighted_", "[metrics]") {
   CompileOptions how = still();
   how.metrics = {{"a", "mae"}};
   how.weighted_metrics = {{"a", "mae"}, {"b", "mae"}};

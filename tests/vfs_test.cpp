@@ -51,7 +51,7 @@ ErrorKind kind_of_error(const std::function<void()>& action) {
 
 }  // namespace
 
-TEST_CASE("files: what was written in pieces is read whole, in order, and appended to", "[vfs]") {
+TEST_CASE("files: pieces are read as a whole, in order, and can be appended to", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     const std::string path = folder + "/a";
     const std::string large(200'000, 'x');
@@ -77,7 +77,7 @@ TEST_CASE("files: what was written in pieces is read whole, in order, and append
   }
 }
 
-TEST_CASE("files: what was appended may be written over, and is gone on with at the end", "[vfs]") {
+TEST_CASE("files: appended bytes can be overwritten, and appending continues at the end", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     const auto file = files->open(folder + "/a", false);
     file->append("rows: ?? ");
@@ -88,7 +88,7 @@ TEST_CASE("files: what was appended may be written over, and is gone on with at 
   }
 }
 
-TEST_CASE("files: a rename replaces a file at once, and moves a folder with all that is in it", "[vfs]") {
+TEST_CASE("files: a rename replaces a file atomically, and moves a folder with its contents", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     write(*files, folder + "/a", "old");
     write(*files, folder + "/b", "new");
@@ -108,7 +108,7 @@ TEST_CASE("files: a rename replaces a file at once, and moves a folder with all 
   }
 }
 
-TEST_CASE("files: folders list their names in order, are removed when empty, trees with all in them", "[vfs]") {
+TEST_CASE("files: folders list their names in order, are removed if empty, and trees with their contents", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     files->make_folders(folder + "/x/y", true);
     files->make_folders(folder + "/x/y", true);
@@ -126,7 +126,7 @@ TEST_CASE("files: folders list their names in order, are removed when empty, tre
   }
 }
 
-TEST_CASE("files: what is not there, or is something else, is an Error(io) that names the path", "[vfs]") {
+TEST_CASE("files: a missing file, or one of another kind, is an Error(io) that names the path", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     const std::string none = folder + "/none", inside = none + "/file";
     files->make_folder(folder + "/folder");
@@ -150,7 +150,7 @@ TEST_CASE("files: what is not there, or is something else, is an Error(io) that 
   }
 }
 
-TEST_CASE("files: a lock is refused at once while somebody has it, and free when that ends", "[vfs]") {
+TEST_CASE("files: a lock that is held is refused at once, and is free after its release", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     const std::string path = folder + "/LOCK";
     auto held = files->lock(path);
@@ -164,7 +164,7 @@ TEST_CASE("files: a lock is refused at once while somebody has it, and free when
   }
 }
 
-TEST_CASE("files: removing a tree removes links in it, not what they lead to", "[vfs]") {
+TEST_CASE("files: removing a tree removes links in it, not their targets", "[vfs]") {
   const ScratchFolder scratch("etude_vfs_test");
   const auto files = system_vfs();
   files->make_folders(scratch.path() + "/kept");
@@ -179,7 +179,7 @@ TEST_CASE("files: removing a tree removes links in it, not what they lead to", "
   CHECK(files->list(scratch.path() + "/kept") == Names{"checkpoints", "file"});
 }
 
-TEST_CASE("files: interrupted calls are made again, short reads and writes gone on with", "[vfs]") {
+TEST_CASE("files: interrupted calls are repeated, short reads and writes continued", "[vfs]") {
   const ScratchFolder scratch("etude_vfs_test");
   int calls = 0;
   const auto files = system_vfs([&](std::string_view, std::size_t& bytes) {
@@ -197,7 +197,7 @@ TEST_CASE("files: interrupted calls are made again, short reads and writes gone 
   CHECK(text_of(*files, scratch.path() + "/a") == text.replace(100, 50'000, 50'000, 'x'));
 }
 
-TEST_CASE("files: paths in memory mean what they mean elsewhere", "[vfs]") {
+TEST_CASE("files: paths in memory are normalised as in the system", "[vfs]") {
   MemoryVfs files;
   files.make_folders("/a//b/");
   write(files, "a/./b/c", "text");
@@ -213,7 +213,7 @@ TEST_CASE("files: paths in memory mean what they mean elsewhere", "[vfs]") {
   CHECK(parent_of("/") == "/");
 }
 
-TEST_CASE("CRC-32C is that of RFC 3720, in pieces too, by the processor and by tables", "[vfs]") {
+TEST_CASE("CRC-32C matches RFC 3720, in pieces too, by the processor and by tables", "[vfs]") {
   for (const auto sum : {+[](std::string_view bytes, std::uint32_t before) { return crc32c(bytes, before); },
                          &detail::crc32c_by_table}) {
     CHECK(sum("123456789", 0) == 0xE3069283);
@@ -232,8 +232,7 @@ TEST_CASE("CRC-32C is that of RFC 3720, in pieces too, by the processor and by t
     }
 }
 
-TEST_CASE("vfs: a path with a NUL byte is an Error, and the file named by what stands before it is left alone",
-          "[vfs]") {
+TEST_CASE("vfs: a path with a NUL byte is an Error, and the file of the name before it does not change", "[vfs]") {
   const ScratchFolder scratch("etude_nul_test");
   const std::shared_ptr<Vfs> files = system_vfs();
   const std::string victim = scratch.path() + "/victim", path = victim + std::string("\0.safetensors", 13);

@@ -32,7 +32,7 @@ bool is_untouched(const Layer& layer) {
 
 }  // namespace
 
-TEST_CASE("a build that failed leaves no weights, and may be tried again", "[build]") {
+TEST_CASE("a failed build leaves no weights, and can be repeated", "[build]") {
   const auto moody = std::make_shared<Moody>();
   const LayerPtr layer = layers::dense(
       {.units = 2, .bias_initializer = InitializerPtr(moody), .kernel_regularizer = regularizers::l2({.l2 = 1})});
@@ -48,7 +48,7 @@ TEST_CASE("a build that failed leaves no weights, and may be tried again", "[bui
   model.fit(x, Tensor({4, 2}), {.verbose = 0});
 }
 
-TEST_CASE("a build that failed of a layer with states, and of one with layers inside, leaves none", "[build]") {
+TEST_CASE("a failed build of a layer with states, or with inner layers, leaves no weights", "[build]") {
   const auto moody = std::make_shared<Moody>();
   const LayerPtr lstm = layers::lstm({.units = 2,
                                       .bias_initializer = InitializerPtr(moody),
@@ -74,7 +74,7 @@ TEST_CASE("a build that failed of a layer with states, and of one with layers in
   CHECK(attention->weights().size() == 8);
 }
 
-TEST_CASE("a model whose second layer cannot be built has no layer that is built", "[build]") {
+TEST_CASE("if the second layer cannot be built, no layer of the model is built", "[build]") {
   const auto moody = std::make_shared<Moody>();
   const LayerPtr first = layers::dense({.units = 2}),
                  second = layers::dense({.units = 1, .kernel_initializer = InitializerPtr(moody)});
@@ -93,7 +93,7 @@ TEST_CASE("a model whose second layer cannot be built has no layer that is built
   CHECK(model.weights().size() == 6);
 }
 
-TEST_CASE("a model that fails for another reason while it is built, is not built", "[build]") {
+TEST_CASE("a model whose build fails for another reason is not built", "[build]") {
   Sequential model({layers::dense({.units = 4}), layers::conv2d({.filters = 1, .kernel_size = 2})});
   CHECK_THAT(error_of([&] { model.predict(x, {.verbose = 0}); }), ContainsSubstring("Conv2D"));
   CHECK(model.variables().empty());
@@ -104,7 +104,7 @@ TEST_CASE("a model that fails for another reason while it is built, is not built
   CHECK(model.weights().size() == 4);
 }
 
-TEST_CASE("a layer that goes away while a build fails is left alone", "[build]") {
+TEST_CASE("a layer that is destroyed during a failed build is not accessed", "[build]") {
   struct Own : Model {
     Value call(Value value, bool training) override {
       layers::dense({.units = 2})->operator()(value, training);

@@ -39,7 +39,7 @@ std::string fault_of(const FuzzTarget& target, std::string_view bytes, int* refu
 
 }  // namespace
 
-TEST_CASE("the files of the fuzzers' corpora are written anew", "[.][fuzz_corpus]") {
+TEST_CASE("writes the files of the fuzzers' corpora", "[.][fuzz_corpus]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     std::filesystem::create_directories(corpus_of(target));
     int number = 0;
@@ -48,8 +48,7 @@ TEST_CASE("the files of the fuzzers' corpora are written anew", "[.][fuzz_corpus
   }
 }
 
-TEST_CASE("what the readers cost at most for a byte of their samples, changed and not, is measured",
-          "[.][fuzz_costs]") {
+TEST_CASE("measures the readers' highest cost per byte of their samples, changed and unchanged", "[.][fuzz_costs]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     Random random(11, RandomStream::step);
     const std::vector<std::string> inputs = target.samples();
@@ -68,7 +67,7 @@ TEST_CASE("what the readers cost at most for a byte of their samples, changed an
   }
 }
 
-TEST_CASE("a reader that asks for more memory or takes more CPU time than its share is found", "[fuzz]") {
+TEST_CASE("a reader that exceeds its bound of memory or CPU time is detected", "[fuzz]") {
   const auto greedy = [](std::string_view bytes) {
     static std::string kept;
     kept = std::string(2 * free_bytes + bytes.size(), ' ');
@@ -88,7 +87,7 @@ TEST_CASE("a reader that asks for more memory or takes more CPU time than its sh
 #endif
 }
 
-TEST_CASE("reliability: every reader takes what our writers write", "[reliability][fuzz]") {
+TEST_CASE("reliability: every reader accepts the output of our writers", "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     CAPTURE(target.name);
 #ifndef ETUDE_ZLIB
@@ -98,7 +97,7 @@ TEST_CASE("reliability: every reader takes what our writers write", "[reliabilit
   }
 }
 
-TEST_CASE("reliability: every reader takes or refuses each file of its corpus, within its share of memory and time",
+TEST_CASE("reliability: every reader accepts or refuses each file of its corpus, within its bound of memory and time",
           "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     int files = 0;
@@ -112,7 +111,7 @@ TEST_CASE("reliability: every reader takes or refuses each file of its corpus, w
   }
 }
 
-TEST_CASE("reliability: every reader takes or refuses inputs changed at random, within its share of memory and time",
+TEST_CASE("reliability: every reader accepts or refuses inputs changed at random, within its bound of memory and time",
           "[reliability][fuzz]") {
   for (const FuzzTarget& target : fuzz_targets()) {
     CAPTURE(target.name);
