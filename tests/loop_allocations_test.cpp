@@ -150,7 +150,7 @@ TEST_CASE("a compiled step allocates nothing: train, test and predict, under eac
   CHECK(sum > 0);
 }
 
-TEST_CASE("memory stays flat over models that are built, trained and dropped", "[allocations]") {
+TEST_CASE("memory stays flat over models that are built, trained and destroyed", "[allocations]") {
   const auto live_a_model = [] {
     Sequential model(two_dense());
     model.compile(compile_options(optimizers::adam()));

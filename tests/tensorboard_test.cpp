@@ -90,8 +90,7 @@ Texts tags(const std::vector<Summary>& events, const std::string& start = "") {
 
 }  // namespace
 
-TEST_CASE("tensorboard: each epoch's figures lie in train and validation, and the learning rate with them",
-          "[callbacks]") {
+TEST_CASE("tensorboard: each epoch's logs are in train and validation, with the learning rate", "[callbacks]") {
   Trained run;
   const auto history = run.fit({run.board({.log_dir = "logs/a"})});
   const auto train = run.memory.read("logs/a/train"), validation = run.memory.read("logs/a/validation");
@@ -112,7 +111,7 @@ TEST_CASE("tensorboard: each epoch's figures lie in train and validation, and th
   CHECK(run.memory.flushed >= 4);
 }
 
-TEST_CASE("tensorboard: batches are written as often as update_freq says, by default never", "[callbacks]") {
+TEST_CASE("tensorboard: batches are written at update_freq, by default never", "[callbacks]") {
   const auto written = [](UpdateFrequency update_freq, std::int64_t steps_per_execution = 1) {
     Trained run(steps_per_execution);
     run.fit({run.board({.update_freq = update_freq})});
@@ -129,7 +128,7 @@ TEST_CASE("tensorboard: batches are written as often as update_freq says, by def
   CHECK(written(4, 2) == Texts{"batch_loss@5"});
 }
 
-TEST_CASE("tensorboard: a fit that is gone on with counts its batches on", "[callbacks]") {
+TEST_CASE("tensorboard: a resumed fit continues the numbers of its batches", "[callbacks]") {
   const testing::FilesInMemory files;
   Trained interrupted, resumed;
   const auto backup = [] { return callbacks::backup_and_restore({.backup_dir = "backup"}); };
@@ -152,7 +151,7 @@ TEST_CASE("tensorboard: without update_freq the logs of batches are not read fro
   CHECK_THAT(error_of([&] { static_cast<void>(unread["loss"]); }), ContainsSubstring("read after its step"));
 }
 
-TEST_CASE("tensorboard: steps per second are written if asked for", "[callbacks]") {
+TEST_CASE("tensorboard: steps per second are written on request", "[callbacks]") {
   Trained run;
   run.fit({run.board({.write_steps_per_second = true, .update_freq = 3})});
   const auto train = run.memory.read("logs/train");
@@ -162,7 +161,7 @@ TEST_CASE("tensorboard: steps per second are written if asked for", "[callbacks]
     if (event.tag.ends_with("_per_second")) CHECK(event.values.at(0) > 0);
 }
 
-TEST_CASE("tensorboard: histograms of the weights come every so many epochs, in 30 bins that hold all", "[callbacks]") {
+TEST_CASE("tensorboard: histograms of the weights have 30 bins, at histogram_freq", "[callbacks]") {
   Trained run;
   run.fit({run.board({.histogram_freq = 2})}, 3);
   std::vector<Summary> histograms;
@@ -191,7 +190,7 @@ TEST_CASE("tensorboard: histograms of the weights come every so many epochs, in 
   }
 }
 
-TEST_CASE("tensorboard: a histogram counts each value where it lies, and what is finite only", "[callbacks]") {
+TEST_CASE("tensorboard: a histogram counts each value in its bin, and finite values only", "[callbacks]") {
   Memory memory;
   EventFile file(memory.open(), "logs");
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -208,7 +207,7 @@ TEST_CASE("tensorboard: a histogram counts each value where it lies, and what is
   CHECK(events[1].values == std::vector<double>{2, 3, 4});
 }
 
-TEST_CASE("tensorboard: evaluate writes against iterations; loops have files of their own", "[callbacks]") {
+TEST_CASE("tensorboard: evaluate writes against iterations; each loop has its own files", "[callbacks]") {
   Trained run;
   const auto board = run.board({});
   run.fit({board}, 1);
@@ -218,7 +217,7 @@ TEST_CASE("tensorboard: evaluate writes against iterations; loops have files of 
   CHECK(run.memory.files.size() == 5);
 }
 
-TEST_CASE("tensorboard: a fit writes into folders of the system that it makes", "[callbacks]") {
+TEST_CASE("tensorboard: a fit creates its folders in the system's files", "[callbacks]") {
   const auto folder = std::filesystem::temp_directory_path() / "etude_tensorboard_test.tmp";
   std::vector<std::string> paths;
   const OpenFile open = [&](const std::string& path, bool append) {
@@ -237,7 +236,7 @@ TEST_CASE("tensorboard: a fit writes into folders of the system that it makes", 
   for (const auto& made : {folder / "train", folder / "validation", folder}) CHECK(std::filesystem::remove(made));
 }
 
-TEST_CASE("tensorboard: what it does not offer is an error at once", "[callbacks]") {
+TEST_CASE("tensorboard: unsupported options are errors at once", "[callbacks]") {
   const auto error = [](const TensorBoardOptions& options) {
     return error_of([&] { callbacks::tensorboard(options); });
   };
@@ -250,7 +249,7 @@ TEST_CASE("tensorboard: what it does not offer is an error at once", "[callbacks
   CHECK_THAT(error_of([] { UpdateFrequency(0); }), ContainsSubstring("update_freq = 0"));
 }
 
-TEST_CASE("tensorboard: a fit that an error ended has closed its files", "[callbacks]") {
+TEST_CASE("tensorboard: a fit that ends with an error closes its files", "[callbacks]") {
   Trained run;
   int open_now = 0;
   struct Counted : FileSink {
@@ -273,8 +272,7 @@ TEST_CASE("tensorboard: a fit that an error ended has closed its files", "[callb
 
 #ifndef __EMSCRIPTEN__  // its clock counts milliseconds
 
-TEST_CASE("tensorboard: two files that are begun within a second are told apart without a number of this process",
-          "[callbacks]") {
+TEST_CASE("tensorboard: two files of the same second have distinct names without a process number", "[callbacks]") {
   Memory memory;
   TensorBoardOptions options;
   options.open = memory.open();

@@ -8,7 +8,7 @@ using namespace etude;
 using namespace etude::samples;
 using etude::testing::CountingRuntime;
 
-TEST_CASE("convolutions with a channel a group, and their gradients, are the processor's", "[cuda][convolution]") {
+TEST_CASE("convolutions with one channel per group and their gradients match the processor", "[cuda][convolution]") {
   Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>());
   auto& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
   for (const Convolved& c : depthwise_convolutions())
@@ -17,7 +17,7 @@ TEST_CASE("convolutions with a channel a group, and their gradients, are the pro
   CHECK(counts.products == 0);
 }
 
-TEST_CASE("convolutions with a channel a group have few kernels", "[cuda][convolution]") {
+TEST_CASE("convolutions with one channel per group have few kernels", "[cuda][convolution]") {
   Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>());
   auto& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
   counts = {};
@@ -39,7 +39,7 @@ TEST_CASE("a filter's gradient of many places has the same bits each time", "[cu
   CHECK(testing::same_bits(testing::run_on(gpu, x, gradient), testing::run_on(gpu, x, gradient)));
 }
 
-TEST_CASE("convolutions of several channels, and their gradients, are the processor's", "[cuda][convolution]") {
+TEST_CASE("convolutions of several channels and their gradients match the processor", "[cuda][convolution]") {
   // An image's patches at a time, where a vendor multiplies.
   for (const std::size_t most_patches_bytes : {std::size_t{1}, CudaOptions{}.most_patches_bytes}) {
     Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>(), {.most_patches_bytes = most_patches_bytes});

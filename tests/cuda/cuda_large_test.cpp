@@ -83,7 +83,7 @@ Tensor indices_of(std::int64_t count, std::int64_t rows) {
 
 }  // namespace
 
-TEST_CASE("tall sums and largest numbers are cut into chunks, and are the processor's", "[cuda][large]") {
+TEST_CASE("tall sums and maxima are divided into chunks, and match the processor", "[cuda][large]") {
   Gpu gpu;
   struct Case {
     Shape shape;
@@ -107,7 +107,7 @@ TEST_CASE("tall sums and largest numbers are cut into chunks, and are the proces
   CHECK(std::isnan(numbers(run_on(gpu.device, x, [](Values v) { return ops::max(v[0]); }))[0]));
 }
 
-TEST_CASE("reductions that keep the GPU busy are not cut", "[cuda][large]") {
+TEST_CASE("reductions that keep the GPU busy are not divided", "[cuda][large]") {
   Gpu gpu;
   for (const Shape& shape : {Shape{512, 1100}, Shape{256, 300, 40}}) {
     const std::vector<Tensor> x{numbers_with(shape, DType::float32, {})};
@@ -115,7 +115,7 @@ TEST_CASE("reductions that keep the GPU busy are not cut", "[cuda][large]") {
   }
 }
 
-TEST_CASE("rows are computed by a warp, a block, or several blocks, as their length says", "[cuda][large]") {
+TEST_CASE("the length of rows selects a warp, a block, or several blocks per row", "[cuda][large]") {
   Gpu gpu;
   for (const DType dtype : floats)
     for (const auto& [count, cut] :
@@ -149,13 +149,13 @@ TEST_CASE("rows of 40,000 numbers have the processor's softmax", "[cuda][large]"
               of_rows(dtype)) == 2);
 }
 
-TEST_CASE("many long rows are computed by a block each", "[cuda][large]") {
+TEST_CASE("many long rows are computed by one block each", "[cuda][large]") {
   Gpu gpu;
   CHECK(gpu.kernels_of(std::vector{numbers_with({128, 16400}, DType::float32, {})},
                        [](Values v) { return ops::argmax(v[0]); }, {0, 0}) == 1);
 }
 
-TEST_CASE("the largest of a long row is the first of equals, and NaN only where the row begins", "[cuda][large]") {
+TEST_CASE("the maximum of a long row is the first of equals, and NaN only if the row begins with it", "[cuda][large]") {
   Gpu gpu;
   for (const std::int64_t count : {700, 2000, 17000}) {
     const auto at = [&](std::int64_t row, std::int64_t column) {
@@ -172,7 +172,7 @@ TEST_CASE("the largest of a long row is the first of equals, and NaN only where 
   }
 }
 
-TEST_CASE("rows that are added up where an index says have the processor's bits, however many", "[cuda][large]") {
+TEST_CASE("rows that are added by index have the processor's bits, for any number of rows", "[cuda][large]") {
   Gpu gpu;
   struct Case {
     std::int64_t count, width, rows;
@@ -189,7 +189,7 @@ TEST_CASE("rows that are added up where an index says have the processor's bits,
     }
 }
 
-TEST_CASE("a product of several tiles and splits is the processor's", "[cuda][large]") {
+TEST_CASE("a product of several tiles and splits matches the processor", "[cuda][large]") {
   Gpu gpu;
   for (const bool transposed : {false, true}) {
     const DType dtype = DType::float32;
@@ -199,7 +199,7 @@ TEST_CASE("a product of several tiles and splits is the processor's", "[cuda][la
   }
 }
 
-TEST_CASE("axes that are longer than a square are transposed", "[cuda][large]") {
+TEST_CASE("axes longer than a square are transposed", "[cuda][large]") {
   Gpu gpu;
   const std::vector<std::pair<Shape, std::vector<std::uint8_t>>> cases{
       {{70, 45}, {1, 0}}, {{3, 40, 2, 65}, {3, 0, 2, 1}}, {{33, 5, 64}, {2, 0, 1}}, {{40, 3, 37}, {1, 0, 2}}};

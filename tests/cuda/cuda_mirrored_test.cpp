@@ -14,7 +14,7 @@ using cuda::Nccl;
 using testing::gpus_under_test;
 using testing::nccl_under_test;
 
-TEST_CASE("replicas on one GPU are joined there: one launch a step, and the weights of replicas on processors",
+TEST_CASE("replicas on one GPU are reduced there: one launch per step, and the weights of replicas on processors",
           "[cuda][mirrored]") {
   for (const Kind& kind : kinds)
     for (const int replicas : {2, 3}) {
@@ -76,8 +76,7 @@ std::string missing(int gpus) {
 
 }  // namespace
 
-TEST_CASE("replicas on several GPUs train as on one that computes them all, and hold the same bits",
-          "[cuda][mirrored][nccl][long]") {
+TEST_CASE("replicas on several GPUs train as on one GPU, and hold the same bits", "[cuda][mirrored][nccl][long]") {
   for (const int replicas : {2, 3}) {
     if (const std::string why = missing(replicas); !why.empty()) SKIP(why);
     for (const Kind& kind : kinds) {
@@ -96,7 +95,7 @@ TEST_CASE("replicas on several GPUs train as on one that computes them all, and 
   }
 }
 
-TEST_CASE("a step on several GPUs is one launch from sum to sum, and waits for nothing", "[cuda][mirrored][nccl]") {
+TEST_CASE("a step on several GPUs is one launch between all-reduces, and waits for nothing", "[cuda][mirrored][nccl]") {
   if (const std::string why = missing(2); !why.empty()) SKIP(why);
   for (const Kind& kind : kinds)
     for (const std::int64_t steps_per_execution : {1, 2}) {
@@ -119,7 +118,7 @@ TEST_CASE("a step on several GPUs is one launch from sum to sum, and waits for n
     }
 }
 
-TEST_CASE("NCCL's sum for one GPU is part of what is recorded there", "[cuda][nccl]") {
+TEST_CASE("NCCL's sum for one GPU is part of its recording", "[cuda][nccl]") {
   if (const std::string why = missing(1); !why.empty()) SKIP(why);
   Machine machine(1);
   CountingRuntime& runtime = machine.gpus[0]->runtime();
@@ -161,7 +160,7 @@ struct ThroughTheHost : Collective {
 
 }  // namespace
 
-TEST_CASE("replicas on two GPUs with a collective of their own train as on processors", "[cuda][mirrored]") {
+TEST_CASE("replicas on two GPUs with a custom collective train as on processors", "[cuda][mirrored]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     Gpu one, other;
@@ -173,7 +172,7 @@ TEST_CASE("replicas on two GPUs with a collective of their own train as on proce
   }
 }
 
-TEST_CASE("replicas on several GPUs are told where NCCL is missing", "[cuda][mirrored][nccl]") {
+TEST_CASE("replicas on several GPUs are an error if NCCL is missing", "[cuda][mirrored][nccl]") {
   if (gpus_under_test() < 2) SKIP("one GPU");
   const std::string none = testing::error_of([] { Nccl::installed(); });
   if (none == "no error") SKIP("NCCL is installed");
@@ -182,7 +181,7 @@ TEST_CASE("replicas on several GPUs are told where NCCL is missing", "[cuda][mir
   CHECK(testing::error_of([&] { MirroredStrategy({.devices = {one.device, other.device}}); }) == none);
 }
 
-TEST_CASE("devices that nothing joins are refused", "[cuda][mirrored]") {
+TEST_CASE("devices without a common all-reduce are refused", "[cuda][mirrored]") {
   Gpu gpu, again;
   const auto refused = [](std::vector<std::reference_wrapper<Device>> devices) {
     return testing::error_of([&] { MirroredStrategy({.devices = devices}); });

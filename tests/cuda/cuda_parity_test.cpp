@@ -50,7 +50,7 @@ void check_parity(const std::vector<OpCase>& cases, std::initializer_list<DType>
 
 }  // namespace
 
-TEST_CASE("a GPU computes what the processor does, for every op", "[cuda][parity]") {
+TEST_CASE("a GPU matches the processor, for every op", "[cuda][parity]") {
   check_parity(all_cases(), {DType::float32, DType::float64});
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a GPU computes a sum of 600 tensors, more than a kernel has arguments
   CHECK(difference(run_on(gpu(), inputs, sum), run_on(cpu_device(), inputs, sum), {0, 0}) == "");
 }
 
-TEST_CASE("a GPU computes what the processor does, where extents are 0", "[cuda][parity][zero]") {
+TEST_CASE("a GPU matches the processor, for extents of 0", "[cuda][parity][zero]") {
   std::vector<OpCase> taken;
   for (const OpCase& one : cases_without_elements())
     if (!kind_of([&] { run_on(cpu_device(), one.draw(6, DType::float32), one.function); })) taken.push_back(one);
@@ -73,18 +73,18 @@ TEST_CASE("a GPU computes what the processor does, where extents are 0", "[cuda]
   check_parity(taken, {DType::float32, DType::float64});
 }
 
-TEST_CASE("a GPU computes what the processor does, in half precision", "[cuda][parity]") {
+TEST_CASE("a GPU matches the processor, in half precision", "[cuda][parity]") {
   check_parity(half_cases(), {DType::float16, DType::bfloat16});
 }
 
-TEST_CASE("a GPU computes products by kernels of their own as by programs", "[cuda][parity]") {
+TEST_CASE("a GPU computes the same products by separate kernels and by programs", "[cuda][parity]") {
   Cuda kernels("/gpu:0", std::make_unique<CountingRuntime>(), {.most_work_of_programs = 0});
   for (const OpEntry& entry : op_table())
     if (entry.name == "MatMul")
       check_parity(entry.cases, {DType::float32, DType::float64, DType::float16, DType::bfloat16}, kernels);
 }
 
-TEST_CASE("rows are gathered from where a counter says, if there is one", "[cuda][parity]") {
+TEST_CASE("rows are gathered from the position in a counter, if there is one", "[cuda][parity]") {
   const std::vector<std::int32_t> numbers{2, 9, 9, 1, 0, 2, 10, 20, 30};  // the counter, indices, and the table
   for (Device* device : {static_cast<Device*>(&gpu()), &cpu_device()}) {
     const auto memory = device->allocate(4 * (numbers.size() + 3));
@@ -101,8 +101,7 @@ TEST_CASE("rows are gathered from where a counter says, if there is one", "[cuda
   }
 }
 
-TEST_CASE("segments that are read and written alike are one launch, as far as its arguments have room",
-          "[cuda][parity]") {
+TEST_CASE("segments with equal accesses are one launch, up to the size of its arguments", "[cuda][parity]") {
   using namespace instruction;
   constexpr std::int64_t segments = 120;
   const auto size = [](std::int64_t segment) { return segment * 37 % 700; };  // none, of one block, and of several
@@ -141,7 +140,7 @@ TEST_CASE("segments that are read and written alike are one launch, as far as it
   CHECK(counts.programs - before == 5);  // 4 KB have room for 102 of them
 }
 
-TEST_CASE("numbers of float32 below normal are 0 to programs and kernels, in a plan, outside and in a recorded graph",
+TEST_CASE("programs and kernels flush denormals of float32, in a plan, outside and in a recorded graph",
           "[cuda][parity][denormals]") {
   // Read, or made: 2^-130 · 2^80, and 2^-70 · 2^-60.
   const std::vector<float> numbers{0x1p-130f, 0x1p-70f, 0x1p80f, 0x1p-60f, 0, 0};

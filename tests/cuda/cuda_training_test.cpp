@@ -25,7 +25,7 @@ TEST_CASE("a model trains, evaluates and predicts on a GPU as on the processor",
   }
 }
 
-TEST_CASE("a recorded step has the bits of one whose kernels are queued one by one", "[cuda][training]") {
+TEST_CASE("a recorded step has the same bits as its kernels enqueued one by one", "[cuda][training]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     Gpu recording, queueing({.record = false});
@@ -48,7 +48,7 @@ TEST_CASE("a step is one launch: nothing is allocated, compiled or uploaded, and
   }
 }
 
-TEST_CASE("a model in half precision trains on a GPU about as on the processor, and its step is one launch",
+TEST_CASE("a model in half precision trains on a GPU nearly as on the processor, with one launch per step",
           "[cuda][training][mixed]") {
   for (const Kind& kind : kinds)
     for (const std::string policy : {"mixed_float16", "mixed_bfloat16"}) {
@@ -67,8 +67,7 @@ TEST_CASE("a model in half precision trains on a GPU about as on the processor, 
     }
 }
 
-TEST_CASE("the steps of an execution are one launch, to the bits of steps that are launched one by one",
-          "[cuda][training]") {
+TEST_CASE("the steps of an execution are one launch, with the bits of steps launched one by one", "[cuda][training]") {
   for (const Kind& kind : kinds)
     for (const int replicas : {1, 2}) {
       INFO(kind.name << ", " << replicas << " replicas");
@@ -86,7 +85,7 @@ TEST_CASE("the steps of an execution are one launch, to the bits of steps that a
     }
 }
 
-TEST_CASE("arrays that a GPU has no room for are uploaded batch by batch, to the same bits", "[cuda][training]") {
+TEST_CASE("arrays larger than device memory are uploaded batch by batch, with the same bits", "[cuda][training]") {
   for (const Kind& kind : kinds)
     for (const bool shuffle : {false, true}) {
       INFO(kind.name << (shuffle ? ", shuffled" : ""));
@@ -99,8 +98,7 @@ TEST_CASE("arrays that a GPU has no room for are uploaded batch by batch, to the
     }
 }
 
-TEST_CASE("arrays that lie on a GPU are checked for labels that are no classes before a step runs",
-          "[cuda][training]") {
+TEST_CASE("labels in arrays in device memory are checked before a step runs", "[cuda][training]") {
   const Kind& kind = kinds[0];
   Gpu gpu;
   const auto scope = gpu.strategy->scope();
@@ -135,7 +133,7 @@ class Retracing : public Callback {
 
 }  // namespace
 
-TEST_CASE("targets of some outputs train on a GPU as on the processor, of arrays that lie there too",
+TEST_CASE("targets of some outputs train on a GPU as on the processor, also from arrays in device memory",
           "[cuda][training]") {
   const auto train = [](const StrategyPtr& strategy) {
     const auto model = within(strategy, [] {
@@ -157,8 +155,7 @@ TEST_CASE("targets of some outputs train on a GPU as on the processor, of arrays
   CHECK(on_cpu[8] != 1);  // of "b"
 }
 
-TEST_CASE("validation data lies on the GPU too, and goes there anew for a step that is compiled anew",
-          "[cuda][training]") {
+TEST_CASE("validation data is in device memory too, and is uploaded again for a recompiled step", "[cuda][training]") {
   const Kind& kind = kinds[0];
   Gpu gpu;
   const auto retracing = std::make_shared<Retracing>(gpu.counts());
@@ -182,8 +179,7 @@ TEST_CASE("validation data lies on the GPU too, and goes there anew for a step t
   CHECK(retracing->uploads == std::vector{4, 0, 0, 4, 0, 0});  // x, labels, the order of the rows and its beginning
 }
 
-TEST_CASE("a model trains on a GPU as on the processor after it was evaluated, and trained on a batch of its own",
-          "[cuda][training]") {
+TEST_CASE("a model trains on a GPU as on the processor after evaluate and train_on_batch", "[cuda][training]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     const auto used = [&](const StrategyPtr& strategy) {
@@ -210,7 +206,7 @@ TEST_CASE("a model trains on a GPU as on the processor after it was evaluated, a
   }
 }
 
-TEST_CASE("batches may come in any order, and the last one in the middle", "[cuda][training]") {
+TEST_CASE("batches may have any order, with the partial one anywhere", "[cuda][training]") {
   const Kind& kind = kinds[0];
   for (const int replicas : {1, 2}) {
     Gpu gpu;
@@ -247,7 +243,7 @@ class Failing {
 
 }  // namespace
 
-TEST_CASE("the steps before the one whose data failed have run, wherever the model is", "[cuda][training]") {
+TEST_CASE("the steps before a failure of the data have run, on any device", "[cuda][training]") {
   const Kind& kind = kinds[0];
   const auto trained_until_failure = [&](const StrategyPtr& strategy) {
     const auto model = trained(kind, strategy, {}, 4);
@@ -259,8 +255,7 @@ TEST_CASE("the steps before the one whose data failed have run, wherever the mod
                  trained_until_failure(std::make_shared<OneDeviceStrategy>(cpu_device()))) < 2e-5);
 }
 
-TEST_CASE("a training that an error ended in the middle of an epoch is taken up as on the processor",
-          "[cuda][training]") {
+TEST_CASE("a fit that failed within an epoch is resumed as on the processor", "[cuda][training]") {
   struct Ending : Callback {
     void on_train_batch_end(std::int64_t step, Logs&) override {
       if (step >= 2) throw std::runtime_error("enough");
@@ -281,7 +276,7 @@ TEST_CASE("a training that an error ended in the middle of an epoch is taken up 
   }
 }
 
-TEST_CASE("explain says which products of a GPU are computed by programs", "[cuda][explain]") {
+TEST_CASE("explain names the products that programs compute on a GPU", "[cuda][explain]") {
   Gpu gpu;
   const auto scope = gpu.strategy->scope();
   Sequential model({layers::dense({.units = 8, .activation = "relu"}), layers::dense({.units = 3})});
@@ -292,7 +287,7 @@ TEST_CASE("explain says which products of a GPU are computed by programs", "[cud
   CHECK(text.find("Gemm 4×3×8, by a program, then Add  (") != std::string::npos);
 }
 
-TEST_CASE("the steps of one recording have at most 4,000 instructions together", "[cuda]") {
+TEST_CASE("the steps of one recording have at most 4,000 instructions in total", "[cuda]") {
   Gpu gpu;
   const auto steps_of_one_recording = [&](int products) {
     Graph graph;
@@ -330,7 +325,7 @@ TEST_CASE("every program of whole trainings compiles for GPUs of compute capabil
   }
 }
 
-TEST_CASE("a layer made elsewhere is computed on a GPU, and one made there on the processor", "[cuda]") {
+TEST_CASE("a layer made on one device is computed on the other", "[cuda]") {
   Gpu gpu;
   const Tensor x = waves({3, 5});
   const LayerPtr here = layers::dense({.units = 4}),

@@ -57,7 +57,7 @@ TEST_CASE("a divisor divides larger numbers, too", "[cuda][divisor]") {
       }
 }
 
-TEST_CASE("a divisor of 0 does no harm where nothing is divided", "[cuda][divisor]") {
+TEST_CASE("a divisor of 0 is harmless if nothing is divided", "[cuda][divisor]") {
   std::int64_t of = 5;
   CHECK(Divisor(0).divide(of) == 0);
   CHECK(of == 5);

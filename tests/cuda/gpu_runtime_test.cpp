@@ -56,8 +56,7 @@ class Reusing : public testing::HostRuntime {
 
 }  // namespace
 
-TEST_CASE("a model trains on the arrays that it is given, also where others lay at the same addresses",
-          "[cuda][gpu_runtime]") {
+TEST_CASE("a model trains on its new arrays, even at the addresses of earlier ones", "[cuda][gpu_runtime]") {
   const auto weights_on = [](Device& device) {
     set_random_seed(5);
     const auto strategy = std::make_shared<OneDeviceStrategy>(device);
@@ -72,7 +71,7 @@ TEST_CASE("a model trains on the arrays that it is given, also where others lay 
   CHECK(distance(weights_on(gpu), weights_on(cpu_device())) < 2e-5);
 }
 
-TEST_CASE("a model trains to the same bits however late its work is done", "[cuda][gpu_runtime]") {
+TEST_CASE("a model trains to the same bits for any delay of its work", "[cuda][gpu_runtime]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     {
@@ -95,7 +94,7 @@ TEST_CASE("a model trains to the same bits however late its work is done", "[cud
   }
 }
 
-TEST_CASE("a GPU that has no room for graphs trains to the same bits", "[cuda][gpu_runtime]") {
+TEST_CASE("a GPU without memory for graphs trains to the same bits", "[cuda][gpu_runtime]") {
   const Kind& kind = kinds[0];
   Gpu gpu;
   FakeGpu small;
@@ -118,7 +117,7 @@ TEST_CASE("work of more than 65,536 nodes is not recorded", "[cuda][gpu_runtime]
   runtime->release(memory);
 }
 
-TEST_CASE("a download whose wait fails leaves the caller's memory alone", "[cuda][gpu_runtime]") {
+TEST_CASE("a failed download does not write to the caller's memory later", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   std::byte* const memory = runtime->allocate(64);
   std::array<std::byte, 64> numbers;
@@ -138,7 +137,7 @@ TEST_CASE("a download whose wait fails leaves the caller's memory alone", "[cuda
   runtime->release(memory);
 }
 
-TEST_CASE("what is uploaded may change at once, however much it is and whoever is faster", "[cuda][gpu_runtime]") {
+TEST_CASE("uploaded memory may change at once, for any size and any order of the copies", "[cuda][gpu_runtime]") {
   for (const auto& [queue_early, bus_early] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
     INFO("queue early: " << queue_early << ", bus early: " << bus_early);
     fake::early() = queue_early;
@@ -164,7 +163,7 @@ TEST_CASE("what is uploaded may change at once, however much it is and whoever i
   CHECK(fake::alive() == fake::Alive{});
 }
 
-TEST_CASE("a batch crosses the bus while the steps before it are still to be done, if the GPU has room for it",
+TEST_CASE("a batch is uploaded while earlier steps are still queued, if device memory suffices",
           "[cuda][gpu_runtime]") {
   const std::vector<std::int32_t> first(100'000, 1), second(100'000, 2);
   const std::size_t bytes = 4 * first.size();
@@ -190,7 +189,7 @@ TEST_CASE("a batch crosses the bus while the steps before it are still to be don
   }
 }
 
-TEST_CASE("memory of a GPU is zero, and ends where it says", "[cuda][gpu_runtime]") {
+TEST_CASE("device memory is zeroed, and accesses beyond its end are errors", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime(1);
   std::byte* memory = runtime->allocate(100);
   std::vector<std::byte> back(100, std::byte{1});
@@ -207,7 +206,7 @@ TEST_CASE("memory of a GPU is zero, and ends where it says", "[cuda][gpu_runtime
   runtime->release(small);
 }
 
-TEST_CASE("who fails while he records leaves a GPU that works, and is told why", "[cuda][gpu_runtime]") {
+TEST_CASE("an error in a recording leaves a working GPU, and is reported", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   CHECK_THROWS_WITH(runtime->record([] { throw std::runtime_error("no such instruction"); }), "no such instruction");
   // Waiting within a recording voids it.
@@ -369,7 +368,7 @@ TEST_CASE(
   fake::room() = room;
 }
 
-TEST_CASE("numbers go from one GPU to another in pieces of 4 MiB", "[cuda][gpu_runtime]") {
+TEST_CASE("copies between GPUs are divided into pieces of 4 MiB", "[cuda][gpu_runtime]") {
   Cuda one("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime(0))),
       other("/gpu:1", std::make_unique<CountingRuntime>(fake::runtime(1)));
   std::vector<std::int32_t> numbers((9 << 18) + 3), back(numbers.size());
@@ -385,7 +384,7 @@ TEST_CASE("numbers go from one GPU to another in pieces of 4 MiB", "[cuda][gpu_r
   CHECK(static_cast<CountingRuntime&>(other.runtime()).counts.uploads == 3);
 }
 
-TEST_CASE("GPUs that CUDA says nothing of are not there, and the reason is told", "[cuda][gpu_runtime]") {
+TEST_CASE("GPUs that CUDA does not report are not listed, and the reason is", "[cuda][gpu_runtime]") {
   std::string why;
   fake::fail_call(1);
   CHECK(cuda::find_gpus(why).empty());
@@ -397,7 +396,7 @@ TEST_CASE("GPUs that CUDA says nothing of are not there, and the reason is told"
   fake::fail_call(0);
 }
 
-TEST_CASE("memory that is released while work is recorded is released behind it", "[cuda][gpu_runtime]") {
+TEST_CASE("memory that is freed during a recording is freed after it", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   std::byte *memory = runtime->allocate(8), *released = runtime->allocate(8);
   const fake::Alive before = fake::alive();
@@ -411,7 +410,7 @@ TEST_CASE("memory that is released while work is recorded is released behind it"
   runtime->release(memory);
 }
 
-TEST_CASE("work goes to the GPU that it is for, whichever was asked last", "[cuda][gpu_runtime]") {
+TEST_CASE("work goes to its own GPU, whichever is current", "[cuda][gpu_runtime]") {
   Cuda one("/gpu:0", fake::runtime(0)), other("/gpu:1", fake::runtime(1));
   const Tensor x = waves({6, 5});
   const auto doubled = [&](Device& device) {

@@ -20,7 +20,7 @@ std::unique_ptr<cuda::Runtime> runtime(bool first_block_first) {
 
 }  // namespace
 
-TEST_CASE("what kernels compute in several blocks does not depend on the blocks' order", "[cuda][order]") {
+TEST_CASE("results of several blocks do not depend on the blocks' order", "[cuda][order]") {
   using Values = std::span<const Value>;
   const auto a_number = [](const Shape& shape) { return Argument{shape, Argument::Numbers::between, -2, 2}; };
   const Argument indices{{5000}, Argument::Numbers::between, -3, 903, DType::int32};

@@ -41,7 +41,7 @@ using Launches = std::vector<std::array<int, 2>>;
 
 }  // namespace
 
-TEST_CASE("convolutions are the processor's, however many images' patches are laid out at a time",
+TEST_CASE("convolutions match the processor, for any number of images whose patches are laid out at a time",
           "[cuda][convolution][products]") {
   for (const std::size_t most : {std::size_t{1}, std::size_t{6000}, CudaOptions{}.most_patches_bytes}) {
     Gpu gpu(most);
@@ -61,7 +61,7 @@ TEST_CASE("convolutions are the processor's, however many images' patches are la
   }
 }
 
-TEST_CASE("patches are laid out for as many images at a time as there is room for", "[cuda][convolution][products]") {
+TEST_CASE("patches are laid out for as many images at a time as fit", "[cuda][convolution][products]") {
   // 5 images of 4 x 4 places, of 18 numbers each.
   const Convolved c{.x = {5, 4, 4, 2}, .kernel = {3, 3, 2, 2}, .same = true};
   constexpr std::size_t image = 4 * 4 * 18 * sizeof(float);
@@ -72,8 +72,7 @@ TEST_CASE("patches are laid out for as many images at a time as there is room fo
   CHECK(launches_of(c, 1) == Launches{{5, 5}, {5, 6}, {5, 10}});
 }
 
-TEST_CASE("patches of an image that is larger than the room for them are laid out in parts",
-          "[cuda][convolution][products]") {
+TEST_CASE("patches of an image that do not fit are laid out in parts", "[cuda][convolution][products]") {
   // 2 images of 20 x 20 places: 128 at a time at least.
   const Convolved c{.x = {2, 20, 20, 4}, .kernel = {3, 3, 4, 4}, .same = true};
   CHECK(launches_of(c, 1) == Launches{{7, 7}, {7, 8}, {7, 14}});
@@ -85,7 +84,7 @@ TEST_CASE("a convolution by a kernel of one cell is one product, of x itself", "
   CHECK(launches_of({.x = {3, 4, 5, 6}, .kernel = {1, 1, 6, 4}}, 1) == Launches{{1, 0}, {1, 0}, {1, 0}});
 }
 
-TEST_CASE("a filter's gradient in half precision is rounded once a chunk, not in their sum",
+TEST_CASE("a filter's gradient in half precision is rounded once per chunk, not in the sum",
           "[cuda][convolution][products]") {
   // Each image adds 1 to a sum that begins with 2048: in float16 every other sum would be rounded to what it was.
   const Shape x{9, 1, 2, 1}, dy{9, 1, 1, 1}, kernel{1, 2, 1, 1};

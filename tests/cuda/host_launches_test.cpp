@@ -45,7 +45,7 @@ int launches_of(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the threads of a launch share its segments among them", "[cuda][launches]") {
+TEST_CASE("the threads of a launch divide its segments", "[cuda][launches]") {
   using namespace instruction;
   const std::vector<std::int64_t> sizes{300, 0, 1, 700'000, 5, 256, 0};  // of more elements than threads, too
   std::vector<float> numbers(701'000, 1);
@@ -72,7 +72,7 @@ TEST_CASE("the threads of a launch share its segments among them", "[cuda][launc
   CHECK(other - numbers.begin() == std::ssize(numbers));
 }
 
-TEST_CASE("a step of the benchmark's small models is no more than so many launches", "[cuda][launches][long]") {
+TEST_CASE("a step of each small benchmark model has at most a known number of launches", "[cuda][launches][long]") {
   for (const auto& [name, most] :
        {std::pair<std::string, int>{"tiny", 19}, {"mlp", 22}, {"cnn", 32}, {"cnn2", 49}, {"attn", 67}, {"lstm", 167}}) {
     const int launches = launches_of(name);

@@ -23,7 +23,7 @@ struct Two {
 
 }  // namespace
 
-TEST_CASE("communicators end with the one who made them, and are given up where a sum failed", "[cuda][nccl]") {
+TEST_CASE("communicators are destroyed with their owner, and aborted after a failed sum", "[cuda][nccl]") {
   Two gpus;
   const ReplicaSum value{DType::float32,
                          2,
@@ -52,7 +52,7 @@ TEST_CASE("communicators end with the one who made them, and are given up where 
   }
 }
 
-TEST_CASE("every dtype that replicas join is added up as what it is", "[cuda][nccl]") {
+TEST_CASE("every dtype of an all-reduce has its type in NCCL", "[cuda][nccl]") {
   Two gpus;
   Nccl nccl(nccl_under_test(), gpus.both);
   for (const DType dtype : {DType::int32, DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
@@ -78,7 +78,7 @@ TEST_CASE("every dtype that replicas join is added up as what it is", "[cuda][nc
   }
 }
 
-TEST_CASE("GPUs that NCCL does not get together are refused", "[cuda][nccl]") {
+TEST_CASE("GPUs that NCCL cannot connect are refused", "[cuda][nccl]") {
   HostRuntime one(false, 0), again(false, 0);
   CHECK_THAT(error_of([&] { Nccl(nccl_under_test(), {&one, &again}); }),
              Catch::Matchers::StartsWith("[NcclAllReduce] getting GPUs together failed: invalid usage - expected"));

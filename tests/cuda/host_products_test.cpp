@@ -104,7 +104,7 @@ const std::vector<OpCase> products{
 
 }  // namespace
 
-TEST_CASE("products that a GPU's vendor computes are those of the processor", "[cuda][products]") {
+TEST_CASE("products of a GPU's vendor match the processor", "[cuda][products]") {
   Gpu gpu;
   for (const OpCase& one : products)
     for (const DType dtype : floats) {
@@ -116,7 +116,7 @@ TEST_CASE("products that a GPU's vendor computes are those of the processor", "[
   CHECK(gpu.counts().products > 0);
 }
 
-TEST_CASE("what little there is to multiply, the program does that goes on with it", "[cuda][products]") {
+TEST_CASE("small products are computed by the program that reads them", "[cuda][products]") {
   Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)));
   CountingRuntime::Counts& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
   for (const OpCase& one : products)
@@ -130,7 +130,7 @@ TEST_CASE("what little there is to multiply, the program does that goes on with 
     }
 }
 
-TEST_CASE("much that is to be multiplied is left to the vendor", "[cuda][products]") {
+TEST_CASE("large products are computed by the vendor", "[cuda][products]") {
   Cuda gpu("/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)));
   CountingRuntime::Counts& counts = static_cast<CountingRuntime&>(gpu.runtime()).counts;
   const auto by_vendor = [&](const Shape& a, const Shape& b, bool transpose_b) {
@@ -147,8 +147,7 @@ TEST_CASE("much that is to be multiplied is left to the vendor", "[cuda][product
   CHECK_FALSE(by_vendor({64, 64}, {64, 64}, true));
 }
 
-TEST_CASE("convolutions are products of patches that are laid out, where a GPU's vendor multiplies",
-          "[cuda][products]") {
+TEST_CASE("convolutions are products of laid-out patches, if a GPU's vendor multiplies", "[cuda][products]") {
   for (const OpEntry& entry : op_table()) {
     if (!entry.name.starts_with("Convolution")) continue;
     Gpu gpu;
@@ -164,7 +163,7 @@ TEST_CASE("convolutions are products of patches that are laid out, where a GPU's
   }
 }
 
-TEST_CASE("what a GPU's vendor has no way of computing, our kernels do", "[cuda][products]") {
+TEST_CASE("our kernels compute products that a GPU's vendor does not support", "[cuda][products]") {
   const auto computed = [](const char* name, DType dtype = DType::float32) {
     Gpu gpu;
     for (const OpCase& one : products)
@@ -184,7 +183,7 @@ TEST_CASE("what a GPU's vendor has no way of computing, our kernels do", "[cuda]
   CHECK(computed("a product and itself") == std::array{1, 0, 1});
 }
 
-TEST_CASE("cuBLASLt is asked for the products that are meant", "[cuda][products]") {
+TEST_CASE("cuBLASLt gets the correct products", "[cuda][products]") {
   {
     Cuda device("/gpu:0", std::make_unique<CublasRuntime>(), {.most_work_of_programs = 0});
     for (const OpEntry& entry : op_table()) {
@@ -207,7 +206,7 @@ TEST_CASE("cuBLASLt is asked for the products that are meant", "[cuda][products]
   CHECK(host_cublas_lt::alive() == 0);
 }
 
-TEST_CASE("how cuBLASLt computes a product is asked once", "[cuda][products]") {
+TEST_CASE("the algorithm of cuBLASLt for a product is requested once", "[cuda][products]") {
   CublasRuntime runtime;
   std::byte* memory = runtime.allocate(4096 + CublasLt::workspace_bytes);
   const auto product = [&](std::int64_t n) {
@@ -229,7 +228,7 @@ TEST_CASE("how cuBLASLt computes a product is asked once", "[cuda][products]") {
   runtime.release(memory);
 }
 
-TEST_CASE("factors are rounded to TF32 only where that is wished", "[cuda][products]") {
+TEST_CASE("factors are rounded to TF32 only on request", "[cuda][products]") {
   for (const bool tf32 : {false, true}) {
     static int compute;
     CublasLt::Functions noting = host_cublas_lt::functions();
@@ -256,7 +255,7 @@ TEST_CASE("factors are rounded to TF32 only where that is wished", "[cuda][produ
   }
 }
 
-TEST_CASE("where cuBLASLt finds no memory, the GPU is asked what it says, and the next product asks cuBLASLt anew",
+TEST_CASE("if cuBLASLt lacks memory, the GPU's error is reported, and the next product requests an algorithm again",
           "[cuda][products]") {
   static CublasLt::Status created, found;
   created = 0;

@@ -172,7 +172,7 @@ std::ptrdiff_t count(const std::string& text, const std::string& pattern) {
 
 }  // namespace
 
-TEST_CASE("a thread has as many neighbours as there are registers for their numbers", "[cuda][programs]") {
+TEST_CASE("a thread processes as many neighbours as its registers can hold", "[cuda][programs]") {
   CHECK(cuda::width_of(sum_of(23)) == 4);
   CHECK(cuda::width_of(sum_of(24)) == 2);
   CHECK(cuda::width_of(sum_of(47)) == 2);
@@ -191,7 +191,7 @@ TEST_CASE("a thread has as many neighbours as there are registers for their numb
   CHECK(cuda::width_of(sum_of(2), &product) == 1);
 }
 
-TEST_CASE("neighbours of a wide segment are loaded and stored together, of others one by one, to the same sums",
+TEST_CASE("neighbours of a wide segment are accessed together, others one by one, with the same sums",
           "[cuda][programs]") {
   for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 8},
                                       {1, 3},
@@ -230,7 +230,7 @@ TEST_CASE("neighbours of a wide segment are loaded and stored together, of other
     }
 }
 
-TEST_CASE("programs of rows are divided where a thread would have more numbers than registers", "[cuda][programs]") {
+TEST_CASE("programs of rows are divided if a thread would hold more numbers than registers", "[cuda][programs]") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     Cuda capped("/gpu:0", std::make_unique<TextsRuntime>());
@@ -281,8 +281,7 @@ TEST_CASE("Adam's program loads and stores four numbers at once", "[.][nvrtc]") 
   CHECK(found > 0);
 }
 
-TEST_CASE("a product whose matrices begin anywhere is computed by the program that was prepared, to the same bits",
-          "[cuda][programs]") {
+TEST_CASE("a prepared program computes a product at any alignment, with the same bits", "[cuda][programs]") {
   constexpr std::int64_t m = 3, n = 5, k = 8, room = 64;
   auto counting = std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>());
   CountingRuntime& runtime = *counting;

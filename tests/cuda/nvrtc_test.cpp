@@ -28,7 +28,7 @@ TEST_CASE("accesses of PTX are counted by their width", "[cuda]") {
   CHECK(counted.wide_stores == 1);
 }
 
-TEST_CASE("a product reads sixteen bytes at a time, and has a form for operands that are not aligned", "[.][nvrtc]") {
+TEST_CASE("a product loads sixteen bytes at a time, and has a form for unaligned operands", "[.][nvrtc]") {
   Cuda device("/gpu:0", std::make_unique<CountingRuntime>());
   const std::array factors{waves({8, 64}), waves({12, 64})};
   evaluate(device, factors,

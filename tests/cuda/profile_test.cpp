@@ -17,7 +17,7 @@ namespace fake = testing::fake;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
-TEST_CASE("a profile says by name how often the GPU computed what, and how long, the longest first", "[cuda]") {
+TEST_CASE("a profile lists calls and times of the GPU by name, the longest first", "[cuda]") {
   const std::unique_ptr<cuda::Runtime> gpu = fake::runtime();
   std::byte* const memory = gpu->allocate(64);
   const int events = fake::alive().events;
@@ -46,14 +46,14 @@ TEST_CASE("a profile says by name how often the GPU computed what, and how long,
   gpu->release(memory);
 }
 
-TEST_CASE("programs are told apart by their text, and name the ops in it", "[cuda]") {
+TEST_CASE("programs have distinct names by their text, with the ops in it", "[cuda]") {
   const std::string name =
       cuda::Profile::program_name("float s0 = op::Multiply::apply(x0, x1); float s1 = op::Add::apply(s0, x1);");
   CHECK_THAT(name, StartsWith("program ") && ContainsSubstring(": Multiply Add"));
   CHECK(cuda::Profile::program_name("op::Multiply::apply(x0, x1); op::Add::apply(s0, x2);") != name);
 }
 
-TEST_CASE("ETUDE_PROFILE=1 times each kernel and program of a training, whose bits are those without it", "[cuda]") {
+TEST_CASE("ETUDE_PROFILE=1 times each kernel and program of a training, without a change of bits", "[cuda]") {
   const auto weights = [](bool profiled) {
     const testing::EnvironmentVariable variable("ETUDE_PROFILE", profiled ? "1" : nullptr);
     Cuda device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()));

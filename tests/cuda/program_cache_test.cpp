@@ -48,7 +48,7 @@ std::vector<std::string> texts(int count) {
 
 }  // namespace
 
-TEST_CASE("a process compiles each program once, whichever threads ask for it", "[cuda][program_cache]") {
+TEST_CASE("a process compiles each program once, for any threads", "[cuda][program_cache]") {
   Compiler compiler;
   ProgramCache cache(compiler.compile, "1");
   const std::vector<std::string> once = texts(20);
@@ -69,7 +69,7 @@ TEST_CASE("a process compiles each program once, whichever threads ask for it", 
   CHECK(cache.cubins({}, 90).empty());
 }
 
-TEST_CASE("a program that does not compile is an error for all that ask, and compiled again when asked for again",
+TEST_CASE("a program that does not compile is an error for all callers, and each later call compiles it again",
           "[cuda][program_cache]") {
   Compiler compiler;
   const auto files = std::make_shared<MemoryVfs>();
@@ -130,7 +130,7 @@ TEST_CASE("a damaged file of a program is replaced", "[cuda][program_cache]") {
   CHECK(compiler.calls == before + 2);
 }
 
-TEST_CASE("whichever call for a program's file fails, the program is compiled", "[cuda][program_cache]") {
+TEST_CASE("if any call for a program's file fails, the program is compiled", "[cuda][program_cache]") {
   const testing::ScratchFolder scratch("etude_programs");
   for (const bool is_there : {false, true})
     for (int failing = 1, calls = failing; calls >= failing; ++failing) {
@@ -159,7 +159,7 @@ TEST_CASE("the folder of programs does not grow without bound", "[cuda][program_
   CHECK(files->list("p").size() == 3000);
 }
 
-TEST_CASE("programs lie in the folder that the environment names, else in the user's cache", "[cuda][program_cache]") {
+TEST_CASE("the folder of programs is that of the environment, else the user's cache", "[cuda][program_cache]") {
   const EnvironmentVariable home("HOME", "/home/me");
   const EnvironmentVariable cache("XDG_CACHE_HOME", nullptr);
   const EnvironmentVariable own("ETUDE_CACHE", nullptr);

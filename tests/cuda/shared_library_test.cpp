@@ -11,7 +11,7 @@
 
 namespace etude {
 
-TEST_CASE("a library of the vendor is found among Python's packages, and says where it lies", "[cuda]") {
+TEST_CASE("a library of the vendor is found among Python's packages, with its path", "[cuda]") {
   const cuda::SharedLibrary system("the C library", {"libc.so.6"});
   CHECK_THAT(system.path(), Catch::Matchers::EndsWith("/libc.so.6"));
   const testing::ScratchFolder scratch("etude_packages");
@@ -45,7 +45,8 @@ bool is_found(const char* name) {
 
 }  // namespace
 
-TEST_CASE("a library of the vendor is found beside a python3 on PATH, whose environment is not active", "[cuda]") {
+TEST_CASE("a library of the vendor is found in the packages of a python3 on PATH whose environment is not active",
+          "[cuda]") {
   const testing::ScratchFolder scratch("etude_path");
   install(scratch.path() + "/lib/python3.99/site-packages", "libetude_beside.so.7");
   const std::string bin = scratch.path() + "/bin";
