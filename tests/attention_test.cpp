@@ -78,7 +78,7 @@ bool always(std::int64_t, std::int64_t, std::int64_t) { return true; }
 
 }  // namespace
 
-TEST_CASE("MultiHeadAttention is what its definition says, with Keras's weights", "[layers][attention]") {
+TEST_CASE("MultiHeadAttention matches its definition, with Keras's weights", "[layers][attention]") {
   const FloatX wide(DType::float64);
   Random random = draws(1);
   const Tensor query = random_tensor(random, {2, 5, 6}), value = random_tensor(random, {2, 7, 4}),
@@ -97,7 +97,7 @@ TEST_CASE("MultiHeadAttention is what its definition says, with Keras's weights"
         "");
 }
 
-TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attention]") {
+TEST_CASE("MultiHeadAttention attends only to unmasked entries", "[layers][attention]") {
   const FloatX wide(DType::float64);
   Random random = draws(3);
   const Tensor x = random_tensor(random, {2, 5, 6}), mask = random_tensor(random, {2, 5, 5}, DType::boolean, 0, 2);
@@ -137,7 +137,7 @@ TEST_CASE("MultiHeadAttention attends where the masks let it", "[layers][attenti
                 [&](auto b, auto, auto j) { return steps.at(b * 5 + j) != 0; });
 }
 
-TEST_CASE("MultiHeadAttention attends over the axes that it is told", "[layers][attention]") {
+TEST_CASE("MultiHeadAttention attends over the axes of attention_axes", "[layers][attention]") {
   const FloatX wide(DType::float64);
   Random random = draws(5);
   const Tensor x = random_tensor(random, {2, 3, 4, 6});
@@ -154,7 +154,7 @@ TEST_CASE("MultiHeadAttention attends over the axes that it is told", "[layers][
                    {1e-12, 0}) == "");
 }
 
-TEST_CASE("MultiHeadAttention drops scores in training, and only there", "[layers][attention]") {
+TEST_CASE("MultiHeadAttention drops scores in training only", "[layers][attention]") {
   Random random = draws(8);
   const Tensor x = random_tensor(random, {2, 5, 6}, DType::float32);
   const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .dropout = 0.5, .seed = 3});
@@ -165,7 +165,7 @@ TEST_CASE("MultiHeadAttention drops scores in training, and only there", "[layer
   CHECK(layer->variables().size() == 9);
 }
 
-TEST_CASE("MultiHeadAttention says what does not fit", "[layers][attention]") {
+TEST_CASE("MultiHeadAttention refuses inputs and options that do not fit", "[layers][attention]") {
   const Tensor x({2, 5, 6});
   const auto said = [](const std::function<void()>& action) { return error_of(action); };
   CHECK(said([] { layers::multi_head_attention({.num_heads = 0, .key_dim = 3, .name = "a"}); }) ==
@@ -191,7 +191,7 @@ TEST_CASE("Add sums its inputs, of equal ranks or not", "[layers]") {
   CHECK(error_of([&] { (*layers::flatten())({a, a}); }).find("called on 2 inputs") != std::string::npos);
 }
 
-TEST_CASE("Add has a mask where all its inputs have one", "[layers]") {
+TEST_CASE("Add has a mask if all its inputs have one", "[layers]") {
   const Tensor x({2, 3, 4}), m = tensor_of({2, 3}, DType::boolean, {1, 0, 0, 1, 1, 0}),
                              n = tensor_of({2, 3}, DType::boolean, {0, 0, 1, 1, 0, 0});
   const auto add = layers::add();
@@ -204,7 +204,7 @@ TEST_CASE("Add has a mask where all its inputs have one", "[layers]") {
   CHECK(numbers(masks[0]) == std::vector<double>{1, 0, 1, 1, 1, 0});
 }
 
-TEST_CASE("LayerNormalization makes rows even, whatever axes they have", "[layers]") {
+TEST_CASE("LayerNormalization normalises over any axes", "[layers]") {
   const FloatX wide(DType::float64);
   Random random = draws(9);
   const Tensor x = random_tensor(random, {3, 4, 5});

@@ -63,7 +63,7 @@ const Tensor three = counting(3, 2);
 
 }  // namespace
 
-TEST_CASE("kinds of data: each is taken by exactly one adapter", "[data]") {
+TEST_CASE("kinds of data: exactly one adapter accepts each", "[data]") {
   const CsrMatrix sparse(2, Tensor::from<float>({2}, {1, 2}), {0, 1}, {0, 1, 1, 2});
   const std::pair<Data, std::string> kinds[]{
       {Data(List{{1, 2}, {3, 4}}, List{0, 1}), "ListsAdapter"},
@@ -84,7 +84,7 @@ TEST_CASE("kinds of data: each is taken by exactly one adapter", "[data]") {
   }
 }
 
-TEST_CASE("kinds of data: what none takes, or several, is an error of Keras", "[data]") {
+TEST_CASE("kinds of data: data that no adapter accepts, or several, is an error as in Keras", "[data]") {
   CHECK_THROWS_WITH(select_data_adapter(Data(List{1, 2}, Tensor(Shape{2}))),
                     ContainsSubstring("Failed to find data adapter that can handle input: a list, a tensor"));
   CHECK(testing::kind_of([] { select_data_adapter(Data(List{1, 2}, Tensor(Shape{2}))); }) == ErrorKind::data);
@@ -96,13 +96,13 @@ TEST_CASE("kinds of data: what none takes, or several, is an error of Keras", "[
                     ContainsSubstring("Data adapters should be mutually exclusive for handling inputs"));
 }
 
-TEST_CASE("kinds of data: batch_size belongs to data that is not batched yet", "[data]") {
+TEST_CASE("kinds of data: batch_size is only for data that is not batched yet", "[data]") {
   const AdapterOptions options{.rows = {.batch_size = 2}};
   for (const Data& data : {Data(Dataset::range(3)), Data(generator_of(3)), Data(std::make_shared<Singles>())})
     CHECK_THROWS_WITH(data.adapter(options), ContainsSubstring("The `batch_size` argument must not be specified"));
 }
 
-TEST_CASE("lists: whole numbers are int32, others floatx, and rows must be equally long", "[data]") {
+TEST_CASE("lists: integers are int32, others floatx, and rows must have equal lengths", "[data]") {
   CHECK(List{{1, 2}, {3, 4}, {5, 6}}.tensor().shape() == Shape{3, 2});
   CHECK(List{1, 2}.tensor().dtype() == DType::int32);
   CHECK(List{1, 2.5}.tensor().dtype() == floatx());
@@ -112,7 +112,7 @@ TEST_CASE("lists: whole numbers are int32, others floatx, and rows must be equal
   CHECK_THROWS_WITH((List{{1, 2}, {3}}), ContainsSubstring("rows that are equally long"));
 }
 
-TEST_CASE("lists: every epoch starts at the first batch (L-19), where arrays go on (L-18)", "[data]") {
+TEST_CASE("lists: every epoch starts at the first batch (L-19); arrays continue (L-18)", "[data]") {
   for (const bool list : {true, false}) {
     const List numbers{0, 1, 2, 3, 4, 5};
     const Data data = list ? Data(numbers) : Data(numbers.tensor());
@@ -123,7 +123,7 @@ TEST_CASE("lists: every epoch starts at the first batch (L-19), where arrays go 
   }
 }
 
-TEST_CASE("array-likes: only the rows of the next batch are read, neighbours at once", "[data]") {
+TEST_CASE("array-likes: only the rows of the next batch are read, consecutive ones at once", "[data]") {
   const auto rows = std::make_shared<Rows>(10);
   ArrayLikeAdapter adapter({{rows}, {}, {}}, {.batch_size = 4});
   CHECK(adapter.peek()->x[0].dtype() == DType::float32);
@@ -134,7 +134,7 @@ TEST_CASE("array-likes: only the rows of the next batch are read, neighbours at 
   CHECK(adapter.partial_batch_size() == 2);
 }
 
-TEST_CASE("array-likes: batches are those of the same arrays in memory, however they are shuffled", "[data]") {
+TEST_CASE("array-likes: batches equal those of arrays in memory, for any shuffle", "[data]") {
   const auto shuffle = GENERATE(Shuffle::none, Shuffle::samples, Shuffle::batch);
   const TensorLikeOptions options{.batch_size = 4, .shuffle = shuffle, .seed = 3};
   ArrayLikeAdapter adapter({{std::make_shared<Rows>(10)}, {}, {}}, options);
@@ -172,7 +172,7 @@ TEST_CASE("ragged rows: a batch is padded and has a mask", "[data]") {
   CHECK_THROWS_WITH(RaggedTensor(Tensor(Shape{3}), {0, 2, 1, 3}), ContainsSubstring("expected them to rise"));
 }
 
-TEST_CASE("dataset creators: steps are required, and the function is told where it is read", "[data]") {
+TEST_CASE("dataset creators: steps are required, and the function gets an InputContext", "[data]") {
   const DatasetCreator creator{[](const InputContext& context) {
     return Dataset::range(100)
         .repeat()
@@ -187,7 +187,7 @@ TEST_CASE("dataset creators: steps are required, and the function is told where 
                     ContainsSubstring("batches of 4 for 3 replicas"));
 }
 
-TEST_CASE("datasets in epochs: begun anew unless steps cut them otherwise (L-19)", "[data]") {
+TEST_CASE("datasets in epochs: each epoch restarts them, unless steps divide them otherwise (L-19)", "[data]") {
   const Dataset six = Dataset::range(6).batch(1);
   const auto run = [&](const Dataset& dataset, std::optional<std::int64_t> steps) {
     Record record;
@@ -210,7 +210,7 @@ TEST_CASE("datasets in epochs: begun anew unless steps cut them otherwise (L-19)
       ContainsSubstring("When passing an infinitely repeating dataset, please specify a `steps_per_epoch`"));
 }
 
-TEST_CASE("datasets in epochs: a shuffle is another one in each", "[data]") {
+TEST_CASE("datasets in epochs: each epoch has another shuffle", "[data]") {
   const Dataset shuffled = Dataset::range(20).shuffle(20, {.seed = 1}).batch(20);
   DatasetAdapter adapter(shuffled);
   const Indices first = flat(pass(adapter, 0)), second = flat(pass(adapter, 1));
@@ -218,7 +218,7 @@ TEST_CASE("datasets in epochs: a shuffle is another one in each", "[data]") {
   CHECK(flat(pass(adapter, 0)) == first);
 }
 
-TEST_CASE("steps_per_epoch = -1: an epoch without end, with a warning (L-17)", "[data]") {
+TEST_CASE("steps_per_epoch = -1: an infinite epoch, with a warning (L-17)", "[data]") {
   for (const Data& data : {Data(counting(4, 1)), Data(Dataset::range(4).batch(1).repeat())}) {
     std::string warning;
     DataHandler handler(
@@ -237,7 +237,7 @@ TEST_CASE("steps_per_epoch = -1: an epoch without end, with a warning (L-17)", "
   }
 }
 
-TEST_CASE("a loop restored in mid-epoch sees exactly the batches that were left", "[data]") {
+TEST_CASE("a loop restored within an epoch gets exactly the remaining batches", "[data]") {
   using Make = std::function<std::unique_ptr<DataAdapter>()>;
   const auto shuffle = [](Shuffle how) { return TensorLikeOptions{.batch_size = 3, .shuffle = how, .seed = 8}; };
   const Make kinds[]{
@@ -311,7 +311,7 @@ TEST_CASE("a loop restored in mid-epoch sees exactly the batches that were left"
     }
 }
 
-TEST_CASE("a generator is restored by passing over what was taken before, and does not go back", "[data]") {
+TEST_CASE("a generator is restored by skipping consumed batches, and cannot go back", "[data]") {
   const auto next = [](DataAdapter& adapter) -> std::int64_t {
     adapter.fetch();
     const Batch* batch = adapter.take();
@@ -336,7 +336,7 @@ TEST_CASE("a generator is restored by passing over what was taken before, and do
   CHECK_THROWS_WITH(fewer.fetch(), ContainsSubstring("make the generator as it was made then"));
 }
 
-TEST_CASE("what is no state of such data is refused", "[data]") {
+TEST_CASE("an invalid state is refused", "[data]") {
   DataHandler arrays(Data(three).adapter({}), {});
   CHECK_THROWS_WITH(arrays.restore({1, 2}), ContainsSubstring("a state of 2 numbers"));
 }

@@ -68,7 +68,7 @@ TEST_CASE("datasets: slices of arrays are their rows, without a copy", "[data]")
   CHECK(row == 4);
 }
 
-TEST_CASE("datasets: the stages do what tf.data's do", "[data]") {
+TEST_CASE("datasets: the stages match those of tf.data", "[data]") {
   const Dataset six = Dataset::range(6);
   CHECK(numbers_of(six) == iota(6));
   CHECK(numbers_of(Dataset::range(5, -1, -2)) == Indices{5, 3, 1});
@@ -90,7 +90,7 @@ TEST_CASE("datasets: the stages do what tf.data's do", "[data]") {
   CHECK(numbers_of(generated(3)) == iota(3));
 }
 
-TEST_CASE("datasets: interleave goes in tf.data's order", "[data]") {
+TEST_CASE("datasets: interleave has tf.data's order", "[data]") {
   // The example of tf.data.Dataset.interleave's documentation.
   const Dataset repeated = Dataset::range(1, 6).interleave(
       [](Batch element) {
@@ -106,7 +106,7 @@ TEST_CASE("datasets: interleave goes in tf.data's order", "[data]") {
         })) == Indices{0, 0, 1, 0, 1, 2});
 }
 
-TEST_CASE("datasets: zip makes inputs, targets and weights, or puts like to like", "[data]") {
+TEST_CASE("datasets: zip combines inputs into inputs, targets and weights, or collects each kind", "[data]") {
   const Dataset a = Dataset::range(3), b = Dataset::range(10, 14), c = Dataset::range(20, 23);
   std::int64_t count = 0;
   for (const Batch& element : Dataset::zip({a, b, c})) {
@@ -122,7 +122,7 @@ TEST_CASE("datasets: zip makes inputs, targets and weights, or puts like to like
   CHECK_THROWS_WITH(*Dataset::zip({a, a, a, a}).begin(), ContainsSubstring("expected to be in format `x`"));
 }
 
-TEST_CASE("datasets: cardinality is known, infinite or unknown, as tf.data has it", "[data]") {
+TEST_CASE("datasets: cardinality is known, infinite or unknown, as in tf.data", "[data]") {
   const Dataset ten = Dataset::range(10), forever = ten.repeat(), open = generated(3);
   constexpr auto infinite = Dataset::infinite, unknown = Dataset::unknown;
   CHECK(ten.cardinality() == 10);
@@ -155,7 +155,7 @@ TEST_CASE("datasets: cardinality is known, infinite or unknown, as tf.data has i
   CHECK(open.assert_cardinality(3).cardinality() == 3);
 }
 
-TEST_CASE("datasets: shuffle is a permutation that follows from seed and iteration", "[data]") {
+TEST_CASE("datasets: shuffle is a permutation that depends on seed and iteration", "[data]") {
   const auto size = GENERATE(1, 2, 7, 100, 1000);
   const Dataset shuffled = Dataset::range(100).shuffle(size, {.seed = 5});
   const Indices first = numbers_of(shuffled);
@@ -168,7 +168,7 @@ TEST_CASE("datasets: shuffle is a permutation that follows from seed and iterati
   for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i] < static_cast<std::int64_t>(i) + size);
 }
 
-TEST_CASE("datasets: a whole buffer draws all orders alike", "[data]") {
+TEST_CASE("datasets: with a buffer of the whole dataset all orders are equally likely", "[data]") {
   std::map<Indices, int> orders;
   const Dataset shuffled = Dataset::range(3).shuffle(3, {.seed = 1});
   for (std::uint64_t iteration = 0; iteration < 6000; ++iteration) ++orders[numbers_of(shuffled, iteration)];
@@ -176,7 +176,7 @@ TEST_CASE("datasets: a whole buffer draws all orders alike", "[data]") {
   for (const auto& [order, times] : orders) CHECK(std::abs(times - 1000) < 150);  // five deviations
 }
 
-TEST_CASE("datasets: repeat shuffles anew each time, and each epoch", "[data]") {
+TEST_CASE("datasets: each repetition and each epoch has a new shuffle", "[data]") {
   const Dataset twice = Dataset::range(20).shuffle(20, {.seed = 1}).repeat(2);
   const Indices first = numbers_of(twice), second = numbers_of(twice, 1);
   const auto half = [](const Indices& all, int which) {
@@ -186,7 +186,7 @@ TEST_CASE("datasets: repeat shuffles anew each time, and each epoch", "[data]") 
   CHECK(orders.size() == 4);
 }
 
-TEST_CASE("datasets: an iterator restored goes on with exactly the next element", "[data]") {
+TEST_CASE("datasets: a restored iterator continues with exactly the next element", "[data]") {
   int calls = 0;
   const auto counted = [&calls](Batch element) {
     ++calls;
@@ -229,7 +229,7 @@ TEST_CASE("datasets: an iterator restored goes on with exactly the next element"
   CHECK(calls == 1);  // what lies before is passed over, not made
 }
 
-TEST_CASE("datasets: an iterator can be put back, and a state is two small numbers", "[data]") {
+TEST_CASE("datasets: an iterator can return to any state, which is two small numbers", "[data]") {
   DatasetIterator elements(Dataset::range(10).shuffle(4, {.seed = 1}), 3);
   elements.next().get();
   const DataState state = elements.state();
@@ -244,7 +244,7 @@ TEST_CASE("datasets: an iterator can be put back, and a state is two small numbe
   CHECK_THROWS_WITH(elements.next().get(), ContainsSubstring("a state after 11 elements of 10"));
 }
 
-TEST_CASE("datasets: restoring a shuffle reads of the past only what is in its buffer", "[data]") {
+TEST_CASE("datasets: restoring a shuffle reads only earlier elements that are in its buffer", "[data]") {
   struct Rows : ArrayLike {
     Shape extents{1'000'000};
     mutable std::int64_t reads = 0;
@@ -265,7 +265,7 @@ TEST_CASE("datasets: restoring a shuffle reads of the past only what is in its b
   CHECK(rows->reads <= 110);
 }
 
-TEST_CASE("datasets: cache makes its elements once, and only a whole pass counts", "[data]") {
+TEST_CASE("datasets: cache makes its elements once, after a complete pass", "[data]") {
   int calls = 0;
   const Dataset cached = Dataset::range(5).map([&](Batch element) { return ++calls, element; }).cache();
   CHECK(numbers_of(cached.take(3)) == iota(3));
@@ -276,7 +276,7 @@ TEST_CASE("datasets: cache makes its elements once, and only a whole pass counts
   CHECK(calls == 8);
 }
 
-TEST_CASE("datasets: prefetch makes at most so many ahead, off the caller's thread, and can be dropped", "[data]") {
+TEST_CASE("datasets: prefetch makes a bounded number in advance, on another thread, and can be destroyed", "[data]") {
   std::atomic<int> calls = 0;
   std::atomic<std::thread::id> maker;
   const Dataset ahead = Dataset::range(100)
@@ -297,7 +297,7 @@ TEST_CASE("datasets: prefetch makes at most so many ahead, off the caller's thre
 #endif
 }
 
-TEST_CASE("datasets: what a function throws comes out of next, behind prefetch too", "[data]") {
+TEST_CASE("datasets: next rethrows the exception of a function, after prefetch too", "[data]") {
   const bool ahead = GENERATE(false, true);
   const Dataset breaks = Dataset::range(10).map([](Batch element) {
     if (element.x[0].item() == 3) throw std::out_of_range("mine");
@@ -313,7 +313,7 @@ TEST_CASE("datasets: a repeated dataset without elements ends", "[data]") {
   CHECK(numbers_of(Dataset::range(0).repeat()).empty());
 }
 
-TEST_CASE("datasets: one that nothing batches is told so where a model takes it", "[data]") {
+TEST_CASE("datasets: a model refuses a dataset without batch", "[data]") {
   const Dataset samples_of_four = Dataset::from_tensor_slices({{counting(6, 4)}, {counting(6, 1)}, {}});
   Sequential model({layers::dense({.units = 1})});
   model.compile({.optimizer = "sgd", .loss = "mse"});
@@ -326,7 +326,7 @@ TEST_CASE("datasets: one that nothing batches is told so where a model takes it"
   model.fit(samples_of_four.batch(3), {.verbose = 0});
 }
 
-TEST_CASE("datasets: wrong arguments are refused where they are given", "[data]") {
+TEST_CASE("datasets: wrong arguments are refused by the function that gets them", "[data]") {
   const Dataset ten = Dataset::range(10);
   CHECK_THROWS_WITH(ten.batch(0), ContainsSubstring("[Dataset.batch] size = 0 - expected 1 or more"));
   CHECK_THROWS_WITH(ten.shuffle(0), ContainsSubstring("buffer_size = 0"));

@@ -35,7 +35,7 @@ json round_trip(const std::string& value) {
 
 }  // namespace
 
-TEST_CASE("initial values are the draws one by one, of any number and dtype", "[initializers]") {
+TEST_CASE("initial values equal the draws one by one, for any number and dtype", "[initializers]") {
   for (const Shape& shape :
        {Shape{1, 1}, Shape{3, 5}, Shape{1, 511}, Shape{8, 64}, Shape{1, 513}, Shape{7, 11, 30}, Shape{0, 4}})
     for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
@@ -60,7 +60,7 @@ TEST_CASE("initial values are the draws one by one, of any number and dtype", "[
 }
 
 // Of values that were drawn one by one. Saved experiments hold such numbers: they do not change.
-TEST_CASE("uniform initial values have these bits", "[initializers]") {
+TEST_CASE("uniform initial values have fixed bits", "[initializers]") {
   struct Case {
     const char* name;
     DType dtype;
@@ -84,7 +84,7 @@ TEST_CASE("uniform initial values have these bits", "[initializers]") {
   set_random_seed(0);
 }
 
-TEST_CASE("Constant spreads an array over the weight, as NumPy broadcasts", "[initializers]") {
+TEST_CASE("Constant broadcasts an array to the weight, as NumPy does", "[initializers]") {
   int cases = 0;
   for (const json& test : golden("conformance/keras3.json")) {
     if (test.at("target") != "Constant") continue;
@@ -106,7 +106,7 @@ TEST_CASE("Constant spreads an array over the weight, as NumPy broadcasts", "[in
   CHECK(numbers(model.predict(Tensor::from<float>({1, 3}, {1, 1, 1}), {.verbose = 0})) == std::vector<double>{16, 20});
 }
 
-TEST_CASE("an array that gives Constant another shape than the weight's is an Error", "[initializers]") {
+TEST_CASE("an array for Constant that does not broadcast to the weight's shape is an Error", "[initializers]") {
   CHECK(kind_of([] { constant({1, 2, 3}, {3, 2}); }) == ErrorKind::shape);
   // Keras 3 refuses the first, too; of the second it makes a weight that has not the shape that was asked for.
   const json wanted = testing::keras(3, "Constant of an array");
@@ -118,7 +118,7 @@ TEST_CASE("an array that gives Constant another shape than the weight's is an Er
   CHECK(kind_of([] { constant({1, 2, 3}, {1}); }) == ErrorKind::shape);
 }
 
-TEST_CASE("Constant's array is saved as lists, and read as Keras writes it", "[initializers][config]") {
+TEST_CASE("Constant's array is saved as lists, and read in Keras's format", "[initializers][config]") {
   CHECK(round_trip("2") == 2);
   const json configs = testing::keras(3, "Constant of an array");
   const json list = configs.at("config of a list").at("value");

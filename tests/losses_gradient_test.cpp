@@ -41,7 +41,7 @@ std::vector<double> differences_at(const Tensor& x, const Tensor& other, const B
 
 }  // namespace
 
-TEST_CASE("activations: each has the gradient that differences give", "[activations]") {
+TEST_CASE("activations: each gradient matches finite differences", "[activations]") {
   const std::string name =
       GENERATE("relu", "leaky_relu", "relu6", "elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign",
                "squareplus", "exponential", "sigmoid", "log_sigmoid", "hard_sigmoid", "hard_silu", "tanh", "hard_tanh",
@@ -68,7 +68,7 @@ TEST_CASE("activations: far from 0 their values and gradients are finite", "[act
   for (const double dx : gradient_at(x, x, apply)) CHECK(std::isfinite(dx));
 }
 
-TEST_CASE("gelu's approximation is near it, and not it", "[activations]") {
+TEST_CASE("gelu's approximation is close to gelu, but not equal", "[activations]") {
   const Tensor x = tensor_of({3}, DType::float64, {-2, 0.5, 2});
   const auto values = [&](bool approximate) {
     return numbers(testing::run({x}, [&](auto v) { return activations::gelu(v[0], {.approximate = approximate}); }));
@@ -77,7 +77,7 @@ TEST_CASE("gelu's approximation is near it, and not it", "[activations]") {
   CHECK(values(true) != values(false));
 }
 
-TEST_CASE("losses: each has the gradient that differences give", "[losses]") {
+TEST_CASE("losses: each gradient matches finite differences", "[losses]") {
   const std::string name =
       GENERATE("mse", "mae", "mape", "msle", "huber", "log_cosh", "cosine_similarity", "hinge", "squared_hinge",
                "categorical_hinge", "kld", "poisson", "binary_crossentropy", "categorical_crossentropy",
@@ -98,7 +98,8 @@ TEST_CASE("the cosine similarity of a zero vector is 0, and its gradient finite"
   for (const double dp : gradient_at(zero, other, loss)) CHECK(std::isfinite(dp));
 }
 
-TEST_CASE("a target of extent 1 behind the batch is compared with each prediction; the batch is not", "[losses]") {
+TEST_CASE("a target of extent 1 after the batch is compared with each prediction; the batch axis does not broadcast",
+          "[losses]") {
   const Tensor p = tensor_of({2, 2}, DType::float64, {1, 3, 5, 7});
   const auto mae = [&](const Tensor& t) {
     return testing::run({t, p}, [](auto x) { return (*losses::mean_absolute_error())(x[0], x[1]); }).item();
@@ -121,7 +122,7 @@ TEST_CASE("losses and metrics have Keras's short names", "[losses][metrics]") {
   CHECK(metrics::get(brief, {2, 2}, {2, 2})->name() == brief);
 }
 
-TEST_CASE("metrics know which way they get better", "[metrics]") {
+TEST_CASE("metrics have a direction of improvement", "[metrics]") {
   const auto direction = [](const char* name) { return metrics::get(name, {2, 2}, {2, 2})->direction; };
   for (const char* name : {"mae", "rmse", "hinge", "kld", "poisson", "log_cosh"})
     CHECK(direction(name) == Direction::down);
@@ -129,7 +130,7 @@ TEST_CASE("metrics know which way they get better", "[metrics]") {
     CHECK(direction(name) == Direction::up);
 }
 
-TEST_CASE("top-k accuracy counts equals as found, and nothing for a class that is not there", "[metrics]") {
+TEST_CASE("top-k accuracy counts ties as hits, and 0 for a class that does not exist", "[metrics]") {
   const auto top = [](std::vector<double> scores, double label) {
     const MetricPtr metric = metrics::sparse_top_k_categorical_accuracy({.k = 2});
     const std::vector<Tensor> inputs{tensor_of({1}, DType::float32, {label}),

@@ -66,7 +66,7 @@ Compiled compiled(const std::vector<Tensor>& inputs, const Function& function) {
 
 }  // namespace
 
-TEST_CASE("products of a batch are those of its matrices, of any size and transpose", "[graph][matmul]") {
+TEST_CASE("products of a batch equal those of its matrices, for any size and transpose", "[graph][matmul]") {
   struct Sizes {
     Shape batch;
     std::int64_t m, k, n;
@@ -97,7 +97,7 @@ TEST_CASE("products of a batch are those of its matrices, of any size and transp
           }
 }
 
-TEST_CASE("large products of a batch are shared by threads, small ones dealt out: the same bits", "[graph][matmul]") {
+TEST_CASE("threads divide large products of a batch, or distribute small ones, with the same bits", "[graph][matmul]") {
   Random random = draws(2);
   const std::vector<std::vector<Tensor>> all{
       {random_tensor(random, {32, 28, 16}, DType::float32), random_tensor(random, {32, 16, 28}, DType::float32)},
@@ -118,7 +118,7 @@ TEST_CASE("large products of a batch are shared by threads, small ones dealt out
   }
 }
 
-TEST_CASE("leading axes broadcast, and one matrix meets rows", "[graph][matmul]") {
+TEST_CASE("leading axes broadcast, and with one matrix they are rows", "[graph][matmul]") {
   Random random = draws(3);
   const Tensor a = random_tensor(random, {2, 3, 4, 5}), b = random_tensor(random, {1, 1, 5, 6}),
                one = random_tensor(random, {6, 5}), row = random_tensor(random, {3, 4, 5});
@@ -132,7 +132,7 @@ TEST_CASE("leading axes broadcast, and one matrix meets rows", "[graph][matmul]"
   CHECK(compiled({a, b}, [](Values x) { return ops::matmul(x[0], x[1]); }).plan().instructions().size() == 1);
 }
 
-TEST_CASE("a product reads and writes heads where they lie", "[graph][matmul]") {
+TEST_CASE("a product reads and writes attention heads in place", "[graph][matmul]") {
   Random random = draws(4);
   const Order heads{0, 2, 1, 3};
   const Tensor q = random_tensor(random, {2, 5, 3, 4}), k = random_tensor(random, {2, 7, 3, 4});
@@ -157,7 +157,7 @@ TEST_CASE("a product reads and writes heads where they lie", "[graph][matmul]") 
                    {1e-12, 0}) == "");
 }
 
-TEST_CASE("every order of axes around a product gives what copies give", "[graph][matmul]") {
+TEST_CASE("every order of axes around a product gives the same results as copies", "[graph][matmul]") {
   Random random = draws(5);
   const std::vector<Order> orders{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const std::int64_t extent : {1, 3}) {
@@ -182,7 +182,7 @@ TEST_CASE("every order of axes around a product gives what copies give", "[graph
   }
 }
 
-TEST_CASE("a transpose that others read too is in memory", "[graph][matmul]") {
+TEST_CASE("a transpose with other readers is stored in memory", "[graph][matmul]") {
   Random random = draws(6);
   const Tensor x = random_tensor(random, {4, 3}), y = random_tensor(random, {4, 5});
   Compiled both(std::vector{x, y}, [](Graph&, Values v) {

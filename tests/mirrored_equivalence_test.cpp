@@ -161,7 +161,7 @@ TEST_CASE("replicas: RMSprop and Adam in float64 train as on one replica, to 1e-
   check_alike([] { return optimizers::adam({.learning_rate = 0.001}); }, 1e-9);
 }
 
-TEST_CASE("replicas: clipping, decay, averages and accumulation see the gradients of the whole batch", "[mirrored]") {
+TEST_CASE("replicas: clipping, decay, averages and accumulation use the gradients of the whole batch", "[mirrored]") {
   check_alike([] { return optimizers::sgd({.learning_rate = 0.01, .weight_decay = 0.01, .clipnorm = 0.1}); }, 1e-6);
   check_alike(
       [] {

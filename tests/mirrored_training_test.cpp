@@ -63,7 +63,7 @@ class StepAllocations : public Callback {
 
 }  // namespace
 
-TEST_CASE("replicas: runs are alike to the bit, on any number of threads", "[mirrored]") {
+TEST_CASE("replicas: runs have the same bits, on any number of threads", "[mirrored]") {
   const std::vector<double> first = trained_weights(mirrored(3));
   CHECK(trained_weights(mirrored(3)) == first);
   for (const int threads : {1, 2, 4}) {
@@ -72,7 +72,7 @@ TEST_CASE("replicas: runs are alike to the bit, on any number of threads", "[mir
   }
 }
 
-TEST_CASE("replicas: a step joins once, and allocates nothing", "[mirrored]") {
+TEST_CASE("replicas: a step all-reduces once, and allocates nothing", "[mirrored]") {
   const auto model = made(mirrored(3), drawing_layers, {.optimizer = "adam", .loss = "mse", .metrics = {"accuracy"}});
   const Threads one(1);  // each begins by making room for its registers
   const auto counted = std::make_shared<StepAllocations>();
@@ -82,7 +82,7 @@ TEST_CASE("replicas: a step joins once, and allocates nothing", "[mirrored]") {
   CHECK_THAT(model->explain(), ContainsSubstring("AllReduce "));
 }
 
-TEST_CASE("replicas: rows that share a shape share a trace, and predict joins nothing", "[mirrored]") {
+TEST_CASE("replicas: shards of one shape share a trace, and predict all-reduces nothing", "[mirrored]") {
   const auto model = made(mirrored(2));
   model->train_on_batch(x.rows(0, 4), y.rows(0, 4));
   CHECK(model->make_train_function()->traces() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("replicas: rows that share a shape share a trace, and predict joins no
   CHECK(joins_of(*model->make_predict_function()->plan()) == 0);
 }
 
-TEST_CASE("replicas: one replica has the plan, and the bits, of no strategy at all", "[mirrored]") {
+TEST_CASE("replicas: one replica has the plan and the bits of a model without a strategy", "[mirrored]") {
   Sequential plain(drawing_layers());
   plain.compile({.optimizer = "adam", .loss = "mse", .metrics = {"accuracy"}});
   const auto alone = made(mirrored(1), drawing_layers, {.optimizer = "adam", .loss = "mse", .metrics = {"accuracy"}});
@@ -101,7 +101,8 @@ TEST_CASE("replicas: one replica has the plan, and the bits, of no strategy at a
   CHECK(plain.explain() == alone->explain());
 }
 
-TEST_CASE("replicas: fewer rows than replicas run on as many, and the others follow", "[mirrored]") {
+TEST_CASE("replicas: fewer rows than replicas run on as many replicas, and the others get their variables",
+          "[mirrored]") {
   for (const std::int64_t rows : {1, 2, 3}) {
     CAPTURE(rows);
     const auto one = made(mirrored(1)), four = made(mirrored(4));
@@ -116,7 +117,7 @@ TEST_CASE("replicas: fewer rows than replicas run on as many, and the others fol
   }
 }
 
-TEST_CASE("replicas: predict and its stream give the rows in order, evaluate the figures of all rows", "[mirrored]") {
+TEST_CASE("replicas: predict and its stream return the rows in order, evaluate the logs of all rows", "[mirrored]") {
   Sequential plain(two_dense());
   plain.compile(mse());
   const auto model = made(mirrored(3), dense_layers, {.optimizer = "sgd", .loss = "mse", .metrics = {"mae"}});
@@ -135,7 +136,7 @@ TEST_CASE("replicas: predict and its stream give the rows in order, evaluate the
   CHECK(std::abs(model->test_on_batch(x, y)["loss"] - loss) < 1e-6);
 }
 
-TEST_CASE("replicas: in a step of one's own compute_loss gives a part, and apply joins gradients", "[mirrored]") {
+TEST_CASE("replicas: in a custom step compute_loss returns a part, and apply all-reduces gradients", "[mirrored]") {
   struct Own : Sequential {
     using Sequential::Sequential;
     StepLogs train_step(const StepData& data) override {
@@ -166,7 +167,7 @@ TEST_CASE("replicas: in a step of one's own compute_loss gives a part, and apply
   CHECK(std::abs(size_of_three - size) < 1e-6);
 }
 
-TEST_CASE("replicas: outputs have the losses of the whole batch, classes their weights", "[mirrored]") {
+TEST_CASE("replicas: losses of outputs are those of the whole batch, with class weights", "[mirrored]") {
   const auto figures = [&](int replicas) {
     const auto model = within(mirrored(replicas), [] {
       const SymbolicTensor in = layers::input({.shape = {3}});
@@ -196,7 +197,7 @@ TEST_CASE("replicas: state of single rows is refused", "[mirrored]") {
              ContainsSubstring("assigned what differs between 2 replicas"));
 }
 
-TEST_CASE("replicas: BatchNormalization follows the mean of the shares' moments", "[mirrored]") {
+TEST_CASE("replicas: BatchNormalization uses the mean of the shards' moments", "[mirrored]") {
   const auto model = made(
       mirrored(2), [] { return Layers{layers::batch_normalization({.momentum = 0}), layers::dense({.units = 1})}; });
   const Tensor batch = Tensor::from<float>({4, 1}, {1, 3, 10, 20});
@@ -237,7 +238,7 @@ TEST_CASE("replicas: loading a model, or weights, sets all of them", "[mirrored]
   CHECK(weights_of(alone) == weights_of(*loaded));
 }
 
-TEST_CASE("replicas: operational metrics tell how long joining took, of several replicas", "[mirrored]") {
+TEST_CASE("replicas: operational metrics report the time of all-reduces with several replicas", "[mirrored]") {
   const auto sync_of = [](int replicas) {
     const auto model = made(mirrored(replicas));
     const auto history =

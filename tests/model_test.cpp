@@ -81,7 +81,7 @@ TEST_CASE("set_weights sets all or nothing", "[model]") {
   CHECK(weights_of(model) == before);
 }
 
-TEST_CASE("weights that are set count in the next step and the next prediction, without a new trace", "[model]") {
+TEST_CASE("new weights apply to the next step and the next prediction, without a new trace", "[model]") {
   Sequential model(summing_unit());
   model.compile(mse(0));
   const Tensor ones = filled({2, 3}, 1);
@@ -93,7 +93,7 @@ TEST_CASE("weights that are set count in the next step and the next prediction, 
   CHECK(model.make_train_function()->traces() == 1);
 }
 
-TEST_CASE("predict joins all batches, the partial one too (L-26)", "[model]") {
+TEST_CASE("predict concatenates all batches, with the partial one (L-26)", "[model]") {
   Sequential model(two_dense(4, 2));
   const Tensor all = model.predict(x, {.verbose = 0});
   CHECK(all.shape() == Shape{8, 2});
@@ -103,7 +103,7 @@ TEST_CASE("predict joins all batches, the partial one too (L-26)", "[model]") {
   CHECK(numbers(model.predict_on_batch(x.rows(0, 1))) == numbers(all.rows(0, 1)));
 }
 
-TEST_CASE("predict gives what the model gives, be it more rows than it got", "[model]") {
+TEST_CASE("predict returns the model's outputs, even if they have more rows than the inputs", "[model]") {
   struct Twice : Sequential {
     Outputs predict_step(const StepData& data) override {
       const Value two =
@@ -120,7 +120,7 @@ TEST_CASE("predict gives what the model gives, be it more rows than it got", "[m
   }
 }
 
-TEST_CASE("evaluate gives loss and metrics over all rows, in the order of metrics_names (L-25)", "[model]") {
+TEST_CASE("evaluate returns loss and metrics over all rows, in the order of metrics_names (L-25)", "[model]") {
   Sequential model(two_dense());
   model.compile({.loss = "mse", .metrics = {"accuracy"}});
   const Logs whole = model.evaluate(x, y, {.batch_size = 8, .verbose = 0}),
@@ -131,7 +131,7 @@ TEST_CASE("evaluate gives loss and metrics over all rows, in the order of metric
   CHECK_THAT(whole["accuracy"], WithinAbs(cut["accuracy"], 1e-6));
 }
 
-TEST_CASE("compile keeps weights, and starts the optimizer afresh (L-29)", "[model]") {
+TEST_CASE("compile keeps weights, and resets the optimizer (L-29)", "[model]") {
   Sequential model(two_dense());
   model.compile(mse());
   model.fit(x, y, {.epochs = 3, .verbose = 0});
@@ -157,7 +157,7 @@ TEST_CASE("a failing compile leaves the model as it was", "[model]") {
   CHECK(model.optimizer().iterations() == 2);
 }
 
-TEST_CASE("what is trainable is frozen at compile (L-28)", "[model]") {
+TEST_CASE("trainable flags take effect at compile (L-28)", "[model]") {
   Sequential model(two_dense());
   model.compile(mse());
   model.build({-1, 3});
@@ -177,7 +177,7 @@ TEST_CASE("what is trainable is frozen at compile (L-28)", "[model]") {
   CHECK(model.get_layer(0)->trainable());
 }
 
-TEST_CASE("layers added or taken away after training count in the next step", "[model]") {
+TEST_CASE("layers added or removed after training apply to the next step", "[model]") {
   Sequential model(summing_unit());
   model.compile(mse());
   model.fit(x, y, {.verbose = 0});
@@ -257,7 +257,7 @@ TEST_CASE("data may be x, (x, y) or (x, y, sample_weight) (L-36)", "[model]") {
   CHECK(model.evaluate(Data(generator), {.verbose = 0})["loss"] == 12);
 }
 
-TEST_CASE("a model asks the strategy in whose scope it was made", "[model]") {
+TEST_CASE("a model uses the strategy of the scope in which it was made", "[model]") {
   CHECK(get_strategy()->name() == "OneDeviceStrategy");
   CHECK(get_strategy()->num_replicas_in_sync() == 1);
   const auto own = std::make_shared<OneDeviceStrategy>(default_device());

@@ -21,7 +21,7 @@ const PredictOptions by_four{.batch_size = 4, .verbose = 0};
 
 }  // namespace
 
-TEST_CASE("a prediction stream writes a .npy file, of which rows are known at its end only", "[predict_stream]") {
+TEST_CASE("a prediction stream writes a .npy file, whose number of rows is known at the end only", "[predict_stream]") {
   const FilesInMemory here;
   Sequential model(two_dense(4, 2));
   model.predict_stream(batches_of(x, x, 4, 3), {.verbose = 0}).write_npy("out.npy");
@@ -36,7 +36,7 @@ TEST_CASE("a prediction stream writes a .npy file, of which rows are known at it
   CHECK(here.files->list(".") == Texts{"out.npy"});
 }
 
-TEST_CASE("a prediction stream writes what is left of it, and each output to a file of its own", "[predict_stream]") {
+TEST_CASE("a prediction stream writes its remaining rows, and each output to a separate file", "[predict_stream]") {
   const FilesInMemory here;
   Functional model = one_and_two();
   OutputsStream stream = model.predict_outputs_stream(x, by_four);
@@ -52,7 +52,7 @@ TEST_CASE("a prediction stream writes what is left of it, and each output to a f
   CHECK(here.files->list(".") == Texts{"a.npy", "b.npy"});
 }
 
-TEST_CASE("a .npy file that was not finished leaves what was there before", "[predict_stream]") {
+TEST_CASE("an incomplete .npy file leaves the previous one unchanged", "[predict_stream]") {
   const FilesInMemory here;
   Sequential model(summing_unit());
   model.predict_stream(x.rows(0, 3), {.verbose = 0}).write_npy("out.npy");
@@ -63,8 +63,7 @@ TEST_CASE("a .npy file that was not finished leaves what was there before", "[pr
   CHECK(here.files->list(".") == Texts{"out.npy"});
 }
 
-TEST_CASE("a .npy file is written of every dtype and number of axes, or refuses what does not fit",
-          "[predict_stream]") {
+TEST_CASE("a .npy file is written for every dtype and number of axes, or the rows are refused", "[predict_stream]") {
   const FilesInMemory here;
   for (const DType dtype : {DType::float32, DType::float64, DType::int32, DType::uint8, DType::boolean})
     for (const Shape& shape : {Shape{4}, Shape{4, 2}, Shape{2, 1, 2, 3}}) {
@@ -89,7 +88,7 @@ TEST_CASE("a .npy file is written of every dtype and number of axes, or refuses 
   CHECK_THAT(error_of([&] { file.commit(); }), ContainsSubstring("is whole already"));
 }
 
-TEST_CASE("whichever call to the system fails, a .npy file is that of before or the new one, and nothing else is left",
+TEST_CASE("if any system call fails, a .npy file is the previous or the new one, and nothing else is left",
           "[predict_stream][reliability]") {
   if (!system_vfs()) return;
   const ScratchFolder folder("etude_predict_stream", ScratchFolder::memory);
@@ -111,7 +110,7 @@ TEST_CASE("whichever call to the system fails, a .npy file is that of before or 
   CHECK(calls > 5);
 }
 
-TEST_CASE("after a loss of power at any point, a .npy file is that of before or the new one, whole",
+TEST_CASE("after a loss of power at any point, a .npy file is the complete previous or new one",
           "[predict_stream][reliability]") {
   const auto disk = std::make_shared<CrashVfs>();
   const auto host = std::exchange(host_vfs(), disk);

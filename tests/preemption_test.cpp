@@ -49,7 +49,7 @@ struct Request {
 
 }  // namespace
 
-TEST_CASE("preemption: a request at any moment saves what has run, and the next start comes to the same bits",
+TEST_CASE("preemption: a request at any moment saves the state, and the next start ends with the same bits",
           "[callbacks][preemption]") {
   const DataKind data = GENERATE(DataKind::arrays, DataKind::generator);
   const std::int64_t steps_per_execution = GENERATE(1, 4);
@@ -74,7 +74,7 @@ TEST_CASE("preemption: a request at any moment saves what has run, and the next 
   }
 }
 
-TEST_CASE("preemption: no step follows the one in which the request came", "[callbacks][preemption]") {
+TEST_CASE("preemption: no step follows the step of the request", "[callbacks][preemption]") {
   Backup backup;
   Request request;
   Script script{.backup = backup.options()};
@@ -105,7 +105,7 @@ TEST_CASE("preemption: a request during validation saves the state before it, an
   CHECK(recorder->events[2] == "test_begin");
 }
 
-TEST_CASE("preemption: without the option nothing is watched; a fit that ends gives the watch back",
+TEST_CASE("preemption: without the option there is no watch; a fit that ends releases its watch",
           "[callbacks][preemption]") {
   Backup backup;
   Request request;
@@ -121,7 +121,7 @@ TEST_CASE("preemption: without the option nothing is watched; a fit that ends gi
   CHECK(request.watching == 0);
 }
 
-TEST_CASE("preemption: a checkpoint that cannot be saved is the error that fit throws", "[callbacks][preemption]") {
+TEST_CASE("preemption: fit throws the error of a checkpoint that cannot be saved", "[callbacks][preemption]") {
   class Full : public MemoryVfs {
    public:
     bool full = false;
@@ -139,7 +139,7 @@ TEST_CASE("preemption: a checkpoint that cannot be saved is the error that fit t
   CHECK(request.ended == 0);
 }
 
-TEST_CASE("preemption: where there are no signals the option is an error", "[callbacks][preemption]") {
+TEST_CASE("preemption: the option is an error on hosts without signals", "[callbacks][preemption]") {
   const WatchTermination watch = std::exchange(host_termination(), nullptr);
   const std::string error =
       error_of([] { callbacks::backup_and_restore({.backup_dir = "b", .save_before_preemption = true}); });

@@ -46,7 +46,8 @@ constexpr Tolerance near{1e-12, 1e-12};
 
 }  // namespace
 
-TEST_CASE("a recurrent layer is its equations, forwards and backwards, with and without bias", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer matches its equations, forwards and backwards, with and without bias",
+          "[layers][recurrent]") {
   for (const Kind& kind : kinds())
     for (const bool backwards : {false, true})
       for (const bool bias : {false, true}) {
@@ -58,7 +59,7 @@ TEST_CASE("a recurrent layer is its equations, forwards and backwards, with and 
       }
 }
 
-TEST_CASE("a recurrent layer's gradients are finite differences of its equations", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer's gradients match finite differences of its equations", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     const auto layer = kind.make({.units = 2});
     const Tensor x = input({2, 4, 3});
@@ -87,7 +88,7 @@ TEST_CASE("a recurrent layer's gradients are finite differences of its equations
   }
 }
 
-TEST_CASE("a recurrent layer without return_sequences gives its last step", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer without return_sequences returns its last step", "[layers][recurrent]") {
   for (const Kind& kind : kinds())
     for (const bool backwards : {false, true}) {
       INFO(kind.name);
@@ -98,7 +99,7 @@ TEST_CASE("a recurrent layer without return_sequences gives its last step", "[la
     }
 }
 
-TEST_CASE("with return_state a recurrent layer gives its state too, the output first", "[layers][recurrent]") {
+TEST_CASE("with return_state a recurrent layer returns its output, then its state", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto layer = kind.make({.return_sequences = true, .return_state = true});
@@ -116,7 +117,7 @@ TEST_CASE("with return_state a recurrent layer gives its state too, the output f
   }
 }
 
-TEST_CASE("an LSTM's forget gate is open at first, unless unit_forget_bias is off", "[layers][recurrent]") {
+TEST_CASE("an LSTM's forget gate has bias 1, unless unit_forget_bias is off", "[layers][recurrent]") {
   for (const bool open : {true, false}) {
     const auto layer = layers::lstm({.units = 2, .unit_forget_bias = open});
     (*layer)(Tensor({1, 1, 1}));
@@ -134,7 +135,7 @@ TEST_CASE("a GRU that resets after the product has a bias for the inputs and one
   }
 }
 
-TEST_CASE("a masked step leaves a recurrent layer's state as it is", "[layers][recurrent]") {
+TEST_CASE("a masked step does not change a recurrent layer's state", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto layer = kind.make({.return_sequences = true});
@@ -153,8 +154,7 @@ TEST_CASE("a masked step leaves a recurrent layer's state as it is", "[layers][r
   }
 }
 
-TEST_CASE("before the first valid step the output is zero, whatever state a recurrent layer begins from (A-15)",
-          "[layers][recurrent]") {
+TEST_CASE("before the first valid step the output is zero, for any initial state (A-15)", "[layers][recurrent]") {
   for (const Kind& kind : kinds())
     for (const bool sequences : {true, false}) {
       INFO(kind.name);
@@ -172,7 +172,7 @@ TEST_CASE("before the first valid step the output is zero, whatever state a recu
     }
 }
 
-TEST_CASE("zero_output_for_mask gives zeros where a step is masked", "[layers][recurrent]") {
+TEST_CASE("zero_output_for_mask returns zeros for masked steps", "[layers][recurrent]") {
   for (const Kind& kind : kinds())
     for (const bool sequences : {true, false}) {
       INFO(kind.name);
@@ -185,7 +185,7 @@ TEST_CASE("zero_output_for_mask gives zeros where a step is masked", "[layers][r
     }
 }
 
-TEST_CASE("a stateful recurrent layer goes on where the batch before ended (A-16)", "[layers][recurrent]") {
+TEST_CASE("a stateful recurrent layer continues from the state of the previous batch (A-16)", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto layer = kind.make({.stateful = true});
@@ -204,7 +204,7 @@ TEST_CASE("a stateful recurrent layer goes on where the batch before ended (A-16
   }
 }
 
-TEST_CASE("a recurrent layer begins with the state it is given, and says in which it ends", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer accepts an initial state, and returns its final one", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto layer = kind.make({});
@@ -228,7 +228,7 @@ TEST_CASE("a recurrent layer begins with the state it is given, and says in whic
   }
 }
 
-TEST_CASE("a recurrent layer's dropout is for training", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer's dropout applies in training only", "[layers][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto layer = kind.make({.units = 4, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3});
@@ -239,7 +239,7 @@ TEST_CASE("a recurrent layer's dropout is for training", "[layers][recurrent]") 
   }
 }
 
-TEST_CASE("what is dropped is missing from the products, and from nothing else", "[layers][recurrent]") {
+TEST_CASE("dropped inputs are missing from the products only", "[layers][recurrent]") {
   for (const Kind& kind : kinds())
     for (const std::size_t product : {std::size_t{0}, std::size_t{1}}) {
       INFO(kind.name << ", product " << product);
@@ -263,7 +263,7 @@ TEST_CASE("a dropout mask is one per sample, the same at every step", "[layers][
   CHECK(differ);
 }
 
-TEST_CASE("a loop is compiled once, whatever the number of its steps", "[execution][recurrent]") {
+TEST_CASE("a loop is compiled once, for any number of its steps", "[execution][recurrent]") {
   for (const Kind& kind : kinds()) {
     INFO(kind.name);
     const auto instructions = [&](std::int64_t steps) {
@@ -297,7 +297,7 @@ TEST_CASE("a step of a loop is the products that need the state, and one pass ov
   }
 }
 
-TEST_CASE("a recurrent layer says what it refuses", "[layers][recurrent]") {
+TEST_CASE("a recurrent layer refuses unsupported inputs and options", "[layers][recurrent]") {
   const auto says = [](const std::function<void()>& action, const char* what) {
     CHECK(error_of(action).find(what) != std::string::npos);
   };

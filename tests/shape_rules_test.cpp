@@ -56,8 +56,7 @@ template <Value (*f)(Value, Value)> Value of_two(Values x) { return f(x[0], x[1]
 
 }  // namespace
 
-TEST_CASE("what does not fit is refused with a text that says what came, what was expected and what to do",
-          "[graph][shapes]") {
+TEST_CASE("wrong shapes and dtypes are refused with what came, what was expected and what to do", "[graph][shapes]") {
   const Window three{.extent = {3, 3}};
   const std::vector<Refusal> refusals{
       {"add", {{{2, 3}}, {{4}}}, of_two<ops::add>, {"Add", "[2, 3]", "[4]"}},
@@ -238,7 +237,7 @@ TEST_CASE("arithmetic on bytes and conditions is refused", "[graph][shapes]") {
   }
 }
 
-TEST_CASE("the errors that are met most often read like this", "[graph][shapes]") {
+TEST_CASE("the most frequent errors have these texts", "[graph][shapes]") {
   CHECK(said({{{32, 7}}, {{8, 10}}}, of_two<ops::matmul>) ==
         "[MatMul] shapes [32, 7] and [8, 10] - expected [.., m, k] and [.., k, n] - check the order and the shapes.");
   CHECK(
@@ -275,7 +274,7 @@ TEST_CASE("an assignment of another shape or dtype is refused", "[graph][shapes]
   CHECK(has_house_form(error_of([&] { graph.assign(variable, graph.input({2, 3}, float64)); })));
 }
 
-TEST_CASE("what is asked for in a trace but known only later is refused", "[graph][shapes]") {
+TEST_CASE("data that a trace does not have yet is an error", "[graph][shapes]") {
   Graph graph;
   const Trace trace(graph);
   const Value x = graph.input({2}, float32);
@@ -300,7 +299,7 @@ TEST_CASE("shapes broadcast by NumPy's rule", "[graph][shapes]") {
   }
 }
 
-TEST_CASE("tensors of no elements pass every op that has something to say about them", "[graph][shapes]") {
+TEST_CASE("tensors without elements pass the ops that accept them", "[graph][shapes]") {
   Random random = draws(1);
   const Tensor none({0, 3}), weights = random_tensor(random, {3, 2}, float32), columns({2, 0});
   const auto shape_of = [](std::initializer_list<Tensor> inputs, const Function& function) {

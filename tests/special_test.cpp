@@ -40,7 +40,7 @@ bool takes_logarithm(double exponent) {
 
 }  // namespace
 
-TEST_CASE("a power is exact to two units in the last place up to the largest and the smallest that there are",
+TEST_CASE("a power is exact to two units in the last place, up to the largest and smallest numbers",
           "[execution][parity]") {
   Random random = draws(31);
   for (const DType dtype : {DType::float32, DType::float64}) {
@@ -67,7 +67,7 @@ TEST_CASE("a power is exact to two units in the last place up to the largest and
   }
 }
 
-TEST_CASE("a power of what is no ordinary number is what C says", "[execution][parity]") {
+TEST_CASE("a power of zero, negative, infinite or NaN operands matches C", "[execution][parity]") {
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const std::vector<double> special{0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 1e300, -1e300, infinity, -infinity, nan};
   std::vector<double> base, exponent;
@@ -90,7 +90,7 @@ TEST_CASE("a power of what is no ordinary number is what C says", "[execution][p
   }
 }
 
-TEST_CASE("a power with an exponent that needs no logarithm takes none, and is as exact", "[ops]") {
+TEST_CASE("a power with an exponent that needs no logarithm uses none, and is as exact", "[ops]") {
   for (const double exponent : {1.0, 2.0, 3.0, 0.5, -0.5, -1.0}) {
     INFO(exponent);
     CHECK_FALSE(takes_logarithm(exponent));

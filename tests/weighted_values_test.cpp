@@ -45,7 +45,7 @@ CompileOptions scalar_loss() {
 
 }  // namespace
 
-TEST_CASE("a weighted metric with ignore_class divides by the weights of what it does not ignore", "[metrics]") {
+TEST_CASE("a weighted metric with ignore_class divides by the weights of the classes that count", "[metrics]") {
   int cases = 0;
   for (const json& test : testing::golden("conformance/keras3.json")) {
     if (test.at("target") != "SparseCategoricalCrossentropy") continue;
@@ -66,7 +66,7 @@ TEST_CASE("a weighted metric with ignore_class divides by the weights of what it
   CHECK(cases == 4);
 }
 
-TEST_CASE("weights of rows leave out ignored steps, whatever the number of steps", "[metrics]") {
+TEST_CASE("weights of rows exclude ignored steps, for any number of steps", "[metrics]") {
   const auto metric = metrics::sparse_categorical_crossentropy({.ignore_class = 0});
   const Tensor labels = Tensor::from<std::int32_t>({2, 3}, {0, 1, 0, 1, 1, 0});
   const Tensor halves = Tensor::from<float>({2, 3, 2}, {.5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F});
@@ -74,7 +74,7 @@ TEST_CASE("weights of rows leave out ignored steps, whatever the number of steps
   CHECK_THAT(value_of(metric, labels, halves, Tensor::from<float>({2}, {1, 3})), WithinRel(std::log(2.0), 1e-6));
 }
 
-TEST_CASE("a loss that gives one number for the batch is multiplied by the mean of the weights", "[losses]") {
+TEST_CASE("a loss of one number per batch is multiplied by the mean of the weights", "[losses]") {
   const json wanted = keras(GENERATE(2, 3), "a loss of one number");
   CHECK(unit(scalar_loss())->test_on_batch(x, zeros)["loss"] == wanted.at("unweighted"));
   const Data weighted = Batch{{x}, {zeros}, {weights}};
@@ -93,7 +93,7 @@ TEST_CASE("a loss that gives one number for the batch is multiplied by the mean 
   CHECK_THAT(weights_of(*by_sample)[0], WithinRel(wanted.at("trained, weighted").at(1).get<double>(), 1e-5));
 }
 
-TEST_CASE("each reduction takes a loss that gives one number for the batch", "[losses]") {
+TEST_CASE("each reduction accepts a loss of one number per batch", "[losses]") {
   struct Own : Loss {
     explicit Own(const char* reduction) : Loss("own", reduction_from_name(reduction)) {}
     Value call(Value y_true, Value y_pred) override { return mean_square(y_true, y_pred); }
@@ -115,7 +115,7 @@ TEST_CASE("each reduction takes a loss that gives one number for the batch", "[l
   }
 }
 
-TEST_CASE("a loss that gives one number for the batch is the same behind a mask", "[losses]") {
+TEST_CASE("a loss of one number per batch is the same with a mask", "[losses]") {
   struct Masks : Layer {
     Masks() : Layer("Masks") {}
     Value call(Value y, bool) override { return y.with_mask(ops::greater(ops::squeeze(y, -1), ops::scalar(1, y))); }
@@ -125,7 +125,7 @@ TEST_CASE("a loss that gives one number for the batch is the same behind a mask"
   CHECK(model.test_on_batch(x, zeros)["loss"] == 21.25);
 }
 
-TEST_CASE("a weighted metric that gives one number for the batch weighs batches", "[metrics]") {
+TEST_CASE("a weighted metric of one number per batch weights batches", "[metrics]") {
   CompileOptions how = mse();
   how.metrics = {metrics::from_function(mean_distance, "distance")};
   how.weighted_metrics = {metrics::from_function(mean_distance, "mean_distance")};
@@ -142,7 +142,7 @@ TEST_CASE("a weighted metric that gives one number for the batch weighs batches"
   check_logs("by 3", unit(how)->evaluate(data, {.batch_size = 3, .verbose = 0}));
 }
 
-TEST_CASE("one number for the batch, weighted, is the mean of what replicas find", "[mirrored]") {
+TEST_CASE("one weighted number per batch is the mean over replicas", "[mirrored]") {
   const auto train = [](int replicas) {
     const auto model = within(mirrored(replicas), [] {
       CompileOptions how = scalar_loss();
@@ -156,7 +156,7 @@ TEST_CASE("one number for the batch, weighted, is the mean of what replicas find
   CHECK(train(1)[0] == 27);
 }
 
-TEST_CASE("'Accuracy', 'crossentropy' and 'ce' are resolved by shapes, and logged as they were given", "[metrics]") {
+TEST_CASE("'Accuracy', 'crossentropy' and 'ce' are resolved by shapes, and logged under the given name", "[metrics]") {
   for (const json& test : keras(2, "names resolved by shapes")) {
     const Tensor y_true = testing::tensor_in(test.at("y_true")), y_pred = testing::tensor_in(test.at("y_pred"));
     Sequential model({layers::activation("linear")});
