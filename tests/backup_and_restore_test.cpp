@@ -12,8 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 
 }  // namespace
 
-TEST_CASE("backup and restore: a fit that is not interrupted is not changed, and leaves nothing behind",
-          "[callbacks]") {
+TEST_CASE("backup and restore: an uninterrupted fit is unchanged, and leaves nothing behind", "[callbacks]") {
   Script script;
   const Outcome whole = script.run();
   Backup backup;
@@ -22,8 +21,7 @@ TEST_CASE("backup and restore: a fit that is not interrupted is not changed, and
   CHECK_FALSE(backup.files->exists("backup"));
 }
 
-TEST_CASE("backup and restore: every epoch it goes on with the epoch, every so many batches with the batch",
-          "[callbacks]") {
+TEST_CASE("backup and restore: saves per epoch resume at an epoch, saves per batches at a batch", "[callbacks]") {
   // The hooks are train_begin, and for each epoch its begin, two for each of six batches, two of validation, its end.
   const auto [save_freq, first] =
       GENERATE(std::pair(SaveFrequency("epoch"), std::pair(1, 0)), std::pair(SaveFrequency(4), std::pair(1, 2)));
@@ -40,7 +38,7 @@ TEST_CASE("backup and restore: every epoch it goes on with the epoch, every so m
   CHECK(recorder->starting_with("batch_begin").front() == batch);
 }
 
-TEST_CASE("backup and restore: an epoch whose steps had all run only ends", "[callbacks]") {
+TEST_CASE("backup and restore: an epoch whose steps had all run continues with its end", "[callbacks]") {
   const DataKind data = GENERATE(DataKind::arrays, DataKind::filtered, DataKind::generator, DataKind::sequence);
   const std::int64_t steps_per_execution = GENERATE(1, 4);
   Script script{.data = data, .steps_per_execution = steps_per_execution, .epochs = 3};
@@ -55,7 +53,7 @@ TEST_CASE("backup and restore: an epoch whose steps had all run only ends", "[ca
     }
 }
 
-TEST_CASE("backup and restore: orders and draws are those of the run that was interrupted, whatever the seed is now",
+TEST_CASE("backup and restore: shuffles and draws are those of the interrupted run, with any current seed",
           "[callbacks]") {
   Script script{.optimizer = "adam"};
   const Outcome whole = script.run();
@@ -66,7 +64,7 @@ TEST_CASE("backup and restore: orders and draws are those of the run that was in
   CHECK(script.run() == whole);
 }
 
-TEST_CASE("backup and restore: a model that is trained on in the same process goes on from the backup too",
+TEST_CASE("backup and restore: a model that trains again in the same process resumes from the backup too",
           "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](bool interrupted) {
@@ -90,7 +88,7 @@ TEST_CASE("backup and restore: a model that is trained on in the same process go
   CHECK(trained(true) == trained(false));
 }
 
-TEST_CASE("backup and restore: a step that was compiled before draws what the backup says", "[callbacks]") {
+TEST_CASE("backup and restore: a step that was compiled before draws the numbers of the backup", "[callbacks]") {
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](std::uint64_t seed, BackupAndRestoreOptions backup, std::optional<int> interrupt_at) {
     const RandomSeed of_this_run(seed);
@@ -109,7 +107,7 @@ TEST_CASE("backup and restore: a step that was compiled before draws what the ba
   CHECK(trained(4, backup.options(1), {}) == whole);
 }
 
-TEST_CASE("backup and restore: eager steps go on as compiled ones do", "[callbacks]") {
+TEST_CASE("backup and restore: eager steps resume as compiled ones do", "[callbacks]") {
   Script script{.optimizer = "momentum", .run_eagerly = true};
   const Outcome whole = script.run();
   Backup backup;
@@ -117,7 +115,7 @@ TEST_CASE("backup and restore: eager steps go on as compiled ones do", "[callbac
   CHECK(script.run_through({27}) == whole);
 }
 
-TEST_CASE("backup and restore: what a train_step has beside model and optimizer is saved as well", "[callbacks]") {
+TEST_CASE("backup and restore: other variables of a train_step are saved too", "[callbacks]") {
   /// Two optimizers in one step, and a sum of its own.
   class TwoOptimizers : public Model {
    public:
@@ -154,8 +152,7 @@ TEST_CASE("backup and restore: what a train_step has beside model and optimizer 
   CHECK(trained({}) == whole);
 }
 
-TEST_CASE("backup and restore: a state that is damaged is passed over for the one before, with a warning",
-          "[callbacks]") {
+TEST_CASE("backup and restore: a damaged state is skipped for the previous one, with a warning", "[callbacks]") {
   Script script;
   const Outcome whole = script.run();
   Backup backup;
@@ -181,8 +178,7 @@ TEST_CASE("backup and restore: one state is kept, or two with double_checkpoint;
   CHECK(backup.checkpoints().size() == (twice ? 2 : 1));
 }
 
-TEST_CASE("backup and restore: a fit that had come to its end does nothing more, and one of more epochs goes on",
-          "[callbacks]") {
+TEST_CASE("backup and restore: a finished fit does nothing more, and a fit of more epochs continues", "[callbacks]") {
   Backup backup;
   Script script{.epochs = 2};
   script.backup = backup.options();
@@ -197,7 +193,7 @@ TEST_CASE("backup and restore: a fit that had come to its end does nothing more,
   CHECK(longer == script.run());
 }
 
-TEST_CASE("backup and restore: EarlyStopping's stop is an end, another one is gone on from", "[callbacks]") {
+TEST_CASE("backup and restore: a stop by EarlyStopping is final, other stops are resumed", "[callbacks]") {
   Backup backup;
   Script script{.epochs = 3};
   const Outcome whole = script.run();
@@ -243,7 +239,7 @@ TEST_CASE("backup and restore: a state with numbers that are not finite is not s
   CHECK(backup.checkpoints() == std::vector<std::string>{"ckpt-00000003"});
 }
 
-TEST_CASE("backup and restore: a callback of one's own remembers by state() and restore()", "[callbacks]") {
+TEST_CASE("backup and restore: a custom callback is saved by state() and restore()", "[callbacks]") {
   class Counter : public Callback {
    public:
     int steps = 0;
@@ -265,7 +261,7 @@ TEST_CASE("backup and restore: a callback of one's own remembers by state() and 
   CHECK(second->steps == 12);
 }
 
-TEST_CASE("backup and restore: what is there and cannot be used is said", "[callbacks]") {
+TEST_CASE("backup and restore: an unusable backup is reported", "[callbacks]") {
   Backup backup;
   Script script{.backup = backup.options(1)};
   CHECK_THROWS_AS(script.run(24), Interruption);
@@ -292,7 +288,7 @@ TEST_CASE("backup and restore: what is there and cannot be used is said", "[call
   CHECK_THAT(error_of([] { callbacks::backup_and_restore({}); }), ContainsSubstring("Empty `backup_dir` argument"));
 }
 
-TEST_CASE("backup and restore: a generator that gives fewer batches than before is an error", "[callbacks]") {
+TEST_CASE("backup and restore: a generator with fewer batches than before is an error", "[callbacks]") {
   Backup backup;
   const Tensor x = waves({40, 3}), y = signs_of(x);
   const auto trained = [&](std::int64_t batches, std::optional<int> interrupt_at) {

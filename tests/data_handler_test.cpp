@@ -58,27 +58,27 @@ TEST_CASE("data handler: epochs is the index after the last one, not a count (L-
   CHECK(run(array_adapter(4), {.initial_epoch = 5, .epochs = 2}).epochs.empty());
 }
 
-TEST_CASE("data handler: an epoch resumed at its index shuffles as it would have", "[data]") {
+TEST_CASE("data handler: an epoch resumed at its index has the same shuffle", "[data]") {
   const TensorLikeOptions options{.batch_size = 1, .shuffle = Shuffle::samples, .seed = 7};
   const Record whole = run(array_adapter(20, options), {.epochs = 3});
   const Record resumed = run(array_adapter(20, options), {.initial_epoch = 2, .epochs = 3});
   CHECK(resumed.seen == Indices(whole.seen.begin() + 40, whole.seen.end()));
 }
 
-TEST_CASE("data handler: executions of N steps, the last one shortened to the true last step (L-12)", "[data]") {
+TEST_CASE("data handler: executions of N steps, with a shorter last one (L-12)", "[data]") {
   const Record record = run(array_adapter(7, {.batch_size = 1}), {.steps_per_execution = 3});
   CHECK(record.begins == Indices{0, 3, 6});
   CHECK(record.ends == Indices{2, 5, 6});
   CHECK(record.seen == iota(7));
 }
 
-TEST_CASE("data handler: N beyond the epoch means the epoch (L-13)", "[data]") {
+TEST_CASE("data handler: N is limited to the steps of an epoch (L-13)", "[data]") {
   const Record record = run(array_adapter(7, {.batch_size = 1}), {.epochs = 2, .steps_per_execution = 100});
   CHECK(record.begins == Indices{0, 0});
   CHECK(record.ends == Indices{6, 6});
 }
 
-TEST_CASE("data handler: any N sees the same batches (L-14)", "[data]") {
+TEST_CASE("data handler: any N gives the same batches (L-14)", "[data]") {
   const TensorLikeOptions options{.batch_size = 3, .shuffle = Shuffle::samples};
   const Record one = run(array_adapter(31, options), {.epochs = 3});
   for (std::int64_t n : {2, 3, 5, 11, 12}) {
@@ -87,7 +87,7 @@ TEST_CASE("data handler: any N sees the same batches (L-14)", "[data]") {
   }
 }
 
-TEST_CASE("data handler: unknown size, one step at a time: the first end defines the epoch (L-16)", "[data]") {
+TEST_CASE("data handler: with unknown size and N = 1 the first end defines the epoch (L-16)", "[data]") {
   DataHandler data(generator_adapter(6), {});
   CHECK_FALSE(data.inferred_steps());
   Record record;
@@ -98,7 +98,7 @@ TEST_CASE("data handler: unknown size, one step at a time: the first end defines
   CHECK_FALSE(data.insufficient());
 }
 
-TEST_CASE("data handler: unknown size and N steps: the last execution counts what came (L-13)", "[data]") {
+TEST_CASE("data handler: with unknown size and N steps the last execution counts its batches (L-13)", "[data]") {
   for (int count : {6, 7, 8}) {
     DataHandler data(generator_adapter(count), {.steps_per_execution = 3});
     Record record;
@@ -121,14 +121,14 @@ TEST_CASE(
   CHECK(run(generator_adapter(3), {.epochs = 1}).warning.empty());
 }
 
-TEST_CASE("data handler: a generator goes on where the last epoch stopped (L-19)", "[data]") {
+TEST_CASE("data handler: a generator continues after the last epoch (L-19)", "[data]") {
   const int workers = GENERATE(0, 1);
   const Record record = run(generator_adapter(10, {.workers = workers}), {.epochs = 3, .steps_per_epoch = 3});
   CHECK(record.seen == iota(9));
   CHECK(record.warning.empty());
 }
 
-TEST_CASE("data handler: data that runs out warns with the numbers and stops after this epoch (L-15)", "[data]") {
+TEST_CASE("data handler: exhausted data warns with the numbers and stops after this epoch (L-15)", "[data]") {
   const Record record = run(generator_adapter(5), {.epochs = 4, .steps_per_epoch = 3});
   CHECK(record.epochs == iota(2));
   CHECK(record.batches_per_epoch == Indices{3, 2});
@@ -139,8 +139,7 @@ TEST_CASE("data handler: data that runs out warns with the numbers and stops aft
         "building your dataset.");
 }
 
-TEST_CASE("data handler: a warning says what the end of the data interrupts, and which option asked for more",
-          "[data]") {
+TEST_CASE("data handler: a warning names the interrupted process and the option of the requested batches", "[data]") {
   const auto warning = [](Purpose purpose) {
     return run(generator_adapter(2), {.steps_per_epoch = 3, .purpose = purpose}).warning;
   };
@@ -152,7 +151,7 @@ TEST_CASE("data handler: a warning says what the end of the data interrupts, and
   CHECK_THAT(warning(Purpose::prediction), ContainsSubstring("interrupting prediction."));
 }
 
-TEST_CASE("data handler: data that runs out inside an execution reports the step that ran last (L-15)", "[data]") {
+TEST_CASE("data handler: data that is exhausted within an execution reports the last step that ran (L-15)", "[data]") {
   const Record record = run(generator_adapter(5), {.steps_per_epoch = 9, .steps_per_execution = 3});
   CHECK(record.begins == Indices{0, 3});
   CHECK(record.ends == Indices{2, 4});
@@ -185,7 +184,7 @@ TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L
   }
 }
 
-TEST_CASE("data handler: sequences start over with every epoch, whatever the steps (L-19)", "[data]") {
+TEST_CASE("data handler: sequences restart with every epoch, for any number of steps (L-19)", "[data]") {
   Indices begun;
   CHECK(run(std::make_unique<RestartingAdapter>(5, &begun), {.initial_epoch = 2, .epochs = 4, .steps_per_epoch = 3})
             .seen == Indices{0, 1, 2, 0, 1, 2});
@@ -207,14 +206,14 @@ TEST_CASE("data handler: one handler serves every validation of a fit (L-11)", "
   }
 }
 
-TEST_CASE("data handler: a generator that was used up before is an error, not an empty epoch", "[data]") {
+TEST_CASE("data handler: an exhausted generator is an error, not an empty epoch", "[data]") {
   DataHandler data(generator_adapter(3), {});
   Record record;
   loop(data, record).get();
   CHECK_THROWS_WITH(loop(data, record).get(), ContainsSubstring("[data] no batch at all"));
 }
 
-TEST_CASE("data handler: an exception of the data passes through, and there is no more data", "[data]") {
+TEST_CASE("data handler: an exception of the data is rethrown, and no data follows", "[data]") {
   const int workers = GENERATE(0, 1);
   Generator generator = [calls = 0]() mutable -> std::optional<Batch> {
     if (++calls == 2) throw std::runtime_error("broken");
@@ -228,7 +227,7 @@ TEST_CASE("data handler: an exception of the data passes through, and there is n
   CHECK_THROWS_WITH(loop(data, record).get(), ContainsSubstring("no batch at all"));
 }
 
-TEST_CASE("data handler: data that runs out says so", "[data]") {
+TEST_CASE("data handler: exhausted data is reported by insufficient()", "[data]") {
   DataHandler data(generator_adapter(1), {.steps_per_epoch = 2, .warn = [](std::string_view) {}});
   Record record;
   loop(data, record).get();

@@ -10,7 +10,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using testing::error_of;
 
-TEST_CASE("devices lists the processor first, and a device is found by its name", "[devices]") {
+TEST_CASE("devices() lists the processor first, and a device is found by its name", "[devices]") {
   REQUIRE(!devices().empty());
   CHECK(devices().front().name == "/cpu:0");
   for (const char* name : {"/cpu:0", "cpu:0", "CPU", "/device:CPU:0"}) CHECK(&device(name) == &cpu_device());
@@ -21,7 +21,7 @@ TEST_CASE("devices lists the processor first, and a device is found by its name"
   }
 }
 
-TEST_CASE("a model runs on the device that its strategy names, or on the default one", "[devices]") {
+TEST_CASE("a model runs on the device of its strategy, or on the default device", "[devices]") {
   Cpu other;
   set_default_device(other);
   CHECK(&Sequential(samples::two_dense()).strategy()->device() == &other);
@@ -31,14 +31,14 @@ TEST_CASE("a model runs on the device that its strategy names, or on the default
   CHECK(&named->device(0) == &cpu_device());
 }
 
-TEST_CASE("without a driver, whoever asks for a GPU is told so", "[.][no_driver]") {
+TEST_CASE("without a driver, a request for a GPU is an error with the reason", "[.][no_driver]") {
   CHECK(devices().size() == 1);
   CHECK(&default_device() == &cpu_device());
   CHECK_THAT(error_of([] { device("/gpu:0"); }),
              ContainsSubstring("expected one of /cpu:0; there is no NVIDIA driver"));
 }
 
-TEST_CASE("a GPU is listed by its model, is the default device, and trains", "[.][gpu]") {
+TEST_CASE("a GPU is listed with its model, is the default device, and trains", "[.][gpu]") {
   REQUIRE(devices().size() > 1);
   CHECK(devices()[1].name == "/gpu:0");
   CHECK(!devices()[1].model.empty());
@@ -55,7 +55,7 @@ TEST_CASE("a GPU is listed by its model, is the default device, and trains", "[.
   CHECK(std::abs(fitted(device("/gpu:0")) - fitted(cpu_device())) < 1e-5);
 }
 
-TEST_CASE("without the library, whoever asks for a GPU is told where it was looked for", "[.][no_device_library]") {
+TEST_CASE("without the library, a request for a GPU is an error with the searched places", "[.][no_device_library]") {
   CHECK_THAT(error_of([] { device("/gpu:0"); }), ContainsSubstring("nowhere.so cannot be loaded"));
 }
 

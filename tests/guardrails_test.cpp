@@ -134,7 +134,7 @@ constexpr const char* must_compile = "You must compile your model before trainin
 
 }  // namespace
 
-TEST_CASE("guardrails: what Keras refuses is refused in its words, and the model trains on", "[guardrails]") {
+TEST_CASE("guardrails: Keras's errors have Keras's texts, and the model trains on", "[guardrails]") {
   for (const Guardrail& guardrail : guardrails) {
     CAPTURE(guardrail.combination);
     Sequential model(two_dense());
@@ -149,7 +149,7 @@ TEST_CASE("guardrails: what Keras refuses is refused in its words, and the model
   }
 }
 
-TEST_CASE("guardrails: what a strategy runs is made within its scope", "[guardrails][mirrored]") {
+TEST_CASE("guardrails: objects of a strategy must be made within its scope", "[guardrails][mirrored]") {
   for (const ScopeGuardrail& guardrail : scope_guardrails) {
     CAPTURE(guardrail.combination);
     CHECK_THAT(error_of([&] { guardrail.action(std::make_shared<MirroredStrategy>(MirroredOptions{.replicas = 2})); }),
@@ -165,7 +165,7 @@ TEST_CASE("guardrails: class_weight for several outputs", "[guardrails]") {
              ContainsSubstring("`class_weight` is only supported for Models with a single output"));
 }
 
-TEST_CASE("guardrails: everything but predict wants compile first", "[guardrails]") {
+TEST_CASE("guardrails: all loops except predict require compile", "[guardrails]") {
   Sequential model(two_dense());
   CHECK_THAT(error_of([&] { model.fit(x, y); }), ContainsSubstring(must_compile));
   CHECK_THAT(error_of([&] { model.evaluate(x, y); }), ContainsSubstring(must_compile));

@@ -70,7 +70,7 @@ class Calling : public Model {
 
 }  // namespace
 
-TEST_CASE("a label that is no class is an error that names value, row and range, and nothing is trained",
+TEST_CASE("a label out of range is an error that names value, row and range, and nothing is trained",
           "[index_ranges]") {
   const auto model = classifier();
   const std::vector<double> before = weights_of(*model);
@@ -90,7 +90,7 @@ TEST_CASE("a label that is no class is an error that names value, row and range,
   CHECK(weights_of(*model) != before);
 }
 
-TEST_CASE("a label's row is that of the data, however rows are shuffled", "[index_ranges]") {
+TEST_CASE("an error names the row in the data, for any shuffle", "[index_ranges]") {
   const bool by_batch = GENERATE(false, true);
   const auto model = classifier();
   FitOptions options = in_order(2);
@@ -99,14 +99,14 @@ TEST_CASE("a label's row is that of the data, however rows are shuffled", "[inde
     CHECK_THAT(error_of([&] { model->fit(x, labels_with(7), options); }), ContainsSubstring("label 7 in row 5 of y -"));
 }
 
-TEST_CASE("batches before the one with a wrong label have trained", "[index_ranges]") {
+TEST_CASE("batches before a wrong label were trained", "[index_ranges]") {
   const std::int64_t steps_per_execution = GENERATE(1, 3);
   const auto model = classifier({.steps_per_execution = steps_per_execution});
   CHECK_THAT(error_of([&] { model->fit(x, labels_with(-1), in_order(2)); }), ContainsSubstring("label -1 in row 5"));
   CHECK(model->optimizer().iterations() == 2);
 }
 
-TEST_CASE("labels are checked in whatever dtype and from whatever data they come", "[index_ranges]") {
+TEST_CASE("labels of any dtype and from any data are checked", "[index_ranges]") {
   const auto model = classifier();
   const auto fails = [&](const Tensor& y, const char* words) {
     CHECK_THAT(error_of([&] { model->fit(x, y, in_order(8)); }), ContainsSubstring(words));
@@ -131,7 +131,7 @@ TEST_CASE("labels are checked in whatever dtype and from whatever data they come
              ContainsSubstring("label 7 in row 5 of y of the validation data -"));
 }
 
-TEST_CASE("a label of validation data has the row of the data that it was split from", "[index_ranges]") {
+TEST_CASE("an error in validation data names the row of the data before the split", "[index_ranges]") {
   const bool eagerly = GENERATE(false, true);
   const auto model = classifier({.run_eagerly = eagerly});
   FitOptions options = in_order(2);
@@ -187,7 +187,7 @@ TEST_CASE("a loss under a mask does not hide the check of a metric without one",
   CHECK(error({unmasked}, 2) == "");
 }
 
-TEST_CASE("a label to be ignored may be any number", "[index_ranges]") {
+TEST_CASE("an ignored label may be any number", "[index_ranges]") {
   const double ignored = GENERATE(-1.0, 255.0);
   const auto model =
       classifier({}, losses::sparse_categorical_crossentropy({.ignore_class = static_cast<std::int64_t>(ignored)}));
@@ -219,7 +219,7 @@ TEST_CASE("a label under a mask may be any number", "[index_ranges]") {
   CHECK_THAT(error_of([&] { fit({0, 1, -1, 5, 9, -1}); }), ContainsSubstring("label 5 in row 1 of y"));
 }
 
-TEST_CASE("an index that a table does not have is an error that names the layer", "[index_ranges]") {
+TEST_CASE("an index out of a table's range is an error that names the layer", "[index_ranges]") {
   const auto model = embedder();
   const std::vector<double> before = weights_of(*model);
   const std::string text =
@@ -234,7 +234,7 @@ TEST_CASE("an index that a table does not have is an error that names the layer"
   CHECK(model->predict(ids.rows(0, 2), {.verbose = 0}).shape() == Shape{2, 1});
 }
 
-TEST_CASE("indices are found where a step only moves them", "[index_ranges]") {
+TEST_CASE("indices are checked through ops that only move them", "[index_ranges]") {
   const Tensor table = waves({4, 2});
   const auto rows = [&](const std::function<Value(Value)>& indices) {
     auto model = std::make_unique<Calling>(
@@ -252,7 +252,7 @@ TEST_CASE("indices are found where a step only moves them", "[index_ranges]") {
   CHECK(rows([](Value i) { return i + 7; }) == "");
 }
 
-TEST_CASE("what a step computes keeps the NaN rule", "[index_ranges]") {
+TEST_CASE("computed indices out of range give NaN", "[index_ranges]") {
   const auto model =
       classifier({}, losses::from_function(
                          [](Value y_true, Value y_pred) {
@@ -262,7 +262,7 @@ TEST_CASE("what a step computes keeps the NaN rule", "[index_ranges]") {
   CHECK(std::isnan(model->train_on_batch(x, labels_with(1))["loss"]));
 }
 
-TEST_CASE("labels are checked under replicas and where a model runs eagerly", "[index_ranges]") {
+TEST_CASE("labels are checked with replicas and in eager steps", "[index_ranges]") {
   SECTION("replicas") {
     const auto strategy = std::make_shared<MirroredStrategy>(MirroredOptions{.replicas = 2});
     const auto scope = strategy->scope();
@@ -279,7 +279,7 @@ TEST_CASE("labels are checked under replicas and where a model runs eagerly", "[
   }
 }
 
-TEST_CASE("of several targets the one with the wrong label is named", "[index_ranges]") {
+TEST_CASE("with several targets an error names the wrong one", "[index_ranges]") {
   const SymbolicTensor in = layers::input({.shape = {3}});
   const auto head = [&](std::int64_t classes) {
     return layers::dense({.units = classes, .activation = "softmax"})->apply(in);

@@ -44,7 +44,7 @@ bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 }  // namespace
 
-TEST_CASE("a model that was saved and loaded goes on as if nothing had happened, to the last bit", "[saving]") {
+TEST_CASE("a saved and loaded model continues training with the same bits", "[saving]") {
   const FilesInMemory scope;
   const std::vector<std::pair<const char*, OptimizerPtr (*)()>> kinds{
       {"sgd", [] { return optimizers::sgd(); }},
@@ -79,7 +79,7 @@ TEST_CASE("saving again replaces the model", "[saving]") {
   CHECK(same(load_model("model")->get_weights(), model.get_weights()));
 }
 
-TEST_CASE("a model that was never compiled, or is not to be, is loaded without an optimizer", "[saving]") {
+TEST_CASE("a model that was never compiled, or with compile = false, is loaded without an optimizer", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
   model.build({-1, 6});
@@ -91,7 +91,7 @@ TEST_CASE("a model that was never compiled, or is not to be, is loaded without a
   CHECK_FALSE(load_model("model", {.compile = false})->compiled());
 }
 
-TEST_CASE("losses, metrics and weights of several outputs are compiled as they were", "[saving]") {
+TEST_CASE("losses, metrics and weights of several outputs are compiled as before", "[saving]") {
   const FilesInMemory scope;
   const SymbolicTensor in = layers::input({.shape = {6}, .name = "in"});
   Functional model({in}, {layers::dense({.units = 1, .name = "a"})->apply(in),
@@ -107,7 +107,7 @@ TEST_CASE("losses, metrics and weights of several outputs are compiled as they w
   CHECK(loaded->evaluate(data, {.verbose = 0}).values() == model.evaluate(data, {.verbose = 0}).values());
 }
 
-TEST_CASE("weights are loaded by where layers stand, whatever they are called", "[saving]") {
+TEST_CASE("weights are loaded by the paths of layers, under any layer names", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
   model.build({-1, 6});
@@ -136,7 +136,7 @@ TEST_CASE("weights of another model are an Error, and change nothing", "[saving]
   }
 }
 
-TEST_CASE("what cannot be saved or loaded is an Error that says why", "[saving]") {
+TEST_CASE("models and files that cannot be saved or loaded are Errors with the reason", "[saving]") {
   const FilesInMemory scope;
   Sequential unbuilt(samples::two_dense());
   CHECK(error_of([&] { unbuilt.save("model"); }).find("call build() or fit() first") != std::string::npos);
@@ -164,7 +164,7 @@ void change_config(const std::string& from, const std::string& to, const std::st
 
 }  // namespace
 
-TEST_CASE("a config that asks for more than the weights that are there is refused before memory is taken", "[saving]") {
+TEST_CASE("a config with more weights than the file is refused before memory is allocated", "[saving]") {
   const FilesInMemory scope;
   constexpr std::size_t large = 1 << 20;
   Sequential dense({layers::dense({.units = 1})});
@@ -188,7 +188,7 @@ TEST_CASE("a config that asks for more than the weights that are there is refuse
   CHECK_FALSE(refused.reached());
 }
 
-TEST_CASE("sizes that memory has no room for are an Error that names the layer and the weight", "[saving]") {
+TEST_CASE("sizes beyond memory are an Error that names the layer and the weight", "[saving]") {
   const auto text_of = [](const std::string& units) {
     return R"({"class_name": "Sequential", "config": {"build_input_shape": [null, 3], "layers": [)"
            R"({"class_name": "Dense", "config": {"name": "d", "units": )" +
@@ -201,7 +201,7 @@ TEST_CASE("sizes that memory has no room for are an Error that names the layer a
   }
 }
 
-TEST_CASE("loading a model passes over as many random streams as making one draws from", "[saving]") {
+TEST_CASE("loading a model uses as many random streams as making one", "[saving]") {
   const FilesInMemory scope;
   const auto make = [] {
     return std::make_shared<Sequential>(std::vector<LayerPtr>{
@@ -231,7 +231,7 @@ TEST_CASE("loading a model passes over as many random streams as making one draw
   }
 }
 
-TEST_CASE("names of other formats and of other places are an Error, and no folder is made", "[saving]") {
+TEST_CASE("names of other formats and places are an Error, and no folder is made", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
   model.build({-1, 6});
@@ -254,8 +254,7 @@ TEST_CASE("names of other formats and of other places are an Error, and no folde
   CHECK(load_model("model.v2")->count_params() == model.count_params());
 }
 
-TEST_CASE("callbacks refuse names of other places when they are made, unless they have a place of their own",
-          "[saving]") {
+TEST_CASE("callbacks refuse names of other places in their constructor, unless they have their own place", "[saving]") {
   for (const std::string place : {"localstorage://run", "indexeddb://run", "https://example.org/run"}) {
     CAPTURE(place);
     CHECK(kind_of([&] { callbacks::backup_and_restore({.backup_dir = place}); }) == ErrorKind::value);
@@ -275,7 +274,7 @@ TEST_CASE("callbacks refuse names of other places when they are made, unless the
   callbacks::tensorboard({.log_dir = "own://logs", .open = open});
 }
 
-TEST_CASE("a folder of such a name that is there already is loaded", "[saving]") {
+TEST_CASE("an existing folder of such a name is loaded", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
   model.build({-1, 6});
@@ -292,7 +291,7 @@ TEST_CASE("attention and other layers that name their weights in parts are saved
   CHECK(same(load_model("model")->get_weights(), model.get_weights()));
 }
 
-TEST_CASE("a stateful model is loaded for the batches that it was built for, with its state", "[saving]") {
+TEST_CASE("a stateful model is loaded with its batch size and its state", "[saving]") {
   const FilesInMemory scope;
   Sequential model({layers::dropout(0.25), layers::lstm({.units = 3, .stateful = true}), layers::dense({.units = 1})});
   const Tensor batch = waves({4, 5, 2});
@@ -303,7 +302,7 @@ TEST_CASE("a stateful model is loaded for the batches that it was built for, wit
   CHECK(testing::same_bits(next(*loaded), next(model)));
 }
 
-TEST_CASE("a model is saved for the shape that it was built for, whatever shapes it was called on since", "[saving]") {
+TEST_CASE("a model is saved with the shape of its build, regardless of later calls", "[saving]") {
   const FilesInMemory scope;
   Sequential model({layers::layer_normalization()});
   const Tensor wide = waves({4, 3});

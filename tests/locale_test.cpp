@@ -63,7 +63,7 @@ std::string text_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("numbers are read and written with a point in a locale that has a comma", "[locale]") {
+TEST_CASE("numbers are read and written with a decimal point in a locale with a comma", "[locale]") {
   const CommaLocale locale;
   if (!locale) SKIP("no locale whose numbers have commas: install the package locales");
   CHECK(formatted("%.4f", 1.5) == "1.5000");
@@ -84,7 +84,7 @@ TEST_CASE("numbers are read and written with a point in a locale that has a comm
         std::string::npos);
 }
 
-TEST_CASE("data, logs, checkpoints and configs are the same in a locale that has a comma", "[locale]") {
+TEST_CASE("data, logs, checkpoints and configs are the same in a locale with a comma", "[locale]") {
   const CommaLocale locale;
   if (!locale) SKIP("no locale whose numbers have commas: install the package locales");
   const testing::ScratchFolder folder("etude_locale_test");

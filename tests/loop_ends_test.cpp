@@ -39,7 +39,7 @@ Sequential passing_on() { return Sequential(summing_unit()); }
 
 }  // namespace
 
-TEST_CASE("fit: validation data that comes once serves until it is exhausted; later epochs have no val_*", "[fit]") {
+TEST_CASE("fit: validation data of a single pass is used until it is exhausted; later epochs have no val_*", "[fit]") {
   const nlohmann::json wanted = testing::keras(2, "validation data that comes once").at("exhausted");
   const auto hooks = [&](const std::string& start) {
     Texts found;
@@ -55,7 +55,7 @@ TEST_CASE("fit: validation data that comes once serves until it is exhausted; la
   CHECK(run.count("test_batch_begin") == 2);
 }
 
-TEST_CASE("fit: validation steps of data that comes once are those that are left", "[fit]") {
+TEST_CASE("fit: validation steps are limited to the remaining batches of data of a single pass", "[fit]") {
   const Run run(Data(x, y), {.epochs = 4, .validation_data = Data(batches_of(x, y, 5, 3)), .validation_steps = 2});
   // Étude's own: Keras 2 loses the third batch, which it has prefetched in the first epoch.
   CHECK(testing::keras(2, "validation data that comes once").at("by steps").at("history").at("val_loss").size() == 1);
@@ -76,7 +76,7 @@ TEST_CASE("data handler: data that may be exhausted warns once, and then has no 
   }
 }
 
-TEST_CASE("fit: an epoch that gets no batch ends with the logs of the last one, and training with it (L-15)", "[fit]") {
+TEST_CASE("fit: an epoch without batches ends with the logs of the last one, and ends training (L-15)", "[fit]") {
   const Run run(batches_of(x, y, 5, 6), {.epochs = 5, .validation_data = Data(x, y), .steps_per_epoch = 3});
   const nlohmann::json wanted = testing::keras(2, "an epoch without a batch");
   CHECK(run.history->epoch() == wanted.at("epoch").get<std::vector<int>>());
@@ -97,7 +97,7 @@ TEST_CASE("fit: an epoch that gets no batch ends with the logs of the last one, 
   CHECK(run.model.optimizer().iterations() == wanted.at("iterations"));
 }
 
-TEST_CASE("loops: every hook that begins ends, wherever the data does", "[fit]") {
+TEST_CASE("loops: every begin hook has its end hook, at any end of the data", "[fit]") {
   const std::int64_t batches = GENERATE(1, 2, 3, 4, 6);
   const auto steps = GENERATE(as<std::optional<std::int64_t>>{}, std::nullopt, 1, 2, 3);
   const Run run(batches_of(x, y, 5, batches), {.epochs = 4,
@@ -111,14 +111,14 @@ TEST_CASE("loops: every hook that begins ends, wherever the data does", "[fit]")
   CHECK(run.count("batch_end") == static_cast<std::size_t>(std::min(batches, steps.value_or(batches) * 4)));
 }
 
-TEST_CASE("loops: more steps than a sequence has batches begin no step that does not end", "[fit]") {
+TEST_CASE("loops: if a sequence has fewer batches than steps, every step that begins also ends", "[fit]") {
   const Run run(std::make_shared<BatchesByNumber>(x, y), {.epochs = 2, .steps_per_epoch = 3});
   CHECK(run.recorder->starting_with("batch_") ==
         Texts{"batch_begin 0", "batch_end 0: loss", "batch_begin 1", "batch_end 1: loss"});
   CHECK(run.count("epoch_begin") == run.count("epoch_end"));
 }
 
-TEST_CASE("predict: on_predict_batch_end is given the outputs of its execution (C-13)", "[predict]") {
+TEST_CASE("predict: on_predict_batch_end gets the outputs of its execution (C-13)", "[predict]") {
   const std::int64_t steps_per_execution = GENERATE(1, 2);
   const bool streamed = GENERATE(false, true);
   Sequential model = passing_on();
@@ -151,7 +151,7 @@ TEST_CASE("predict: on_predict_batch_end is given the outputs of its execution (
   CHECK_THAT(error_of([&] { kept.outputs(); }), ContainsSubstring("[Logs] outputs read after their hook"));
 }
 
-TEST_CASE("predict: outputs of several are a list, and other hooks have none", "[predict]") {
+TEST_CASE("predict: several outputs are a list, and other hooks have none", "[predict]") {
   Functional model = one_and_two();
   std::vector<Shape> shapes;
   std::string error;
@@ -185,7 +185,7 @@ TEST_CASE("loops: a callback may drop the last reference to the model, whose loo
   CHECK(watched.expired());
 }
 
-TEST_CASE("callbacks: a fit that is refused by a lock has begun no callback", "[callbacks]") {
+TEST_CASE("callbacks: a fit that a lock refuses has called no hook of a callback", "[callbacks]") {
   class Locked : public Callback {
    public:
     int released = 0;

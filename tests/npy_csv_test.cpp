@@ -103,7 +103,7 @@ TEST_CASE("npy: a bool is 0 or 1", "[data]") {
 }
 
 #ifdef __linux__
-TEST_CASE("npy: a file that another process makes shorter is an Error, and the next file is read", "[data]") {
+TEST_CASE("npy: a file that another process truncates is an Error, and the next file is read", "[data]") {
   const TemporaryFile file(npy<float>("<f4", "(100000, 3)", std::vector<float>(300000, 1))),
       other(npy<std::int16_t>("<i2", "(100000, 3)", std::vector<std::int16_t>(300000, 1)));
   const NpyFile rows(file.path), narrow(other.path);
@@ -122,7 +122,7 @@ TEST_CASE("npy: a file that another process makes shorter is an Error, and the n
 }
 #endif
 
-TEST_CASE("npy: damaged files are refused, wherever they are cut", "[data]") {
+TEST_CASE("npy: truncated files are refused, at any length", "[data]") {
   const std::string good = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   REQUIRE(parsed(good).shape() == Shape{2, 3});
   for (std::size_t size = 0; size < good.size(); ++size) CHECK_THROWS_AS(parsed(good.substr(0, size)), Error);
@@ -135,7 +135,7 @@ TEST_CASE("npy: damaged files are refused, wherever they are cut", "[data]") {
   CHECK_THROWS_WITH(parsed(twice), ContainsSubstring("or one twice"));
 }
 
-TEST_CASE("npy: no single byte of the header can be changed to something that is read beyond the file", "[data]") {
+TEST_CASE("npy: no change of a single header byte causes a read beyond the file", "[data]") {
   const std::string good = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   int accepted = 0;
   for (std::size_t at = 0; at < 128; ++at)
@@ -194,13 +194,13 @@ TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no par
   CHECK_THROWS_WITH(csv("a\r1\rx\r"), ContainsSubstring("line 3, column \"a\": \"x\""));
 }
 
-TEST_CASE("csv: a quote that is never closed is looked at once, however long the file is", "[data]") {
+TEST_CASE("csv: an unclosed quote is scanned once, in a file of any length", "[data]") {
   // Pieces of one byte: beginning anew with each would take 10^11 steps.
   const std::string text = "a,b\n1,\"2\n" + std::string(500000, '1');
   CHECK_THROWS_WITH(csv(text, {}, 64), ContainsSubstring("line 2 has a quote without an end"));
 }
 
-TEST_CASE("csv: labels that are texts become the number of their class name", "[data]") {
+TEST_CASE("csv: text labels become the index of their class name", "[data]") {
   const std::string text = "width,species\n1.5,setosa\n2,virginica\n3,setosa\n";
   CHECK(csv(text, {.label = "species", .class_names = {"setosa", "virginica"}}) ==
         std::vector<double>{1.5, 0, 2, 1, 3, 0});
@@ -217,7 +217,7 @@ TEST_CASE("csv: labels that are texts become the number of their class name", "[
   CHECK_THROWS_WITH(csv(text, {.class_names = {"setosa"}}), ContainsSubstring("class_names without a label"));
 }
 
-TEST_CASE("csv: what is wrong is told with its line and column", "[data]") {
+TEST_CASE("csv: errors name line and column", "[data]") {
   CHECK_THROWS_WITH(csv("a,b\n1,2\n3,x\n"), ContainsSubstring("line 3, column \"b\": \"x\" - expected a number"));
   CHECK_THROWS_WITH(csv("a,b\n1,\n"), ContainsSubstring("line 2, column \"b\": \"\""));
   CHECK_THROWS_WITH(csv("a,b\n1,2,3\n"), ContainsSubstring("line 2 has 3 fields - expected 2"));
@@ -226,7 +226,7 @@ TEST_CASE("csv: what is wrong is told with its line and column", "[data]") {
   CHECK_THROWS_WITH(csv("a,b\n1,2\n", {.label = "c"}), ContainsSubstring("column \"c\" - expected one of: a, b"));
 }
 
-TEST_CASE("csv: a file is read anew in every iteration, and can be gone back to", "[data]") {
+TEST_CASE("csv: each iteration reads the file again, and can return to a position", "[data]") {
   std::string text = "x,y\n";
   for (int i = 0; i < 20000; ++i) text += std::to_string(i) + ',' + std::to_string(2 * i) + '\n';
   const TemporaryFile file(text);
@@ -243,7 +243,7 @@ TEST_CASE("csv: a file is read anew in every iteration, and can be gone back to"
   CHECK_THROWS_WITH(*read_csv("/no/such/file.csv").begin(), ContainsSubstring("/no/such/file.csv"));
 }
 
-TEST_CASE("files whose path has a NUL byte are not those that are called by what stands before it", "[data]") {
+TEST_CASE("a path with a NUL byte does not open the file of the name before it", "[data]") {
   const TemporaryFile table("y,a\n1,2\n"), array(npy<float>("<f4", "(1,)", {1}));
   const std::string suffix("\0.csv", 5);
   CHECK_THROWS_WITH(*read_csv(table.path + suffix, {.label = "y"}).begin(), ContainsSubstring("a NUL byte follows"));

@@ -46,7 +46,7 @@ template <class T, class Bits> T number_of(Bits bits) {
 
 }  // namespace
 
-TEST_CASE("a text of any digits and exponent is read as the nearest float and the nearest double", "[number]") {
+TEST_CASE("a text with any digits and exponent is read as the nearest float and double", "[number]") {
   Random random = draws(1);
   for (int i = 0; i < 60000; ++i) {
     const auto wide = number_of<double>(random_bits(random));
@@ -60,7 +60,7 @@ TEST_CASE("a text of any digits and exponent is read as the nearest float and th
   }
 }
 
-TEST_CASE("a number in the middle between two is read as the even one of them, and one digit decides", "[number]") {
+TEST_CASE("a number halfway between two is read as the even one, and one more digit decides", "[number]") {
   Random random = draws(2);
   for (int i = 0; i < 5000; ++i) {
     const auto bits = static_cast<std::uint32_t>(random_bits(random));
@@ -78,7 +78,7 @@ TEST_CASE("a number in the middle between two is read as the even one of them, a
     CHECK(misread(text) == "");
 }
 
-TEST_CASE("signs, points and exponents are read as C reads them; other texts are no numbers", "[number]") {
+TEST_CASE("signs, points and exponents are read as in C; other texts are no numbers", "[number]") {
   for (const char* text : {"0", "-0", "+1", ".5", "5.", "-.5e-3", "1E5", "1e+05", "000001", "0.0e10", "1e400", "-1e400",
                            "1e-400", "1e99999999999999999999", "1e-99999999999999999999"})
     CHECK(misread(text) == "");
@@ -91,7 +91,7 @@ TEST_CASE("signs, points and exponents are read as C reads them; other texts are
     CHECK(!parse_double(text));
 }
 
-TEST_CASE("numbers are written as printf writes them in the C locale", "[number]") {
+TEST_CASE("numbers are written as by printf in the C locale", "[number]") {
   Random random = draws(3);
   for (int i = 0; i < 5000; ++i) {
     const auto number = number_of<double>(random_bits(random));
@@ -117,7 +117,7 @@ TEST_CASE("numbers are written as printf writes them in the C locale", "[number]
   CHECK(formatted("%.1f", -std::numeric_limits<double>::infinity()) == "-inf");
 }
 
-TEST_CASE("the shortest text of a number reads back as it, in Python's spelling", "[number]") {
+TEST_CASE("the shortest text of a number reads back as the same number, in Python's notation", "[number]") {
   Random random = draws(4);
   for (int i = 0; i < 5000; ++i) {
     const auto number = number_of<double>(random_bits(random));

@@ -45,7 +45,7 @@ struct Timed {
 
 }  // namespace
 
-TEST_CASE("operational metrics: median and tail of the steps' times, and samples per second, in each epoch's logs",
+TEST_CASE("operational metrics: each epoch's logs have median and tail of step times, and samples per second",
           "[callbacks]") {
   Timed run;
   // The first step of all is compiled, and does not count.
@@ -59,8 +59,7 @@ TEST_CASE("operational metrics: median and tail of the steps' times, and samples
   CHECK((*history)["samples_per_second"][1] == Approx(10 / 0.1));
 }
 
-TEST_CASE("operational metrics: a step of a new shape is compiled too; where there is no other, it counts",
-          "[callbacks]") {
+TEST_CASE("operational metrics: a step that compiles is not counted, unless there is no other", "[callbacks]") {
   Timed run;
   // Batches of 4, 4 and 2 rows.
   const auto history = run.fit({50, 0.004, 70, /**/ 0.004, 0.004, 0.001}, 2, 4);
@@ -106,7 +105,7 @@ TEST_CASE("operational metrics: the progress bar shows them", "[callbacks]") {
                                      "step_latency_p99_ms: 250.0000 - samples_per_second: 8.0000\n"));
 }
 
-TEST_CASE("operational metrics: predict's memory is weights, intermediate results and outputs, once there was one",
+TEST_CASE("operational metrics: predict's memory is weights, intermediate results and outputs, after a predict",
           "[callbacks]") {
   Timed run;
   CHECK_FALSE(run.fit(std::vector<double>(5, 0.1), 1)->contains("prediction_memory_bytes"));
@@ -127,7 +126,7 @@ TEST_CASE("operational metrics: predict's memory is weights, intermediate result
   CHECK((*history)["prediction_memory_bytes"] == std::vector{of_ten});
 }
 
-TEST_CASE("operational metrics: what else predicts between a stream's batches does not count", "[callbacks]") {
+TEST_CASE("operational metrics: other predictions between a stream's batches do not count", "[callbacks]") {
   Timed run;
   const auto bytes = [&](bool interrupted) {
     for ([[maybe_unused]] const Tensor& batch :
@@ -152,7 +151,7 @@ TEST_CASE("operational metrics: every output of a model counts in predict's memo
   CHECK(json::parse(metrics->json())["prediction_memory_bytes"].get<double>() == weights + rows * 8 * 4 + arena);
 }
 
-TEST_CASE("operational metrics: how long checkpoints take is known without being reported", "[callbacks]") {
+TEST_CASE("operational metrics: the time of checkpoints is measured without a report", "[callbacks]") {
   const testing::FilesInMemory files;
   const bool weights = GENERATE(false, true);
   Timed run;
@@ -168,7 +167,7 @@ TEST_CASE("operational metrics: how long checkpoints take is known without being
   CHECK(figures[0] + figures[1] < checkpoint_writes().milliseconds - before.milliseconds);
 }
 
-TEST_CASE("operational metrics: what others measure is absent until they report it, and counts for its epoch",
+TEST_CASE("operational metrics: values from others are absent until reported, and count for that epoch",
           "[callbacks]") {
   Timed run;
   const auto reporter = callbacks::lambda({.on_epoch_begin = [&](int epoch, Logs&) {
@@ -196,7 +195,7 @@ TEST_CASE("operational metrics: as JSON, the epochs of the last fit", "[callback
         R"("step_latency_p95_ms": 250, "step_latency_p99_ms": 250, "samples_per_second": 8}]})");
 }
 
-TEST_CASE("callbacks that look at each step allocate nothing in it", "[callbacks]") {
+TEST_CASE("callbacks that read each step allocate nothing in it", "[callbacks]") {
   struct Nowhere : FileSink {
     bool empty() const override { return true; }
     void append(std::string_view) override {}

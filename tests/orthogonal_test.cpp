@@ -44,7 +44,7 @@ double largest(const eigen::Matrix<double>& matrix) { return matrix.cwiseAbs().m
 }  // namespace
 
 // numpy 2.4.6: q, r = np.linalg.qr(a); q * np.sign(np.diag(r)), which is what keras.initializers.Orthogonal computes.
-TEST_CASE("Q of a factorization is NumPy's, with Keras's signs", "[initializers][orthogonal]") {
+TEST_CASE("Q of a factorization matches NumPy's, with Keras's signs", "[initializers][orthogonal]") {
   const Tensor q = orthonormal(Tensor::from<double>({5, 3}, {1, -2, 0.5, 3, 1, -1, -2, 0.25, 4, 0.5, 2, -3, 1, 1, 1}));
   CHECK(
       difference(numbers(q),
@@ -55,7 +55,7 @@ TEST_CASE("Q of a factorization is NumPy's, with Keras's signs", "[initializers]
                  {1e-15, 1e-14}) == "");
 }
 
-TEST_CASE("Q of a factorization is Eigen's, of matrices of any size", "[initializers][orthogonal][eigen]") {
+TEST_CASE("Q of a factorization matches Eigen's, for matrices of any size", "[initializers][orthogonal][eigen]") {
   for (const auto& [rows, columns] : {std::pair{1, 1},
                                       {2, 1},
                                       {9, 9},
@@ -96,14 +96,14 @@ TEST_CASE("orthogonal weights have the same bits on one thread and on several", 
   CHECK(same_bits(on(1), on(3)));
 }
 
-TEST_CASE("orthogonal weights have these bits on every target", "[initializers][orthogonal]") {
+TEST_CASE("orthogonal weights have fixed bits on every target", "[initializers][orthogonal]") {
   const Tensor tall = (*initializers::orthogonal({.seed = 3}))({211, 130}, DType::float64),
                wide = (*initializers::orthogonal({.gain = 0.5, .seed = 4}))({48, 192}, DType::float32);
   CHECK(crc32c(std::as_bytes(std::span(tall.raw(), tall.bytes()))) == 0x8f6ddd39);
   CHECK(crc32c(std::as_bytes(std::span(wide.raw(), wide.bytes()))) == 0x1e25887e);
 }
 
-TEST_CASE("orthogonal weights are the normal draws of their seed, one column after the other made orthonormal",
+TEST_CASE("orthogonal weights are the normal draws of their seed, orthonormalised column by column",
           "[initializers][orthogonal]") {
   Random random(6, RandomStream::initializer);
   std::vector<std::vector<double>> lines(24, std::vector<double>(70));
@@ -128,7 +128,7 @@ TEST_CASE("orthogonal weights are the normal draws of their seed, one column aft
 }
 
 // keras 3.15.1: Orthogonal(gain=2) of these shapes has w^T w, or w w^T, of 4 times the identity; (0, 3) is empty.
-TEST_CASE("orthogonal takes all axes but the last for rows, and scales by its gain", "[initializers][orthogonal]") {
+TEST_CASE("orthogonal uses all axes but the last as rows, and scales by its gain", "[initializers][orthogonal]") {
   for (const Shape& shape : {Shape{6, 4}, Shape{4, 6}, Shape{2, 3, 4}, Shape{2, 2, 8}, Shape{1, 1}, Shape{3, 3, 8, 16}})
     for (const DType dtype : {DType::float32, DType::float64}) {
       INFO(shape << ' ' << dtype);

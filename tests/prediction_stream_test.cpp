@@ -72,7 +72,7 @@ Data late(EventLoop& loop) { return std::unique_ptr<BatchSource>(std::make_uniqu
 
 }  // namespace
 
-TEST_CASE("a prediction stream gives the rows of predict, batch after batch, the partial one too", "[predict_stream]") {
+TEST_CASE("a prediction stream yields the rows of predict, batch by batch, with the partial one", "[predict_stream]") {
   Sequential model(two_dense());
   CHECK(shapes_of(model.predict_stream(x, by_four)) == std::vector<Shape>{{4, 1}, {4, 1}, {2, 1}});
   CHECK(rows_of(model.predict_stream(x, by_four)) == numbers(model.predict(x, by_four)));
@@ -98,7 +98,7 @@ TEST_CASE("a prediction stream reads every kind of data", "[predict_stream]") {
   }
 }
 
-TEST_CASE("a prediction stream takes no more of endless data than is asked for", "[predict_stream]") {
+TEST_CASE("a prediction stream consumes only the requested batches of infinite data", "[predict_stream]") {
   Sequential model(summing_unit());
   int made = 0;
   const Generator endless = [&]() -> std::optional<Batch> { return ++made, Batch{{x}, {}, {}}; };
@@ -109,7 +109,7 @@ TEST_CASE("a prediction stream takes no more of endless data than is asked for",
   CHECK(shapes_of(model.predict_stream(endless, {.verbose = 0, .steps = 2})).size() == 2);
 }
 
-TEST_CASE("the batches of a prediction stream outlive the next ones, and the stream", "[predict_stream]") {
+TEST_CASE("batches of a prediction stream stay valid after the next ones, and after the stream", "[predict_stream]") {
   Sequential model(two_dense());
   std::vector<Tensor> batches;
   for (const Tensor& batch : model.predict_stream(x, by_four)) batches.push_back(batch);
@@ -119,7 +119,7 @@ TEST_CASE("the batches of a prediction stream outlive the next ones, and the str
   CHECK(rows == numbers(model.predict(x, by_four)));
 }
 
-TEST_CASE("a prediction stream has as many batches as there are, whatever steps_per_execution is", "[predict_stream]") {
+TEST_CASE("a prediction stream has the same batches for any steps_per_execution", "[predict_stream]") {
   for (const bool eager : {false, true}) {
     Sequential model(two_dense());
     model.compile({.loss = "mse", .run_eagerly = eager, .steps_per_execution = 2});
@@ -132,7 +132,7 @@ TEST_CASE("a prediction stream has as many batches as there are, whatever steps_
   }
 }
 
-TEST_CASE("callbacks hear of a batch before it is given, and of the end when nothing is left", "[predict_stream]") {
+TEST_CASE("callbacks get a batch before the caller does, and the end after the last batch", "[predict_stream]") {
   Sequential model(two_dense());
   const auto recorder = std::make_shared<Recorder>();
   PredictionStream stream = model.predict_stream(x, {.batch_size = 5, .verbose = 0, .callbacks = {recorder}});
@@ -147,7 +147,7 @@ TEST_CASE("callbacks hear of a batch before it is given, and of the end when not
   CHECK(recorder->events.size() == 6);
 }
 
-TEST_CASE("a prediction stream that is left half way ends in good order", "[predict_stream]") {
+TEST_CASE("a prediction stream that is closed early calls the end hooks", "[predict_stream]") {
   Sequential model(two_dense());
   const auto recorder = std::make_shared<Recorder>();
   const PredictOptions options{.verbose = 0, .callbacks = {recorder}};
@@ -185,7 +185,7 @@ TEST_CASE("a prediction stream that is left half way ends in good order", "[pred
   CHECK(model.predict(x, by_four).shape() == Shape{10, 1});
 }
 
-TEST_CASE("of a prediction stream that nobody asked for a batch, nobody hears", "[predict_stream]") {
+TEST_CASE("a prediction stream without a request calls no hooks", "[predict_stream]") {
   Sequential model(two_dense());
   const auto recorder = std::make_shared<Recorder>();
   model.predict_stream(x, {.verbose = 0, .callbacks = {recorder}}).close();
@@ -208,7 +208,7 @@ TEST_CASE("between two batches the model may be trained: the next has the new we
   CHECK_FALSE(stream.next().has_value());
 }
 
-TEST_CASE("several prediction streams of a model take turns, within the hooks of a fit too", "[predict_stream]") {
+TEST_CASE("several prediction streams of a model alternate, within the hooks of a fit too", "[predict_stream]") {
   Sequential model(two_dense());
   model.compile(mse());
   const std::vector<double> expected = numbers(model.predict(x, by_four));
@@ -223,7 +223,7 @@ TEST_CASE("several prediction streams of a model take turns, within the hooks of
   CHECK(within == expected);
 }
 
-TEST_CASE("a prediction stream of several outputs gives a list of tensors for each batch", "[predict_stream]") {
+TEST_CASE("a prediction stream of several outputs yields a list of tensors for each batch", "[predict_stream]") {
   Functional model = one_and_two();
   std::vector<std::vector<Shape>> shapes;
   for (const std::vector<Tensor>& batch : model.predict_outputs_stream(x, {.batch_size = 6, .verbose = 0}))
@@ -233,8 +233,7 @@ TEST_CASE("a prediction stream of several outputs gives a list of tensors for ea
              ContainsSubstring("a model with 2 outputs") && ContainsSubstring("predict_outputs_stream()"));
 }
 
-TEST_CASE("what goes wrong in a prediction stream is thrown where the batch is asked for, and ends it",
-          "[predict_stream]") {
+TEST_CASE("an error in a prediction stream is thrown by the request, and ends the stream", "[predict_stream]") {
   Sequential model(summing_unit());
   PredictionStream wrong = model.predict_stream(x, {.batch_size = 0, .verbose = 0});
   CHECK_THROWS_AS(wrong.next(), Error);
@@ -252,7 +251,7 @@ TEST_CASE("what goes wrong in a prediction stream is thrown where the batch is a
   CHECK_THROWS_AS(model.predict_stream(nothing, {.verbose = 0}).next(), Error);
 }
 
-TEST_CASE("a prediction stream is asked for one batch at a time, and not within a step", "[predict_stream]") {
+TEST_CASE("a prediction stream allows one request at a time, and none within a step", "[predict_stream]") {
   Sequential model(two_dense());
   PredictionStream* own = nullptr;
   std::string told;
@@ -279,7 +278,7 @@ TEST_CASE("a prediction stream is asked for one batch at a time, and not within 
              ContainsSubstring("Detected a call to `Model.predict_stream` inside a step"));
 }
 
-TEST_CASE("a prediction stream waits for batches that come later", "[predict_stream]") {
+TEST_CASE("a prediction stream awaits asynchronous batches", "[predict_stream]") {
   Sequential model(two_dense());
   EventLoop loop;
   OutputsStream stream = model.predict_outputs_stream(late(loop), {.verbose = 0});
@@ -302,7 +301,8 @@ TEST_CASE("a prediction stream waits for batches that come later", "[predict_str
   CHECK(rows == numbers(model.predict(x, by_four)));
 }
 
-TEST_CASE("a prediction stream that still waits may be dropped, and whoever cannot wait is told", "[predict_stream]") {
+TEST_CASE("a waiting prediction stream may be destroyed, and a synchronous request of it is an error",
+          "[predict_stream]") {
   Sequential model(two_dense());
   EventLoop loop;
   PredictionStream stream = model.predict_stream(late(loop), {.verbose = 0});

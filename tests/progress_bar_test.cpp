@@ -61,7 +61,7 @@ struct CountingSource : LogSource {
 
 }  // namespace
 
-TEST_CASE("progress bar: an epoch reads as Keras's does, from the first line to the last (Keras)", "[progress_bar]") {
+TEST_CASE("progress bar: all lines of an epoch match Keras's (Keras)", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(469, screen.options());
   screen.now = 1000.5;
@@ -111,7 +111,7 @@ TEST_CASE("progress bar: verbose 0 writes nothing and reads nothing", "[progress
   CHECK(source->reads == 0);
 }
 
-TEST_CASE("progress bar: an unknown target shows the count, and is known at the end (Keras)", "[progress_bar]") {
+TEST_CASE("progress bar: an unknown target shows the count, and is set at the end (Keras)", "[progress_bar]") {
   Screen screen;
   ProgressBar progress({}, screen.options());
   screen.now = 1000.5;
@@ -128,7 +128,7 @@ TEST_CASE("progress bar: an unknown target shows the count, and is known at the 
   CHECK(progress.target() == 3);
 }
 
-TEST_CASE("progress bar: the remaining time reads s, m:ss, h:mm:ss (Keras)", "[progress_bar]") {
+TEST_CASE("progress bar: the remaining time has the format s, m:ss, h:mm:ss (Keras)", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(1000, screen.options());
   screen.now = 1010;
@@ -145,8 +145,7 @@ TEST_CASE("progress bar: the remaining time reads s, m:ss, h:mm:ss (Keras)", "[p
   CHECK(screen.text.find(bold("0s") + " 41ms/step") != std::string::npos);
 }
 
-TEST_CASE("progress bar: the time per step leaves out the first, unless that is all there is (Keras)",
-          "[progress_bar]") {
+TEST_CASE("progress bar: the time per step excludes the first, unless it is the only one (Keras)", "[progress_bar]") {
   Screen screen;
   SECTION("one execution of three steps") {
     ProgressBar progress(3, screen.options());
@@ -167,7 +166,7 @@ TEST_CASE("progress bar: the time per step leaves out the first, unless that is 
   }
 }
 
-TEST_CASE("progress bar: values that are not finite are named (Keras)", "[progress_bar]") {
+TEST_CASE("progress bar: values that are not finite are written as inf and nan (Keras)", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(2, screen.options());
   screen.now = 1001;
@@ -177,7 +176,7 @@ TEST_CASE("progress bar: values that are not finite are named (Keras)", "[progre
   CHECK(screen.text.ends_with(" 500ms/step - a: nan - b: inf - c: -inf\n"));
 }
 
-TEST_CASE("progress bar: the largest number there is fits", "[progress_bar]") {
+TEST_CASE("progress bar: the largest number fits", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(1, screen.options());
   progress.finish({{"loss", -std::numeric_limits<double>::max()}});
@@ -185,7 +184,7 @@ TEST_CASE("progress bar: the largest number there is fits", "[progress_bar]") {
   CHECK(screen.text.ends_with(".0000\n"));
 }
 
-TEST_CASE("progress bar: width and unit are the caller's (Keras)", "[progress_bar]") {
+TEST_CASE("progress bar: width and unit are options (Keras)", "[progress_bar]") {
   Screen screen;
   ProgressBarOptions options = screen.options(1, false);
   options.width = 5;
@@ -197,7 +196,7 @@ TEST_CASE("progress bar: width and unit are the caller's (Keras)", "[progress_ba
   CHECK(screen.text == "2/2 ━━━━━ 1s 500ms/sample - loss: 3.0000\n");
 }
 
-TEST_CASE("progress bar: what is no terminal gets finished lines only, without escapes", "[progress_bar]") {
+TEST_CASE("progress bar: without a terminal only finished lines are written, without escapes", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(10, screen.options(1, false));
   for (int step = 1; step <= 10; ++step) {
@@ -209,7 +208,7 @@ TEST_CASE("progress bar: what is no terminal gets finished lines only, without e
   CHECK(screen.text == "10/10 " + blocks(20) + " 10s 1s/step - loss: 0.5000 - accuracy: 0.5000\n");
 }
 
-TEST_CASE("progress bar: logs keep the order in which they first came", "[progress_bar]") {
+TEST_CASE("progress bar: logs keep the order of their first occurrence", "[progress_bar]") {
   Screen screen;
   ProgressBar progress(2, screen.options(1, false));
   progress.finish({{"zeta", 1.0}, {"alpha", 2.0}});
@@ -245,8 +244,7 @@ TEST_CASE("progress bar: logs are read from the device only when they are drawn"
   CHECK(source->reads == 2 * screen.drawings);
 }
 
-TEST_CASE("progress bar: neither a skipped nor a drawn update allocates once the line has its length",
-          "[progress_bar]") {
+TEST_CASE("progress bar: no update allocates once the line has its length", "[progress_bar]") {
   Screen screen;
   screen.text.reserve(1000);
   ProgressBar progress(100000, screen.options());
@@ -262,7 +260,7 @@ TEST_CASE("progress bar: neither a skipped nor a drawn update allocates once the
   CHECK(allocations() == before);
 }
 
-TEST_CASE("progress bar: reset begins an epoch anew", "[progress_bar]") {
+TEST_CASE("progress bar: reset starts a new epoch", "[progress_bar]") {
   Screen screen;
   ProgressBar progress({}, screen.options());
   screen.now = 1010;
@@ -300,7 +298,7 @@ TEST_CASE("progress bar: a verbose or width that does not exist is an error", "[
   CHECK_THROWS_WITH(ProgressBar(1, options), ContainsSubstring("width 0"));
 }
 
-TEST_CASE("progress bar: values that are stateless are averaged, weighted by steps, drawn or not", "[progress_bar]") {
+TEST_CASE("progress bar: stateless values are averaged, weighted by steps, at every update", "[progress_bar]") {
   Screen screen;
   ProgressBarOptions options = screen.options(1, false);
   options.stateless_metrics = {"loss"};

@@ -46,7 +46,7 @@ struct Answer : Pending {
 
 }  // namespace
 
-TEST_CASE("remote monitor: posts each epoch's figures as a form", "[callbacks]") {
+TEST_CASE("remote monitor: posts each epoch's logs as a form", "[callbacks]") {
   Monitored run;
   run.fit({.headers = {{"X-Run", "7"}}});
   REQUIRE(run.posts.size() == 2);
@@ -55,7 +55,7 @@ TEST_CASE("remote monitor: posts each epoch's figures as a form", "[callbacks]")
   CHECK(run.posts[1].body == "data=%7B%22epoch%22%3A%201%2C%20%22loss%22%3A%200.5%7D");
 }
 
-TEST_CASE("remote monitor: or as JSON, wherever it is told to", "[callbacks]") {
+TEST_CASE("remote monitor: posts JSON on request, to any path", "[callbacks]") {
   Monitored run;
   run.fit({.root = "https://example.org", .path = "/in", .send_as_json = true});
   REQUIRE(run.posts.size() == 2);
@@ -64,7 +64,7 @@ TEST_CASE("remote monitor: or as JSON, wherever it is told to", "[callbacks]") {
   CHECK(run.posts[1].body == R"({"epoch": 1, "loss": 0.5})");
 }
 
-TEST_CASE("remote monitor: fit waits for answers; a server that is not reached is warned of, and fit goes on",
+TEST_CASE("remote monitor: fit waits for answers; an unreachable server is a warning, and fit continues",
           "[callbacks]") {
   Monitored run;
   int asked = 0;
@@ -82,7 +82,7 @@ TEST_CASE("remote monitor: fit waits for answers; a server that is not reached i
   CHECK(run.warned.back() == "Could not reach RemoteMonitor root server at http://localhost:9000");
 }
 
-TEST_CASE("remote monitor: without a transport, or an address of the web, it is an error at once", "[callbacks]") {
+TEST_CASE("remote monitor: a missing transport or web address is an error at once", "[callbacks]") {
   CHECK_THAT(error_of([] { callbacks::remote_monitor(); }), ContainsSubstring("[RemoteMonitor] no transport"));
   CHECK_THAT(error_of([] { callbacks::remote_monitor({.root = "file:///etc"}); }),
              ContainsSubstring("[RemoteMonitor] root = \"file:///etc\""));

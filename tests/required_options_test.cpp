@@ -55,8 +55,7 @@ template <class Make> bool is_refused(Make make) {
 
 }  // namespace
 
-TEST_CASE("TypeScript demands the options without which nothing can be made, and those that Keras demands",
-          "[config]") {
+TEST_CASE("TypeScript requires the options that constructors and Keras require", "[config]") {
   Required refused;
   add_refused<Layer>(refused);
   add_refused<Loss>(refused);

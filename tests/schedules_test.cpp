@@ -29,7 +29,7 @@ class Harmonic : public LearningRateSchedule {
 
 }  // namespace
 
-TEST_CASE("schedules: the host knows the rate that a step computes", "[schedules]") {
+TEST_CASE("schedules: the host computes the same rate as the step", "[schedules]") {
   const auto schedule = GENERATE(values<LearningRateSchedulePtr>({
       schedules::exponential_decay({.initial_learning_rate = 0.1, .decay_steps = 7, .decay_rate = 0.9}),
       schedules::exponential_decay(
@@ -54,7 +54,7 @@ TEST_CASE("schedules: the host knows the rate that a step computes", "[schedules
   }
 }
 
-TEST_CASE("schedules: a restart comes with its step, however many there were before", "[schedules]") {
+TEST_CASE("schedules: a restart is at its step, after any number of restarts", "[schedules]") {
   const double growth = GENERATE(1.0, 1.5, 2.0, 3.0), height = GENERATE(1.0, 0.9);
   const std::int64_t first = GENERATE(10, 1000);
   const auto schedule = schedules::cosine_decay_restarts(
@@ -71,7 +71,7 @@ TEST_CASE("schedules: a restart comes with its step, however many there were bef
   }
 }
 
-TEST_CASE("schedules: polynomial decay ends at its end, in whatever period a step is", "[schedules]") {
+TEST_CASE("schedules: polynomial decay stays at or above its end rate at the end of every cycle", "[schedules]") {
   const auto schedule = schedules::polynomial_decay(
       {.initial_learning_rate = 1, .decay_steps = 1'000'000, .end_learning_rate = 0, .power = 0.5, .cycle = true});
   for (const std::int64_t step : {1'000'000, 5'000'000, 15'999'999, 16'000'000, 16'000'001}) {
@@ -101,7 +101,7 @@ TEST_CASE("schedules: the first step is step 0, and a new rate needs no new trac
   CHECK_THAT(model.optimizer().learning_rate(), WithinRel(1.0 / 7, 1e-12));
 }
 
-TEST_CASE("schedules: where gradients are accumulated, every call is a step of the schedule", "[schedules]") {
+TEST_CASE("schedules: with accumulated gradients every call is a step of the schedule", "[schedules]") {
   Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Harmonic>(), .gradient_accumulation_steps = 2}));
   sgd.after({1, 1});
   check_close(sgd.after({1, 1}), {1 - 0.5, -2 - 0.5});
@@ -109,7 +109,7 @@ TEST_CASE("schedules: where gradients are accumulated, every call is a step of t
   check_close(sgd.after({1, 1}), {0.5 - 0.25, -2.5 - 0.25});
 }
 
-TEST_CASE("schedules: a schedule's rate is not set (O-17)", "[schedules]") {
+TEST_CASE("schedules: setting the rate of a schedule is an error (O-17)", "[schedules]") {
   const OptimizerPtr adam = optimizers::adam({.learning_rate = std::make_shared<Harmonic>()});
   CHECK(
       error_of([&] { adam->set_learning_rate(0.5); }) ==
@@ -118,7 +118,7 @@ TEST_CASE("schedules: a schedule's rate is not set (O-17)", "[schedules]") {
   CHECK(adam->learning_rate() == 1);
 }
 
-TEST_CASE("schedules: what is not written in scalars trains, and only the host does not know it", "[schedules]") {
+TEST_CASE("schedules: a schedule that does not use scalars trains, without a rate on the host", "[schedules]") {
   struct Drawn : LearningRateSchedule {
     Value operator()(Value step) const override {
       return step.graph().append(op::Uniform{1, 2, {}, step.dtype()}, {ops::cast(step, DType::int32)});
@@ -131,7 +131,7 @@ TEST_CASE("schedules: what is not written in scalars trains, and only the host d
         "those.");
 }
 
-TEST_CASE("schedules: options out of range are told in full", "[schedules]") {
+TEST_CASE("schedules: options out of range are errors with the full text", "[schedules]") {
   struct Case {
     std::function<LearningRateSchedulePtr()> make;
     std::string text;

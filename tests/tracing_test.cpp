@@ -85,7 +85,7 @@ std::string stderr_of(const std::function<void()>& action) {
 
 }  // namespace
 
-TEST_CASE("check_trace names the op to which a number computed anew became a constant", "[tracing]") {
+TEST_CASE("check_trace names the op in which a recomputed number became a constant", "[tracing]") {
   Stepping model(two_dense(), scaled_by([n = 0]() mutable { return 0.5 + ++n; }));
   model.build({-1, 3});
   model.compile(checked());
@@ -100,7 +100,7 @@ TEST_CASE("check_trace names the op to which a number computed anew became a con
   CHECK(error_of([&] { model.fit(x, y, quiet()); }) == "");
 }
 
-TEST_CASE("check_trace sees a clock of milliseconds in a step that is traced within one", "[tracing]") {
+TEST_CASE("check_trace detects a clock of milliseconds in a step that is traced within one", "[tracing]") {
   const auto milliseconds = [] { return static_cast<double>(wall_milliseconds()); };
   for (int i = 0; i < 20; ++i) {
     Stepping model(two_dense(), scaled_by(milliseconds));
@@ -109,7 +109,7 @@ TEST_CASE("check_trace sees a clock of milliseconds in a step that is traced wit
   }
 }
 
-TEST_CASE("check_trace tells ops that one trace has and another lacks", "[tracing]") {
+TEST_CASE("check_trace reports ops that one trace has and the other lacks", "[tracing]") {
   Stepping model(two_dense(), [n = 0](Stepping& self, const StepData& data) mutable {
     Value y_pred = self(data.x[0], true);
     if (++n % 2 == 0) y_pred = ops::tanh(y_pred);
@@ -121,7 +121,7 @@ TEST_CASE("check_trace tells ops that one trace has and another lacks", "[tracin
   CHECK_THAT(error_of([&] { model.fit(x, y, quiet()); }), ContainsSubstring("Tanh of shape [4, 1]"));
 }
 
-TEST_CASE("check_trace lets steps pass whose traces are the same", "[tracing]") {
+TEST_CASE("check_trace accepts steps whose traces are equal", "[tracing]") {
   Stepping steady(two_dense(), scaled_by([] { return 0.5; }));
   steady.compile(checked());
   CHECK(error_of([&] { steady.fit(x, y, quiet()); }) == "");
@@ -158,7 +158,7 @@ TEST_CASE("a variable that a model's call reads is trained, counted and listed",
   CHECK_THAT(summary, ContainsSubstring("Total params: 3"));
 }
 
-TEST_CASE("a variable that a model reads learns what a dense layer's kernel learns", "[tracing]") {
+TEST_CASE("a variable that a model reads trains like a dense layer's kernel", "[tracing]") {
   const auto in_order = [](Model& model) {
     model.compile(mse());
     model.fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0, .shuffle = false});
@@ -171,7 +171,7 @@ TEST_CASE("a variable that a model reads learns what a dense layer's kernel lear
   for (std::size_t i = 0; i < learned.size(); ++i) CHECK(std::abs(learned[i] - expected[i]) < 1e-6);
 }
 
-TEST_CASE("variables that a model reads are saved and loaded, those of one name too", "[tracing]") {
+TEST_CASE("variables that a model reads are saved and loaded, even with equal names", "[tracing]") {
   const testing::ScratchFolder folder("tracing");
   const std::string path = folder.path() + "/own.safetensors";
   const auto make = [] { return std::vector{ones("variable"), ones("variable"), ones("fixed", false)}; };
@@ -207,7 +207,7 @@ TEST_CASE("a variable that two layers share is trained once, and a frozen one is
   CHECK(model.trainable_variables().empty());
 }
 
-TEST_CASE("a variable that only a step reads stays the step's own", "[tracing]") {
+TEST_CASE("a variable that only a step reads is not a weight of the model", "[tracing]") {
   const Variable steps("steps", Tensor(Shape{}), false), rate("rate", filled({}, 1));
   Stepping model(two_dense(), [&](Stepping& self, const StepData& data) {
     Graph& graph = Graph::current();
@@ -223,7 +223,7 @@ TEST_CASE("a variable that only a step reads stays the step's own", "[tracing]")
 }
 
 #ifndef __EMSCRIPTEN__
-TEST_CASE("a variable that is made within call is warned of once and is no weight", "[tracing]") {
+TEST_CASE("a variable that is made within call is a warning, once, and no weight", "[tracing]") {
   class Forgetful : public Model {
    public:
     Value call(Value given, bool) override {
@@ -242,7 +242,7 @@ TEST_CASE("a variable that is made within call is warned of once and is no weigh
   CHECK(model.weights().empty());
 }
 
-TEST_CASE("a train step that applies no optimizer is warned of once", "[tracing]") {
+TEST_CASE("a train step without an optimizer is a warning, once", "[tracing]") {
   const auto idle = [](Stepping& self, const StepData& data) {
     return StepLogs{{"loss", self.compute_loss(data, self(data.x[0], true))}};
   };

@@ -112,7 +112,7 @@ template <class T> void check_whole_numbers(const cpu::Kernels& kernels, Random&
 
 }  // namespace
 
-TEST_CASE("Winograd gives the product's numbers and cells, and hands each row to the epilogue once",
+TEST_CASE("Winograd matches the product in numbers and cells, and passes each row to the epilogue once",
           "[execution][convolution]") {
   Random random = draws(31);
   for (int i = 0; i < 150; ++i) {
@@ -141,7 +141,7 @@ TEST_CASE("Winograd has the same bits on one thread and on several", "[execution
   }
 }
 
-TEST_CASE("Winograd rounds little more than the product does", "[execution][convolution]") {
+TEST_CASE("Winograd's rounding error is close to that of the product", "[execution][convolution]") {
   Random random = draws(33);
   const Sizes s{2, 14, 14, 64, 32, true, false, false};
   const auto x = draw<float>(random, 2 * 14 * 14 * 64, false), kernel = draw<float>(random, 9 * 64 * 32, false);
@@ -158,7 +158,7 @@ TEST_CASE("Winograd rounds little more than the product does", "[execution][conv
   }
 }
 
-TEST_CASE("NaN passes Winograd and its pooling", "[execution][convolution]") {
+TEST_CASE("Winograd and its pooling propagate NaN", "[execution][convolution]") {
   const Sizes s{1, 6, 6, 8, 8, true, true, false};
   for (const cpu::Kernels& kernels : cpu::available_kernels()) {
     std::vector<float> x(6 * 6 * 8, 1);

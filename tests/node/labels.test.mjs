@@ -15,7 +15,7 @@ function classifier() {
   return model;
 }
 
-test('a label that is no class is an error that names value, row and range, and nothing is trained', async () => {
+test('a label out of range is an error that names value, row and range, and nothing is trained', async () => {
   const model = classifier();
   const before = weightsOf(model);
   const words = ['label 7 in row 5 of y', 'expected 0 to 2', '3 classes'];

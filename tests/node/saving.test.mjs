@@ -22,7 +22,7 @@ function trainedModel() {
   return model;
 }
 
-test('a model that was saved and loaded goes on as if nothing had happened, to the last bit', async () => {
+test('a saved and loaded model continues training with the same bits', async () => {
   const model = trainedModel();
   await model.fit(x, y, { epochs: 2, batchSize: 16, verbose: 0 });
   model.save(join(folder, 'model'));

@@ -58,7 +58,7 @@ test('checkTrace sees Date.now in a step that is traced within a millisecond', a
   }
 });
 
-test('a train step that applies no optimizer is warned of once', async () => {
+test('a train step without an optimizer is a warning, once', async () => {
   const model = summing({
     trainStep(data) {
       return { loss: this.computeLoss(data, this.call(data.x, true)) };
