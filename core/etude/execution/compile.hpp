@@ -9,12 +9,12 @@ namespace etude {
 
 /// Compiles a graph to instructions, by passes from value to value:
 ///
-///     find_dataflow  Dataflow   what each node needs, and when it is computed
-///     form_groups    Grouping   which nodes are computed together
-///     recompute      Fused      what is computed again instead of stored
+///     find_dataflow  Dataflow   the dependencies of each node, and when it is computed
+///     form_groups    Grouping   the nodes that are computed together
+///     recompute      Fused      the nodes that are recomputed instead of stored
 ///     build_programs Programs   elementwise nodes as register programs
 ///     make_schedule  Schedule   the order of instructions
-///     place          Placement  where everything lies
+///     place          Placement  the memory of each node
 ///     emit           Lowered    the instructions
 ///
 /// A loop's body is compiled by the same passes.
