@@ -48,7 +48,7 @@ test('each callback is awaited before the next one and before the next step', as
   assert.deepEqual(events, [0, 1].flatMap((step) => [`slow ${step} begins`, `slow ${step} ends`, `fast ${step}`]));
 });
 
-test('callbacks know the model and the parameters, as objects, as a class and by lambda', async () => {
+test('callbacks have model and params, as objects, as a class and by lambda', async () => {
   const model = summing();
   model.compile(mse());
   const seen = [];
@@ -63,7 +63,7 @@ test('callbacks know the model and the parameters, as objects, as a class and by
   assert.deepEqual(seen, [[true, params], [true, params], 'lambda', 'frozen']);
 });
 
-test('logs are read in their hook, synchronously or not, and not after it', async () => {
+test('logs can be read in their hook, synchronous or not, and not after it', async () => {
   const model = summing();
   model.compile(mse(0));
   const kept = [];
@@ -83,7 +83,7 @@ test('logs are read in their hook, synchronously or not, and not after it', asyn
   await assertError(() => late.loss, 'state', 'read after their hook');
 });
 
-test('what a hook sets in the logs of an epoch, later callbacks and History see', async () => {
+test('values that a hook sets in the logs of an epoch are passed to later callbacks and History', async () => {
   const model = summing();
   model.compile(mse(0));
   const seen = [];
@@ -140,7 +140,7 @@ for (const [kind, fail] of [
     assert.ok(Number.isFinite(history.loss[0]));
   });
 
-test('hooks that nobody asked for cost no call into JavaScript', async () => {
+test('hooks that a callback lacks cost no call into JavaScript', async () => {
   const model = summing();
   model.compile(mse());
   let read = 0;
@@ -149,7 +149,7 @@ test('hooks that nobody asked for cost no call into JavaScript', async () => {
   assert.ok(read <= 16, `${read} reads of properties in 256 steps`);
 });
 
-test("Keras's callbacks and one's own go into one list", async () => {
+test("Keras's callbacks and custom ones can be in one list", async () => {
   const x = waves([8, 2]);
   const model = twoDense();
   model.compile(mse());
@@ -197,7 +197,7 @@ test('in Node.js CSVLogger and TensorBoard write files, and make their folders',
   await assertError(() => model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.csvLogger({ filename: folder })] }), 'io', 'cannot be opened');
 });
 
-test('what is written goes to the option open where it is given', async () => {
+test('the option open receives all writes', async () => {
   const model = summing();
   model.compile(mse(0));
   const events = [];
@@ -215,7 +215,7 @@ test('what is written goes to the option open where it is given', async () => {
   await assert.rejects(model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [throwing] }), (thrown) => thrown === error);
 });
 
-test('RemoteMonitor posts by fetch, or as it is told, and fit waits', async () => {
+test('RemoteMonitor posts by fetch, or by its option post, and fit waits', async () => {
   const model = summing();
   model.compile(mse(0));
   const received = [];
@@ -263,7 +263,7 @@ for (const [what, make, ...texts] of [
 ])
   test(`${what} is an error when a callback is made`, () => assertError(make, 'value', ...texts));
 
-test('what a schedule returns must be a number, and what nobody knows the direction of needs a mode', async () => {
+test('a schedule must return a number, and a monitor without a known direction needs a mode', async () => {
   const model = summing();
   model.compile(mse());
   const fit = (callback) => () => model.fit(waves([4, 2]), waves([4, 1]), { ...quiet, callbacks: [callback] });
@@ -271,7 +271,7 @@ test('what a schedule returns must be a number, and what nobody knows the direct
   await assertError(fit(et.callbacks.earlyStopping({ monitor: 'val_auc' })), 'value', 'expected one of: loss');
 });
 
-test('onPredictBatchEnd is given the outputs of its execution, which predict also gives', async () => {
+test('onPredictBatchEnd gets the outputs of its execution, which predict returns too', async () => {
   const model = summing();
   model.compile({ ...mse(), stepsPerExecution: 2 });
   const x = et.tensor([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]]);
@@ -302,7 +302,7 @@ test('onPredictBatchEnd is given the outputs of its execution, which predict als
   assert.deepEqual(shapes, [[5, 1], [5, 3]]);
 });
 
-test('NaN and Infinity that a hook writes into logs reach later callbacks, files and the history', async () => {
+test('NaN and Infinity that a hook writes into logs are passed to later callbacks, files and the history', async () => {
   const model = summing();
   model.compile(mse(0));
   const seen = [];

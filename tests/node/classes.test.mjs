@@ -24,7 +24,7 @@ test('every loss trains, by name and by function', async () => {
   }
 });
 
-test('a weighted metric with ignoreClass divides by the weights of what it does not ignore', async () => {
+test('a weighted metric with ignoreClass divides by the weights of the classes that count', async () => {
   const model = et.sequential([et.layers.rescaling({ scale: 1 })]);
   const metric = () => et.metrics.sparseCategoricalCrossentropy({ ignoreClass: 0 });
   model.compile({ loss: (yTrue, yPred) => et.ops.mean(yPred), metrics: [metric()], weightedMetrics: [metric()] });
@@ -34,7 +34,7 @@ test('a weighted metric with ignoreClass divides by the weights of what it does 
   assertClose([plain, weighted], [0.7846261859, 1.3377457857]);
 });
 
-test('every metric is read, by function', async () => {
+test('every metric has a value, by function', async () => {
   for (const [name, make] of Object.entries(et.metrics)) {
     if (/^(sparse|mean$|sum$)/.test(name)) continue;
     const model = probabilities();
@@ -45,7 +45,7 @@ test('every metric is read, by function', async () => {
   }
 });
 
-test('every activation is found by its name, and takes options as a function', async () => {
+test('every activation is found by its name, and accepts options as a function', async () => {
   for (const name of Object.keys(et.activations)) {
     if (name === 'glu') continue;
     const model = et.sequential([et.layers.dense({ units: 1, activation: name })]);
@@ -59,7 +59,7 @@ test('every activation is found by its name, and takes options as a function', a
   assert.deepEqual([...(await et.sequential([layer]).predict([[1]], quiet)).data], [-1, -1]);
 });
 
-test('the initializer Constant takes an array, which is spread over the weight and saved with the model', async () => {
+test('the initializer Constant broadcasts an array to the weight, and the model saves it', async () => {
   const kernel = et.tensor([[1, 2], [3, 4], [5, 6]]);
   const model = et.sequential([
     et.layers.dense({ units: 2, kernelInitializer: et.initializers.constant({ value: kernel }), biasInitializer: et.initializers.constant({ value: [7, 8] }) }),

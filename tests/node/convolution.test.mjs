@@ -5,7 +5,7 @@ import * as et from 'etude-ml';
 
 const image = [[[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]]; // [1, 3, 3, 1]
 
-test('one number or two say what a window is', () => {
+test('a window is one number or two', () => {
   const summing = (options) => et.layers.conv2d({ filters: 1, kernelInitializer: 'ones', ...options }).call(image);
   assert.deepEqual(summing({ kernelSize: 2 }).array(), [[[[12], [16]], [[24], [28]]]]);
   assert.deepEqual(summing({ kernelSize: [1, 3] }).array(), [[[[6]], [[15]], [[24]]]]);
@@ -13,14 +13,14 @@ test('one number or two say what a window is', () => {
   assert.deepEqual(summing({ kernelSize: 2, dilationRate: 2 }).array(), [[[[1 + 3 + 7 + 9]]]]);
 });
 
-test('pooling keeps the largest of each window', () => {
+test('pooling returns the maximum of each window', () => {
   assert.deepEqual(et.layers.maxPooling2d({ poolSize: 2, strides: 1 }).call(image).array(), [[[[5], [6]], [[8], [9]]]]);
   assert.deepEqual(et.layers.maxPooling2d({ padding: 'same' }).call(image).array(), [[[[5], [6]], [[8], [9]]]]);
   assert.deepEqual(et.layers.maxPooling2d({ poolSize: [3, 1] }).call(image).array(), [[[[7], [8], [9]]]]);
   assert.deepEqual(et.layers.maxPooling2d().call(image).array(), [[[[5]]]]);
 });
 
-test('what does not fit is said in the words of JavaScript', () => {
+test('errors of convolutions are spelled in JavaScript', () => {
   assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: [1, 2, 3] }), { message: /kernelSize.*two/s });
   assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: 'large' }), { message: /kernelSize/ });
   assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: 3 }).call(image[0]), { message: /\[3, 3, 1\].*reshape/ });

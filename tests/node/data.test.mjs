@@ -25,7 +25,7 @@ async function trained(data, options = {}) {
 
 // ---- Tensors ----
 
-test('tensors are made of typed arrays, without a copy, and of nested arrays', () => {
+test('tensors are made from typed arrays, without a copy, and from nested arrays', () => {
   const floats = new Float32Array(6);
   assert.equal(et.tensor(floats, [2, 3]).data, floats);
   assert.equal(et.tensor(floats, [2, -1]).reshape([-1]).slice(2, 4).data.buffer, floats.buffer);
@@ -38,7 +38,7 @@ test('tensors are made of typed arrays, without a copy, and of nested arrays', (
     assert.equal(et.tensor(values).dtype, dtype);
 });
 
-test('tensors say what is wrong with their data', async () => {
+test('tensors refuse wrong data with the reason', async () => {
   await assertError(() => et.tensor([[1, 2], [3]]), 'shape', 'an array of 1', '2 entries');
   await assertError(() => et.tensor([1, 'two']), 'data', '"two"');
   await assertError(() => et.tensor('text'), 'data', '"text"');
@@ -85,7 +85,7 @@ test('generators of both kinds, iterables and functions that make them train as 
     assert.deepEqual(await trained(data), expected);
 });
 
-test('an endless generator gives stepsPerEpoch batches to each epoch, and is closed then', async () => {
+test('an infinite generator gives stepsPerEpoch batches to each epoch, and is closed at the end', async () => {
   for (const asynchronous of [false, true]) {
     let made = 0, closed = 0;
     const endless = asynchronous
@@ -124,7 +124,7 @@ test('a generator that throws rejects fit with its own error, and the model stay
   }
 });
 
-test('generators that give nothing, or something else, are refused', async () => {
+test('generators that yield nothing, or other values, are refused', async () => {
   await assertError(() => trained((function* () {})()), 'data', 'no batch');
   await assertError(() => trained((async function* () {})()), 'data', 'no batch');
   await assertError(() => trained((function* () { yield [x, y, y, y]; })()), 'data', '[x, y, sampleWeight]');
@@ -161,7 +161,7 @@ test('IDX files are read from bytes, paths, URLs and blobs, gzipped or not', asy
   assert.deepEqual(et.data.parseIdx(idx(12, [2], [0, 0, 1, 0, 255, 255, 255, 255])).array(), [256, -1]);
 });
 
-test('what unpacks to more than 100 times its size is refused, unless a larger limit is given', async () => {
+test('data that expands to more than 100 times its size is refused, unless a larger limit is given', async () => {
   const packed = gzipSync(Buffer.concat([idx(8, [2 ** 21], []), new Uint8Array(2 ** 21)]));
   await assertError(() => et.data.gunzip(packed), 'data', 'gunzip', 'more than 1048576', 'a larger limit');
   await assertError(() => et.data.readIdx(packed), 'data', 'readIdx', 'a larger limit');
@@ -188,7 +188,7 @@ test('corrupt files are refused', async () => {
   await assertError(() => et.data.readIdx(3), 'value', '3');
 });
 
-test('a one-pass generator as validation data serves until it is exhausted; later epochs have no val_loss', async () => {
+test('a one-pass generator as validation data is used until it is exhausted; later epochs have no val_loss', async () => {
   const model = summing();
   model.compile(mse(0));
   const validation = { synchronous: function* () { yield [[[1, 2]], [[0]]]; yield [[[0, 1]], [[0]]]; },
@@ -212,7 +212,7 @@ function warningsOf(program) {
   return stderr.trim().split('\n').filter((line) => line);
 }
 
-test('a one-pass generator as validation data is warned of once, in words of JavaScript', () => {
+test('a one-pass generator as validation data is a warning, once, in JavaScript\'s spelling', () => {
   const once = "(function* () { yield [[[1]], [[0]]]; yield [[[2]], [[0]]]; })()";
   const [warning, ...others] = warningsOf(`await model.fit([[1]], [[0]], { verbose: 0, epochs: 5, validationData: ${once} });`);
   assert.match(warning, /^Warning: Your .*input ran out of data; interrupting /);
@@ -220,7 +220,7 @@ test('a one-pass generator as validation data is warned of once, in words of Jav
   assert.deepEqual(others, []);
 });
 
-test('warnings of data speak JavaScript', () => {
+test('warnings of data are spelled in JavaScript', () => {
   const endless = 'function* () { for (;;) yield [[[1]], [[0]]]; }';
   const [short] = warningsOf("await model.fit((function* () { yield [[[1]], [[0]]]; })(), { verbose: 0, stepsPerEpoch: 2, epochs: 3 });");
   assert.match(short, /at least `stepsPerEpoch \* epochs` batches \(in this case, 6 batches\)/);
@@ -229,7 +229,7 @@ test('warnings of data speak JavaScript', () => {
   for (const warning of [short, forever]) assertJavaScript(warning);
 });
 
-test('every hook that begins ends, in an epoch that gets no batch too', async () => {
+test('every begin hook has its end hook, in an epoch without batches too', async () => {
   const model = summing();
   model.compile(mse(0));
   const begun = {};

@@ -27,21 +27,21 @@ const scaled = (tensor, factor) => et.tensor(tensor.data.map((value) => factor *
 
 // ---- Datasets ----
 
-test('a dataset that nothing batches is told so where a model takes it', async () => {
+test('a model refuses a dataset without batch', async () => {
   const model = twoDense();
   model.compile(mse());
   await assertError(() => model.fit(data.fromTensorSlices({ x, y }), quiet), 'data', 'an element of shapes [3], [1]', '.batch(n)');
   await model.fit(data.fromTensorSlices({ x, y }).batch(4), quiet);
 });
 
-test('labels of a CSV text that are texts become the number of their class name', async () => {
+test('text labels of a CSV text become the index of their class name', async () => {
   const text = () => new Blob(['\uFEFFwidth,species\r1.5,setosa\r2,virginica\r']);
   const elements = await data.toArray(data.csv(text, { label: 'species', classNames: ['setosa', 'virginica'] }));
   assert.deepEqual(elements.map(({ x, y }) => [x.item(), y.item()]), [[1.5, 0], [2, 1]]);
   await assertError(() => data.toArray(data.csv(text, { label: 'species' })), 'data', 'line 2', '"setosa"', 'a number');
 });
 
-test('axes without extent are computed, and leave a model as it is', async () => {
+test('axes of extent 0 are computed, and do not change a model', async () => {
   const model = et.sequential([et.layers.batchNormalization()]);
   assert.deepEqual((await model.predict(et.tensor(new Float32Array(0), [2, 0, 4]), quiet)).shape, [2, 0, 4]);
   const other = twoDense();
@@ -50,7 +50,7 @@ test('axes without extent are computed, and leave a model as it is', async () =>
   await assertError(() => data.range(2 ** 33, 2 ** 33 + 2), 'value', 'int32');
 });
 
-test('the stages of a dataset do what those of tf.data do', async () => {
+test('the stages of a dataset match those of tf.data', async () => {
   const six = data.range(6);
   assert.deepEqual(await numbersOf(six), [0, 1, 2, 3, 4, 5]);
   assert.deepEqual(await numbersOf(data.range(5, -1, -2)), [5, 3, 1]);
@@ -72,7 +72,7 @@ test('the stages of a dataset do what those of tf.data do', async () => {
   assert.equal(six.filter(() => true).assertCardinality(6).cardinality(), 6);
 });
 
-test('shuffle follows from its seed and the iteration, and iterators can be put back to where they were', async () => {
+test('shuffle depends on its seed and the iteration, and iterators can return to a position', async () => {
   const shuffled = data.range(50).shuffle(10, { seed: 3 });
   const order = await numbersOf(shuffled);
   assert.notDeepEqual(order, numbers(50));
@@ -87,7 +87,7 @@ test('shuffle follows from its seed and the iteration, and iterators can be put 
   assert.equal(await data.next(other), null);
 });
 
-test('a dataset trains as the arrays in it do, with functions that are asynchronous too', async () => {
+test('a dataset trains like its arrays, with asynchronous functions too', async () => {
   const expected = await trained([x, y], { batchSize: 4, shuffle: false, epochs: 2 });
   const rows = data.fromTensorSlices({ x, y });
   const later = rows.map(async ({ x, y }) => (await sleep(1), { x, y }));
@@ -105,7 +105,7 @@ test('a dataset trains as the arrays in it do, with functions that are asynchron
   assert.equal(history.val_loss.length, 1);
 });
 
-test('prefetch asks for elements while others are used', async () => {
+test('prefetch requests elements while others are used', async () => {
   let asked = 0;
   const iterator = data.range(20).map(async ({ x }) => { asked += 1; await sleep(1); return x; }).prefetch(3).iterator();
   assert.equal((await data.next(iterator)).x.item(), 0);
@@ -124,7 +124,7 @@ test('a function that throws or rejects ends the loop with its own error', async
     }
 });
 
-test('datasets refuse what they cannot use', async () => {
+test('datasets refuse invalid arguments', async () => {
   await assertError(() => data.range(3).batch(0), 'value', 'size = 0');
   await assertError(() => data.range(3).map(3), 'value', 'a function of an element');
   await assertError(() => data.toArray(data.range(3).filter(() => 'yes')), 'value', '"yes"');
@@ -165,7 +165,7 @@ test('npy files are read from bytes and paths', async () => {
 
 // ---- The other kinds ----
 
-test('nested arrays are lists: every epoch starts at the first batch, where tensors go on', async () => {
+test('nested arrays are lists: every epoch starts at the first batch; tensors continue', async () => {
   const epochs = { batchSize: 4, epochs: 2, stepsPerEpoch: 1, shuffle: false };
   const [rows, labels] = [x.slice(0, 4), y.slice(0, 4)];
   const first = await trained([rows, labels], { batchSize: 4, epochs: 2, shuffle: false });
@@ -173,7 +173,7 @@ test('nested arrays are lists: every epoch starts at the first batch, where tens
   assert.notDeepEqual(await trained([x, y], epochs), first);
 });
 
-test('lazy arrays give the rows of a batch when they are asked for, now or later', async () => {
+test('lazy arrays provide the rows of a batch on demand, synchronously or not', async () => {
   const asked = [];
   const lazy = (tensor, wait) => ({
     shape: tensor.shape,
@@ -192,7 +192,7 @@ test('lazy arrays give the rows of a batch when they are asked for, now or later
   await assertError(() => trained([{ ...lazy(x), slice: () => x }, y], options), 'data', 'slice(0, 5)');
 });
 
-test('a sequence is shuffled by batches, asked for by several workers at a time, and told of the end of epochs', async () => {
+test('a sequence is shuffled by batches, serves concurrent workers, and has onEpochEnd called', async () => {
   let waiting = 0, most = 0, ends = 0;
   const sequence = {
     length: 6,
@@ -220,13 +220,13 @@ test('sparse matrices become dense, and ragged rows are padded', async () => {
   assertClose([...means.data], [2, 5]);
 });
 
-test('a creator makes its dataset where it is read, and wants steps', async () => {
+test('a creator makes its dataset where it is read, and requires steps', async () => {
   const creator = new et.DatasetCreator(({ numInputPipelines, inputPipelineId }) => data.fromTensorSlices({ x, y }).batch(4).repeat().shard(numInputPipelines, inputPipelineId));
   assert.deepEqual(await trained(creator, { stepsPerEpoch: 3 }), await trained([x, y], { batchSize: 4, shuffle: false }));
   await assertError(() => trained(creator), 'value', '`stepsPerEpoch`');
 });
 
-test('what is no kind of data, or two, is refused', async () => {
+test('data of no kind, or of two kinds, is refused', async () => {
   const model = twoDense();
   model.compile(mse());
   await assertError(() => model.fit(x, y, { ...quiet, validationData: new Date() }), 'data', 'Failed to find data adapter that can handle input: a Date');

@@ -89,7 +89,7 @@ const table = {
 for (const [name, [action, kind, ...texts]] of Object.entries(table))
   test(`refuses ${name}`, () => assertError(action, kind, ...texts));
 
-test('messages speak JavaScript', async () => {
+test('messages are spelled in JavaScript', async () => {
   const said = async (action) => { try { await action(); } catch (error) { return error.message; } return 'nothing was thrown'; };
   assert.match(await said(() => twoDense().fit(x, y, quiet)), /call model\.compile\(\{ loss: … \}\)\.$/);
   assert.match(await said(() => twoDense().optimizer), /call model\.compile\(\{ optimizer: … \}\)\.$/);
@@ -105,7 +105,7 @@ test('messages speak JavaScript', async () => {
   assert.match(await said(() => model.fit(batches(), { ...quiet, validationSplit: 0.5 })), /`validationSplit` is only supported for arrays - pass validationData instead\.$/);
 });
 
-test('the place of an error is called as JavaScript calls it', async () => {
+test('the place of an error has its JavaScript name', async () => {
   await assertError(() => et.loadModel('/nowhere'), 'io', '[loadModel] ');
   await assertError(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), 'value', '[modelFromJson] ', 'pass the text that model.toJson() gave.');
   await assertError(() => et.data.range(3).assertCardinality(-7), 'value', '[Dataset.assertCardinality] ');
@@ -119,7 +119,7 @@ test('a tensor whose data are not of its dtype is refused', async () => {
   await assertError(() => model.fit(new et.Tensor(new Uint8Array(24), [8, 3], 'float32'), y, quiet), 'dtype', 'dtype float32', 'Uint8Array', '96 bytes');
 });
 
-test('a result that JavaScript has no memory for is an error like any other, and the module goes on', async () => {
+test('a result beyond JavaScript\'s memory is an ordinary error, and the module stays usable', async () => {
   const { slice } = Uint8Array.prototype;
   const big = 2 ** 20;
   /** What V8 does for an array that it has no room for. */
@@ -146,13 +146,13 @@ test('a result that JavaScript has no memory for is an error like any other, and
   await fit({});
 });
 
-test('after all that the model is as it was, and trains', async () => {
+test('after all these errors the model is unchanged, and trains', async () => {
   const { history } = await fit({});
   assert.ok(Number.isFinite(history.loss[0]));
   assert.ok(weightsOf(model).every(Number.isFinite));
 });
 
-test('one loop of a model at a time; another model may train meanwhile', async () => {
+test('a model runs one loop at a time; another model may train concurrently', async () => {
   const other = twoDense();
   other.compile(mse());
   et.setYieldEvery(0);
@@ -169,7 +169,7 @@ test('one loop of a model at a time; another model may train meanwhile', async (
   await fit({});
 });
 
-test('memory is not lost to errors', async () => {
+test('errors leak no memory', async () => {
   const fail = () => fit({ batchSize: NaN }).catch(() => {});
   for (let i = 0; i < 20; ++i) await fail();
   const before = et.memory().usedBytes;
@@ -177,7 +177,7 @@ test('memory is not lost to errors', async () => {
   assert.ok(et.memory().usedBytes - before < 4096, `${et.memory().usedBytes - before} bytes after 500 errors`);
 });
 
-test('no memory is an error like any other, and memory stays usable after it', async () => {
+test('lack of memory is an ordinary error, and memory stays usable after it', async () => {
   const huge = et.sequential([et.layers.dense({ units: 2 ** 30 })]);
   await assertError(() => huge.build([-1, 64]), 'state', 'no memory for "kernel" of shape [64, 1073741824]');
   await fit({});

@@ -50,7 +50,7 @@ test('files are written in pieces, synced, read whole, appended to and renamed',
   assert.throws(() => files.read(path), /ENOENT/);
 });
 
-test('folders are made once, listed in order, and removed when empty; a link is a file', () => {
+test('folders are created once, listed in order, and removed if empty; a link is a file', () => {
   const inside = join(folder, 'made');
   files.makeFolder(inside);
   files.makeFolder(inside);
@@ -66,7 +66,7 @@ test('folders are made once, listed in order, and removed when empty; a link is 
   assert.equal(existsSync(folder), true);
 });
 
-test('a lock is refused while this process or another holds it, and free again after a release or a kill', async () => {
+test('a lock is refused while this or another process holds it, and free after a release or a kill', async () => {
   const path = join(folder, 'LOCK');
   const release = files.lock(path);
   assert.equal(readFileSync(path, 'utf8'), `${process.pid}`);

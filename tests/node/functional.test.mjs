@@ -17,7 +17,7 @@ function twoOutputs() {
   return et.model({ inputs: [x], outputs: [unit('sum').apply(x), unit('twice', 2).apply(x)] });
 }
 
-test('inputs branch and join; layers are shared', async () => {
+test('inputs branch and merge; layers are shared', async () => {
   const [a, b] = [et.input({ shape: [2] }), et.input({ shape: [2] })];
   assert.deepEqual(a.shape, [-1, 2]);
   const shared = unit('shared', 3);
@@ -28,7 +28,7 @@ test('inputs branch and join; layers are shared', async () => {
   assertClose((await model.predict([ones, twos], quiet)).data, [6, 12, 6, 12, 6, 12, 6, 12]);
 });
 
-test('losses, weights and metrics are given for all outputs, as lists or by name', async () => {
+test('losses, weights and metrics are passed for all outputs, as lists or by name', async () => {
   const model = twoOutputs();
   assert.deepEqual(model.outputNames, ['sum', 'twice']);
   const figures = async (options) => {
@@ -43,7 +43,7 @@ test('losses, weights and metrics are given for all outputs, as lists or by name
   await assertError(() => model.predict(ones, quiet), 'value', 'predictOutputs');
 });
 
-test('arrays are given by the names of inputs and outputs', async () => {
+test('arrays are passed by the names of inputs and outputs', async () => {
   const [z, a] = ['z', 'a'].map((name) => et.input({ shape: [2], name }));
   const model = et.model({ inputs: [z, a], outputs: [unit('sum').apply(layers.add().apply([z, unit('wide').apply(a)])), unit('twice', 2).apply(z)] });
   const twos = et.tensor(new Float32Array(8).fill(2), [4, 2]);
@@ -106,7 +106,7 @@ test('an Embedding and BatchNormalization train', async () => {
   assert.ok(history.loss.at(-1) < 0.2 * history.loss[0], `${history.loss[0]} to ${history.loss.at(-1)}`);
 });
 
-test('a model of several outputs is called outside of a step, and within one, and gives a list', async () => {
+test('a model of several outputs, called within a step or outside, returns a list', async () => {
   const model = twoOutputs();
   const values = (tensors) => tensors.map(({ data }) => data[0]);
   assert.deepEqual(values(model.call(ones)), [2, 4]);
@@ -119,7 +119,7 @@ test('a model of several outputs is called outside of a step, and within one, an
   assert.deepEqual(model.applyAll(x).map(({ shape }) => shape), [[-1, 1], [-1, 1]]);
 });
 
-test('summary of a described model has a row for each input, and says what is connected to what', () => {
+test('summary of a functional model has a row for each input, and the connections', () => {
   const x = et.input({ shape: [2], name: 'x' });
   const lines = (model) => {
     let text = '';

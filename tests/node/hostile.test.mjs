@@ -20,7 +20,7 @@ afterEach(async () => {
 
 // ---- Extents of 0 ----
 
-test('normalizations, and fit, on arrays without elements: a result without elements or an error, and the model works on', async () => {
+test('normalizations, and fit, on empty arrays: an empty result or an error, and the model stays usable', async () => {
   for (const make of [et.layers.layerNormalization, et.layers.batchNormalization]) {
     const model = et.sequential([make()]);
     assert.deepEqual((await model.predict(new et.Tensor(new Float32Array(0), [2, 0, 4]), quiet)).shape, [2, 0, 4]);
@@ -38,7 +38,7 @@ test('normalizations, and fit, on arrays without elements: a result without elem
 
 // ---- Sizes ----
 
-test('a size that no memory has room for is an error, in code and in a config', async () => {
+test('a size beyond memory is an error, in code and in a config', async () => {
   const lstm = (units) => `{"class_name": "Sequential", "config": {"build_input_shape": [null, 5, 3], "layers": [{"class_name": "LSTM", "config": {"units": ${units}}}]}}`;
   assert.equal(et.modelFromJson(lstm(2)).countParams(), 4 * 2 * (3 + 2 + 1));
   for (const units of ['4611686018427387904', '9223372036854775807', '1000000000000', '1e300'])
@@ -47,7 +47,7 @@ test('a size that no memory has room for is an error, in code and in a config', 
     assert.throws(() => et.sequential([et.layers.lstm({ units })]).build([-1, 5, 3]), (error) => error instanceof et.EtudeError && /LSTM|lstm|units/.test(error.message));
 });
 
-test('stages of data take huge numbers, or refuse them', async () => {
+test('stages of datasets accept huge numbers, or refuse them', async () => {
   const most = Number.MAX_SAFE_INTEGER;
   const numbers = async (dataset) => (await et.data.toArray(dataset)).map(({ x }) => x.data[0]);
   const range = () => et.data.range(4);
@@ -88,7 +88,7 @@ function changeConfig(saved, change) {
   writeFileSync(at(manifest), `${body},\n"crc32c":"${crc32c(Buffer.from(body))}"}\n`);
 }
 
-test('a small folder whose config asks for more than its weights is refused before memory is taken', async () => {
+test('a config with more weights than its folder is refused before memory is allocated', async () => {
   const model = et.sequential([et.layers.dense({ units: 7 })]);
   model.build([-1, 3]);
   const saved = join(folder, 'bomb');
@@ -110,7 +110,7 @@ test('a config with a value of another type is an error that names the field', a
 
 // ---- Readers ----
 
-test('CSV with a stray quote is an error that names the line, however long the file is', async () => {
+test('CSV with a stray quote is an error that names the line, in a file of any length', async () => {
   const rows = '3,4\n'.repeat(2 ** 18);
   const told = (text) => et.data.toArray(et.data.csv(new TextEncoder().encode(text)));
   await assertError(() => told(`a,b\n1,2\n5,"6\n${rows}`), 'data', 'line 3 has a quote without an end');
@@ -118,7 +118,7 @@ test('CSV with a stray quote is an error that names the line, however long the f
   assert.deepEqual((await told('a,b\n1,"2"\n')).map(({ x }) => [...x.data]), [[1, 2]]);
 });
 
-test('CSV whose column of texts may be what a model shall predict: the hint says how to name it, as JavaScript does', async () => {
+test('CSV with a text column that may be the label: the error says how to name it, in JavaScript\'s spelling', async () => {
   const bytes = new TextEncoder().encode('a,b,species\n1,2,setosa\n');
   const hint = 'leave the column out by `columns`, or, if it is what a model shall predict, name it as `label` and list its texts in `classNames`.';
   await assertError(() => et.data.toArray(et.data.csv(bytes)), 'data', 'line 2, column "species": "setosa"', hint);
@@ -131,7 +131,7 @@ function npy(descr, shape, data) {
   return Uint8Array.from([0x93, ...Buffer.from('NUMPY'), 1, 0, 118, 0, ...Buffer.from(header), ...data]);
 }
 
-test('a .npy file of bools holds bytes of 0 and 1, and no others', async () => {
+test('a .npy file of bools has bytes of 0 and 1 only', async () => {
   assert.deepEqual(et.data.parseNpy(npy('|b1', 3, [0, 1, 1])).array(), [0, 1, 1]);
   for (const byte of [2, 62, 255]) await assertError(() => et.data.parseNpy(npy('|b1', 3, [0, 1, byte])), 'data', `a bool of ${byte}`);
 });

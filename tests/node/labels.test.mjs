@@ -28,7 +28,7 @@ test('a label out of range is an error that names value, row and range, and noth
   assert.notDeepEqual(weightsOf(model), before);
 });
 
-test('a label of validation data has its row of the whole arrays, and the error says that it is validation data', async () => {
+test('an error in a label of validation data says so, and names its row in the whole arrays', async () => {
   const labels = Int32Array.from({ length: 1000 }, (_, i) => (i === 990 ? 7 : i % 3));
   const y = et.tensor(labels, [1000]);
   const fit = (options) => classifier().fit(waves([1000, 3]), y, { ...quiet, ...options });
@@ -36,7 +36,7 @@ test('a label of validation data has its row of the whole arrays, and the error 
   await assertError(() => fit({ validationSplit: 0.005 }), 'data', 'label 7 in row 990 of y -');
 });
 
-test('a token that an embedding does not have is an error that names the layer', async () => {
+test('an index out of an embedding\'s table is an error that names the layer', async () => {
   const model = et.sequential([et.layers.embedding({ inputDim: 4, outputDim: 2, name: 'words' }), et.layers.flatten()]);
   await assertError(() => model.predict([[0, 1], [2, 4]], quiet), 'data', '[Embedding "words"] index 4 in row 1 of x', 'expected 0 to 3');
   await assertError(() => model.predict(et.tensor(Int32Array.of(0, 1, -2, 3), [2, 2]), quiet), 'data', 'index -2 in row 1 of x');

@@ -33,12 +33,12 @@ test('it can be required', () => {
   assert.equal(run("fit(newModel()).then(({ history }) => console.log(history.loss.length, typeof et.variant));", { begin, type: 'commonjs' }), '1 string');
 });
 
-test('importing it loads nothing; ready() and the first use do', () => {
+test('an import loads nothing; ready() and the first use do', () => {
   assert.equal(run("const before = et.variant; await et.ready(); await et.ready(); console.log(before, typeof et.variant);"), 'undefined string');
   assert.equal(run("const before = et.variant; et.layers.dense({ units: 1 }); console.log(before, typeof et.variant);"), 'undefined string');
 });
 
-test('the module comes from where et.configure says: a path, an address, bytes, a folder', () => {
+test('et.configure sets the module\'s source: a path, an address, bytes, a folder', () => {
   for (const wasm of [new URL('etude.wasm', dist).pathname, new URL('etude.wasm', dist).href])
     assert.equal(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); et.numThreads(); console.log(et.variant);`), 'simd');
   const bytes = `(await import('node:fs')).readFileSync(${JSON.stringify(new URL('etude-threads.wasm', dist).pathname)})`;
@@ -47,7 +47,7 @@ test('the module comes from where et.configure says: a path, an address, bytes, 
   assert.doesNotMatch(run(`et.configure({ threads: 1 }); console.log(et.numThreads(), et.variant);`), /threads/);
 });
 
-test('a module that comes over the network is waited for', () => {
+test('a module from the network is awaited', () => {
   const wasm = `data:application/wasm;base64,${readFileSync(new URL('etude.wasm', dist)).subarray(0, 100).toString('base64')}`;
   assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.numThreads()));`), /^state \[ready\] the module comes from "data:.*write await et\.ready\(\) first\.$/);
 });
@@ -64,7 +64,7 @@ test('a file that is not the module: the error says what was asked for, what cam
   assert.equal(run(`et.configure({ wasm: '/nowhere/etude.wasm' }); await told(() => et.ready()); et.configure({}); await et.ready(); console.log(await told(() => fit(newModel())));`), 'nothing was thrown');
 });
 
-test('et.configure refuses what it does not know, and to be late', async () => {
+test('et.configure refuses unknown options, and calls after loading', async () => {
   et.numThreads();
   await assertError(() => et.configure({ threads: 1 }), 'state', '[configure]', 'before');
   await assertError(() => et.configure({ url: 'x' }), 'value', '[configure]', '"url"', 'wasm, build, threads');

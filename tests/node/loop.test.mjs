@@ -32,7 +32,7 @@ async function turns(epochs, options) {
   return seen;
 }
 
-test('others have their turn between steps', async (t) => {
+test('the loop yields between steps', async (t) => {
   const { asked, timers, others, milliseconds } = await turns(500);
   t.diagnostic(`${asked} turns in ${milliseconds.toFixed(0)} ms`);
   assert.equal(timers, 0);
@@ -49,7 +49,7 @@ test('setYieldEvery(0) yields after every step and every trace, Infinity never',
   assert.equal((await turns(50)).asked, 0);
 });
 
-test('yieldEvery says it for one fit: after each batch, each epoch, never, or so many milliseconds', async () => {
+test('yieldEvery applies to one fit: after each batch, each epoch, never, or after some milliseconds', async () => {
   const asked = async (yieldEvery, epochs = 3) => (await turns(epochs, { yieldEvery })).asked;
   et.setYieldEvery(Infinity);
   assert.equal(await asked('auto'), 0);
@@ -65,7 +65,7 @@ test('yieldEvery says it for one fit: after each batch, each epoch, never, or so
   await assertError(() => asked(-1), 'value', '0 ms');
 });
 
-test('what a step costs that nobody watches, and one with a callback', async (t) => {
+test('the cost of a step without and with a callback', async (t) => {
   const count = 512;
   const spiral = Array.from({ length: count }, (_, i) => {
     const r = (i >> 1) / 256, angle = (3.5 * r + (i & 1)) * Math.PI;

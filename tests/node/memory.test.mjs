@@ -52,7 +52,7 @@ for (const [kind, make] of Object.entries(kinds))
     assert.equal(et.memory().heapBytes, heapBytes);
   });
 
-test('epochs take no memory', async () => {
+test('epochs need no additional memory', async () => {
   const model = twoDense();
   model.compile(mse());
   const seen = [];
@@ -62,7 +62,7 @@ test('epochs take no memory', async () => {
   assert.ok(grown < 4096, `${grown} bytes in 37 epochs`); // its History grows
 });
 
-test('a fit goes on though its model is forgotten', async () => {
+test('a fit continues after its model\'s last reference is gone', async () => {
   et.setYieldEvery(0);
   const loop = (() => {
     const model = twoDense();

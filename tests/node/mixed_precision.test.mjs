@@ -32,7 +32,7 @@ test('layers made under a mixed policy compute in half precision, and prediction
   assert.ok(weightsOf(model).some((weight) => !isBfloat16(weight)));
 });
 
-test('a layer has a policy of its own', async () => {
+test('a layer can have its own policy', async () => {
   const predictions = async (dtype) => (await et.sequential([et.layers.dense({ units: 4, dtype })]).predict(x, quiet)).data;
   assert.ok((await predictions('mixed_bfloat16')).every(isBfloat16));
   assert.ok(!(await predictions('float32')).every(isBfloat16));
@@ -50,7 +50,7 @@ test('a model trains in either half precision', async () => {
   }
 });
 
-test('a loss is scaled as the optimizer is told, and by a step of your own', async () => {
+test('a loss is scaled by the optimizer\'s option, and by a custom step', async () => {
   et.setDtypePolicy('mixed_float16');
   const optimizer = () => et.optimizers.lossScaleOptimizer({ innerOptimizer: et.optimizers.sgd({ learningRate: 0.1 }), initialScale: 8, dynamicGrowthSteps: 2 });
   const { history } = await trained(optimizer());
@@ -72,7 +72,7 @@ test('a loss is scaled as the optimizer is told, and by a step of your own', asy
   await assertError(() => stepping(false).trainOnBatch(x, y), 'state', 'scaleLoss');
 });
 
-test('what is no policy, and no inner optimizer, is an error', async () => {
+test('an unknown policy, and a missing inner optimizer, are errors', async () => {
   await assertError(() => et.setDtypePolicy('half'), 'dtype', '"half"', 'mixed_bfloat16');
   await assertError(() => et.setDtypePolicy('float64'), 'dtype', 'float32 only');
   await assertError(() => et.optimizers.lossScaleOptimizer({}), 'value', 'no innerOptimizer');

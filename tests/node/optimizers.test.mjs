@@ -26,7 +26,7 @@ test('every optimizer trains, by name and by function', async () => {
   }
 });
 
-test('a schedule tells its rate at any step, and is read once a step from 0 on', async () => {
+test('a schedule returns its rate at any step, and is read once per step, from 0', async () => {
   const schedule = et.schedules.exponentialDecay({ initialLearningRate: 0.25, decaySteps: 1, decayRate: 0.5 });
   assert.deepEqual([0, 1, 2].map((step) => schedule.at(step)), [0.25, 0.125, 0.0625]);
   const model = summing();
@@ -51,7 +51,7 @@ test('all schedules, with their options in camelCase', () => {
   for (const [schedule, rates] of cases) assertClose(rates.map((_, step) => schedule.at(step)), rates);
 });
 
-test('averages take the weights\' place when fit ends', async () => {
+test('averages replace the weights when fit ends', async () => {
   const model = summing();
   model.compile({ optimizer: et.optimizers.sgd({ learningRate: 0.1, useEma: true, emaMomentum: 0.9 }), loss: 'mse' });
   await model.fit([[1]], [[0]], { ...quiet, epochs: 2 });
@@ -60,7 +60,7 @@ test('averages take the weights\' place when fit ends', async () => {
   assertClose(weightsOf(model), [0.9 * 0.8 + 0.1 * 0.64]);
 });
 
-test('weight decay spares what it is told to', async () => {
+test('weight decay excludes the listed variables', async () => {
   const decayed = async (exclude) => {
     const model = summing();
     const optimizer = et.optimizers.sgd({ learningRate: 0.1, weightDecay: 0.5 });
@@ -76,7 +76,7 @@ test('weight decay spares what it is told to', async () => {
   assertClose(await decayed((optimizer, model) => optimizer.excludeFromWeightDecay(model.trainableVariables)), [1]);
 });
 
-test('a step of one\'s own scales the loss', async () => {
+test('a custom step scales the loss', async () => {
   const scaled = {
     trainStep(data) {
       const yPred = this.call(data.x, true);
@@ -89,7 +89,7 @@ test('a step of one\'s own scales the loss', async () => {
   assertClose(weights, (await trained('adam')).weights);
 });
 
-test('what is out of range is told', async () => {
+test('options out of range are errors', async () => {
   await assertError(() => et.optimizers.adam({ clipnorm: 1, clipvalue: 1 }), 'value', '`clipnorm`, `clipvalue`');
   await assertError(() => et.optimizers.adam({ gradientAccumulationSteps: 1 }), 'value', 'gradientAccumulationSteps = 1');
   await assertError(() => et.optimizers.adam({ learningRate: 'fast' }), 'value', 'learningRate', 'LearningRateSchedule', 'et.schedules');

@@ -25,7 +25,7 @@ function aAndB(options = {}) {
 }
 const figures = (options, y = [zeros, zeros], more = {}) => aAndB(options).testOnBatch(x, y, { returnDict: true, ...more });
 
-test('one metric for several outputs counts each by itself, be it an object or a function', async () => {
+test('one metric for several outputs is copied for each, as an object or a function', async () => {
   const distance = (yTrue, yPred) => ops.mean(ops.absolute(ops.subtract(yPred, yTrue)), [-1]);
   const metric = metrics.meanAbsoluteError({ name: 'm' });
   assert.deepEqual(figures({ metrics: [metric] }), several('one metric object'));
@@ -34,7 +34,7 @@ test('one metric for several outputs counts each by itself, be it an object or a
   await assertError(() => figures({ metrics: [[metric], [metric]] }), 'value', 'Found duplicated metrics object');
 });
 
-test('metrics come in all of the forms of Keras', () => {
+test('metrics accept all of Keras\'s forms', () => {
   const forms = {
     'a metric by name': { b: 'mae' },
     'lists by name': { a: null, b: ['mae', 'mse'] },
@@ -47,7 +47,7 @@ test('metrics come in all of the forms of Keras', () => {
   assert.deepEqual(figures({ metrics: { b: metrics.meanAbsoluteError({ name: 'mae' }) } }), several('a metric by name'));
 });
 
-test('losses and targets may be given for some outputs, by name', async () => {
+test('losses and targets can be passed for some outputs, by name', async () => {
   const y = { b: zeros };
   assert.deepEqual(figures({ loss: { b: 'mse' } }, y), several('loss of b, y of b'));
   assert.deepEqual(figures({ loss: [null, 'mse'] }, y), several('losses as a list with null, y of b'));
@@ -72,7 +72,7 @@ test('names of metrics are resolved as in Keras, and weighted ones of the same n
   assertClose(Object.values(logs), Object.values(wanted));
 });
 
-test('a loss or weighted metric that gives one number for the batch takes weights', async () => {
+test('a loss or weighted metric of one number per batch accepts weights', async () => {
   const loss = (yTrue, yPred) => ops.mean(ops.square(ops.subtract(yTrue, yPred)));
   const distance = (yTrue, yPred) => ops.mean(ops.absolute(ops.subtract(yTrue, yPred)));
   const wanted = keras['a loss of one number'];
@@ -89,7 +89,7 @@ test('a loss or weighted metric that gives one number for the batch takes weight
   assert.equal(history.loss[0], wanted['class_weight 2'][0]);
 });
 
-test('of a model that a step calls twice the last call adds to the loss, of a shared layer all calls do', () => {
+test('if a step calls a model twice, the last call adds to the loss; all calls of a shared layer do', () => {
   const adding = (times, calls) => {
     const inner = layers.dense({ units: 1, useBias: false, kernelInitializer: 'ones', activityRegularizer: et.regularizers.l1({ l1: 4 }) });
     const model = et.model({

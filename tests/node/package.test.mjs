@@ -12,7 +12,7 @@ const folder = new URL('./node_modules/etude-ml/', import.meta.url).pathname;
 const description = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 const run = (script) => spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', cwd: import.meta.dirname });
 
-test('it says what it is, and holds what it needs', () => {
+test('the package describes itself, and has all its files', () => {
   const { name, license, type, types, engines, exports, dependencies } = description;
   assert.deepEqual({ name, license, type, engines, dependencies }, { name: 'etude-ml', license: 'Apache-2.0', type: 'module', engines: { node: '>=20' }, dependencies: undefined });
   const files = readdirSync(folder, { recursive: true });
@@ -37,7 +37,7 @@ test('what a page downloads', (t) => {
   assert.ok(packed < 480e3, `${packed} bytes by brotli`);
 });
 
-test('nothing is made from strings at run time: a content security policy may forbid it', () => {
+test('no code is made from strings at run time, for content security policies', () => {
   for (const file of readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file)))
     assert.doesNotMatch(readFileSync(join(folder, 'dist', file), 'utf8'), /new Function\(|\beval\(/, file);
 });
@@ -76,13 +76,13 @@ test('in a pipe the progress bar is one line per epoch, without escapes', () => 
   assert.doesNotMatch(stdout, /[\x1b\b\r]/);
 });
 
-test('in a terminal it is drawn in place', () => {
+test('in a terminal the progress bar is drawn in place', () => {
   const { stdout } = run(`process.stdout.isTTY = true; ${script.replace("import * as et from 'etude-ml'", "const et = await import('etude-ml')")}`);
   assert.match(stdout, /Epoch 1\/2\n[\b]*\r\x1b\[1m1\/3\x1b\[0m /);
   assert.ok(stdout.split('\r').length >= 4);
 });
 
-test('a program that is done ends: nothing keeps it alive', () => {
+test('a finished program exits: nothing keeps it alive', () => {
   const { status, stdout } = run(`import 'etude-ml'; console.log('done');`);
   assert.deepEqual([status, stdout], [0, 'done\n']);
 });

@@ -29,7 +29,7 @@ async function* asynchronous() {
   }
 }
 
-test('it gives the rows of predict, of every kind of data', async () => {
+test('it yields the rows of predict, for every kind of data', async () => {
   const model = twoDense();
   const expected = [...(await model.predict(x, byFour)).data];
   const kinds = {
@@ -45,7 +45,7 @@ test('it gives the rows of predict, of every kind of data', async () => {
   for (const [kind, [data, options = quiet]] of Object.entries(kinds)) assert.deepEqual(await rowsOf(model.predictStream(data, options)), expected, kind);
 });
 
-test('a batch is the caller\'s own, whatever comes after it', async () => {
+test('a batch belongs to the caller, and stays valid', async () => {
   const model = twoDense();
   const kept = [];
   for await (const batch of model.predictStream(x, byFour)) kept.push(batch);
@@ -65,7 +65,7 @@ test('callbacks are called, and awaited, as by predict', async () => {
   assert.deepEqual(events, ['begin', 'batch 0', 'got 4', 'batch 1', 'got 4', 'batch 2', 'got 2', 'end']);
 });
 
-test('who leaves early ends it: callbacks hear of the end, generators are closed, no batch follows', async () => {
+test('leaving the loop early ends it: end hooks are called, generators closed, no batch follows', async () => {
   const model = twoDense();
   const events = [];
   async function* endless() {
@@ -89,7 +89,7 @@ test('who leaves early ends it: callbacks hear of the end, generators are closed
   assert.equal((await model.predict(x, quiet)).shape[0], 10);
 });
 
-test('nothing happens before the first batch is asked for; several may be asked for at once', async () => {
+test('nothing runs before the first request; several requests may be pending', async () => {
   const model = twoDense();
   let asked = 0;
   const data = { length: 3, getItem: (index) => ((asked += 1), batches()[index]) };
@@ -112,14 +112,14 @@ test('between two batches the model may be trained', async () => {
   assert.deepEqual((await stream.next()).value.data, model.predictOnBatch(x.slice(5)).data);
 });
 
-test('a model of several outputs gives a list for each batch', async () => {
+test('a model of several outputs yields a list for each batch', async () => {
   const input = et.input({ shape: [3] });
   const model = et.model({ inputs: [input], outputs: [1, 2].map((units) => et.layers.dense({ units }).apply(input)) });
   for await (const outputs of model.predictOutputsStream(x, quiet)) assert.deepEqual(outputs.map(({ shape }) => [...shape]), [[10, 1], [10, 2]]);
   await assertError(() => model.predictStream(x, quiet).next(), 'value', '2 outputs', 'predictOutputsStream()');
 });
 
-test('what is wrong is thrown where a batch is asked for', async () => {
+test('errors are thrown by the request for a batch', async () => {
   await assertError(() => twoDense().predictStream(x, { ...quiet, batchSize: 0 }).next(), 'value', 'batchSize');
   await assertError(() => twoDense().predictStream(x, { ...quiet, batches: 4 }).next(), 'value', 'batches');
   const mine = new RangeError('mine');
@@ -132,7 +132,7 @@ test('what is wrong is thrown where a batch is asked for', async () => {
   assert.deepEqual(await broken.next(), { value: undefined, done: true });
 });
 
-test('others have their turn between batches', async () => {
+test('the loop yields between batches', async () => {
   et.setYieldEvery(0);
   let turns = 0, running = true;
   const other = () => void (running && ((turns += 1), setImmediate(other)));
@@ -142,7 +142,7 @@ test('others have their turn between batches', async () => {
   assert.ok(turns >= 9, `${turns} turns`);
 });
 
-test('the module does not grow, however many rows there are', async (t) => {
+test('the module\'s memory does not grow, for any number of rows', async (t) => {
   const model = summing();
   const rows = waves([1000, 8]);
   let first, seen = 0, wanted = 300_000;
@@ -160,7 +160,7 @@ test('the module does not grow, however many rows there are', async (t) => {
   assert.ok(Math.abs(usedBytes - first.usedBytes) < 1 << 20, `${usedBytes - first.usedBytes} bytes`);
 });
 
-test('it writes a .npy file, whole or not at all', async () => {
+test('it writes a complete .npy file, or none', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'etude-'));
   const path = join(folder, 'out.npy');
   try {

@@ -4,7 +4,7 @@ import * as et from 'etude-ml';
 
 const kinds = { lstm: 4, gru: 3, simpleRnn: 1 };
 
-test('a recurrent layer gives its last step, or all of them', () => {
+test('a recurrent layer returns its last step, or all of them', () => {
   const x = et.tensor(new Float32Array(2 * 5 * 3).fill(0.5), [2, 5, 3]);
   for (const kind of Object.keys(kinds)) {
     assert.deepEqual(et.layers[kind]({ units: 4 }).call(x).shape, [2, 4]);
@@ -13,7 +13,7 @@ test('a recurrent layer gives its last step, or all of them', () => {
   }
 });
 
-test('a GRU computes its equations', () => {
+test('a GRU matches its equations', () => {
   const layer = et.layers.gru({ units: 1 });
   const x = et.tensor([[[1], [-2]]]);
   layer.call(x);
@@ -30,7 +30,7 @@ test('a GRU computes its equations', () => {
   assert.deepEqual(et.layers.gru({ units: 2, resetAfter: false }).apply(et.input({ shape: [3, 1] })).shape, [-1, 2]);
 });
 
-test('a stateful layer goes on where the batch before ended, until its state is reset', () => {
+test('a stateful layer continues from the state of the previous batch, until it is reset', () => {
   const x = et.tensor([[[1], [2]]]);
   for (const kind of Object.keys(kinds)) {
     const layer = et.layers[kind]({ units: 2, stateful: true });
@@ -62,7 +62,7 @@ for (const kind of Object.keys(kinds)) {
   });
 }
 
-test('a step can slice, join and reverse', async () => {
+test('a step can slice, concatenate and reverse', async () => {
   const model = et.model({
     call(x) {
       const [a, b] = et.ops.split(x, 2);

@@ -65,7 +65,7 @@ for (const kind of Object.keys(kinds))
     }
   });
 
-test('deleteCheckpoint and doubleCheckpoint say what stays, and a damaged state is passed over for the one before', async () => {
+test('deleteCheckpoint and doubleCheckpoint determine the kept states, and a damaged one is skipped for the previous one', async () => {
   const backupDir = join(folder, 'kept');
   const backup = { doubleCheckpoint: true, deleteCheckpoint: false };
   const { hooks, ...whole } = await script('arrays', { backupDir, backup });
@@ -79,7 +79,7 @@ test('deleteCheckpoint and doubleCheckpoint say what stays, and a damaged state 
   assert.deepEqual({ ...again, hooks }, { ...whole, hooks });
 });
 
-test('a callback of your own remembers by state and restore', async () => {
+test('a custom callback is saved by state and restore', async () => {
   class Counter extends et.Callback {
     seen = [];
     onTrainBatchEnd(step) { this.seen.push(step); }
@@ -93,7 +93,7 @@ test('a callback of your own remembers by state and restore', async () => {
   assert.deepEqual(counter.seen, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
 });
 
-test('a log that is appended to has each epoch once after a fit that goes on', async () => {
+test('a log that is appended to has each epoch once after a resumed fit', async () => {
   const logged = (name, options) => script('arrays', { backupDir: join(folder, `${name} backup`), saveFreq: 2, callback: et.callbacks.csvLogger({ filename: join(folder, `${name}.csv`), append: true }), ...options });
   const log = (name) => readFileSync(join(folder, `${name}.csv`), 'utf8');
   const { hooks } = await logged('whole');
@@ -105,7 +105,7 @@ test('a log that is appended to has each epoch once after a fit that goes on', a
   }
 });
 
-test('a fit that is refused, for another works in its folder, leaves the log of that one as it is', async () => {
+test('a fit that is refused because of another in its folder does not change that one\'s log', async () => {
   const backupDir = join(folder, 'locked'), filename = join(folder, 'first.csv'), log = () => readFileSync(filename, 'utf8');
   const callbacks = () => [et.callbacks.csvLogger({ filename }), et.callbacks.backupAndRestore({ backupDir })];
   const model = () => {
@@ -127,7 +127,7 @@ test('a fit that is refused, for another works in its folder, leaves the log of 
   assert.deepEqual(log().split('\r\n').map((line) => line.split(',')[0]), ['epoch', '0', '1', '2', '']);
 });
 
-test('what cannot be is an error', async () => {
+test('invalid options are errors', async () => {
   await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'leave it out; saveFreq says how often to save.');
   et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: false });
   await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backupDir` argument');
@@ -140,7 +140,7 @@ test('what cannot be is an error', async () => {
   await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'the model it is of');
 });
 
-test('swapEmaWeights: evaluate and predict see the averages, training the weights', async () => {
+test('swapEmaWeights: evaluate and predict use the averages, training the weights', async () => {
   const model = summing();
   model.compile({ optimizer: et.optimizers.sgd({ learningRate: 0.1, useEma: true, emaMomentum: 0.5 }), loss: 'mse' });
   for (let i = 0; i < 3; ++i) await model.trainOnBatch([[1, 1]], [[0]]);

@@ -33,7 +33,7 @@ test('a saved and loaded model continues training with the same bits', async () 
   assert.equal(et.loadModel(join(folder, 'model'), { compile: false }).compiled, false);
 });
 
-test('weights are saved and loaded as safetensors, by where layers stand', () => {
+test('weights are saved and loaded as safetensors, by the paths of layers', () => {
   const model = trainedModel(), other = trainedModel();
   model.build([-1, 6]);
   other.build([-1, 6]);
@@ -45,7 +45,7 @@ test('weights are saved and loaded as safetensors, by where layers stand', () =>
   assert.match(header, /^\{"dense\/kernel":/);
 });
 
-test('a model is described as JSON, and made again', () => {
+test('a model is described as JSON, and restored from it', () => {
   const input = et.input({ shape: [6] });
   const model = et.model({ inputs: [input], outputs: [et.layers.dense({ units: 3, activation: 'tanh' }).apply(input)] });
   const twin = et.modelFromJson(model.toJson());
@@ -54,7 +54,7 @@ test('a model is described as JSON, and made again', () => {
   assert.deepEqual(twin.predictOnBatch(x), model.predictOnBatch(x));
 });
 
-test('damage, and what is no model, is an Error that says so', () => {
+test('a damaged model, and a file that is none, are Errors with the reason', () => {
   assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model.save wrote/);
   assert.throws(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), /expected Sequential or Functional/);
   const model = trainedModel();
@@ -75,7 +75,7 @@ test('modelCheckpoint saves the best weights while training', async () => {
   assert.ok(readdirSync(join(folder, 'best')).includes('epoch-01.safetensors'));
 });
 
-test('frozen layers are frozen in the model that is loaded, and in the one that its JSON makes', async () => {
+test('frozen layers stay frozen in the loaded model, and in the model from its JSON', async () => {
   const inner = et.sequential([et.layers.dense({ units: 3, trainable: false }), et.layers.dense({ units: 3 })]);
   const model = et.sequential([et.layers.dense({ units: 4, trainable: false }), inner, et.layers.dense({ units: 1 })]);
   model.compile({ optimizer: 'adam', loss: 'mse' });
@@ -93,7 +93,7 @@ test('frozen layers are frozen in the model that is loaded, and in the one that 
   }
 });
 
-test('names of formats and places that there are not are an Error, and nothing is written', () => {
+test('names of unsupported formats and places are an Error, and nothing is written', () => {
   const model = trainedModel();
   model.build([-1, 6]);
   for (const name of ['x.keras', 'x.h5', 'localstorage://x', 'indexeddb://x', 'https://example.org/x']) {
@@ -110,7 +110,7 @@ test('names of formats and places that there are not are an Error, and nothing i
   assert.ok(!readdirSync(folder).includes('victim'));
 });
 
-test('half of a surrogate pair in a name is an Error where the name is given', () => {
+test('an unpaired surrogate in a name is an Error where the name is set', () => {
   for (const name of ['\ud800', 'a\udc00b', '\ud83ca'])
     assert.throws(() => et.layers.dense({ units: 1, name }), /expected a string of whole characters/);
   assert.equal(et.layers.dense({ units: 1, name: 'naïve 🎹' }).name, 'naïve 🎹');

@@ -25,7 +25,7 @@ async function trained(model, compile = {}, fit = {}) {
   return { weights: weightsOf(model), history };
 }
 
-test('a custom trainStep is traced once per shape of batch and trains as the default one', async () => {
+test('a custom trainStep is traced once per batch shape and trains like the default one', async () => {
   let calls = 0;
   const custom = twoDense({ trainStep(data) { calls += 1; return trainStep.call(this, data); } });
   assert.deepEqual(await trained(custom), await trained(twoDense()));
@@ -54,7 +54,7 @@ test('the loss and the gradient can be written in ops', async () => {
   assertClose([history.loss[0], history.twice[0]], [expected.history.loss[0], 2 * expected.history.loss[0]]);
 });
 
-test('a step has metrics of its own, which begin anew with each epoch', async () => {
+test('a step can have its own metrics, which are reset with each epoch', async () => {
   const size = et.metrics.mean({ name: 'size' });
   const all = et.metrics.sum({ name: 'all' });
   const model = summing({
@@ -71,7 +71,7 @@ test('a step has metrics of its own, which begin anew with each epoch', async ()
   await assertError(() => summing({ metrics: [1] }), 'value', 'metrics');
 });
 
-test('a step keeps state in variables of its own', async () => {
+test('a step keeps state in its own variables', async () => {
   const steps = et.variable(et.tensor(new Float32Array(1), []), false, 'steps');
   const model = summing({
     trainStep({ x }) {
@@ -86,7 +86,7 @@ test('a step keeps state in variables of its own', async () => {
   assert.deepEqual([steps.name, steps.shape, steps.dtype], ['steps', [], 'float32']);
 });
 
-test('gaussian noise, and numbers that are the same throughout', async () => {
+test('gaussian noise, and constant tensors', async () => {
   const noise = et.layers.gaussianNoise({ stddev: 1, seed: 4 });
   const model = summing({
     predictStep({ x }) {
@@ -164,7 +164,7 @@ test('runEagerly and stepsPerExecution give the same weights', async () => {
   for (const stepsPerExecution of [2, 3, 100]) assert.deepEqual(await trained(twoDense(), { stepsPerExecution }), expected);
 });
 
-test('an eager step runs for each batch, and its Values can be looked at', async () => {
+test('an eager step runs for each batch, and its Values can be read', async () => {
   const seen = [];
   const model = summing({ trainStep(data) { seen.push(et.inspect(data.x).array(), et.inspect(this.call(data.x)).item()); return trainStep.call(this, data); } });
   model.compile({ ...mse(0), runEagerly: true });
@@ -172,7 +172,7 @@ test('an eager step runs for each batch, and its Values can be looked at', async
   assert.deepEqual(seen, [[[1, 2]], 3, [[3, 4]], 7]);
 });
 
-test('a Value says its shape and dtype', async () => {
+test('a Value has a shape and a dtype', async () => {
   let seen;
   const model = summing({ predictStep(data) { seen = data.x; return this.call(data.x); } });
   await model.predict([[1, 2]], quiet);
@@ -188,7 +188,7 @@ const failing = (options) => {
   return model.fit([[1, 2]], [[0]], quiet);
 };
 
-test('a step that throws rejects fit with its own error; the model trains once it is mended', async () => {
+test('a step that throws rejects fit with its own error; the model trains after a fix', async () => {
   const error = new RangeError('mine');
   let broken = true;
   const model = summing({ trainStep(data) { if (broken) throw error; return trainStep.call(this, data); } });
@@ -200,7 +200,7 @@ test('a step that throws rejects fit with its own error; the model trains once i
   assertClose(weightsOf(model), [0.4, -0.2]);
 });
 
-test('a step must be synchronous and return what it says', async () => {
+test('a step must be synchronous and return the documented results', async () => {
   await assertError(() => failing({ trainStep: async (data) => ({ loss: ops.sum(data.x) }) }), 'value', 'trainStep', 'a promise', 'synchronous');
   await assertError(() => failing({ call: async (x) => x }), 'value', 'call', 'a promise');
   await assertError(() => failing({ trainStep: () => {} }), 'value', 'trainStep', 'undefined', 'an object of scalars');
@@ -208,7 +208,7 @@ test('a step must be synchronous and return what it says', async () => {
   await assertError(() => failing({ call: () => undefined }), 'value', 'call', 'undefined', 'a Value');
 });
 
-test('a Value means nothing after its trace', async () => {
+test('a Value is invalid after its trace', async () => {
   let kept;
   const model = summing({ predictStep(data) { const before = kept; kept = data.x; return before ? ops.add(before, 1) : this.call(data.x); } });
   await model.predict([[1, 2]], quiet);
@@ -217,7 +217,7 @@ test('a Value means nothing after its trace', async () => {
   await assertError(() => et.inspect(kept), 'state', 'of another trace');
 });
 
-test('a loop within a step is refused, and the step goes on', async () => {
+test('a loop within a step is refused, and the step continues', async () => {
   let inner;
   const model = summing({ trainStep(data) { inner = this.fit([[1, 2]], [[0]], quiet).catch((error) => error); return trainStep.call(this, data); } });
   model.compile(mse());

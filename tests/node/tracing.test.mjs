@@ -34,7 +34,7 @@ const scaledBy = (factor) =>
     },
   });
 
-test('checkTrace names the op with which Math.random became a constant', async () => {
+test('checkTrace names the op in which Math.random became a constant', async () => {
   const model = scaledBy(Math.random);
   model.compile({ ...mse(), checkTrace: true });
   await assertError(() => model.fit(x, y, quiet), 'state', 'Multiply of shape []', 'in one trace and with');
@@ -50,7 +50,7 @@ test('checkTrace names the op with which Math.random became a constant', async (
   await unchecked.fit(x, y, quiet);
 });
 
-test('checkTrace sees Date.now in a step that is traced within a millisecond', async () => {
+test('checkTrace detects Date.now in a step that is traced within a millisecond', async () => {
   for (let i = 0; i < 20; ++i) {
     const model = scaledBy(Date.now);
     model.compile({ ...mse(), checkTrace: true });
@@ -106,7 +106,7 @@ test("a variable that a model's call reads is trained, counted, saved and loaded
   }
 });
 
-test('a variable that is made within call is warned of and is no weight', async () => {
+test('a variable that is made within call is a warning, and no weight', async () => {
   const model = et.model({ layers: [], call: (x) => ops.sum(ops.multiply(x, ones('anew').read()), [-1], true) });
   const text = await stderrOf(() => model.predict(x, quiet));
   assert.match(text, /the variable "anew" is made within call/);

@@ -16,7 +16,7 @@ test('one step of SGD moves weights by learning rate times gradient', async () =
   assert.equal(model.optimizer.iterations, 1);
 });
 
-test('evaluate gives the loss, or a list, or an object', async () => {
+test('evaluate returns the loss, or a list, or an object', async () => {
   const model = summing();
   model.compile(mse());
   assert.equal(await model.evaluate([[1, 2], [0, 1]], [[0], [0]], quiet), 5);
@@ -27,7 +27,7 @@ test('evaluate gives the loss, or a list, or an object', async () => {
   assert.deepEqual(model.metricsNames, ['loss', 'mse', 'accuracy']);
 });
 
-test('predict joins batches, the short one too', async () => {
+test('predict concatenates batches, with the partial one', async () => {
   const model = summing();
   const y = await model.predict([[1, 2], [3, 4], [5, 6]], { ...quiet, batchSize: 2 });
   assert.deepEqual(y.shape, [3, 1]);
@@ -67,7 +67,7 @@ test('history has one number per epoch, and model.history is the last one', asyn
   assert.ok(history.history.loss[2] < history.history.loss[0]);
 });
 
-test('validationData is evaluated after each epoch; validationSplit holds back the last rows', async () => {
+test('validationData is evaluated after each epoch; validationSplit uses the last rows', async () => {
   const x = [[1, 0], [0, 1], [1, 1], [2, 2]];
   const y = [[1], [1], [0], [0]];
   const model = summing();
@@ -96,7 +96,7 @@ test('the same seed gives the same weights, another seed others', async () => {
   assert.notDeepEqual(await train(8), first);
 });
 
-test('weights are read and written, and carry a model over to another', async () => {
+test('weights can be read and set, also from another model', async () => {
   const x = waves([16, 3]);
   const model = twoDense();
   model.compile(mse());
@@ -145,7 +145,7 @@ test('a model is a layer of another one', async () => {
   assert.deepEqual(outer.getLayer('inner').getWeights().map(({ data }) => data), inner.getWeights().map(({ data }) => data));
 });
 
-test('layers are added and taken away', () => {
+test('layers can be added and removed', () => {
   const model = et.sequential();
   model.add(et.layers.flatten());
   model.add(et.layers.dense({ units: 2 }));
@@ -155,7 +155,7 @@ test('layers are added and taken away', () => {
   assert.equal(model.countParams(), 4 * 2 + 2);
 });
 
-test('summary reads as in Keras', () => {
+test('summary matches Keras', () => {
   const model = et.sequential([et.layers.dense({ units: 4, name: 'hidden' }), et.layers.dense({ units: 1, name: 'out' })], { name: 'small' });
   model.build([-1, 3]);
   let text = '';

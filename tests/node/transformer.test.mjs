@@ -6,7 +6,7 @@ import { assertError, waves } from './support.mjs';
 
 const { layers } = et;
 
-test('a layer of several inputs takes a list, of data or of Values', async () => {
+test('a layer of several inputs accepts a list, of data or of Values', async () => {
   const add = layers.add();
   const a = et.tensor([[1, 2], [3, 4]]);
   assert.deepEqual([...add.call([a, a]).data], [2, 4, 6, 8]);

@@ -44,13 +44,13 @@ for (const variant of ['simd', 'simd-threads', 'relaxed', 'relaxed-threads'])
     assert.ok(furthest <= (variant.startsWith('relaxed') ? 1e-3 : 0), `${furthest}`);
   });
 
-test('this Node.js gets the best build it can run', () => {
+test('Node.js loads the best build that it can run', () => {
   const relaxed = !needsFlag || process.execArgv.includes('--experimental-wasm-relaxed-simd');
   et.numThreads();
   assert.equal(et.variant, relaxed ? 'relaxed-threads' : 'simd-threads');
 });
 
-test('a build that there is not is an error', () => {
+test('an unknown build is an error', () => {
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', "import * as et from 'etude-ml'; et.numThreads()"], {
     cwd: import.meta.dirname, encoding: 'utf8', env: { ...process.env, ETUDE_VARIANT: 'fast' } });
   assert.equal(status, 1);
