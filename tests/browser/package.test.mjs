@@ -96,7 +96,7 @@ test('a call before the module is loaded says to await et.ready()', async () => 
   await page.close();
 });
 
-test('a file that is not the module: the error says what was asked for, what came, and what to write', async () => {
+test('a file that is not the module: the error names the address, the content and the fix', async () => {
   const html = '<!doctype html><title>the application</title>';
   const page = await emptyPage();
   await page.route(`${site.url}lost.html`, (route) => route.fulfill({ body: html, contentType: 'text/html' }));

@@ -384,7 +384,7 @@ TEST_CASE("copies between GPUs are divided into pieces of 4 MiB", "[cuda][gpu_ru
   CHECK(static_cast<CountingRuntime&>(other.runtime()).counts.uploads == 3);
 }
 
-TEST_CASE("GPUs that CUDA does not report are not listed, and the reason is", "[cuda][gpu_runtime]") {
+TEST_CASE("GPUs that CUDA does not report are not listed, and the error has the reason", "[cuda][gpu_runtime]") {
   std::string why;
   fake::fail_call(1);
   CHECK(cuda::find_gpus(why).empty());

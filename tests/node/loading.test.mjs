@@ -52,7 +52,7 @@ test('a module from the network is awaited', () => {
   assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.numThreads()));`), /^state \[ready\] the module comes from "data:.*write await et\.ready\(\) first\.$/);
 });
 
-test('a file that is not the module: the error says what was asked for, what came, and what to write', () => {
+test('a file that is not the module: the error names the address, the content and the fix', () => {
   const page = join(folder, 'page.html');
   writeFileSync(page, '<!doctype html><title>the application</title>');
   const told = run(`et.configure({ wasm: ${JSON.stringify(page)} }); console.log(await told(() => et.layers.dense({ units: 1 })));`);

@@ -24,7 +24,7 @@ test('the package describes itself, and has all its files', () => {
   assert.match(readme, /et\.sequential/);
 });
 
-test('what a page downloads', (t) => {
+test('the size of a page\'s download', (t) => {
   const sizes = (data) => [data, gzipSync(data, { level: 9 }), brotliCompressSync(data)].map(({ length }) => `${(length / 1000).toFixed(0)} kB`);
   // One build of the module, whichever.
   const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file) && !/^etude-/.test(file));
