@@ -98,7 +98,7 @@ function check(path) {
     const include = /^\s*#\s*include\s*(["<])([^">]+)[">]/.exec(line);
     if (include) checkInclude(path, folder, include[1], include[2], complain);
     if (path.startsWith('core/') && /cuda|emscripten/i.test(line)) complain('core knows neither of these by name; ask the Device');
-    const program = path.startsWith('tests/') || path.startsWith('demo/'); // what nobody includes
+    const program = path.startsWith('tests/') || path.startsWith('demo/'); // files that are never included
     if (!program && /^using namespace\b/.test(line)) complain('"using namespace" at file scope');
   });
 }

@@ -208,7 +208,7 @@ TEST_CASE("a pooled convolution with its bias and relu is one instruction, and s
   const auto step = [&](Values x, bool apart) {
     Value y = ops::relu(ops::convolution(x[0], x[1], window) + x[2]);
     Compiled::Outcome outcome{{ops::max_pool(y, pool)}, {}};
-    if (apart) outcome.results.push_back(y);  // now somebody wants it unpooled
+    if (apart) outcome.results.push_back(y);  // now the unpooled result is read too
     const std::vector<Value> sources{x[0], x[1], x[2]};
     for (const Value& gradient : gradients(ops::sum(ops::square(outcome.results[0])), sources))
       outcome.results.push_back(gradient);

@@ -156,7 +156,7 @@ TEST_CASE("a sum of 600 tensors, and its product with each, are programs of at m
   }
 }
 
-// Hidden: some minutes. For whoever changes fusion or lowering.
+// Hidden: takes some minutes. For changes of fusion or lowering.
 TEST_CASE("a fused plan computes the same bits as its ops one by one: thousands of steps", "[.soak]") {
   compare_steps(10000, 20000, 8);
   compare_steps(20000, 26000, 30);

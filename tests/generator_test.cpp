@@ -15,7 +15,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// Stands for a promise of another language: whoever waits is resumed when the test says so.
+/// A promise of another language: the test resumes its waiters.
 struct Promise {
   bool ready = false;
   std::coroutine_handle<> waiting;

@@ -4,8 +4,8 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// The combinations of arguments that Keras refuses, in its words: whoever searches for a message finds the same advice.
-// What errors look like besides is bad_input_test's business.
+// The combinations of arguments that Keras refuses, with Keras's texts: a search for a message finds the same advice.
+// bad_input_test checks the form of errors.
 namespace etude {
 namespace {
 

@@ -46,7 +46,7 @@ Generator generator() {
     return Batch{{x.rows(begin, at)}, {}, {}};
   };
 }
-/// An event loop: what is awaited comes when somebody lets it.
+/// An event loop: a test completes the awaited results.
 struct EventLoop {
   std::vector<std::coroutine_handle<>> waiting;
   struct Later : Pending {
@@ -307,7 +307,7 @@ TEST_CASE("a waiting prediction stream may be destroyed, and a synchronous reque
   EventLoop loop;
   PredictionStream stream = model.predict_stream(late(loop), {.verbose = 0});
   CHECK_THAT(error_of([&] { stream.next(); }), ContainsSubstring("still pending"));
-  while (!loop.waiting.empty()) loop.turn();  // the batch comes; nobody is there to take it
+  while (!loop.waiting.empty()) loop.turn();  // the batch arrives, without a consumer
   CHECK(stream.next().has_value());
   PredictionStream dropped = model.predict_stream(late(loop), {.verbose = 0});
   CHECK_THROWS_AS(dropped.next(), Error);

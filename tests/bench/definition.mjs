@@ -1,4 +1,4 @@
-// What a workload is, for whoever has to know its sizes: workloads.json walked layer by layer.
+// The sizes of a workload, from workloads.json, layer by layer.
 import { readFileSync } from 'node:fs';
 
 export const definitions = JSON.parse(readFileSync(new URL('workloads.json', import.meta.url), 'utf8'));

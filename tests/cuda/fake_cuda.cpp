@@ -83,7 +83,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
   if (used(current) + bytes > state.room) return said(cudaErrorMemoryAllocation);
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xff, bytes);  // whatever was there
+  std::memset(*memory, 0xff, bytes);  // arbitrary contents
   state.blocks[static_cast<std::byte*>(*memory)] = {current, bytes};
   return cudaSuccess;
 }
@@ -167,7 +167,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return cudaSuccess;
 }
 
-/// What is queued there is done nevertheless.
+/// Queued work is still executed.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(state.mutex);
   if (!state.streams.contains(stream)) return said(cudaErrorInvalidResourceHandle);
@@ -213,12 +213,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-/// For what the event stands for now, whatever it is recorded for later.
+/// Waits for the current position of the event; later records do not matter.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (flags != 0) return said(cudaErrorInvalidValue);
-  if (captures()) return said(cudaErrorStreamCaptureUnsupported);  // of another stream's work, which nothing captures
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);  // the work of another stream, which is not captured
   return queue(stream, [of = event->stream, position = event->position] {
     if (of) run_to(*of, position);
   });

@@ -55,13 +55,13 @@ int launch_program(cuda::Driver::Function function, unsigned blocks, unsigned, u
   });
 }
 
-/// What cuBLASLt says where CUDA says something else. Source: cublasStatus_t.
+/// The status of cuBLASLt for CUDA's error. Source: cublasStatus_t.
 int fault_of_products() {
   const cudaError_t error = fault();
   return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 3 : 13;
 }
 
-/// A function of the host's cuBLASLt that may fail.
+/// A function of the fake cuBLASLt that may fail.
 template <auto function, class Result, class... Parameters>
 Result failing(Parameters... parameters) {
   if (const int status = fault_of_products(); status != 0) return status;
@@ -72,7 +72,7 @@ void let_fail(cuda::CublasLt::Functions& functions, Result (*)(Parameters...)) {
   functions.*function = failing<function, Result, Parameters...>;
 }
 
-/// cuBLASLt on the host, whose products are done when the stream comes to them.
+/// The fake cuBLASLt, whose products are computed in the order of the stream.
 const cuda::CublasLt::Functions* products() {
   if (!state.has_products) return nullptr;
   static const cuda::CublasLt::Functions functions = [] {
@@ -93,7 +93,7 @@ const cuda::CublasLt::Functions* products() {
   return &functions;
 }
 
-/// Says what is launched.
+/// Stores the launched kernel.
 class Telling : public PassingRuntime {
  public:
   using PassingRuntime::launch, PassingRuntime::PassingRuntime;

@@ -34,8 +34,7 @@ struct FakeGpu {
   CountingRuntime& runtime() { return static_cast<CountingRuntime&>(device.runtime()); }
 };
 
-/// A GPU that gives the same blocks to whoever asks for as many, or nearly, once they were given back: the lowest
-/// first.
+/// A GPU that reuses freed blocks for allocations of nearly the same size: the lowest first.
 class Reusing : public testing::HostRuntime {
  public:
   std::byte* allocate(std::size_t bytes) override {

@@ -179,7 +179,7 @@ class Library {
   void* handle_;
 };
 
-/// Compiled once, whoever asks: that takes longer than all that is computed.
+/// A program, compiled once per process: that takes longer than all computations.
 struct HostProgram : cuda::CompiledProgram {
   void (*function)(const void*);
   explicit HostProgram(const std::string& source) : function(once(source).find<void (*)(const void*)>("program")) {}
@@ -260,7 +260,7 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
   for (std::int64_t number = 0; number < blocks; ++number) {
     // In an order that no kernel may count on.
     const std::int64_t block = first_block_first ? number : blocks - 1 - number;
-    // Nobody finds in shared memory what an earlier block left: NaN in every type.
+    // Shared memory does not keep the contents of an earlier block: NaN in every type.
     if (!shared.empty()) std::memset(shared.data(), 0xff, kernel.shared_bytes);
     if (kernel.threads_meet)
       fibers_->run(kernel, block, arguments, shared.data());
@@ -284,7 +284,7 @@ bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
   if (p.bias) expect_here(p.bias, static_cast<std::size_t>(p.n) * size_of(p.dtype));
   expect_here(p.workspace, product_workspace());
   queue([p, workspace = product_workspace()] {
-    std::memset(p.workspace, 0xff, workspace);  // NaN for whoever has something there
+    std::memset(p.workspace, 0xff, workspace);  // NaN for code that keeps data there
     visit_dtype(p.dtype, [&]<class T>(T) {
       const auto at = [](const cuda::MatrixProduct::Matrix& of, std::int64_t matrix, std::int64_t row,
                          std::int64_t column) -> T& {

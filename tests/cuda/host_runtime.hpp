@@ -12,10 +12,10 @@
 
 namespace etude::testing {
 
-/// A GPU on the host: kernels run as it would run them, block after block and thread after thread, whose turn ends
-/// where they meet; programs are compiled by this machine's compiler. Throws std::logic_error for copies from and to
-/// what was not allocated here, and where threads of a block wait for others that never come. Its vendor, if it has
-/// one, multiplies one number after the other.
+/// A fake GPU on the host. Kernels run block after block and thread after thread; a thread runs up to its next sync.
+/// This machine's compiler compiles programs. Throws std::logic_error for copies of memory that was not allocated here,
+/// and if threads of a block wait for others that never come. Its vendor, if it has one, multiplies one number after
+/// the other.
 class HostRuntime : public cuda::Runtime {
  public:
   explicit HostRuntime(bool has_vendor = false, int ordinal = 0);
@@ -33,7 +33,7 @@ class HostRuntime : public cuda::Runtime {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override;
   std::size_t product_workspace() const override { return has_vendor_ ? 4096 : 0; }
-  /// False for matrices of one row, and for a bias in float64, as if the vendor had no way of computing those.
+  /// False for matrices of one row, and for a bias in float64, like a vendor that does not support them.
   bool multiply(const cuda::MatrixProduct& product) override;
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> sources) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
@@ -47,7 +47,7 @@ class HostRuntime : public cuda::Runtime {
   CUstream_st* stream() override { return reinterpret_cast<CUstream_st*>(this); }
   void wait() override {}
 
-  /// Does `work` now, or records it.
+  /// Runs `work`, or records it.
   void queue(std::function<void()> work);
   bool recording() const { return recording_ != nullptr; }
   /// Throws unless all of it lies in one block that was allocated here.
@@ -66,7 +66,7 @@ class HostRuntime : public cuda::Runtime {
   std::unique_ptr<Fibers> fibers_;
 };
 
-/// A program as a GPU has it, all of whose threads run one after the other; none of them may look at others.
+/// Runs a program in the form for GPUs, one thread after the other. Threads must not read each other's data.
 void run_threads(const std::string& source, std::int64_t blocks, unsigned threads, const void* arguments);
 
 }  // namespace etude::testing

@@ -15,12 +15,12 @@ namespace etude::testing {
 
 /// The runtime of the tests of class Cuda: fake GPUs on the host, or in etude_gpu_tests the GPUs of this machine.
 std::unique_ptr<cuda::Runtime> runtime_under_test(int number = 0);
-/// How many there are.
+/// The number of these GPUs.
 int gpus_under_test();
 /// The fake NCCL, or the installed one. Throws Error(state) if none is installed.
 const cuda::Nccl::Functions& nccl_under_test();
 
-/// Passes on what it is asked for.
+/// Forwards all calls to another runtime.
 class PassingRuntime : public cuda::Runtime {
  public:
   explicit PassingRuntime(std::unique_ptr<cuda::Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -56,8 +56,8 @@ class PassingRuntime : public cuda::Runtime {
   std::unique_ptr<cuda::Runtime> runtime_;
 };
 
-/// Counts what it is asked for. While work is recorded, it throws std::logic_error for whatever would
-/// make the host wait, or cannot be replayed.
+/// Counts the calls. While work is recorded, it throws std::logic_error for calls that would make the host wait, or
+/// that cannot be replayed.
 class CountingRuntime : public PassingRuntime {
  public:
   struct Counts {
@@ -66,11 +66,11 @@ class CountingRuntime : public PassingRuntime {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
   Counts counts;
-  /// How many programs were compiled together, each time.
+  /// The number of programs in each call that compiled some.
   std::vector<std::size_t> compilations;
   /// The texts of all programs that were compiled.
   std::vector<std::string> sources;
-  /// As if no more were free.
+  /// The most device memory that it reports as free.
   std::size_t room = std::numeric_limits<std::size_t>::max();
 
   CountingRuntime() : CountingRuntime(runtime_under_test()) {}

@@ -52,8 +52,7 @@ enum class PowerLoss {
   some,        // each lasts, or is torn, or does not, by chance: later ones without earlier ones
 };
 
-/// Files in memory that keep a record of all that is done to them, so that a loss of power can be played at every
-/// point.
+/// Files in memory that record all operations, so that a loss of power can be simulated at every point.
 class CrashVfs : public MemoryVfs {
  public:
   /// With `forgetful`, syncs do nothing: a disk that lies.

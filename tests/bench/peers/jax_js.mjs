@@ -169,7 +169,7 @@ function train(work, data, weights, clock, seed) {
       inEpoch = 1;
     }
     state = step(state, batchOf(batches.next().value, i));
-    const [sum] = state.sums[0].ref.dataSync(); // lazy until somebody looks; reading one output runs the whole step
+    const [sum] = state.sums[0].ref.dataSync(); // lazy until it is read; reading one output runs the whole step
     clock.note(() => sum / inEpoch);
     if (clock.tick()) return;
   }

@@ -19,11 +19,11 @@ using Work = std::vector<std::function<void()>>;
 
 struct CUstream_st {
   int device;
-  bool early;  // what is queued is done at once
+  bool early;  // executes work at once
   std::deque<std::function<void()>> queue;
   std::size_t queued = 0, done = 0;
   std::unique_ptr<Work> captured;
-  bool valid = true;  // what is captured
+  bool valid = true;  // whether the capture is valid
 };
 struct CUevent_st {
   std::shared_ptr<CUstream_st> stream;
@@ -48,7 +48,7 @@ inline constexpr int gpus = 2;
 struct State {
   std::recursive_mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // whose, and their bytes
+  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // the GPU, and the bytes
   std::map<const std::byte*, std::size_t> host_blocks;
   std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
   int events = 0, graphs = 0;
@@ -57,7 +57,7 @@ struct State {
   std::size_t uploaded = 0;
   std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
   cudaError_t fault = cudaSuccess;
-  bool stays = false, lost = false;  // every call fails as the first one did
+  bool stays = false, lost = false;  // whether every call fails like the first
   bool has_products = false;
   HostRuntime executor;
 };
@@ -66,17 +66,17 @@ inline State state;
 inline thread_local int current = 0;
 inline thread_local cudaError_t last_error = cudaSuccess;
 inline thread_local cudaStream_t capturing = nullptr;
-/// What nvcc knows of a kernel, and NVRTC of a program: whose it is, and how long its arguments are.
+/// The launched kernel, or program: its function and the size of its arguments, which nvcc or NVRTC would know.
 inline thread_local const cuda::Kernel* launched = nullptr;
 inline thread_local std::size_t launched_bytes = 0;
 
-/// Notes an error as the thread's last one.
+/// Stores an error as the thread's last error.
 inline cudaError_t said(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
 
-/// What a call fails with, if it is the one that a test chose, or if the GPUs are lost.
+/// The error of a call, if a test chose it, or if the GPUs are lost.
 inline cudaError_t fault() {
   const std::lock_guard lock(state.mutex);
   if (!state.lost && (state.calls_to_fault == 0 || --state.calls_to_fault > 0)) return cudaSuccess;
@@ -84,16 +84,16 @@ inline cudaError_t fault() {
   return said(state.fault);
 }
 
-/// What a call says that has done, or given back, what it was asked to: a GPU that is lost answers with its error.
+/// The result of a successful call: on a lost GPU it is the GPU's error.
 inline cudaError_t result() { return state.lost ? said(state.fault) : cudaSuccess; }
 
-/// For what may not be asked for, or given back, while this thread captures: what it captures is void then.
+/// For calls that a capture forbids: invalidates this thread's capture.
 inline bool captures() {
   if (capturing) capturing->valid = false;
   return capturing != nullptr;
 }
 
-/// Does what is queued on a stream, up to there; on a GPU that is lost nothing is done.
+/// Executes the work of a stream up to `position`; on a lost GPU, executes nothing.
 inline void run_to(CUstream_st& stream, std::size_t position) {
   while (stream.done < position) {
     const std::function<void()> work = std::move(stream.queue.front());
@@ -104,7 +104,7 @@ inline void run_to(CUstream_st& stream, std::size_t position) {
   }
 }
 
-/// Queues work on a stream, or adds it to what is captured there.
+/// Enqueues work on a stream, or adds it to the stream's capture.
 inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
   const auto found = state.streams.find(stream);
   if (found == state.streams.end()) return said(cudaErrorInvalidResourceHandle);
