@@ -19,7 +19,7 @@ EMSCRIPTEN_BINDINGS(callbacks) {
          [](OperationalMetrics& self, double milliseconds) { self.report_replica_sync(milliseconds); }>(metrics);
 
   // What web/ gives when it has loaded the module: fetch.
-  bind<"set_host_transport(post)", [](HttpTransport post) { host_transport() = std::move(post); }>();
+  bind<"set_host_transport(post)", [](HttpTransport post) { etude::host().post = std::move(post); }>();
 }
 
 }  // namespace etude::js

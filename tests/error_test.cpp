@@ -7,9 +7,9 @@
 #include <string>
 
 #include "etude/base/dtype.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/pair.hpp"
-#include "etude/base/pattern.hpp"
 #include "etude/base/shape.hpp"
 #include "support.hpp"
 
@@ -44,7 +44,7 @@ TEST_CASE("error: a check that holds says nothing", "[base]") {
 }
 
 TEST_CASE("pattern: a regular expression is found anywhere in a text, and a wrong one is an error", "[base]") {
-  CHECK(host_search()("k.rn", "dense/kernel"));
-  CHECK_FALSE(host_search()("^kernel", "dense/kernel"));
-  CHECK_THROWS_AS(host_search()("(", "dense/kernel"), std::invalid_argument);
+  CHECK(host().search("k.rn", "dense/kernel"));
+  CHECK_FALSE(host().search("^kernel", "dense/kernel"));
+  CHECK_THROWS_AS(host().search("(", "dense/kernel"), std::invalid_argument);
 }

@@ -140,10 +140,10 @@ TEST_CASE("preemption: a checkpoint that cannot be saved is the error that fit t
 }
 
 TEST_CASE("preemption: where there are no signals the option is an error", "[callbacks][preemption]") {
-  const WatchTermination watch = std::exchange(host_termination(), nullptr);
+  const WatchTermination watch = std::exchange(host().watch_termination, nullptr);
   const std::string error =
       error_of([] { callbacks::backup_and_restore({.backup_dir = "b", .save_before_preemption = true}); });
-  host_termination() = watch;
+  host().watch_termination = watch;
   CHECK_THAT(error,
              ContainsSubstring("[BackupAndRestore] {.save_before_preemption = true} where there are no signals"));
 }

@@ -271,7 +271,7 @@ TEST_CASE("a request to end is noticed once it comes, and without a watch goes w
   ::sigaction(SIGTERM, &counting, &before);
   reached = 0;
   {
-    const auto watch = host_termination()();
+    const auto watch = host().watch_termination();
     CHECK_FALSE(watch->requested());
     std::raise(SIGTERM);
     CHECK(watch->requested());
@@ -279,7 +279,7 @@ TEST_CASE("a request to end is noticed once it comes, and without a watch goes w
   }
   CHECK(reached == 0);  // it was answered
   {
-    const auto watch = host_termination()();
+    const auto watch = host().watch_termination();
     CHECK_FALSE(watch->requested());
     std::raise(SIGTERM);
   }

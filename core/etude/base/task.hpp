@@ -24,14 +24,6 @@ class Pending {
 
 using PendingPtr = std::unique_ptr<Pending>;
 
-/// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null,
-/// as at first everywhere: go on. Called often; it should look at its watch and mostly return null.
-using HostYield = PendingPtr (*)();
-inline HostYield& host_yield() {
-  static HostYield hook = nullptr;
-  return hook;
-}
-
 /// Awaits a PendingPtr; an empty one is ready.
 struct PendingAwaiter {
   PendingPtr pending;

@@ -76,17 +76,8 @@ class Vfs {
 /// The folder that a path lies in; "." for a name alone.
 std::string parent_of(const std::string& path);
 
-/// The default file system: the system's; what the host of a WebAssembly module sets; null where there are
-/// none, as in a page.
-std::shared_ptr<Vfs>& host_vfs();
-/// `chosen`, or host_vfs() if that is null; throws Error(io) where both are.
-std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
-
 /// The path for the system, which ends paths at a NUL byte: throws as fail_at_path does for one that holds one.
 const char* system_path(const std::string& path, std::string_view what);
-
-/// All bytes of the file at `path` of host_vfs(); throws Error(io) with the system's reason.
-std::vector<std::byte> read_file(const std::string& path);
 
 /// What files throw: `what` is "read", "written", "opened", …; `reason` is the host's.
 [[noreturn]] void fail_at_path(const std::string& path, std::string_view what, std::string_view reason);

@@ -18,7 +18,7 @@ namespace etude {
 ///     file.commit();
 class NpyWriter {
  public:
-  /// The file will be at `path` in host_vfs(). Throws Error(io) where there are no files, or its folder is not there.
+  /// The file will be at `path` in host().files. Throws Error(io) where there are no files, or its folder is not there.
   explicit NpyWriter(std::string path);
   /// Without a commit, nothing is left of what was written.
   ~NpyWriter();

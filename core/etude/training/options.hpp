@@ -84,7 +84,7 @@ struct CompileOptions {
   }
 };
 
-/// Gives others their turn, as host_yield() does: asked after each execution, and with true after each epoch.
+/// Gives others their turn, as host().yield does: asked after each execution, and with true after each epoch.
 using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
 
 struct FitOptions {
@@ -109,7 +109,7 @@ struct FitOptions {
   /// Up to 1: batches are made when they are needed. More: a Sequence is read by so many threads, a generator by one;
   /// where there are no threads, so many batches of a Sequence are asked for at a time.
   int workers = 1;
-  /// Instead of host_yield(), for this fit.
+  /// Instead of host().yield, for this fit.
   GiveTurn give_turn = {};
 
   static constexpr auto fields() {

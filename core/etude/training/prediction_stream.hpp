@@ -50,8 +50,8 @@ template <class Batch> class BatchStream {
   /// All batches that are left. To be called once.
   Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
-  /// Writes all rows that are left to files of NumPy (.npy) in host_vfs(). Each has its name when it is whole, and not
-  /// before. Throws what `next` and NpyWriter do; Error(value) unless there are as many paths as outputs, each
+  /// Writes all rows that are left to files of NumPy (.npy) in host().files. Each has its name when it is whole, and
+  /// not before. Throws what `next` and NpyWriter do; Error(value) unless there are as many paths as outputs, each
   /// another one.
   void write_npy(const Paths& paths) { write_npy_task(paths).get(); }
   /// No batch follows. If the end was not reached, callbacks hear of the end of predict now.
