@@ -7,6 +7,7 @@
 #include "etude/base/host.hpp"
 #include "etude/saving/load_model.hpp"
 #include "etude/training/model.hpp"
+#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {

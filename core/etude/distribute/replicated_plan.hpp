@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "etude/distribute/replicas.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/execution/plan.hpp"
 
@@ -17,12 +18,8 @@ struct RowRange {
 /// replicas have one more where they do not come out even.
 RowRange rows_of(std::int64_t batch, int replicas, int index);
 
-/// Where the plans of one model run: its strategy's devices, and an arena on each of them.
-struct Replicas {
-  explicit Replicas(StrategyPtr of);
-  StrategyPtr strategy;
-  std::vector<std::shared_ptr<Arena>> arenas;
-};
+/// Where the plans of a model run by a strategy.
+Replicas replicas_of(StrategyPtr strategy);
 
 /// One step of all replicas, each its own plan. They run side by side up to where they join, are joined, and run on:
 /// nothing waits within a plan, and where the target has no threads, one runs after the other to the same bits. With

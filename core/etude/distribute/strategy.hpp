@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/distribute/collectives.hpp"
 #include "etude/distribute/per_replica.hpp"
 #include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"
@@ -15,6 +14,7 @@ namespace etude {
 
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
+struct ReplicaSum;
 
 /// How long sums over replicas take. Measured while there are watchers.
 struct JoinClock {

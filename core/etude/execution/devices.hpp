@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/execution/device.hpp"
-
 namespace etude {
+
+class Device;
 
 /// One of this machine's devices.
 struct DeviceInfo {
@@ -22,6 +22,9 @@ std::vector<DeviceInfo> devices();
 /// why there is no GPU where one is asked for. Source: tf.device.
 Device& device(std::string_view name);
 
+/// The default device: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else the
+/// processor.
+Device& default_device();
 /// What default_device() gives from here on; it must outlive everything that runs on it.
 void set_default_device(Device& device);
 

@@ -1,4 +1,5 @@
 #include "etude/base/error.hpp"
+#include "etude/distribute/strategy.hpp"
 #include "etude/training/model.hpp"
 
 // compile(): how a model is trained, and whether what it is given belongs to its strategy.
