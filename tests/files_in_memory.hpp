@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "etude/base/host.hpp"
 #include "etude/base/memory_vfs.hpp"
 
 namespace etude::testing {

@@ -28,7 +28,7 @@ TEST_CASE("reliability: whatever model a config describes and whatever is called
 TEST_CASE("reliability: the API campaign trains layers of every class, and most of its calls succeed",
           "[reliability]") {
   CaseReport all;
-  for (std::uint64_t number = 0; number < 300; ++number) {
+  for (std::uint64_t number = 0; number < 400; ++number) {
     CaseReport report = run_api_case(number);
     all.done += report.done;
     all.refused += report.refused;
