@@ -18,8 +18,8 @@ EMSCRIPTEN_BINDINGS(callbacks) {
   method<"OperationalMetrics.report_replica_sync(milliseconds)",
          [](OperationalMetrics& self, double milliseconds) { self.report_replica_sync(milliseconds); }>(metrics);
 
-  // web/ passes fetch when it has loaded the module.
-  bind<"set_host_transport(post)", [](HttpTransport post) { host_transport() = std::move(post); }>();
+  // What web/ gives when it has loaded the module: fetch.
+  bind<"set_host_transport(post)", [](HttpTransport post) { etude::host().post = std::move(post); }>();
 }
 
 }  // namespace etude::js

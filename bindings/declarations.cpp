@@ -17,7 +17,10 @@ std::string declared_fields(std::span<const FieldRow> rows, void* defaults) {
     const bool is_verbose = row.type == field_type<int> && std::string_view(row.name) == "verbose";
     const bool has_auto = is_verbose && *static_cast<const int*>(option) == -1;
     const std::string value = has_auto ? "'auto'" : type.text(option);
-    text.append("  /** ").append(row.text).append(value.empty() ? "" : " Default: " + value + '.').append(" */\n  ");
+    text.append("  /** ")
+        .append(spelled(row.text))
+        .append(value.empty() ? "" : " Default: " + value + '.')
+        .append(" */\n  ");
     text += camel_case(row.name);
     const std::string given = (has_auto ? "0 | 1 | 2 | 'auto'" : type.given()) + (is_verbose ? " | boolean" : "");
     text += row.required ? ": " + given + ";\n" : "?: " + given + " | undefined;\n";
@@ -43,7 +46,10 @@ template <class Class> void declare_class(std::string& text) {
   using Options = OptionsOf<Class>;
   using Product = typename decltype(make_object<Class>(std::declval<Options>()))::element_type;
   const auto& fields = fields_of<Options>;
-  text.append("  /** ").append(Class::about.text).append(" */\n  ").append(camel_case(class_entry<Class>.factory));
+  text.append("  /** ")
+      .append(spelled(Class::about.text))
+      .append(" */\n  ")
+      .append(camel_case(class_entry<Class>.factory));
   text += fields.empty() ? "()"
                          : (std::ranges::any_of(fields, &Field::required) ? "(options: " : "(options?: ") +
                                declared_options<Options>() + ')';
@@ -81,7 +87,8 @@ void print_names(const char* type, const std::vector<std::string>& names) {
 template <class Kind> void print_names(const char* type) {
   std::vector<std::string> all;
   for (const ClassEntry* entry : class_table<Kind>().entries())
-    for (const std::string& name : names_of(*entry)) all.push_back(name);
+    if (std::ranges::none_of(entry->fields, &Field::required))
+      for (const std::string& name : names_of(*entry)) all.push_back(name);
   print_names(type, all);
 }
 

@@ -114,7 +114,7 @@ std::shared_ptr<Vfs> Conversion<std::shared_ptr<Vfs>>::from(const val& files, co
 
 EMSCRIPTEN_BINDINGS(files) {
   if (in_worker()) return;
-  bind<"set_host_files(files)", [](std::shared_ptr<Vfs> files) { host_vfs() = std::move(files); }>();
+  bind<"set_host_files(files)", [](std::shared_ptr<Vfs> files) { etude::host().files = std::move(files); }>();
 }
 
 }  // namespace etude::js

@@ -64,7 +64,7 @@ template <> struct Conversion<Memory> {
 
 EMSCRIPTEN_BINDINGS(module) {
   if (in_worker()) return;
-  host_yield() = yield_in_time;
+  etude::host().yield = yield_in_time;
 
   bind<"set_random_seed(seed)", set_random_seed>();
   bind<"set_dtype_policy(name)", [](std::string name) { set_dtype_policy(name); }>();
@@ -85,7 +85,7 @@ EMSCRIPTEN_BINDINGS(module) {
           "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
     return parse_idx(bytes);
   }>();
-  host_search() = search;
+  etude::host().search = search;
 }
 
 }  // namespace etude::js

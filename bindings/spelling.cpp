@@ -5,6 +5,6 @@
 
 namespace etude::js {
 
-EMSCRIPTEN_BINDINGS(spelling) { host_spelling() = spell; }
+EMSCRIPTEN_BINDINGS(spelling) { etude::host().spelling = spell; }
 
 }  // namespace etude::js

@@ -36,8 +36,23 @@ inline std::string spelled_name(std::string_view& rest) {
   return rest.starts_with("::") ? "et." + name : name;
 }
 
-/// Appends a literal of core to a text, in JavaScript's spelling. Quoted text is not changed.
+/// What core advises, and what JavaScript can do instead.
+struct Advice {
+  std::string_view native, javascript;
+};
+inline constexpr Advice advices[]{
+    {"a host that has some, or the option files - pass a Vfs, such as MemoryVfs.",
+     "those that openFiles gives a page - call openFiles first."},
+    {"a host that has some", "those that openFiles gives a page"},
+    {"leave out what stands before the path.",
+     "leave out what stands before the path; a page keeps files once openFiles() was called."},
+    {" - make layers by from_json<Layer>().", " - pass the text that model.toJson() gave."},
+};
+
+/// Appends a literal of core to a text, in JavaScript's spelling. Quoted text stays as it is.
 inline void spell(std::string& text, std::string_view rest) {
+  for (const Advice& advice : advices)
+    if (rest == advice.native) return void(text += advice.javascript);
   struct Rule {
     std::string_view from, to;
   };

@@ -121,7 +121,7 @@ const std::vector<Case> name_cases{
      "tversky - choose one of them, or pass an object."},
     {"optimizer", [](Sequential& m) { m.compile({.optimizer = "adamm", .loss = "mse"}); },
      "[optimizer] \"adamm\" - expected one of: sgd, rmsprop, adam, adamw, adamax, nadam, adagrad, adadelta, ftrl, "
-     "lion, lamb - choose one of them, or pass an object."},
+     "lion, lamb, muon - choose one of them, or pass an object."},
     {"metric", [](Sequential& m) { m.compile({.loss = "mse", .metrics = {"accurate"}}); },
      "[metric] \"accurate\" - expected one of: accuracy, acc, binary_accuracy,"},
     {"weighted metric", [](Sequential& m) { m.compile({.loss = "mse", .weighted_metrics = {""}}); }, "[metric] \"\""},

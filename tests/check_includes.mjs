@@ -51,7 +51,6 @@ function closure(folder, seen = new Set()) {
 const knownCircles = new Set([
   'core/etude/graph/graph core/etude/graph/rules',
   'core/etude/ops/elementwise core/etude/ops/reduction core/etude/ops/shape',
-  'core/etude/base/system_vfs core/etude/base/vfs',
   'core/etude/distribute/replicated_plan core/etude/distribute/strategy',
   'core/etude/initializers/initializer core/etude/initializers/seeded',
   'core/etude/metrics/metric core/etude/metrics/named',

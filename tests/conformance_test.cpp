@@ -77,7 +77,7 @@ std::vector<Case> cases_in(const std::string& path) {
 
 std::vector<Case> cases_of(const std::string& folder) {
   std::vector<Case> cases;
-  for (const std::string& name : host_vfs()->list(folder))
+  for (const std::string& name : host().files->list(folder))
     if (name.ends_with(".json")) std::ranges::move(cases_in(folder + '/' + name), std::back_inserter(cases));
   return cases;
 }

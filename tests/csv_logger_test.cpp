@@ -152,9 +152,9 @@ TEST_CASE("csv: files that cannot be opened and missing options are errors", "[c
   CHECK_THAT(error_of([] { callbacks::csv_logger({.filename = "f", .separator = ""}); }),
              ContainsSubstring("[CSVLogger] an empty separator"));
 
-  const auto files = std::exchange(host_vfs(), nullptr);  // as in a page
+  const auto files = std::exchange(host().files, nullptr);  // as in a page
   const std::string error = fit("log.csv");
-  host_vfs() = files;
+  host().files = files;
   CHECK_THAT(error, ContainsSubstring("[CSVLogger] \"log.csv\" cannot be opened: there are no files here") &&
                         ContainsSubstring("the option open"));
 }
@@ -181,7 +181,7 @@ std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 void write(const std::string& path, std::string_view text, bool append = false) {
-  host_vfs()->open(path, append)->append(text);
+  host().files->open(path, append)->append(text);
 }
 
 /// A training that appends to a log, and can be interrupted and started again.

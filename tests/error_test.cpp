@@ -7,9 +7,9 @@
 #include <string>
 
 #include "etude/base/dtype.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/pair.hpp"
-#include "etude/base/pattern.hpp"
 #include "etude/base/shape.hpp"
 #include "support.hpp"
 
@@ -43,8 +43,8 @@ TEST_CASE("error: a check that succeeds formats nothing", "[base]") {
   CHECK_NOTHROW(check(true, ErrorKind::value, "here", 1));
 }
 
-TEST_CASE("pattern: a regular expression matches anywhere in a text, and an invalid one is an error", "[base]") {
-  CHECK(host_search()("k.rn", "dense/kernel"));
-  CHECK_FALSE(host_search()("^kernel", "dense/kernel"));
-  CHECK_THROWS_AS(host_search()("(", "dense/kernel"), std::invalid_argument);
+TEST_CASE("pattern: a regular expression is found anywhere in a text, and a wrong one is an error", "[base]") {
+  CHECK(host().search("k.rn", "dense/kernel"));
+  CHECK_FALSE(host().search("^kernel", "dense/kernel"));
+  CHECK_THROWS_AS(host().search("(", "dense/kernel"), std::invalid_argument);
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "etude/base/host.hpp"
 #include "etude/base/memory_vfs.hpp"
 
 namespace etude::testing {
@@ -9,8 +10,8 @@ namespace etude::testing {
 /// Files in memory, while it lives.
 class FilesInMemory {
  public:
-  FilesInMemory() : before_(host_vfs()) { host_vfs() = files; }
-  ~FilesInMemory() { host_vfs() = before_; }
+  FilesInMemory() : before_(host().files) { host().files = files; }
+  ~FilesInMemory() { host().files = before_; }
   FilesInMemory(const FilesInMemory&) = delete;
   FilesInMemory& operator=(const FilesInMemory&) = delete;
 

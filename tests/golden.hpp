@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "etude/base/vfs.hpp"
+#include "etude/base/host.hpp"
 #include "support.hpp"
 
 namespace etude::testing {

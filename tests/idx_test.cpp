@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/vfs.hpp"
 #include "support.hpp"
 

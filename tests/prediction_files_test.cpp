@@ -93,19 +93,19 @@ TEST_CASE("if any system call fails, a .npy file is the previous or the new one,
   if (!system_vfs()) return;
   const ScratchFolder folder("etude_predict_stream", ScratchFolder::memory);
   const std::string path = folder.path() + "/out.npy";
-  const auto host = host_vfs();
+  const auto before = host().files;
   Sequential model(summing_unit());
   int calls = 0;
   for (int n = 1, reached = 1; reached; ++n) {
     model.predict_stream(x.rows(0, 3), {.verbose = 0}).write_npy(path);
     calls = reached = 0;
-    host_vfs() = system_vfs([&](std::string_view, std::size_t&) { return ++calls == n ? (reached = EIO) : 0; });
+    host().files = system_vfs([&](std::string_view, std::size_t&) { return ++calls == n ? (reached = EIO) : 0; });
     const std::string told = error_of([&] { model.predict_stream(x, by_four).write_npy(path); });
-    host_vfs() = host;
+    host().files = before;
     CAPTURE(n, told);
     const std::int64_t rows = read_npy(path).shape()[0];
     CHECK((rows == 10 || (rows == 3 && !told.empty())));
-    CHECK(host->list(folder.path()) == Texts{"out.npy"});
+    CHECK(before->list(folder.path()) == Texts{"out.npy"});
   }
   CHECK(calls > 5);
 }
@@ -113,12 +113,12 @@ TEST_CASE("if any system call fails, a .npy file is the previous or the new one,
 TEST_CASE("after a loss of power at any point, a .npy file is the complete previous or new one",
           "[predict_stream][reliability]") {
   const auto disk = std::make_shared<CrashVfs>();
-  const auto host = std::exchange(host_vfs(), disk);
+  const auto before = std::exchange(host().files, disk);
   Sequential model(summing_unit());
   model.predict_stream(x.rows(0, 3), {.verbose = 0}).write_npy("out.npy");
   const std::size_t begin = disk->operations();
   model.predict_stream(x, by_four).write_npy("out.npy");
-  host_vfs() = host;
+  host().files = before;
   Random random(7, RandomStream::shuffle);
   for (std::size_t count = begin; count <= disk->operations(); ++count)
     for (const auto loss :

@@ -84,7 +84,14 @@ std::vector<Message> messages_in(const std::string& path, const std::string& sou
     } else if (tokens[i].kind == Token::literal) {
       // A string that is put together is not a literal any more.
       const bool is_string = is(i + 1, "+") || (i > 0 && is(i - 1, "+")) || (i > 1 && is(i - 2, "string"));
-      if (i > 4 && is(i - 5, "ErrorKind"))
+      const bool of_option = i > 1 && is(i - 1, "(") && is(i - 2, ">");
+      const bool of_class = i > 3 && (is(i - 4, "about") || (is(i - 1, "=") && is(i - 2, "text")));
+      const bool of_config = i > 2 && is(i - 1, "=") && (is(i - 2, "aliases") || is(i - 2, "example"));
+      if (of_option || of_class)  // the declarations translate what the table of classes says
+        result.push_back({path, spelled(tokens[i].text)});
+      else if (of_config)
+        continue;
+      else if (i > 4 && is(i - 5, "ErrorKind"))
         said += '[' + tokens[i].text + "] ";
       else if (within && !is_string)
         etude::js::spell(said, tokens[i].text);

@@ -9,6 +9,7 @@
 
 #include "etude/base/random.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/execution/devices.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/kernels/cpu/cpu.hpp"

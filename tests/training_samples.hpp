@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "etude/etude.hpp"
+#include "etude/training/step_function.hpp"
 
 /// Small data, small models, and a callback that writes down what it is told.
 namespace etude::samples {

@@ -68,7 +68,7 @@ void train(const Flags& flags) {
   const auto scope = strategy->scope();
   std::printf("%s on", flags.model.c_str());
   for (int replica = 0; replica < strategy->num_replicas_in_sync(); ++replica)
-    std::printf(" %s", std::string(strategy->device(replica).name()).c_str());
+    std::printf(" %s", std::string(strategy->device_name(replica)).c_str());
   std::printf("\n");
   const std::unique_ptr<Model> model = flat ? transformer() : convolutional();
   model->compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});

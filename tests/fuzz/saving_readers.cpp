@@ -14,7 +14,7 @@ TextSink silence() {
   return [](std::string_view) {};
 }
 
-std::string packed_folder(const std::string& folder) { return pack(files_in(*host_vfs(), folder)); }
+std::string packed_folder(const std::string& folder) { return pack(files_in(*host().files, folder)); }
 
 std::string saved(Model& model, bool compiled) {
   const FilesInMemory scope;
@@ -109,7 +109,7 @@ FuzzInputs checkpoint_inputs() {
 
 void read_saved_model(std::string_view bytes) {
   const FilesInMemory scope;
-  host_vfs() = folder_of(unpacked(bytes), "m");
+  host().files = folder_of(unpacked(bytes), "m");
   // load_model says on stderr which checkpoints it passes over; here they count as refused.
   load_newest_checkpoint("m", {}, [](std::string_view line) { fail(ErrorKind::data, "m", line); });
   load_model("m")->predict_outputs(samples::waves({2, 3}), {.verbose = 0});
@@ -124,7 +124,7 @@ FuzzInputs saved_model_inputs() {
 
 void read_backup(std::string_view bytes) {
   const FilesInMemory scope;
-  host_vfs() = folder_of(unpacked(bytes), "b");
+  host().files = folder_of(unpacked(bytes), "b");
   fit_with_backup(false);
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("reliability: any model from a config, in any call, throws only Errors
 TEST_CASE("reliability: the API campaign trains layers of every class, and most of its calls succeed",
           "[reliability]") {
   CaseReport all;
-  for (std::uint64_t number = 0; number < 300; ++number) {
+  for (std::uint64_t number = 0; number < 400; ++number) {
     CaseReport report = run_api_case(number);
     all.done += report.done;
     all.refused += report.refused;

@@ -132,10 +132,10 @@ const Campaign memory_campaign{.tag = "[memory_case]", .run = memory_case, .bloc
 /// The n-th call to the system by a fit with callbacks that write fails, and all after it where `lasting`.
 std::string file_case(std::int64_t number, bool lasting, bool* reached = nullptr) {
   const ScratchFolder scratch("etude_failing_fit", ScratchFolder::memory);
-  const std::shared_ptr<Vfs> before = host_vfs();
+  const std::shared_ptr<Vfs> before = host().files;
   std::string wrong;
   std::int64_t calls = 0;
-  host_vfs() = system_vfs([&](std::string_view, std::size_t&) {
+  host().files = system_vfs([&](std::string_view, std::size_t&) {
     const std::int64_t call = ++calls;
     return call == number || (lasting && call > number) ? EIO : 0;
   });
@@ -146,7 +146,7 @@ std::string file_case(std::int64_t number, bool lasting, bool* reached = nullptr
   } catch (const std::exception& error) {
     wrong = std::string("an untyped exception: ") + error.what();
   }
-  host_vfs() = before;
+  host().files = before;
   if (reached) *reached = calls >= number;
   try {
     fit(std::make_shared<Rows>(), writing_callbacks(scratch.path()));

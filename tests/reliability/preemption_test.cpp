@@ -269,7 +269,7 @@ TEST_CASE("a request to end is detected, and without a watch it goes to the prev
   ::sigaction(SIGTERM, &counting, &before);
   reached = 0;
   {
-    const auto watch = host_termination()();
+    const auto watch = host().watch_termination();
     CHECK_FALSE(watch->requested());
     std::raise(SIGTERM);
     CHECK(watch->requested());
@@ -277,7 +277,7 @@ TEST_CASE("a request to end is detected, and without a watch it goes to the prev
   }
   CHECK(reached == 0);  // it was answered
   {
-    const auto watch = host_termination()();
+    const auto watch = host().watch_termination();
     CHECK_FALSE(watch->requested());
     std::raise(SIGTERM);
   }

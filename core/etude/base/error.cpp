@@ -2,8 +2,6 @@
 
 #include "etude/base/number.hpp"
 
-#include "etude/base/spelling.hpp"
-
 namespace etude {
 
 void append_text(std::string& text, char part) { text += part; }
@@ -11,23 +9,6 @@ void append_text(std::string& text, std::string_view part) { text += part; }
 void append_text(std::string& text, std::int64_t part) { text += std::to_string(part); }
 void append_text(std::string& text, std::uint64_t part) { text += std::to_string(part); }
 void append_text(std::string& text, double part) { text += formatted("%g", part); }
-
-void TextPart::append_literal(std::string& text, const void* part) {
-  const char* literal = static_cast<const char*>(part);
-  host_spelling() ? host_spelling()(text, literal) : void(text += literal);
-}
-
-Spelling& host_spelling() {
-  static Spelling spelling = nullptr;
-  return spelling;
-}
-
-std::string spelled(std::string_view literal) {
-  if (!host_spelling()) return std::string(literal);
-  std::string text;
-  host_spelling()(text, literal);
-  return text;
-}
 
 void throw_error(ErrorKind kind, std::string_view where, std::initializer_list<TextPart> parts) {
   std::string text = "[";

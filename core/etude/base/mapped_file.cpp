@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/vfs.hpp"
 
 #ifdef __linux__

@@ -24,14 +24,6 @@ class Pending {
 
 using PendingPtr = std::unique_ptr<Pending>;
 
-/// Yields to other work: a page's frames, a server's requests. The loops call it between executions. Null, the default:
-/// continue. It is called often, and should mostly return null, after a look at the time.
-using HostYield = PendingPtr (*)();
-inline HostYield& host_yield() {
-  static HostYield hook = nullptr;
-  return hook;
-}
-
 /// Awaits a PendingPtr; an empty one is ready.
 struct PendingAwaiter {
   PendingPtr pending;

@@ -58,9 +58,8 @@ class Sigterm : public Termination {
 
 }  // namespace
 
-WatchTermination& host_termination() {
-  static WatchTermination watch = [] { return std::make_unique<Sigterm>(); };
-  return watch;
+WatchTermination watch_sigterm() {
+  return [] { return std::make_unique<Sigterm>(); };
 }
 
 }  // namespace etude
@@ -69,10 +68,7 @@ WatchTermination& host_termination() {
 
 namespace etude {
 
-WatchTermination& host_termination() {
-  static WatchTermination watch;
-  return watch;
-}
+WatchTermination watch_sigterm() { return {}; }
 
 }  // namespace etude
 

@@ -1,8 +1,6 @@
 #include "etude/base/vfs.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/base/spelling.hpp"
-#include "etude/base/system_vfs.hpp"
 
 namespace etude {
 
@@ -57,24 +55,6 @@ void Vfs::discard(const std::string& path) noexcept {
   } catch (...) {
     // A leftover is harmless; the first error is reported.
   }
-}
-
-std::shared_ptr<Vfs>& host_vfs() {
-  static std::shared_ptr<Vfs> files = system_vfs();
-  return files;
-}
-
-std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
-  const std::shared_ptr<Vfs>& files = chosen ? chosen : host_vfs();
-  check(files != nullptr, ErrorKind::io, where, "there are no files here - expected ",
-        host_spelling() ? "those that openFiles gives a page - call openFiles first."
-                        : "a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
-  return files;
-}
-
-std::vector<std::byte> read_file(const std::string& path) {
-  if (!host_vfs()) fail_at_path(path, "read", "there are no files here");
-  return host_vfs()->read(path);
 }
 
 const char* system_path(const std::string& path, std::string_view what) {

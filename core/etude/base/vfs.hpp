@@ -75,19 +75,10 @@ class Vfs {
 /// The folder of a path; "." for a name alone.
 std::string parent_of(const std::string& path);
 
-/// The default file system: the system's, or the one that the host of a WebAssembly module sets; null if there are
-/// none, as in a page.
-std::shared_ptr<Vfs>& host_vfs();
-/// `chosen`, or host_vfs() if that is null; throws Error(io) if both are null.
-std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
-
-/// The path for the system, which ends paths at a NUL byte. Throws as fail_at_path does for a path that contains one.
+/// The path for the system, which ends paths at a NUL byte: throws as fail_at_path does for one that holds one.
 const char* system_path(const std::string& path, std::string_view what);
 
-/// All bytes of the file at `path` of host_vfs(); throws Error(io) with the system's reason.
-std::vector<std::byte> read_file(const std::string& path);
-
-/// Throws the error of a file operation: `what` is "read", "written", "opened", …; `reason` is the host's.
+/// What files throw: `what` is "read", "written", "opened", …; `reason` is the host's.
 [[noreturn]] void fail_at_path(const std::string& path, std::string_view what, std::string_view reason);
 
 }  // namespace etude

@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/saving/load_model.hpp"
 #include "etude/training/model.hpp"
+#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {
@@ -34,7 +36,7 @@ BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
   check(!options_.backup_dir.empty(), ErrorKind::value, "BackupAndRestore",
         "Empty `backup_dir` argument passed - expected a folder for this training alone - set backup_dir.");
   if (!options_.files) check_is_path(options_.backup_dir, "BackupAndRestore");
-  if (!options_.termination) options_.termination = host_termination();
+  if (!options_.termination) options_.termination = host().watch_termination;
   check(!options_.save_before_preemption || options_.termination, ErrorKind::value, "BackupAndRestore",
         "{.save_before_preemption = true} where there are no signals, as in WebAssembly - expected false - leave it "
         "out; save_freq says how often to save.");

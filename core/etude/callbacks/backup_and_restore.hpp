@@ -23,11 +23,11 @@ struct BackupAndRestoreOptions {
   bool delete_checkpoint = true;
   /// Whether SIGTERM saves: see BackupAndRestore. Not in WebAssembly, which has no signals.
   bool save_before_preemption = false;
-  /// Where the folder is; in host_vfs() if null.
+  /// Where the folder is; in host().files if null.
   std::shared_ptr<Vfs> files = {};
   /// Where warnings go; stderr if empty.
   TextSink warn = {};
-  /// How a request to end is noticed with save_before_preemption; host_termination() if empty.
+  /// How a request to end is noticed with save_before_preemption; host().watch_termination if empty.
   WatchTermination termination = {};
 
   static constexpr auto fields() {

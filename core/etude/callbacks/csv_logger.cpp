@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/callbacks/output.hpp"
 #include "etude/saving/load_model.hpp"
 
@@ -57,8 +58,8 @@ void CSVLogger::on_train_begin(Logs&) {
   written_.clear();
   size_ = 0;
   may_have_more_ = false;
-  if (!options_.append || options_.open || !host_vfs()) return;
-  if (host_vfs()->kind(options_.filename) == PathKind::file) size_ = host_vfs()->size(options_.filename);
+  if (!options_.append || options_.open || !host().files) return;
+  if (host().files->kind(options_.filename) == PathKind::file) size_ = host().files->size(options_.filename);
 }
 
 void CSVLogger::on_epoch_begin(int epoch, Logs&) {
@@ -66,7 +67,7 @@ void CSVLogger::on_epoch_begin(int epoch, Logs&) {
 }
 
 void CSVLogger::open(int epoch) {
-  if (may_have_more_ && !options_.open && host_vfs()) cut(epoch);
+  if (may_have_more_ && !options_.open && host().files) cut(epoch);
   file_ = open_file(options_.open, options_.filename, options_.append, where);
   if (!written_.empty()) {
     file_->append(written_);
@@ -77,7 +78,7 @@ void CSVLogger::open(int epoch) {
 }
 
 void CSVLogger::cut(int epoch) {
-  Vfs& files = *host_vfs();
+  Vfs& files = *host().files;
   const std::string& path = options_.filename;
   if (!files.exists(path) || files.size(path) <= size_) return;
   const std::vector<std::byte> bytes = files.read(path);

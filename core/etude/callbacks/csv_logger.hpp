@@ -15,7 +15,7 @@ struct CSVLoggerOptions {
   std::string separator = ",";
   /// Goes on with the file that is there.
   bool append = false;
-  /// How the file is opened; in host_vfs() if empty. What it opens can only grow: see CSVLogger.
+  /// How the file is opened; in host().files if empty. What it opens can only grow: see CSVLogger.
   OpenFile open = {};
 
   static constexpr auto fields() {

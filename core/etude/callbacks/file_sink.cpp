@@ -1,16 +1,16 @@
 #include "etude/callbacks/file_sink.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/base/spelling.hpp"
+#include "etude/base/host.hpp"
 
 namespace etude {
 
 std::unique_ptr<FileSink> open_file(const OpenFile& open, const std::string& path, bool append,
                                     std::string_view where) {
   if (open) return open(path, append);
-  Vfs* const files = host_vfs().get();
+  Vfs* const files = host().files.get();
   check(files != nullptr, ErrorKind::io, where, '"', path, "\" cannot be opened: there are no files here - expected ",
-        host_spelling() ? "those that openFiles gives a page" : "a host that has some",
+        "a host that has some",
         ", or the option open, a function that takes what is written - call the one, pass the other, or leave this "
         "callback out.");
   files->make_folders(parent_of(path));

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/number.hpp"
 #include "etude/base/vfs.hpp"
 #include "etude/saving/load_model.hpp"

@@ -7,6 +7,7 @@
 #include "etude/base/clock.hpp"
 #include "etude/callbacks/output.hpp"
 #include "etude/training/model.hpp"
+#include "etude/training/step_function.hpp"
 
 namespace etude {
 namespace {

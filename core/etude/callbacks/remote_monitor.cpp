@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 
 namespace etude {
 namespace {
@@ -52,17 +53,12 @@ std::string percent_encoded(const std::string& text) {
 
 }  // namespace
 
-HttpTransport& host_transport() {
-  static HttpTransport transport;
-  return transport;
-}
-
 RemoteMonitor::RemoteMonitor(RemoteMonitorOptions options) : options_(std::move(options)) {
   check(options_.root.starts_with("http://") || options_.root.starts_with("https://"), ErrorKind::value,
         "RemoteMonitor", "root = \"", options_.root,
         "\" - expected an address that begins with http:// or https:// - "
         "set root.");
-  if (!options_.post) options_.post = host_transport();
+  if (!options_.post) options_.post = host().post;
   check(static_cast<bool>(options_.post), ErrorKind::io, "RemoteMonitor",
         "no transport - expected a function that posts, for there is no network here - set post.");
 }

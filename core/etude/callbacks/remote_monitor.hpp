@@ -6,29 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "etude/base/task.hpp"
+#include "etude/base/http.hpp"
 #include "etude/callbacks/output.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {
-
-/// Names and values, in order.
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
-
-/// What is to be posted.
-struct HttpPost {
-  std::string url;
-  HttpHeaders headers;
-  std::string body;
-};
-
-/// Posts, and gives what is to be waited for, or null if it is done. What it throws, now or then, means that nobody was
-/// reached.
-using HttpTransport = std::function<PendingPtr(const HttpPost&)>;
-
-/// How callbacks reach the network unless their options say: what the host of a WebAssembly module sets; at first
-/// empty, for Étude has no network of its own.
-HttpTransport& host_transport();
 
 struct RemoteMonitorOptions {
   std::string root = "http://localhost:9000";
@@ -37,7 +19,7 @@ struct RemoteMonitorOptions {
   std::string field = "data";
   HttpHeaders headers = {};
   bool send_as_json = false;
-  /// How to post; host_transport() if empty.
+  /// How to post; host().post if empty.
   HttpTransport post = {};
   /// Where warnings go; stderr if empty.
   TextSink warn = {};

@@ -34,7 +34,7 @@ struct TensorBoardOptions {
   bool write_steps_per_second = false;
   UpdateFrequency update_freq = "epoch";
   int profile_batch = 0, embeddings_freq = 0;
-  /// How files are opened; in host_vfs() if empty.
+  /// How files are opened; in host().files if empty.
   OpenFile open = {};
 
   static constexpr auto fields() {

@@ -1,5 +1,7 @@
 #include "etude/classes/class_table.hpp"
 
+#include <algorithm>
+
 #include "etude/base/error.hpp"
 
 namespace etude {
@@ -28,6 +30,7 @@ ClassTable::ClassTable(const char* kind, std::span<const ClassEntry* const> entr
     : kind_(kind), entries_(entries.begin(), entries.end()) {
   for (const ClassEntry* entry : entries_) {
     by_class_.emplace(entry->class_name, entry);
+    if (std::ranges::any_of(entry->fields, &Field::required)) continue;  // a name alone makes no object
     by_name_.emplace(canonical_name(entry->class_name), entry);
     for (const std::string& name : names_of(*entry)) by_name_.emplace(canonical_name(name), entry);
   }
@@ -47,7 +50,8 @@ const ClassEntry& ClassTable::named(std::string_view name) const {
   if (found != by_name_.end()) return *found->second;
   std::string known;
   for (const ClassEntry* entry : entries_)
-    for (const std::string& each : names_of(*entry)) known.append(known.empty() ? "" : ", ").append(each);
+    for (const std::string& each : names_of(*entry))
+      if (by_name_.contains(canonical_name(each))) known.append(known.empty() ? "" : ", ").append(each);
   fail(ErrorKind::value, kind_, '"', name, "\" - expected one of: ", known,
        " - choose one of them, or pass an object.");
 }

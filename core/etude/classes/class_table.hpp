@@ -20,9 +20,9 @@ class ClassTable {
   std::span<const ClassEntry* const> entries() const { return entries_; }
   /// The class of that name. Throws Error(value) listing the classes that there are.
   const ClassEntry& of_class(std::string_view class_name) const;
-  /// The class of a string form: of its name, its factory's name or an alias. Letters and digits alone count, as in
-  /// Keras: "MeanSquaredError", "mean_squared_error" and "MSE" are the same. Throws Error(value) listing the
-  /// names that there are.
+  /// The class of a string form: of its name, its factory's name or an alias. A class with required options has none.
+  /// Letters and digits alone count, as in Keras: "MeanSquaredError", "mean_squared_error" and "MSE" are the same
+  /// . Throws Error(value) listing the names that there are.
   const ClassEntry& named(std::string_view name) const;
 
  private:

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "etude/base/error.hpp"
-#include "etude/base/spelling.hpp"
+#include "etude/base/host.hpp"
 
 namespace etude {
 namespace {

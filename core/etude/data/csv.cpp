@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/number.hpp"
-#include "etude/base/spelling.hpp"
 #include "etude/base/vfs.hpp"
 #include "etude/data/dataset_stages.hpp"
 

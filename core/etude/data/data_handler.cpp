@@ -7,7 +7,7 @@
 
 #include "etude/base/checked.hpp"
 #include "etude/base/error.hpp"
-#include "etude/base/spelling.hpp"
+#include "etude/base/host.hpp"
 
 namespace etude {
 namespace {

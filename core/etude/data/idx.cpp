@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/vfs.hpp"
 
 namespace etude {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 
 namespace etude {
 namespace {

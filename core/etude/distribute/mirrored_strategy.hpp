@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etude/distribute/strategy.hpp"
+#include "etude/execution/collective.hpp"
 
 namespace etude {
 

@@ -40,9 +40,11 @@ RowRange rows_of(std::int64_t batch, int replicas, int index) {
   return {begin(index), begin(index + 1)};
 }
 
-Replicas::Replicas(StrategyPtr of) : strategy(std::move(of)) {
-  for (int replica = 0; replica < strategy->num_replicas_in_sync(); ++replica)
-    arenas.push_back(std::make_shared<Arena>(strategy->device(replica)));
+Replicas replicas_of(StrategyPtr strategy) {
+  Replicas result{std::move(strategy), {}};
+  for (int replica = 0; replica < result.strategy->num_replicas_in_sync(); ++replica)
+    result.arenas.push_back(std::make_shared<Arena>(result.strategy->device(replica)));
+  return result;
 }
 
 ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph,

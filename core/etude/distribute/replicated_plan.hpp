@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "etude/distribute/replicas.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/execution/plan.hpp"
 
@@ -17,12 +18,8 @@ struct RowRange {
 /// first replicas have one row more if the division has a remainder.
 RowRange rows_of(std::int64_t batch, int replicas, int index);
 
-/// The devices of a model's plans: its strategy's devices, and an arena on each of them.
-struct Replicas {
-  explicit Replicas(StrategyPtr of);
-  StrategyPtr strategy;
-  std::vector<std::shared_ptr<Arena>> arenas;
-};
+/// Where the plans of a model run by a strategy.
+Replicas replicas_of(StrategyPtr strategy);
 
 /// One step of all replicas, each with its own plan. The plans run in parallel up to an all-reduce, are reduced, and
 /// run on. Nothing waits within a plan. On targets without threads, they run one after the other, with the same bits.

@@ -62,6 +62,8 @@ StrategyPtr get_strategy() {
 
 bool has_strategy() { return current != nullptr; }
 
+std::string_view Strategy::device_name(int replica) { return device(replica).name(); }
+
 bool Strategy::multiplies_halves() {
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica)
     if (!device(replica).multiplies_halves()) return false;

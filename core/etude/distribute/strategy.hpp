@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/distribute/collectives.hpp"
 #include "etude/distribute/per_replica.hpp"
 #include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"
@@ -15,6 +14,7 @@ namespace etude {
 
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
+struct ReplicaSum;
 
 /// The time of all-reduces. It is measured while there are watchers.
 struct JoinClock {
@@ -31,7 +31,9 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual int num_replicas_in_sync() const = 0;
   /// The device of one replica.
   virtual Device& device(int replica = 0) = 0;
-  /// Sums the Values at the current all-reduce of the replicas' plans. With one replica there are none.
+  /// Its name, such as "/gpu:0".
+  std::string_view device_name(int replica = 0);
+  /// Sums what the replicas' plans have come to join. Where there is one, there is nothing to join.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) { static_cast<void>(bucket); }
   /// Whether all its devices multiply half precision.
   bool multiplies_halves();

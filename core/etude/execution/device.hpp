@@ -121,8 +121,5 @@ void Device::each_step(const instruction::Scan& scan, int arena, Addresses addre
 
 /// The processor. Defined in kernels/cpu.
 Device& cpu_device();
-/// The default device: the device that the environment variable ETUDE_DEVICE names, else the first GPU, else the
-/// processor (execution/devices.hpp).
-Device& default_device();
 
 }  // namespace etude

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "etude/base/error.hpp"
+#include "etude/execution/device.hpp"
 
 #ifdef ETUDE_DEVICE_LIBRARY
 #include <dlfcn.h>

@@ -182,8 +182,8 @@ InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(co
 
 }  // namespace
 
-InitializerPtr Zeros::make(const NoOptions&) { return constant({0}); }
-InitializerPtr Ones::make(const NoOptions&) { return constant({1}); }
+InitializerPtr Zeros::make(const NoOptions&) { return std::make_shared<ConstantInitializer>(0); }
+InitializerPtr Ones::make(const NoOptions&) { return std::make_shared<ConstantInitializer>(1); }
 InitializerPtr Constant::make(const ConstantOptions& options) {
   return std::make_shared<ConstantInitializer>(options.value);
 }

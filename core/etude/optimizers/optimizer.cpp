@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "etude/base/pattern.hpp"
+#include "etude/base/host.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -78,7 +78,7 @@ void Optimizer::check_options() const {
 
 bool Optimizer::is_found(const std::string& pattern, const std::string& text, const char* option) const {
   try {
-    return host_search()(pattern, text);
+    return host().search(pattern, text);
   } catch (const std::invalid_argument& error) {
     fail(ErrorKind::value, name(), option, " of \"", pattern, "\": ", error.what(),
          " - expected a regular expression - check its brackets and backslashes.");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_format.hpp"
 #include "etude/saving/checkpoint_writes.hpp"
 

@@ -19,7 +19,7 @@ struct CheckpointStoreOptions {
   int keep_newest = 2, keep_best = 0;
   /// Whether a score is better when it is higher.
   bool higher_is_better = false;
-  /// Where the folder is; in host_vfs() if null.
+  /// Where the folder is; in host().files if null.
   std::shared_ptr<Vfs> files = {};
   /// Where warnings go; stderr if empty.
   TextSink warn = {};

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "etude/base/error.hpp"
-#include "etude/base/spelling.hpp"
+#include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/checkpoint_writes.hpp"
 #include "etude/saving/model_config.hpp"
@@ -120,7 +120,7 @@ ModelPtr without_values(const Json& json) {
 }  // namespace
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
-  if (host_vfs() && host_vfs()->kind(folder) != PathKind::folder) check_saves_to(folder, "load_model");
+  if (host().files && host().files->kind(folder) != PathKind::folder) check_saves_to(folder, "load_model");
   const std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
   check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
         "\" holds no model - expected a folder that Model::save wrote - check the path.");
@@ -139,8 +139,8 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
 
 void check_is_path(const std::string& path, std::string_view where) {
   check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
-        "\" - expected the path of a file or folder: there is no other storage - leave out what stands before the path",
-        host_spelling() ? "; a page keeps files once openFiles() was called." : ".");
+        "\" - expected the path of a file or folder: there is no other storage - ",
+        "leave out what stands before the path.");
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
@@ -156,8 +156,7 @@ void check_saves_to(const std::string& folder, std::string_view where) {
 ModelPtr model_from_json(std::string_view text) {
   const Json json = parse_json(text, "config");
   check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional",
-        host_spelling() ? " - pass the text that model.toJson() gave." : " - make layers by from_json<Layer>().");
+        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
   return model_from_json(json);
 }
 

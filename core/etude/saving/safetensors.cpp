@@ -8,6 +8,7 @@
 #include <set>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/saving/json.hpp"
 #include "etude/saving/safetensors_header.hpp"
 

@@ -7,6 +7,7 @@
 #include "etude/base/error.hpp"
 #include "etude/saving/model_config.hpp"
 #include "etude/saving/model_state.hpp"
+#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {

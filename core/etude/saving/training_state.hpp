@@ -5,9 +5,10 @@
 #include "etude/base/logs.hpp"
 #include "etude/base/task.hpp"
 #include "etude/saving/checkpoint.hpp"
-#include "etude/training/training.hpp"
 
 namespace etude {
+
+class Training;
 
 /// What a training's state is, and the only place that knows: all that decides the bits to come.
 ///

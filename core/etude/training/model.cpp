@@ -39,8 +39,8 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 }  // namespace
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
-    : Layer(class_name, options), replicas_(get_strategy()) {
-  keep_input_dtype();  // its layers cast the data to their own compute dtype
+    : Layer(class_name, options), replicas_(replicas_of(get_strategy())) {
+  keep_input_dtype();  // its layers take of the data what they compute with
 }
 
 Model::~Model() = default;

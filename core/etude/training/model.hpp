@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "etude/base/task.hpp"
-#include "etude/distribute/replicated_plan.hpp"
+#include "etude/distribute/replicas.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/training/compiled_losses.hpp"
 #include "etude/training/compiled_metrics.hpp"
@@ -14,13 +14,14 @@
 #include "etude/training/options.hpp"
 #include "etude/training/prediction_stream.hpp"
 #include "etude/training/step.hpp"
-#include "etude/training/step_function.hpp"
 
 namespace etude {
 
 class PredictionSink;
+class StepFunction;
 class Trainer;
 class Training;
+struct StepResult;
 
 struct SummaryOptions {
   /// The receiver of the text; stdout if empty.

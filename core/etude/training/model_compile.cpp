@@ -1,4 +1,5 @@
 #include "etude/base/error.hpp"
+#include "etude/distribute/strategy.hpp"
 #include "etude/training/model.hpp"
 
 // compile(): sets the options of training, and checks that the passed objects belong to the model's strategy.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/data/split.hpp"
 #include "etude/training/progbar_logger.hpp"
 #include "etude/training/training.hpp"
@@ -224,7 +225,7 @@ void Trainer::keep_or_check_claim() const {
 
 PendingPtr Trainer::turn(bool epoch_over) const {
   if (give_turn_) return give_turn_(epoch_over);
-  return host_yield() && !epoch_over ? host_yield()() : nullptr;
+  return host().yield && !epoch_over ? host().yield() : nullptr;
 }
 
 PendingPtr Trainer::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }

@@ -1,0 +1,66 @@
+#include "etude/base/host.hpp"
+
+#ifdef ETUDE_REGEX
+#include <regex>
+#include <stdexcept>
+#endif
+
+#include "etude/base/error.hpp"
+#include "etude/base/system_vfs.hpp"
+
+namespace etude {
+namespace {
+
+#ifdef ETUDE_REGEX
+bool search_by_std(const std::string& pattern, const std::string& text) {
+  try {
+    return std::regex_search(text, std::regex(pattern));
+  } catch (const std::regex_error& error) {
+    throw std::invalid_argument(error.what());
+  }
+}
+#endif
+
+Host system_host() {
+  Host result;
+  result.files = system_vfs();
+  result.watch_termination = watch_sigterm();
+#ifdef ETUDE_REGEX
+  result.search = search_by_std;
+#endif
+  return result;
+}
+
+}  // namespace
+
+Host& host() {
+  static Host instance = system_host();
+  return instance;
+}
+
+// Declared in error.hpp: errors know no host.
+void TextPart::append_literal(std::string& text, const void* part) {
+  const char* literal = static_cast<const char*>(part);
+  host().spelling ? host().spelling(text, literal) : void(text += literal);
+}
+
+std::string spelled(std::string_view literal) {
+  if (!host().spelling) return std::string(literal);
+  std::string text;
+  host().spelling(text, literal);
+  return text;
+}
+
+std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
+  const std::shared_ptr<Vfs>& files = chosen ? chosen : host().files;
+  check(files != nullptr, ErrorKind::io, where, "there are no files here - expected ",
+        "a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
+  return files;
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  if (!host().files) fail_at_path(path, "read", "there are no files here");
+  return host().files->read(path);
+}
+
+}  // namespace etude

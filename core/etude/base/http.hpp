@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/base/task.hpp"
+
+namespace etude {
+
+/// Names and values, in order.
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+/// A POST request.
+struct HttpPost {
+  std::string url;
+  HttpHeaders headers;
+  std::string body;
+};
+
+/// Sends a request. The result is awaited; null: it is done. An exception, now or then, means that the server was not
+/// reached.
+using HttpTransport = std::function<PendingPtr(const HttpPost&)>;
+
+}  // namespace etude
