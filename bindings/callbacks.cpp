@@ -18,7 +18,7 @@ EMSCRIPTEN_BINDINGS(callbacks) {
   method<"OperationalMetrics.report_replica_sync(milliseconds)",
          [](OperationalMetrics& self, double milliseconds) { self.report_replica_sync(milliseconds); }>(metrics);
 
-  // What web/ gives when it has loaded the module: fetch.
+  // web/ passes fetch when it has loaded the module.
   bind<"set_host_transport(post)", [](HttpTransport post) { etude::host().post = std::move(post); }>();
 }
 

@@ -36,7 +36,7 @@ inline std::string spelled_name(std::string_view& rest) {
   return rest.starts_with("::") ? "et." + name : name;
 }
 
-/// What core advises, and what JavaScript can do instead.
+/// Advice in core's errors, and its replacement in JavaScript.
 struct Advice {
   std::string_view native, javascript;
 };
@@ -49,7 +49,7 @@ inline constexpr Advice advices[]{
     {" - make layers by from_json<Layer>().", " - pass the text that model.toJson() gave."},
 };
 
-/// Appends a literal of core to a text, in JavaScript's spelling. Quoted text stays as it is.
+/// Appends a literal of core to a text, in JavaScript's spelling. Quoted text is not changed.
 inline void spell(std::string& text, std::string_view rest) {
   for (const Advice& advice : advices)
     if (rest == advice.native) return void(text += advice.javascript);

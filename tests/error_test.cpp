@@ -43,7 +43,7 @@ TEST_CASE("error: a check that succeeds formats nothing", "[base]") {
   CHECK_NOTHROW(check(true, ErrorKind::value, "here", 1));
 }
 
-TEST_CASE("pattern: a regular expression is found anywhere in a text, and a wrong one is an error", "[base]") {
+TEST_CASE("pattern: a regular expression matches anywhere in a text, and an invalid one is an error", "[base]") {
   CHECK(host().search("k.rn", "dense/kernel"));
   CHECK_FALSE(host().search("^kernel", "dense/kernel"));
   CHECK_THROWS_AS(host().search("(", "dense/kernel"), std::invalid_argument);

@@ -139,7 +139,7 @@ TEST_CASE("preemption: fit throws the error of a checkpoint that cannot be saved
   CHECK(request.ended == 0);
 }
 
-TEST_CASE("preemption: where there are no signals the option is an error", "[callbacks][preemption]") {
+TEST_CASE("preemption: the option is an error on hosts without signals", "[callbacks][preemption]") {
   const WatchTermination watch = std::exchange(host().watch_termination, nullptr);
   const std::string error =
       error_of([] { callbacks::backup_and_restore({.backup_dir = "b", .save_before_preemption = true}); });

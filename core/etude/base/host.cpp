@@ -38,7 +38,7 @@ Host& host() {
   return instance;
 }
 
-// Declared in error.hpp: errors know no host.
+// Declared in error.hpp: errors do not depend on the host.
 void TextPart::append_literal(std::string& text, const void* part) {
   const char* literal = static_cast<const char*>(part);
   host().spelling ? host().spelling(text, literal) : void(text += literal);

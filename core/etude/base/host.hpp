@@ -12,42 +12,42 @@
 
 namespace etude {
 
-/// Whether `pattern`, a regular expression of ECMAScript, is found somewhere in `text`, as Python's re.search finds it.
-/// Throws std::invalid_argument with the reason if it is no regular expression.
+/// Whether `pattern`, a regular expression of ECMAScript, matches anywhere in `text`, as in Python's re.search. Throws
+/// std::invalid_argument with the reason if it is no regular expression.
 using PatternSearch = bool (*)(const std::string& pattern, const std::string& text);
 
-/// Appends to an error's text a literal of core, in the spelling of the host's language: `steps_per_epoch` and
-/// `{.units = 10}` are C++. Quoted text is a name and stays as it is.
+/// Appends a literal of core to an error's text, in the spelling of the host's language: `steps_per_epoch` and `{.units
+/// = 10}` are C++. Quoted text is a name, and is not changed.
 using Spelling = void (*)(std::string& text, std::string_view literal);
 
-/// Gives the event loop its turn: a page its frames, a server its requests. The loops call it between executions, so it
-/// should mostly return null.
+/// Yields to the event loop: a page's frames, a server's requests. The loops call it between executions, so it should
+/// mostly return null.
 using HostYield = PendingPtr (*)();
 
 /// The services of the program that embeds Étude. Natively they are those of the system; a WebAssembly module is given
 /// those of JavaScript. Set them before the first model is made.
 struct Host {
-  /// Null where there are no files, as in a page.
+  /// Null if there are no files, as in a page.
   std::shared_ptr<Vfs> files;
   /// Regular expressions. Natively std::regex, which would be a tenth of a WebAssembly module.
   PatternSearch search = nullptr;
-  /// HTTP. Empty at first: Étude has no network of its own.
+  /// HTTP. Empty by default: Étude has no network code of its own.
   HttpTransport post;
   /// Null: the loops do not wait.
   HostYield yield = nullptr;
-  /// How requests to end are noticed: natively by a handler of SIGTERM, as long as the object lives. Empty where there
-  /// are no signals.
+  /// Watches for requests to end: natively by a handler of SIGTERM, while the object exists. Empty if there are no
+  /// signals.
   WatchTermination watch_termination;
-  /// Null: literals stay as they are.
+  /// Null: literals are not changed.
   Spelling spelling = nullptr;
 };
 
 /// The host of this process.
 Host& host();
 
-/// A literal in the spelling of the host, for a text that `check` does not put together.
+/// A literal in the spelling of the host, for a text that `check` does not build.
 std::string spelled(std::string_view literal);
-/// `chosen`, or the files of the host if that is null. Throws Error(io) where both are.
+/// `chosen`, or the files of the host if that is null. Throws Error(io) if both are null.
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
 /// All bytes of a file of the host. Throws Error(io) with the system's reason.
 std::vector<std::byte> read_file(const std::string& path);

@@ -19,8 +19,8 @@ struct HttpPost {
   std::string body;
 };
 
-/// Sends a request. The result is awaited; null: it is done. An exception, now or then, means that the server was not
-/// reached.
+/// Sends a request. The caller awaits the result; null: it is done. An exception, now or later, means that the server
+/// was not reached.
 using HttpTransport = std::function<PendingPtr(const HttpPost&)>;
 
 }  // namespace etude

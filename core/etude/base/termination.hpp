@@ -18,8 +18,8 @@ class Termination {
 };
 using WatchTermination = std::function<std::unique_ptr<Termination>()>;
 
-/// Notices SIGTERM by a handler that is there as long as the object is; a request without an answer then goes to the
-/// handler that was there before. Empty where there are no signals, as in WebAssembly.
+/// Watches for SIGTERM, by a handler that is installed while the object exists. A request that is not handled is passed
+/// to the previous handler. Empty if there are no signals, as in WebAssembly.
 WatchTermination watch_sigterm();
 
 }  // namespace etude

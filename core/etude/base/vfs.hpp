@@ -75,10 +75,10 @@ class Vfs {
 /// The folder of a path; "." for a name alone.
 std::string parent_of(const std::string& path);
 
-/// The path for the system, which ends paths at a NUL byte: throws as fail_at_path does for one that holds one.
+/// The path for the system, which ends paths at a NUL byte. Throws as fail_at_path does for a path that contains one.
 const char* system_path(const std::string& path, std::string_view what);
 
-/// What files throw: `what` is "read", "written", "opened", …; `reason` is the host's.
+/// Throws the error of a file operation: `what` is "read", "written", "opened", …; `reason` is the host's.
 [[noreturn]] void fail_at_path(const std::string& path, std::string_view what, std::string_view reason);
 
 }  // namespace etude

@@ -18,7 +18,7 @@ namespace etude {
 ///     file.commit();
 class NpyWriter {
  public:
-  /// The file will be at `path` in host().files. Throws Error(io) where there are no files, or its folder is not there.
+  /// Creates a file for `path` in host().files. Throws Error(io) if there are no files, or the folder does not exist.
   explicit NpyWriter(std::string path);
   /// Without commit(), deletes all that was written.
   ~NpyWriter();

@@ -9,7 +9,7 @@ class Arena;
 class Strategy;
 using StrategyPtr = std::shared_ptr<Strategy>;
 
-/// Where the plans of one model run: its strategy's devices, and an arena on each of them.
+/// The devices of a model's plans: its strategy's devices, and an arena on each of them.
 struct Replicas {
   StrategyPtr strategy;
   std::vector<std::shared_ptr<Arena>> arenas;

@@ -18,7 +18,7 @@ struct RowRange {
 /// first replicas have one row more if the division has a remainder.
 RowRange rows_of(std::int64_t batch, int replicas, int index);
 
-/// Where the plans of a model run by a strategy.
+/// The devices of a model's plans under a strategy, with an arena on each of them.
 Replicas replicas_of(StrategyPtr strategy);
 
 /// One step of all replicas, each with its own plan. The plans run in parallel up to an all-reduce, are reduced, and

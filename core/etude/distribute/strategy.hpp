@@ -31,9 +31,9 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual int num_replicas_in_sync() const = 0;
   /// The device of one replica.
   virtual Device& device(int replica = 0) = 0;
-  /// Its name, such as "/gpu:0".
+  /// The name of that device, such as "/gpu:0".
   std::string_view device_name(int replica = 0);
-  /// Sums what the replicas' plans have come to join. Where there is one, there is nothing to join.
+  /// Sums the Values at the current all-reduce of the replicas' plans. With one replica there are none.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) { static_cast<void>(bucket); }
   /// Whether all its devices multiply half precision.
   bool multiplies_halves();

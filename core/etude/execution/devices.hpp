@@ -8,7 +8,7 @@ namespace etude {
 
 class Device;
 
-/// One of this machine's devices.
+/// A device of this machine.
 struct DeviceInfo {
   std::string name;   ///< "/cpu:0", "/gpu:0"
   std::string model;  ///< "NVIDIA H100 80GB HBM3"
@@ -22,10 +22,10 @@ std::vector<DeviceInfo> devices();
 /// name; if there is no GPU, the error says why. Source: tf.device.
 Device& device(std::string_view name);
 
-/// The default device: the one that the environment variable ETUDE_DEVICE names, else the first GPU, else the
+/// The default device: the device that the environment variable ETUDE_DEVICE names, else the first GPU, else the
 /// processor.
 Device& default_device();
-/// What default_device() gives from here on; it must outlive everything that runs on it.
+/// Sets the result of default_device(). The device must outlive everything that runs on it.
 void set_default_device(Device& device);
 
 /// The interface between a library of devices and the program that loads it, returned by its function

@@ -40,7 +40,7 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
     : Layer(class_name, options), replicas_(replicas_of(get_strategy())) {
-  keep_input_dtype();  // its layers take of the data what they compute with
+  keep_input_dtype();  // its layers cast the data to their own compute dtype
 }
 
 Model::~Model() = default;

@@ -86,7 +86,7 @@ struct CompileOptions {
   }
 };
 
-/// Gives others their turn, as host().yield does: asked after each execution, and with true after each epoch.
+/// Yields to other work, as host().yield does. Called after each execution, and with true after each epoch.
 using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
 
 struct FitOptions {
@@ -112,7 +112,7 @@ struct FitOptions {
   /// Up to 1: batches are made on demand. More: this number of threads reads a Sequence, and one thread a generator;
   /// without support for threads, it is the number of concurrent requests to a Sequence.
   int workers = 1;
-  /// Instead of host().yield, for this fit.
+  /// Replaces host().yield in this fit.
   GiveTurn give_turn = {};
 
   static constexpr auto fields() {

@@ -48,9 +48,8 @@ template <class Batch> class BatchStream {
   /// Iterates over the remaining batches. Call it once.
   Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
-  /// Writes all rows that are left to files of NumPy (.npy) in host().files. Each has its name when it is whole, and
-  /// not before. Throws what `next` and NpyWriter do; Error(value) unless there are as many paths as outputs, each
-  /// another one.
+  /// Writes all remaining rows to files of NumPy (.npy) in host().files. Each file gets its name when it is complete.
+  /// Throws as `next` and NpyWriter do; Error(value) unless there is one distinct path per output.
   void write_npy(const Paths& paths) { write_npy_task(paths).get(); }
   /// Ends the stream. If its end was not reached, the hooks for the end of predict are called now.
   void close() { close_task().get(); }
