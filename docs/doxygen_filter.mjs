@@ -1,0 +1,235 @@
+// Doxygen reads each public header, and each guide, through this filter: node docs/doxygen_filter.mjs FILE.
+// Options are documented in rows (core/etude/classes/field.hpp), and classes by their ClassText
+// (core/etude/classes/class_entry.hpp). The filter writes these texts as comments where Doxygen looks for them. It keeps
+// the number of lines, so that warnings name the right ones.
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const core = fileURLToPath(new URL('../core/etude', import.meta.url));
+const [, , path] = process.argv;
+const source = readFileSync(path, 'utf8');
+process.stdout.write(path.endsWith('.md') ? guide(source) : header(source));
+
+// ---- headers ----
+
+function header(text) {
+  text = documentOptions(text);
+  text = documentClasses(text);
+  text = documentFactories(text);
+  text = dropBoilerplate(text);
+  return linkRules(text);
+}
+
+/** Each member of a struct of options gets the text of its row. */
+function documentOptions(text) {
+  const rowsOfStruct = structs(text).filter(({ body }) => /static constexpr auto fields\(\)/.test(body));
+  for (const { name, body } of rowsOfStruct) {
+    const at = text.indexOf(body);
+    text = text.slice(0, at) + documentMembers(body, rowsIn(fieldsFunction(body))) + text.slice(at + body.length);
+    const owner = ownerOf(name, text);
+    text = documentUndocumented(text, new RegExp(`^( *)struct ${name} \\{`, 'm'), owner ? `Options of @ref ${owner}.` : '');
+  }
+  return text;
+}
+
+/** Structs and classes, the inner ones too, as {name, body}. */
+function structs(text) {
+  return [...text.matchAll(/^( *)(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{\n([^]*?)^\1\};/gm)].flatMap(([, , name, body]) => [
+    ...structs(body),
+    { name, body },
+  ]);
+}
+
+/** The class that takes these options. */
+function ownerOf(options, text) {
+  return structs(text).find(({ body }) => new RegExp(`using Options = ${options};|\\bmake\\(const ${options}&`).test(body))?.name;
+}
+
+function fieldsFunction(body) {
+  const begin = body.indexOf('{', body.indexOf('static constexpr auto fields()'));
+  return body.slice(begin, closing(body, begin) + 1);
+}
+
+/** Texts by the names of members, from calls of option<> and of functions such as layer_fields<>. */
+function rowsIn(text) {
+  const rows = new Map();
+  for (const [, member, literals, shared] of text.matchAll(
+    /option<&(?:\w+::)+(\w+)>\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)|\b(\w+_fields)</g,
+  )) {
+    if (member) rows.set(member, [...literals.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part.replaceAll('\\"', '"').replaceAll('\\\\', '\\')).join(''));
+    else if (shared) for (const [name, row] of rowsIn(sharedRows().get(shared) ?? '')) rows.set(name, row);
+  }
+  return rows;
+}
+
+/** The bodies of the functions that give rows of many structs, by name. */
+function sharedRows() {
+  sharedRows.found ??= new Map(
+    readdirSync(core, { recursive: true })
+      .filter((file) => file.endsWith('.hpp'))
+      .map((file) => readFileSync(join(core, file), 'utf8'))
+      .flatMap((text) => [...text.matchAll(/^template <class Options> constexpr auto (\w+_fields)\(\) \{/gm)].map((match) => {
+        const begin = match.index + match[0].length - 1;
+        return [match[1], text.slice(begin, closing(text, begin))];
+      })),
+  );
+  return sharedRows.found;
+}
+
+/** One declaration a member, each with its text before it, on the line where the declarations began. */
+function documentMembers(body, rows) {
+  let result = '';
+  for (const { comment, code, after } of statements(body)) {
+    const members = declarators(code);
+    if (!members?.some(({ name }) => rows.has(name))) {
+      result += comment + code + after;
+      continue;
+    }
+    const own = [...`${comment}${after}`.matchAll(/\/\/\/<? ?(.*)/g)].map(([, line]) => line).join(' ');
+    const declared = members.map(({ type, name, rest }, index) => {
+      const details = own && index === 0 ? ` @details ${own}` : '';
+      return `/** @brief ${plain(rows.get(name) ?? '')}${details} */ ${type} ${name}${rest};`;
+    });
+    const lines = (comment + code).split('\n').length - 1;
+    const blank = comment.replace(/[^\n]/g, '');
+    result += `${blank}  ${declared.join(' ')}${'\n'.repeat(lines - blank.length)}${after.replace(/\/\/\/<.*/, '')}`;
+  }
+  return result;
+}
+
+/** The statements of a class's body: the comment before each, its code, and what stands behind it on its last line. */
+function statements(body) {
+  const result = [];
+  for (let at = 0; at < body.length; ) {
+    const [comment] = body.slice(at).match(/^(?:\s|\/\/[^\n]*\n)*/);
+    const begin = at + comment.length;
+    let end = begin;
+    while (end < body.length && body[end] !== ';') {
+      if ('({['.includes(body[end])) {
+        const brace = body[end] === '{';
+        end = closing(body, end);
+        // A function's body ends a statement, an initializer's braces do not.
+        if (brace && /^\s*(?:\n|$)/.test(body.slice(end + 1)) && !/^\s*[;,]/.test(body.slice(end + 1))) break;
+      }
+      if (body[end] === ':' && /(?:public|protected|private)$/.test(body.slice(begin, end)) && body[end + 1] !== ':') break;
+      end += 1;
+    }
+    end = Math.min(end + 1, body.length);
+    const [after] = body.slice(end).match(/^[^\S\n]*(?:\/\/[^\n]*)?(?:\n|$)|/);
+    result.push({ comment, code: body.slice(begin, end), after });
+    at = end + after.length;
+    if (end === begin && !after) break;
+  }
+  return result;
+}
+
+/** What `std::vector<int> a = {}, b;` declares, as {type, name, rest}; nothing for other statements. */
+function declarators(code) {
+  if (!code.endsWith(';') || /^(?:static|using|template|friend|explicit|virtual|enum|struct|class)\b/.test(code)) return undefined;
+  const [first, ...others] = splitAtCommas(code.slice(0, -1));
+  const [, type, name, rest] = first.match(/^([\w:<>,\s*&.()]+?)\s+(\w+)\s*((?:=|\{)[^]*)?$/) ?? [];
+  if (!name) return undefined;
+  const parsed = others.map((other) => other.trim().match(/^(\w+)\s*((?:=|\{)[^]*)?$/));
+  if (parsed.includes(null)) return undefined;
+  const tidy = (part) => (part ? ` ${part.replace(/\s+/g, ' ')}` : '');
+  return [{ type, name, rest: tidy(rest) }, ...parsed.map(([, name, rest]) => ({ type, name, rest: tidy(rest) }))];
+}
+
+function splitAtCommas(text) {
+  const parts = [''];
+  let depth = 0, quoted = false;
+  for (const [index, letter] of [...text].entries()) {
+    if (letter === '"' && text[index - 1] !== '\\') quoted = !quoted;
+    if (!quoted) depth += '({[<'.includes(letter) ? 1 : ')}]>'.includes(letter) ? -1 : 0;
+    if (letter === ',' && depth === 0 && !quoted) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
+}
+
+/** The index of the bracket that closes the one at `begin`. */
+function closing(text, begin) {
+  for (let at = begin, depth = 0; at < text.length; at += 1) {
+    if (text[at] === '"') at += text.slice(at).match(/^"(?:[^"\\\n]|\\.)*"?/)[0].length - 1;
+    else if (text.startsWith('//', at)) at = Math.max(at, text.indexOf('\n', at) - 1);
+    else if ('({['.includes(text[at])) depth += 1;
+    else if (')}]'.includes(text[at]) && --depth === 0) return at;
+  }
+  return text.length;
+}
+
+/** A class without a comment gets its ClassText; its constructor and its `make` say that they take its options. */
+function documentClasses(text) {
+  for (const { name, body } of structs(text)) {
+    const [said, about] = body.match(/static constexpr ClassText about\{([^]*?)\};/) ?? [];
+    if (!said) continue;
+    const strings = [...about.matchAll(/(\.\w+ = )?((?:"(?:[^"\\]|\\.)*"\s*)+)/g)];
+    const text_ = strings.find(([, field], index) => (field ? field === '.text = ' : index === 1))?.[2].replace(/"\s*"|^"|"\s*$/g, '');
+    text = documentUndocumented(text, new RegExp(`^( *)(?:class|struct) ${name}(?: final)?(?: : [^{;]*)? \\{`, 'm'), text_ ?? '');
+    text = documentUndocumented(text, new RegExp(`^( *)static \\w+ make\\(const \\w+& `, 'm'), 'Makes one of its options.');
+    text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Takes its options.');
+  }
+  return text;
+}
+
+/** Factories say what they make, with links; so do pointers what they point to. */
+function documentFactories(text) {
+  return text
+    .replace(/^inline constexpr Factory<(\w+)> (\w+);/gm, (line, type) => {
+      const body = structs(text).find(({ name }) => name === type)?.body ?? '';
+      const [, used, taken] = body.match(/using Options = (\w+);|\bmake\(const (\w+)&/) ?? [];
+      const options = used ?? taken;
+      return `/** Makes a @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
+    })
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<\3>;)/gm, '$1/** A shared @ref $3. */ $2');
+}
+
+/** Puts a comment before what matches, unless the line above is one. */
+function documentUndocumented(text, pattern, comment) {
+  let from = 0;
+  for (;;) {
+    const match = text.slice(from).match(pattern);
+    if (!match || !comment) return text;
+    const at = from + match.index;
+    if (!/\/\/\/[^\n]*\n(?: *template <[^\n]*\n)?$/.test(text.slice(0, at))) {
+      const begin = at + match[1].length;
+      text = `${text.slice(0, begin)}/** ${plain(comment)} */ ${text.slice(begin)}`;
+      from = begin + comment.length + match[0].length;
+    } else from = at + match[0].length;
+  }
+}
+
+/** What every class has and no reader asks for: rows, the ClassText, the names that templates use, deleted copies. */
+function dropBoilerplate(text) {
+  const blank = (code) => code.replace(/[^\n]/g, '');
+  for (let at; (at = text.search(/^ *static constexpr auto fields\(\) \{/m)) >= 0; ) {
+    const end = closing(text, text.indexOf('{', at)) + 1;
+    text = text.slice(0, at) + blank(text.slice(at, end)) + text.slice(end);
+  }
+  return text
+    .replace(/^ *static constexpr ClassText about\{[^]*?\};/gm, blank)
+    .replace(/^ *using (?:Options|Product|Kind|MayBeWeighted) = \w+;/gm, blank)
+    .replace(/^ *(?:virtual )?~\w+\(\)(?: override)?(?: = default)?;/gm, blank)
+    .replace(/^ *[\w&: ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank);
+}
+
+/** A text of a row as Doxygen reads it. */
+function plain(text) {
+  return text.replace(/[<>]/g, (letter) => `\\${letter}`).replace(/([#%])/g, '\\$1');
+}
+
+/** A rule that a comment cites, such as (L-28), is a link to the guide that states it. */
+function linkRules(text) {
+  return text.replace(/^.*(?:\/\/\/|\/\*\*).*$/gm, (line) => line.replace(/\b([ACLMOR]-\d+)\b(?=[,;)])/g, '<a href="semantics.html#$1">$1</a>'));
+}
+
+// ---- guides ----
+
+/** A guide's page has the name of its file, and each row of the table of rules an anchor. */
+function guide(text) {
+  const name = basename(path, '.md').replaceAll('-', '_');
+  return text
+    .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
+    .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
+}
