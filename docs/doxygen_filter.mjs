@@ -9,24 +9,28 @@ import { fileURLToPath } from 'node:url';
 const core = fileURLToPath(new URL('../core/etude', import.meta.url));
 const [, , path] = process.argv;
 const source = readFileSync(path, 'utf8');
-process.stdout.write(path.endsWith('.md') ? guide(source) : header(source));
 
 // ---- headers ----
 
 function header(text) {
+  text = text.replace(/^ *\/\/\/.*$/gm, (line) => line.replaceAll('\\', '\\\\'));
   text = documentOptions(text);
   text = documentClasses(text);
   text = documentFactories(text);
   text = dropBoilerplate(text);
+  text = documentOverloads(text);
   return linkRules(text);
 }
 
 /** Each member of a struct of options gets the text of its row. */
 function documentOptions(text) {
-  const rowsOfStruct = structs(text).filter(({ body }) => /static constexpr auto fields\(\)/.test(body));
-  for (const { name, body } of rowsOfStruct) {
+  for (const { name, body } of structs(text)) {
+    const own = /static constexpr auto fields\(\)/.test(body);
+    // What many structs share is a struct, too: RecurrentOptions, and recurrent_fields.
+    const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
     const at = text.indexOf(body);
-    text = text.slice(0, at) + documentMembers(body, rowsIn(fieldsFunction(body))) + text.slice(at + body.length);
+    text = text.slice(0, at) + documentMembers(body, rowsIn(own ? fieldsFunction(body) : shared ?? '')) + text.slice(at + body.length);
+    if (!own) continue;
     const owner = ownerOf(name, text);
     text = documentUndocumented(text, new RegExp(`^( *)struct ${name} \\{`, 'm'), owner ? `Options of @ref ${owner}.` : '');
   }
@@ -82,14 +86,17 @@ function documentMembers(body, rows) {
   let result = '';
   for (const { comment, code, after } of statements(body)) {
     const members = declarators(code);
-    if (!members?.some(({ name }) => rows.has(name))) {
+    const own = [...`${comment}${after}`.matchAll(/\/\/\/<? ?(.*)/g)].map(([, line]) => line).join(' ');
+    // A comment before several members is that of each.
+    if (!members?.some(({ name }) => rows.has(name)) && !(members?.length > 1 && own)) {
       result += comment + code + after;
       continue;
     }
-    const own = [...`${comment}${after}`.matchAll(/\/\/\/<? ?(.*)/g)].map(([, line]) => line).join(' ');
-    const declared = members.map(({ type, name, rest }, index) => {
-      const details = own && index === 0 ? ` @details ${own}` : '';
-      return `/** @brief ${plain(rows.get(name) ?? '')}${details} */ ${type} ${name}${rest};`;
+    const declared = members.map(({ type, name, rest }) => {
+      const row = rows.get(name);
+      // The comment says more than the row, or the same once more.
+      const said = row && own ? (alike(row, own) ? own : `@brief ${plain(row)} @details ${own}`) : row ? plain(row) : own;
+      return `/** ${said} */ ${type} ${name}${rest};`;
     });
     const lines = (comment + code).split('\n').length - 1;
     const blank = comment.replace(/[^\n]/g, '');
@@ -97,6 +104,8 @@ function documentMembers(body, rows) {
   }
   return result;
 }
+
+const alike = (row, comment) => comment.toLowerCase().includes(row.toLowerCase().slice(0, 20));
 
 /** The statements of a class's body: the comment before each, its code, and what stands behind it on its last line. */
 function statements(body) {
@@ -126,14 +135,14 @@ function statements(body) {
 
 /** What `std::vector<int> a = {}, b;` declares, as {type, name, rest}; nothing for other statements. */
 function declarators(code) {
-  if (!code.endsWith(';') || /^(?:static|using|template|friend|explicit|virtual|enum|struct|class)\b/.test(code)) return undefined;
+  if (!code.endsWith(';') || /^(?:using|template|friend|explicit|virtual|enum|struct|class)\b/.test(code)) return undefined;
   const [first, ...others] = splitAtCommas(code.slice(0, -1));
-  const [, type, name, rest] = first.match(/^([\w:<>,\s*&.()]+?)\s+(\w+)\s*((?:=|\{)[^]*)?$/) ?? [];
+  const [, type, name, rest] = first.match(/^([\w:<>,\s*&.()]+?)(?:\s+|(?<=[*&]))(\w+)\s*((?:=|\{)[^]*)?$/) ?? [];
   if (!name) return undefined;
-  const parsed = others.map((other) => other.trim().match(/^(\w+)\s*((?:=|\{)[^]*)?$/));
+  const parsed = others.map((other) => other.trim().match(/^(\*?)(\w+)\s*((?:=|\{)[^]*)?$/));
   if (parsed.includes(null)) return undefined;
   const tidy = (part) => (part ? ` ${part.replace(/\s+/g, ' ')}` : '');
-  return [{ type, name, rest: tidy(rest) }, ...parsed.map(([, name, rest]) => ({ type, name, rest: tidy(rest) }))];
+  return [{ type, name, rest: tidy(rest) }, ...parsed.map(([, star, name, rest]) => ({ type: type.replace(/\*$/, '') + star, name, rest: tidy(rest) }))];
 }
 
 function splitAtCommas(text) {
@@ -167,7 +176,7 @@ function documentClasses(text) {
     const strings = [...about.matchAll(/(\.\w+ = )?((?:"(?:[^"\\]|\\.)*"\s*)+)/g)];
     const text_ = strings.find(([, field], index) => (field ? field === '.text = ' : index === 1))?.[2].replace(/"\s*"|^"|"\s*$/g, '');
     text = documentUndocumented(text, new RegExp(`^( *)(?:class|struct) ${name}(?: final)?(?: : [^{;]*)? \\{`, 'm'), text_ ?? '');
-    text = documentUndocumented(text, new RegExp(`^( *)static \\w+ make\\(const \\w+& `, 'm'), 'Makes one of its options.');
+    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const \\w+& `, 'm'), 'Makes one of its options.');
     text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Takes its options.');
   }
   return text;
@@ -182,7 +191,8 @@ function documentFactories(text) {
       const options = used ?? taken;
       return `/** Makes a @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
     })
-    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<\3>;)/gm, '$1/** A shared @ref $3. */ $2');
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Joined)<)/gm, '$1/** The classes of a family. */ $2')
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<(?:const )?\3>;)/gm, '$1/** A shared @ref $3. */ $2');
 }
 
 /** Puts a comment before what matches, unless the line above is one. */
@@ -200,6 +210,35 @@ function documentUndocumented(text, pattern, comment) {
   }
 }
 
+const operators = {
+  'operator==': 'Whether all parts are equal.', 'operator<<': 'Writes it as text.',
+  'operator+': 'The sum, elementwise.', 'operator-': 'The difference, or x with the other sign, elementwise.',
+  'operator*': 'The product, elementwise.', 'operator/': 'The quotient, elementwise.',
+};
+
+/** A function right below a documented one of its name is an overload; comparisons and `<<` need no words of their own. */
+function documentOverloads(text) {
+  let above = '', documented = false, ended = true;
+  const lines = text.split('\n').map((line) => {
+    if (/^\s*(?:\/\/\/|\/\*\*)/.test(line) && !/\*\/ *\S/.test(line)) documented = true;
+    else if (!line.trim()) above = '';
+    else if (ended) {
+      const [, indent, name] = line.match(/^( *)(?!return\b)(?:[\w\[(\/].*?)??(?<![.>])\b(operator(?:\(\)|[^\s(]+)|\w+)\(/) ?? [];
+      const known = operators[name];
+      if (/\/\*\*|\/\/\/</.test(line)) documented = true;
+      else if (name && !documented && (known || name === above)) {
+        line = `${indent}/** ${known ?? '@overload'} */ ${line.slice(indent.length)}`;
+        documented = true;
+      }
+      above = documented && name ? name : '';
+      documented = false;
+    }
+    ended = /[;{}:]\s*(?:\/\/.*)?$|\/\/.*$|^\s*$|> *$/.test(line);
+    return line;
+  });
+  return lines.join('\n');
+}
+
 /** What every class has and no reader asks for: rows, the ClassText, the names that templates use, deleted copies. */
 function dropBoilerplate(text) {
   const blank = (code) => code.replace(/[^\n]/g, '');
@@ -211,7 +250,8 @@ function dropBoilerplate(text) {
     .replace(/^ *static constexpr ClassText about\{[^]*?\};/gm, blank)
     .replace(/^ *using (?:Options|Product|Kind|MayBeWeighted) = \w+;/gm, blank)
     .replace(/^ *(?:virtual )?~\w+\(\)(?: override)?(?: = default)?;/gm, blank)
-    .replace(/^ *[\w&: ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank);
+    .replace(/^ *[\w&: ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank)
+    .replace(/^ *\w+& operator=\(\w+&&\) noexcept;/gm, blank);
 }
 
 /** A text of a row as Doxygen reads it. */
@@ -233,3 +273,5 @@ function guide(text) {
     .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
     .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
 }
+
+process.stdout.write(path.endsWith('.md') ? guide(source) : header(source));

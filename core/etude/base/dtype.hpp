@@ -13,6 +13,7 @@ namespace etude {
 /// bfloat16 is computed with in float32.
 enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean, float16, bfloat16 };
 
+/// Bytes of an element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::float64: return 8;
@@ -28,6 +29,7 @@ constexpr std::size_t size_of(DType dtype) {
 
 /// Half precision.
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+/// Whether it is float32, float64 or one of half precision.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64 || is_half(dtype); }
 
 /// Keras's name: "float32", "bool", …
@@ -39,21 +41,25 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 /// The float type of new layers, losses and metrics, and what float data is cast to (L-38). "float32" at first.
 /// Set it before layers are made. Source: keras/src/backend/config.py.
 DType floatx();
+/// Sets what floatx() gives.
 void set_floatx(DType dtype);
 
 /// What layers compute in, and what their variables are. "float32" and "float64" say both; "mixed_float16" and
 /// "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it gives
 /// the same numbers. Source: keras/src/dtype_policies/dtype_policy.py.
 struct DTypePolicy {
+  /// The dtype of computation, and that of variables.
   DType compute_dtype = DType::float32, variable_dtype = DType::float32;
 
   /// Throws Error(dtype), which names `where`, listing the names there are.
   static DTypePolicy from_name(std::string_view name, std::string_view where = "DTypePolicy");
+  /// Keras's name of the policy: "float32", "mixed_float16", …
   std::string_view name() const;
   friend bool operator==(const DTypePolicy&, const DTypePolicy&) = default;
 };
 /// That of new layers: floatx(), unless one was set. The empty name sets none.
 DTypePolicy dtype_policy();
+/// Sets what dtype_policy() gives. Throws Error(dtype) for an unknown name.
 void set_dtype_policy(std::string_view name);
 
 template <class T> struct DTypeOf;
@@ -78,6 +84,7 @@ template <> struct DTypeOf<Float16> {
 template <> struct DTypeOf<BFloat16> {
   static constexpr DType value = DType::bfloat16;
 };
+/// DTypeOf<T>::value.
 template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 /// Calls `visitor` with a value-initialised element of `dtype`'s C++ type.

@@ -17,6 +17,7 @@ class LogSource {
   virtual ~LogSource() = default;
   /// Goes up whenever the values change, so that an older Logs can tell that its own are gone.
   virtual std::uint64_t generation() const = 0;
+  /// The value of the entry at `index`, fetched now.
   virtual double read(std::size_t index) = 0;
   /// What predict computed, a Tensor for each output; empty for a source that has none.
   virtual std::vector<Tensor> outputs() const { return {}; }
@@ -26,22 +27,33 @@ class LogSource {
 /// when it is read; a value that was not read while it was current is gone, and reading it is an Error.
 class Logs {
  public:
+  /// One value and its name.
   struct Entry {
+    /// What the value is called: "loss".
     std::string name;
+    /// The value, if it is known.
     double value = 0;
+    /// Whether the value was set or fetched.
     bool known = true;
+    /// Where the source has it.
     std::size_t index = 0;
   };
 
   Logs() = default;
+  /// Logs of these values.
   Logs(std::initializer_list<std::pair<std::string, double>> values);
 
+  /// Whether there are no values.
   bool empty() const { return entries_.empty(); }
+  /// The number of values.
   std::size_t size() const { return entries_.size(); }
+  /// Whether there is a value of that name.
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   /// The value called `name`; throws Error(value) listing the names there are.
   double operator[](std::string_view name) const;
+  /// The value at `index`.
   double value(std::size_t index) const { return read(entries_[index]); }
+  /// The name of the value at `index`.
   const std::string& name(std::size_t index) const { return entries_[index].name; }
 
   /// Adds a value, or replaces the one of that name in its place.

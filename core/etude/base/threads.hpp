@@ -21,6 +21,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// The number of threads, the caller's included.
   int count() const { return count_; }
   /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates nothing, but when
   /// it starts threads. `task` must not throw. A caller that finds the pool busy for another thread does all parts
@@ -37,7 +38,9 @@ class ThreadPool {
 /// How many threads kernels use: at first as many as there are cores; always one where the target has no threads. Not
 /// to be changed while a plan runs on another thread. Throws Error(value) for less than 1.
 void set_num_threads(int count);
+/// How many threads kernels use.
 int num_threads();
+/// The threads that kernels use.
 ThreadPool& thread_pool();
 
 }  // namespace etude

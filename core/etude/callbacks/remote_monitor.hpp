@@ -17,8 +17,11 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 /// What is to be posted.
 struct HttpPost {
+  /// Where the request goes.
   std::string url;
+  /// Its headers.
   HttpHeaders headers;
+  /// Its text: JSON, or a form's field.
   std::string body;
 };
 

@@ -14,16 +14,20 @@ namespace etude {
 /// What a loop goes through its data for.
 enum class Purpose : std::uint8_t { training, validation, evaluation, prediction };
 
+/// How a DataHandler cuts its data.
 struct DataHandlerOptions {
+  /// Index of the first epoch.
   int initial_epoch = 0;
   /// Index after the last epoch, not a count (L-6).
   int epochs = 1;
   /// Default: all batches of a pass. -1: an epoch ends only where the data does; arrays then never do (L-17).
   std::optional<std::int64_t> steps_per_epoch{};
+  /// Steps between two calls of the batch hooks.
   std::int64_t steps_per_execution = 1;
   /// Whether data that comes once may be at its end when enumerate_epochs() is called again: that epoch has no batch.
   /// Of validation data.
   bool may_be_exhausted = false;
+  /// What the loop is for.
   Purpose purpose = Purpose::training;
   /// Where warnings go; stderr if empty.
   std::function<void(std::string_view)> warn{};
@@ -66,10 +70,12 @@ class DataHandler {
   std::int64_t step_increment() const { return step_increment_; }
   /// Steps per epoch; unknown for a generator without steps_per_epoch until its first end (L-16).
   std::optional<std::int64_t> inferred_steps() const { return inferred_steps_; }
+  /// Steps of an execution, as given.
   std::int64_t steps_per_execution() const { return steps_per_execution_; }
 
   /// As the adapter's. Arrays with steps_per_epoch go on from pass to pass (L-18).
   PendingPtr fetch();
+  /// The next batch; null at the end of the data.
   const Batch* take();
 
   /// To be called when `take` gave nothing; this epoch is over. Data of unknown size thereby gets its size (L-16);
@@ -81,7 +87,9 @@ class DataHandler {
   /// Whether the data ran out for good.
   bool insufficient() const { return insufficient_; }
 
+  /// What reads the data.
   DataAdapter& adapter() { return *adapter_; }
+  /// What the loop is for.
   Purpose purpose() const { return options_.purpose; }
 
   /// Batches taken in all epochs, those before a `restore` too.
@@ -132,8 +140,11 @@ class DataHandler::Epochs {
     bool operator==(std::default_sentinel_t) const { return !data->more_epochs(); }
   };
 
+  /// The epochs of that data.
   explicit Epochs(DataHandler& data) : data_(&data) {}
+  /// Begins the first epoch.
   Iterator begin() const { return {data_}; }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
 
  private:
@@ -155,8 +166,11 @@ class DataHandler::Steps {
     bool operator==(std::default_sentinel_t) const { return !data->more_steps(); }
   };
 
+  /// The executions of that epoch.
   explicit Steps(DataHandler& data) : data_(&data) {}
+  /// The first execution.
   Iterator begin() const { return {data_}; }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
 
  private:

@@ -10,6 +10,7 @@ namespace etude {
 
 /// Where a dataset that is being made will be read. Source: tf.distribute.InputContext.
 struct InputContext {
+  /// How many pipelines read the data, which of them this is, and how many replicas there are.
   std::int64_t num_input_pipelines = 1, input_pipeline_id = 0, num_replicas_in_sync = 1;
 
   /// Rows for each replica, of a batch that all share. Throws Error(value) where they do not come out even.
@@ -18,6 +19,7 @@ struct InputContext {
 
 /// A function that makes a dataset where it is read. Source: keras/utils/dataset_creator.py (2.9).
 struct DatasetCreator {
+  /// Makes the dataset.
   std::function<Dataset(const InputContext&)> dataset_fn;
 };
 

@@ -22,6 +22,7 @@ class Sequence {
 
   /// The same where a batch has to be waited for in an event loop; workers are then how many are asked for at a time.
   virtual Task<Batch> fetch(std::int64_t index) { co_return batch(index); }
+  /// Whether `fetch` may have to wait for an event loop.
   virtual bool asynchronous() const { return false; }
 };
 using SequencePtr = std::shared_ptr<Sequence>;

@@ -8,6 +8,7 @@
 
 namespace etude {
 
+/// Options of MirroredStrategy.
 struct MirroredOptions {
   /// How many replicas the default device has; 0: as many as `devices`, or, without them, one on each GPU where the
   /// first one is the default device, one on another GPU, as many as the processor has threads.

@@ -18,7 +18,9 @@ using StrategyPtr = std::shared_ptr<Strategy>;
 
 /// How long sums over replicas take. Measured while there are watchers.
 struct JoinClock {
+  /// How many callbacks want to know the time.
   int watchers = 0;
+  /// The time that replicas have waited for each other, in milliseconds.
   double milliseconds = 0;
 };
 
@@ -26,7 +28,9 @@ struct JoinClock {
 class Strategy : public std::enable_shared_from_this<Strategy> {
  public:
   virtual ~Strategy() = default;
+  /// What it is called.
   virtual std::string_view name() const = 0;
+  /// The number of replicas.
   virtual int num_replicas_in_sync() const = 0;
   /// The device of one replica.
   virtual Device& device(int replica = 0) = 0;
@@ -40,6 +44,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// While it lives, get_strategy() on this thread gives this strategy, and variables are made as this strategy's.
   class Scope {
    public:
+    /// Makes the strategy that of this thread.
     explicit Scope(StrategyPtr strategy);
     ~Scope();
     Scope(const Scope&) = delete;
@@ -49,6 +54,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
     VariableScope variables_;
     StrategyPtr outer_;
   };
+  /// Makes this strategy the one in which variables are made, while the result lives.
   Scope scope() { return Scope(shared_from_this()); }
   /// Whether a variable was made within its scope. One replica takes those made outside all scopes too.
   bool variable_created_in_scope(const Variable& variable) const;
@@ -64,6 +70,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   std::vector<PerReplica> run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs = {});
   /// The shares of a tensor's rows, without copying them. Throws Error(shape) where there are fewer than replicas.
   PerReplica split(const Tensor& whole) const;
+  /// The values of all replicas as one: their sum or mean.
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
   /// Counts while it has watchers.
@@ -77,6 +84,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
 class OneDeviceStrategy : public Strategy {
  public:
   OneDeviceStrategy() : OneDeviceStrategy(default_device()) {}
+  /// Everything on that device, which must outlive the strategy.
   explicit OneDeviceStrategy(Device& device) : device_(device) {}
   /// The device of that name, such as "/gpu:0" or "/cpu:0".
   explicit OneDeviceStrategy(std::string_view name) : OneDeviceStrategy(etude::device(name)) {}

@@ -29,6 +29,7 @@ void set_default_device(Device& device);
 struct DeviceLibrary {
   /// Goes up when Device, Storage or Instruction change.
   static constexpr int current_abi = 4;
+  /// The current_abi that the library was built with.
   int abi;
   const char* version;  ///< of Étude; both must be the program's own
   /// The models of its devices; where there are none, why.

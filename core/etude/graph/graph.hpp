@@ -15,6 +15,7 @@
 namespace etude {
 
 class Graph;
+/// The number of a node in its graph.
 using NodeId = std::int32_t;
 
 /// A symbol in a Graph: what a step computes with while it is traced. It has a shape and a dtype, and data only when a
@@ -22,13 +23,20 @@ using NodeId = std::int32_t;
 class Value {
  public:
   Value() = default;
+  /// The result of a node.
   Value(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
 
+  /// Its extents.
   const Shape& shape() const;
+  /// Its element type.
   DType dtype() const;
+  /// The op that makes it.
   const Op& op() const;
+  /// The number of its node.
   NodeId id() const { return id_; }
+  /// The graph that it belongs to.
   Graph& graph() const { return *graph_; }
+  /// Whether it is a Value at all.
   explicit operator bool() const { return graph_ != nullptr; }
   friend bool operator==(const Value&, const Value&) = default;
 
@@ -46,7 +54,9 @@ class Value {
 class Outputs : public std::vector<Value> {
  public:
   using std::vector<Value>::vector;
+  /// One Value.
   Outputs(Value value) : std::vector<Value>{value} {}
+  /// Several Values.
   Outputs(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
   /// Throws Error(value) unless there is exactly one.
   operator Value() const;
@@ -54,7 +64,9 @@ class Outputs : public std::vector<Value> {
 
 /// Which part of a batch a trace is about: how many replicas have one, how many rows are in this one, and in all.
 struct Share {
+  /// How many replicas have a part of the batch.
   int replicas = 1;
+  /// The rows of this part, and of the whole batch.
   std::int64_t rows = 0, batch = 0;
 
   /// How many elements of a tensor belong to each row; 0 where its first axis is not the batch's, nor begins with it.
@@ -64,19 +76,27 @@ struct Share {
   std::int64_t whole_size(const Shape& shape) const;
 };
 
+/// An op in a graph, with its operands.
 struct Node {
+  /// What is computed.
   Op op;
+  /// The nodes of its operands.
   std::vector<NodeId> inputs;
+  /// The extents of its result.
   Shape shape;
+  /// The element type of its result.
   DType dtype;
 };
 
 /// What a step expects of labels or indices: whole numbers 0 … count - 1. Those that the host gives are checked there,
 /// before the step runs; of those that the step computes, others give NaN.
 struct ExpectedRange {
+  /// The node of the numbers.
   NodeId numbers;
+  /// How many numbers there are to choose from.
   std::int64_t count;
-  std::string where;                         ///< how errors name the layer or loss
+  std::string where;  ///< how errors name the layer or loss
+  /// How errors call a number, the choices, and what to do.
   const char *what, *of, *advice;            ///< "label", "classes", what to do
   std::optional<std::int64_t> ignored = {};  ///< a number that may stand there as well
   NodeId mask = -1;                          ///< where it is false, any number may stand
@@ -95,9 +115,12 @@ class Graph {
 
   /// The graph being traced on this thread; throws Error(state) outside a trace.
   static Graph& current();
+  /// Whether a graph is being traced on this thread.
   static bool tracing();
 
+  /// Which part of the batch the trace is about.
   const Share& share() const { return share_; }
+  /// Whether products of half precision stay such nodes.
   bool multiplies_halves() const { return multiplies_halves_; }
   /// Whether a Value may differ from replica to replica: it is made of the batch, and not joined yet. False where there
   /// is one.
@@ -107,6 +130,7 @@ class Graph {
   /// rounded; only what moves elements, and products where the device has such, take them as they are.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
+  /// What the host gives at each step.
   Value input(const Shape& shape, DType dtype);
   /// Of half precision, the nearest number there is.
   Value constant(double value, DType dtype, const Shape& shape = {});
@@ -114,43 +138,58 @@ class Graph {
   /// A scalar that a trainer adds to the loss of this trace. `layer` added it, while the call of `entry` was traced;
   /// null where there is none.
   struct AddedLoss {
+    /// The scalar.
     Value value;
+    /// The layer that added it; null where there is none.
     const void* layer;
+    /// The outermost call in which it was added; null where there is none.
     const void* entry;
   };
   /// Throws Error(state) for a Value of another trace.
   void add_loss(Value loss, const void* layer = nullptr);
+  /// What add_loss was given in this trace.
   std::vector<AddedLoss>& added_losses() { return added_losses_; }
   /// The layer whose call is being traced, of nested calls the outermost one; null outside of calls.
   const void* entry() const { return entry_; }
+  /// Sets what entry() gives.
   void set_entry(const void* layer) { entry_ = layer; }
 
   /// To be checked wherever the host gives the numbers. What was expected of a Value first counts.
   void expect(ExpectedRange range) { expected_.push_back(std::move(range)); }
+  /// What expect was given in this trace.
   const std::vector<ExpectedRange>& expected() const { return expected_; }
 
+  /// The variable's current Value.
   Value read(const Variable& variable);
   /// The user's own variables that were read since there were `first` of them; they are forgotten.
   std::size_t free_reads() const { return free_reads_.size(); }
+  /// The user's own variables that were read since there were `first` of them; they are forgotten.
   std::vector<Variable> take_free_reads(std::size_t first);
   /// What differs between replicas is joined as the variable's Aggregation says; throws Error(state) where it says that
   /// nothing may.
   void assign(const Variable& variable, Value value);
 
+  /// A variable and the node that holds its next value.
   struct Assignment {
+    /// The variable.
     Variable variable;
+    /// The node.
     NodeId current;
   };
+  /// The variables that the trace assigns.
   const std::vector<Assignment>& assignments() const { return assignments_; }
   /// They stay where they are: references to a node hold while others are appended.
   const std::deque<Node>& nodes() const { return nodes_; }
+  /// The node of that number.
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  /// The number of inputs.
   int input_count() const { return input_count_; }
 
   /// Called for each node as it is appended: how `run_eagerly` computes it at once.
   void on_append(std::function<void(NodeId)> hook) { on_append_ = std::move(hook); }
   /// What the hook's owner can say of a node's data; throws Error(state) where nothing is computed yet.
   void on_inspect(std::function<Tensor(NodeId)> hook) { on_inspect_ = std::move(hook); }
+  /// The data of a node; throws Error(state) where nothing is computed yet.
   Tensor inspect(NodeId id) const;
 
  private:
@@ -180,6 +219,7 @@ class Graph {
 /// Makes `graph` the one that ops append to, on this thread, while it lives.
 class Trace {
  public:
+  /// Makes `graph` the current one.
   explicit Trace(Graph& graph);
   ~Trace();
   Trace(const Trace&) = delete;

@@ -32,13 +32,21 @@ class Variable {
   static Variable unset(std::string name, const Shape& shape, DType dtype, bool trainable,
                         Aggregation aggregation = Aggregation::none);
 
+  /// What it is called.
   const std::string& name() const { return state_->name; }
+  /// Its extents.
   const Shape& shape() const { return state_->shape; }
+  /// Its element type.
   DType dtype() const { return state_->dtype; }
+  /// Whether optimizers update it.
   bool trainable() const { return state_->trainable; }
+  /// Sets what trainable() gives.
   void set_trainable(bool trainable) { state_->trainable = trainable; }
+  /// How what replicas assign becomes one value.
   Aggregation aggregation() const { return state_->aggregation; }
+  /// The number of elements.
   std::int64_t size() const { return shape().size(); }
+  /// The bytes of all elements.
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype()); }
 
   /// A copy of the value on the host; of a replica's own, to look at it.
@@ -51,11 +59,13 @@ class Variable {
 
   /// In how many storages it lies, one a replica. `flatten` decides that.
   int replicas() const { return static_cast<int>(state_->storages.size()); }
+  /// Where a replica's bytes lie.
   const std::shared_ptr<Storage>& storage(int replica = 0) const {
     return state_->storages[static_cast<std::size_t>(replica)];
   }
   /// Gives the replicas from number `first` on what replica 0 holds.
   void broadcast(int first = 1);
+  /// The first byte in its storages.
   std::size_t offset() const { return state_->offset; }
   /// Whether it lies in a block with others. Such a variable stays where it is.
   bool flat() const { return state_->flat; }
@@ -64,12 +74,15 @@ class Variable {
   /// Whether a layer, metric or optimizer made it for itself. Others are the user's: a layer whose call() reads one
   /// tracks it.
   bool managed() const { return state_->managed; }
+  /// Says that a layer, metric or optimizer made it.
   void set_managed() { state_->managed = true; }
   /// How many variables had been made before it.
   std::uint64_t serial() const { return state_->serial; }
+  /// How many variables have been made.
   static std::uint64_t count();
   /// Who it is: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
+  /// Whether it is a variable at all.
   explicit operator bool() const { return state_ != nullptr; }
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
 
@@ -94,6 +107,7 @@ class Variable {
 /// While it lives, variables made on this thread are marked as `owner`'s: a strategy's scope does that.
 class VariableScope {
  public:
+  /// Marks variables as `owner`'s from now on.
   explicit VariableScope(std::shared_ptr<const void> owner);
   ~VariableScope();
   VariableScope(const VariableScope&) = delete;

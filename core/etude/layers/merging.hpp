@@ -21,6 +21,7 @@ class MergeLayer : public Layer {
   Outputs call_with(const std::vector<Value>& inputs, bool training) final;
 
  protected:
+  /// Two inputs as one.
   virtual Value merge(Value a, Value b) const = 0;
   Value mask_of(const std::vector<Value>& inputs, Value y) const final;
 };

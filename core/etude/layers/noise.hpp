@@ -15,11 +15,13 @@ class RandomLayer : public Layer {
   void set_random_key(const RandomKey& key) override { key_ = key; }
 
  protected:
+  /// A layer of that class, whose options have a seed.
   template <OptionsOfLayer Options> RandomLayer(const ClassEntry& entry, const Options& options)
       : Layer(entry, options), key_(key_for(options.seed)), calls_(add_state("calls", {}, DType::int32)) {
     cast_integers();
   }
 
+  /// What its draws depend on.
   const RandomKey& key() const { return key_; }
   /// Within a trace: the number of this call, an int32 scalar.
   Value next_call();

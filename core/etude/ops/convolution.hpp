@@ -17,6 +17,7 @@ Window padded(Window window, std::string_view padding, std::array<std::int64_t, 
 Value convolution(Value x, Value kernel, const Window& window);
 /// convolution's transposes: in x, where x has `shape`, and in the kernel.
 Value convolution_input(Value dy, Value kernel, const Window& window, const Shape& shape);
+/// The gradient in the kernel, where it has `shape`.
 Value convolution_filter(Value x, Value dy, const Window& window, const Shape& shape);
 
 }  // namespace etude::ops

@@ -16,6 +16,7 @@ class History : public Callback {
   const std::vector<int>& epoch() const { return epoch_; }
   /// The values called `name`, one per epoch in which it occurred; throws Error(value) listing the names there are.
   const std::vector<double>& operator[](std::string_view name) const;
+  /// Whether there is a log of that name.
   bool contains(std::string_view name) const;
   /// Names in the order in which they first came, each with its values.
   const std::vector<std::pair<std::string, std::vector<double>>>& history() const { return history_; }

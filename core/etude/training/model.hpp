@@ -22,6 +22,7 @@ class PredictionSink;
 class Trainer;
 class Training;
 
+/// Options of Model::summary.
 struct SummaryOptions {
   /// Where the text goes; stdout if empty.
   std::function<void(std::string_view)> print_fn = {};
@@ -40,6 +41,7 @@ struct SummaryOptions {
 /// keras/engine/training.py.
 class Model : public Layer {
  public:
+  /// A model of that class, which `options` may name.
   explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
   ~Model() override;
 
@@ -47,6 +49,7 @@ class Model : public Layer {
   /// for unknown names, listing those that exist; Error(state) within the scope of another strategy than the model's,
   /// and for an optimizer or metric that was made in one.
   void compile(CompileOptions options);
+  /// Whether compile was called.
   bool compiled() const { return compiled_; }
 
   /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop
@@ -69,11 +72,14 @@ class Model : public Layer {
 
   /// The same, batch after batch, so that there may be more rows than fit into memory.
   PredictionStream predict_stream(const Data& x, const PredictOptions& options = {});
+  /// The same for a model of several outputs, with a Tensor for each.
   OutputsStream predict_outputs_stream(const Data& x, const PredictOptions& options = {});
 
   /// The same as coroutines, for callers whose callbacks or generators have to be waited for.
   Task<HistoryPtr> fit_task(Data data, FitOptions options);
+  /// evaluate as a coroutine.
   Task<Logs> evaluate_task(Data data, EvaluateOptions options);
+  /// predict_outputs as a coroutine.
   Task<std::vector<Tensor>> predict_task(Data x, PredictOptions options);
 
   /// One step on one batch: tensors or lists. Throws Error(value) for data that comes in batches.
@@ -81,16 +87,21 @@ class Model : public Layer {
   Logs train_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
     return train_on_batch(Data(x, y), options);
   }
+  /// Loss and metrics of one batch, without an update.
   Logs test_on_batch(const Data& batch, const BatchOptions& options = {});
   Logs test_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
     return test_on_batch(Data(x, y), options);
   }
+  /// The output for one batch.
   Tensor predict_on_batch(const Data& x);
+  /// The outputs for one batch.
   std::vector<Tensor> predict_outputs_on_batch(const Data& x);
 
   /// What one batch means, within a trace.
   virtual StepLogs train_step(const StepData& data);
+  /// What one batch means in evaluate and in validations.
   virtual StepLogs test_step(const StepData& data);
+  /// What one batch means in predict.
   virtual Outputs predict_step(const StepData& data);
   /// The reduced loss of a batch: of each output times its weight, of regularizers, and what add_loss added (L-23). Of
   /// a replica it is its part: the sum over all replicas is the loss. Throws Error(state) where there is none of them,
@@ -102,24 +113,34 @@ class Model : public Layer {
   void add_metric(Value value, const std::string& name);
   /// The compiled steps. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
+  /// The compiled step of evaluate. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
+  /// The compiled step of predict. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_predict_function(bool force = false);
 
+  /// The optimizer. Throws Error(state) before compile.
   Optimizer& optimizer() const;
   /// The mean of the loss, those of single outputs where there are several, the compiled metrics, those of add_metric.
   /// Override it to list those that a step of your own updates: what is listed here begins anew with each epoch.
   virtual std::vector<MetricPtr> metrics() const;
+  /// The names of metrics(), as they are logged.
   std::vector<std::string> metrics_names() const;
+  /// Sets all metrics to what they were at first.
   void reset_metrics();
   /// The fit that runs; null when none does.
   Training* training() const { return training_; }
+  /// What compile was given.
   const CompileOptions& compile_options() const { return options_; }
+  /// The strategy that the model belongs to.
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
   /// What outputs, and inputs, are called in losses, metrics and logs: "output_1", … unless the model knows better.
   virtual std::vector<std::string> output_names() const { return {}; }
+  /// What inputs are called, in data by name: "input_1", … unless the model knows better.
   virtual std::vector<std::string> input_names() const { return {}; }
+  /// The layer of that name. Throws Error(value) listing the names there are.
   LayerPtr get_layer(std::string_view name) const;
+  /// The layer at that place. Throws Error(value) where there are fewer.
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
   void build(const Shape& input_shape) override;
@@ -141,6 +162,7 @@ class Model : public Layer {
   /// layers stand in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
   /// not built; loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
   void save_weights(const std::string& path) const;
+  /// Sets the weights from a file that save_weights wrote.
   void load_weights(const std::string& path);
 
   /// Set by a callback: fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict

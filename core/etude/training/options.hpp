@@ -23,9 +23,11 @@ namespace etude {
 /// fit's shuffle: true, false or "batch" (L-31).
 class ShuffleChoice {
  public:
+  /// true: samples are shuffled before each epoch.
   ShuffleChoice(bool shuffle) : shuffle_(shuffle ? Shuffle::samples : Shuffle::none) {}
   /// Throws Error(value) unless it is "batch".
   ShuffleChoice(const char* name);
+  /// What is shuffled.
   Shuffle shuffle() const { return shuffle_; }
 
  private:
@@ -37,8 +39,11 @@ class ValidationFrequency {
  public:
   /// Throws Error(value) for less than 1.
   ValidationFrequency(int every);
+  /// A validation after each of these epochs, counted from 1.
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}
+  /// Whether there is a validation after the epoch of that index, which is counted from 0.
   bool due(int epoch) const;
+  /// Every how many epochs; 0 where epochs were listed.
   int every() const { return every_; }
 
  private:
@@ -46,6 +51,7 @@ class ValidationFrequency {
   std::vector<int> epochs_;
 };
 
+/// Options of Model::compile.
 struct CompileOptions {
   Choice<Optimizer> optimizer = "rmsprop";
   /// Of all outputs, or of each in their order, or by their names; an output without a loss is not trained.
@@ -87,6 +93,7 @@ struct CompileOptions {
 /// Gives others their turn, as host_yield() does: asked after each execution, and with true after each epoch.
 using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
 
+/// Options of Model::fit.
 struct FitOptions {
   std::optional<std::int64_t> batch_size = {};
   int epochs = 1;
@@ -147,6 +154,7 @@ struct BatchOptions {
   }
 };
 
+/// Options of Model::evaluate.
 struct EvaluateOptions {
   std::optional<std::int64_t> batch_size = {};
   int verbose = -1;
@@ -166,6 +174,7 @@ struct EvaluateOptions {
   }
 };
 
+/// Options of Model::predict.
 struct PredictOptions {
   std::optional<std::int64_t> batch_size = {};
   int verbose = -1;

@@ -38,7 +38,9 @@ template <class Batch> class BatchStream {
   using Paths = std::conditional_t<std::is_same_v<Batch, Tensor>, std::string, std::vector<std::string>>;
   class Iterator;
 
+  /// Of that model and data; nothing runs before the first batch is asked for.
   BatchStream(Model& model, Data x, PredictOptions options);
+  /// Takes over what another stream has left.
   BatchStream(BatchStream&&) noexcept;
   BatchStream& operator=(BatchStream&&) noexcept;
   /// Closes it. What hooks throw then is lost.
@@ -49,6 +51,7 @@ template <class Batch> class BatchStream {
   std::optional<Batch> next() { return next_task().get(); }
   /// All batches that are left. To be called once.
   Iterator begin() { return Iterator(*this); }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
   /// Writes all rows that are left to files of NumPy (.npy) in host_vfs(). Each has its name when it is whole, and not
   /// before. Throws what `next` and NpyWriter do; Error(value) unless there are as many paths as outputs, each
@@ -60,7 +63,9 @@ template <class Batch> class BatchStream {
   /// The same as coroutines, for callers whose callbacks or data have to be waited for. The stream must stay where it
   /// is until they are done.
   Task<std::optional<Batch>> next_task();
+  /// write_npy as a coroutine.
   Task<> write_npy_task(Paths paths);
+  /// close as a coroutine.
   Task<> close_task();
 
  private:
@@ -87,7 +92,9 @@ template <class Batch> class BatchStream<Batch>::Iterator {
   BatchStream* stream_;
 };
 
+/// Batches of a model of one output.
 using PredictionStream = BatchStream<Tensor>;
+/// Batches of a model of several outputs: a Tensor for each.
 using OutputsStream = BatchStream<std::vector<Tensor>>;
 extern template class BatchStream<Tensor>;
 extern template class BatchStream<std::vector<Tensor>>;
