@@ -1,14 +1,47 @@
-// Doxygen reads each public header, and each guide, through this filter: node docs/doxygen_filter.mjs FILE.
-// Options are documented in rows (core/etude/classes/field.hpp), and classes by their ClassText
-// (core/etude/classes/class_entry.hpp). The filter writes these texts as comments where Doxygen looks for them. It keeps
-// the number of lines, so that warnings name the right ones.
-import { readFileSync, readdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+// Writes what Doxygen reads into build/docs-input: the public headers and the guides. Options are documented in rows
+// (core/etude/classes/field.hpp), and classes by their ClassText (core/etude/classes/class_entry.hpp): here these texts
+// become comments where Doxygen looks for them. Files keep their paths and their lines, so that warnings name the right
+// ones.
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const core = fileURLToPath(new URL('../core/etude', import.meta.url));
-const [, , path] = process.argv;
-const source = readFileSync(path, 'utf8');
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Folders of core/etude whose headers are public, without those that only the library itself uses. */
+const privateHeaders = {
+  base: `
+    alternatives catalogue checked clock crc32c denormals integers mapped_file messages number
+    release storage system_vfs task termination utf8 worker_thread
+  `,
+  callbacks: 'event_file output save_frequency',
+  classes: 'snake_case',
+  data: `
+    array_like_adapter awaited_adapter columns composite data_adapter data_state
+    dataset_adapter dataset_node dataset_stages element generator_adapter list lists_adapter
+    ordered_queue prefetch row_order sequence_adapter split structure tensor_like_adapter
+  `,
+  distribute: 'collectives per_replica replicated_plan',
+  graph: 'difference elementwise loop op rules window',
+  initializers: 'orthonormal seeded',
+  layers: 'data_format windowed',
+  losses: 'comparison',
+  metrics: 'named',
+  ops: 'scan',
+  saving: `
+    async_writer checkpoint_format checkpoint_writes config_fields json model_config
+    model_state registry safetensors_header training_state
+  `,
+  training: `
+    callback_list callback_state compiled_losses compiled_metrics index_ranges on_thread
+    prediction_sink progress_bar resident_arrays step_function trainer training
+  `,
+};
+const publicFolders = [
+  'activations', 'base', 'callbacks', 'classes', 'data', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
+  'optimizers', 'regularizers', 'saving', 'training',
+];
+const publicFiles = ['etude.hpp', 'eigen.hpp', join('execution', 'devices.hpp')];
 
 // ---- headers ----
 
@@ -47,7 +80,7 @@ function structs(text) {
 
 /** The class that takes these options. */
 function ownerOf(options, text) {
-  return structs(text).find(({ body }) => new RegExp(`using Options = ${options};|\\bmake\\(const ${options}&`).test(body))?.name;
+  return structs(text).find(({ body }) => new RegExp(`using Options = ${options};|\\bmake\\(const (?:\\w+::)*${options}&`).test(body))?.name;
 }
 
 function fieldsFunction(body) {
@@ -70,9 +103,7 @@ function rowsIn(text) {
 /** The bodies of the functions that give rows of many structs, by name. */
 function sharedRows() {
   sharedRows.found ??= new Map(
-    readdirSync(core, { recursive: true })
-      .filter((file) => file.endsWith('.hpp'))
-      .map((file) => readFileSync(join(core, file), 'utf8'))
+    headers().map((path) => readFileSync(join(root, path), 'utf8'))
       .flatMap((text) => [...text.matchAll(/^template <class Options> constexpr auto (\w+_fields)\(\) \{/gm)].map((match) => {
         const begin = match.index + match[0].length - 1;
         return [match[1], text.slice(begin, closing(text, begin))];
@@ -176,7 +207,7 @@ function documentClasses(text) {
     const strings = [...about.matchAll(/(\.\w+ = )?((?:"(?:[^"\\]|\\.)*"\s*)+)/g)];
     const text_ = strings.find(([, field], index) => (field ? field === '.text = ' : index === 1))?.[2].replace(/"\s*"|^"|"\s*$/g, '');
     text = documentUndocumented(text, new RegExp(`^( *)(?:class|struct) ${name}(?: final)?(?: : [^{;]*)? \\{`, 'm'), text_ ?? '');
-    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const \\w+& `, 'm'), 'Makes one of its options.');
+    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const [\\w:]+& `, 'm'), 'Makes one of its options.');
     text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Takes its options.');
   }
   return text;
@@ -189,7 +220,7 @@ function documentFactories(text) {
       const body = structs(text).find(({ name }) => name === type)?.body ?? '';
       const [, used, taken] = body.match(/using Options = (\w+);|\bmake\(const (\w+)&/) ?? [];
       const options = used ?? taken;
-      return `/** Makes a @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
+      return `/** Makes ${/^[AEIOU]/.test(type) ? 'an' : 'a'} @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
     })
     .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Joined)<)/gm, '$1/** The classes of a family. */ $2')
     .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<(?:const )?\3>;)/gm, '$1/** A shared @ref $3. */ $2');
@@ -250,7 +281,7 @@ function dropBoilerplate(text) {
     .replace(/^ *static constexpr ClassText about\{[^]*?\};/gm, blank)
     .replace(/^ *using (?:Options|Product|Kind|MayBeWeighted) = \w+;/gm, blank)
     .replace(/^ *(?:virtual )?~\w+\(\)(?: override)?(?: = default)?;/gm, blank)
-    .replace(/^ *[\w&: ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank)
+    .replace(/^ *[\w&:= ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank)
     .replace(/^ *\w+& operator=\(\w+&&\) noexcept;/gm, blank);
 }
 
@@ -267,11 +298,38 @@ function linkRules(text) {
 // ---- guides ----
 
 /** A guide's page has the name of its file, and each row of the table of rules an anchor. */
-function guide(text) {
+function guide(text, path) {
   const name = basename(path, '.md').replaceAll('-', '_');
   return text
     .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
     .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
 }
 
-process.stdout.write(path.endsWith('.md') ? guide(source) : header(source));
+// ---- files ----
+
+/** All headers of core/etude, as paths from the root. */
+function headers() {
+  return readdirSync(join(root, 'core', 'etude'), { recursive: true })
+    .filter((file) => file.endsWith('.hpp'))
+    .map((file) => join('core', 'etude', file));
+}
+
+function isPublic(path) {
+  const [, , folder, file] = path.split(sep);
+  if (publicFiles.includes(path.slice(join('core', 'etude').length + 1))) return true;
+  return publicFolders.includes(folder) && !(privateHeaders[folder] ?? '').split(/\s+/).includes(basename(file, '.hpp'));
+}
+
+function write(path, text) {
+  const copy = join(root, 'build', 'docs-input', path);
+  mkdirSync(dirname(copy), { recursive: true });
+  writeFileSync(copy, text);
+}
+
+rmSync(join(root, 'build', 'docs-input'), { recursive: true, force: true });
+for (const path of headers().filter(isPublic)) write(path, header(readFileSync(join(root, path), 'utf8')));
+for (const file of readdirSync(join(root, 'docs'))) {
+  const read = () => readFileSync(join(root, 'docs', file), 'utf8');
+  if (file.endsWith('.md')) write(join('docs', file), guide(read(), file));
+  if (file.endsWith('.dox')) write(join('docs', file), read());
+}
