@@ -11,18 +11,18 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Folders of core/etude whose headers are public, without those that only the library itself uses. */
 const privateHeaders = {
   base: `
-    alternatives catalogue checked clock crc32c denormals integers mapped_file messages number
-    release storage system_vfs task termination utf8 worker_thread
+    alternatives catalogue checked clock crc32c denormals mapped_file number
+    release storage system_vfs termination utf8 worker_thread
   `,
-  callbacks: 'event_file output save_frequency',
+  callbacks: 'event_file output',
   classes: 'snake_case',
   data: `
-    array_like_adapter awaited_adapter columns composite data_adapter data_state
-    dataset_adapter dataset_node dataset_stages element generator_adapter list lists_adapter
+    array_like_adapter awaited_adapter data_adapter
+    dataset_adapter dataset_node dataset_stages element generator_adapter lists_adapter
     ordered_queue prefetch row_order sequence_adapter split structure tensor_like_adapter
   `,
   distribute: 'collectives per_replica replicated_plan',
-  graph: 'difference elementwise loop op rules window',
+  graph: 'difference elementwise loop op rules',
   initializers: 'orthonormal seeded',
   layers: 'data_format windowed',
   losses: 'comparison',
@@ -33,7 +33,7 @@ const privateHeaders = {
     model_state registry safetensors_header training_state
   `,
   training: `
-    callback_list callback_state compiled_losses compiled_metrics index_ranges on_thread
+    callback_list compiled_losses compiled_metrics index_ranges on_thread
     prediction_sink progress_bar resident_arrays step_function trainer training
   `,
 };

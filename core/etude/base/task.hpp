@@ -15,6 +15,7 @@ namespace etude {
 class Pending {
  public:
   virtual ~Pending() = default;
+  /// Whether it is there.
   virtual bool ready() const = 0;
   /// Calls `resume` once, later, from the event loop.
   virtual void on_ready(std::coroutine_handle<> resume) = 0;
@@ -22,11 +23,13 @@ class Pending {
   virtual void rethrow() = 0;
 };
 
+/// A Pending, or null for what is there already.
 using PendingPtr = std::unique_ptr<Pending>;
 
 /// What gives others their turn: a page its frames, a server its requests. The loops call it between executions. Null,
 /// as at first everywhere: go on. Called often; it should look at its watch and mostly return null.
 using HostYield = PendingPtr (*)();
+/// The function that loops call between executions; null at first.
 inline HostYield& host_yield() {
   static HostYield hook = nullptr;
   return hook;
@@ -87,11 +90,16 @@ template <> struct TaskResult<void> : TaskPromise {
 /// plain function would; in JavaScript it suspends on promises. Move-only.
 template <class T = void> class [[nodiscard]] Task {
  public:
+  /// What a coroutine of this type is made with.
   using promise_type = detail::TaskResult<T>;
+  /// The coroutine's handle.
   using Handle = std::coroutine_handle<promise_type>;
 
+  /// Owns that coroutine.
   explicit Task(Handle handle) : handle_(handle) {}
+  /// Takes over the other's coroutine.
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  /// Exchanges the two coroutines.
   Task& operator=(Task&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -106,7 +114,9 @@ template <class T = void> class [[nodiscard]] Task {
     handle_.resume();
     return handle_.done();
   }
+  /// Resumes `parent` when this one is done.
   void await_suspend(std::coroutine_handle<> parent) { handle_.promise().continuation = parent; }
+  /// The result; throws what ended it.
   T await_resume() { return result(); }
 
   /// Runs it as a plain call. Throws Error(state) if it has to wait for something that only an event loop can bring.
@@ -118,6 +128,7 @@ template <class T = void> class [[nodiscard]] Task {
     return result();
   }
 
+  /// Whether the coroutine has come to its end.
   bool done() const { return handle_.done(); }
 
  private:
@@ -139,6 +150,7 @@ inline Task<void> detail::TaskResult<void>::get_return_object() {
 /// A Task under way, as something that others await, now or later: it goes on meanwhile.
 class TaskPending : public Pending {
  public:
+  /// Owns the task.
   explicit TaskPending(Task<> task) : task_(std::move(task)) {}
   bool ready() const override { return task_.done(); }
   void on_ready(std::coroutine_handle<> resume) override { task_.await_suspend(resume); }
