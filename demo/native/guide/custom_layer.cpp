@@ -24,11 +24,11 @@ Value between_mae_and_mse(Value y_true, Value y_pred) {
   return ops::mean(error * ops::sqrt(error + 1e-7), {-1});
 }
 
-/// Stops training at a loss below 0.05.
+/// Stops training at a loss below 0.03.
 class GoodEnough : public Callback {
  public:
   void on_epoch_end(int epoch, Logs& logs) override {
-    if (logs["loss"] >= 0.05) return;
+    if (logs["loss"] >= 0.03) return;
     std::printf("epoch %d is good enough\n", epoch + 1);
     model().stop_training = true;
   }

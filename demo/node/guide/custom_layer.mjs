@@ -18,10 +18,10 @@ function between(yTrue, yPred) {
   return ops.mean(ops.multiply(error, ops.sqrt(ops.add(error, 1e-7))), [-1]);
 }
 
-/** Stops training at a loss below 0.05. Hooks may be asynchronous. */
+/** Stops training at a loss below 0.03. Hooks may be asynchronous. */
 const goodEnough = {
   onEpochEnd(epoch, logs) {
-    if (logs.loss >= 0.05) return;
+    if (logs.loss >= 0.03) return;
     console.log(`epoch ${epoch + 1} is good enough`);
     this.model.stopTraining = true;
   },
