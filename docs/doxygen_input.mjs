@@ -301,6 +301,7 @@ function linkRules(text) {
 function guide(text, path) {
   const name = basename(path, '.md').replaceAll('-', '_');
   return text
+    .replace(/(?<!`)`([^`\n]*'[^`\n]*)`(?!`)/g, '``$1``') // Doxygen takes ' for the end of a quotation
     .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
     .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
 }
