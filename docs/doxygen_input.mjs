@@ -57,7 +57,8 @@ function header(text) {
 
 /** Each member of a struct of options gets the text of its row. */
 function documentOptions(text) {
-  for (const { name, body } of structs(text)) {
+  for (let i = 0; i < structs(text).length; i += 1) {
+    const { name, body } = structs(text)[i]; // found anew: those inside it are changed already
     const own = /static constexpr auto fields\(\)/.test(body);
     // What many structs share is a struct, too: RecurrentOptions, and recurrent_fields.
     const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
