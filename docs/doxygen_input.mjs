@@ -57,8 +57,8 @@ function header(text) {
 
 /** Each member of a struct of options gets the text of its row. */
 function documentOptions(text) {
-  for (let i = 0; i < structs(text).length; i += 1) {
-    const { name, body } = structs(text)[i]; // found anew: those inside it are changed already
+  for (const { name } of structs(text)) {
+    const { body } = structs(text).find((one) => one.name === name); // as those inside it have made it
     const own = /static constexpr auto fields\(\)/.test(body);
     // What many structs share is a struct, too: RecurrentOptions, and recurrent_fields.
     const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
