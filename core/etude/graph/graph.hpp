@@ -95,8 +95,7 @@ struct ExpectedRange {
   NodeId numbers;
   /// How many numbers there are to choose from.
   std::int64_t count;
-  std::string where;  ///< how errors name the layer or loss
-  /// How errors call a number, the choices, and what to do.
+  std::string where;                         ///< how errors name the layer or loss
   const char *what, *of, *advice;            ///< "label", "classes", what to do
   std::optional<std::int64_t> ignored = {};  ///< a number that may stand there as well
   NodeId mask = -1;                          ///< where it is false, any number may stand
@@ -163,7 +162,7 @@ class Graph {
   Value read(const Variable& variable);
   /// The user's own variables that were read since there were `first` of them; they are forgotten.
   std::size_t free_reads() const { return free_reads_.size(); }
-  /// The user's own variables that were read since there were `first` of them; they are forgotten.
+  /// Gives and forgets those from number `first` on.
   std::vector<Variable> take_free_reads(std::size_t first);
   /// What differs between replicas is joined as the variable's Aggregation says; throws Error(state) where it says that
   /// nothing may.
