@@ -92,10 +92,11 @@ function fieldsFunction(body) {
 /** Texts by the names of members, from calls of option<> and of functions such as layer_fields<>. */
 function rowsIn(text) {
   const rows = new Map();
-  for (const [, member, literals, shared] of text.matchAll(
-    /option<&(?:\w+::)+(\w+)>\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)|\b(\w+_fields)</g,
+  for (const [, member, literals, required, shared] of text.matchAll(
+    /option<&(?:\w+::)+(\w+)>\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)(,\s*Need::required)?|\b(\w+_fields)</g,
   )) {
-    if (member) rows.set(member, [...literals.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part.replaceAll('\\"', '"').replaceAll('\\\\', '\\')).join(''));
+    const parts = [...(literals ?? '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part.replaceAll('\\"', '"').replaceAll('\\\\', '\\'));
+    if (member) rows.set(member, parts.join('') + (required ? ' Required.' : ''));
     else if (shared) for (const [name, row] of rowsIn(sharedRows().get(shared) ?? '')) rows.set(name, row);
   }
   return rows;
