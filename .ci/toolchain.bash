@@ -171,6 +171,7 @@ CONFIG
 setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
 setup_fuzz() { setup_clang; want /usr/lib/llvm-19/lib/clang/19/lib/linux:libclang-rt-19-dev; }
 setup_format() { want clang-format-19:clang-format-19; }
+setup_docs() { want doxygen:doxygen /usr/share/doxygen-awesome-css/doxygen-awesome.css:doxygen-awesome-css; }
 setup_images() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
 # de_DE: a test makes a locale of it, whose numbers have commas.
 setup_data() { setup_images; want /usr/share/i18n/locales/de_DE:locales; }

@@ -47,7 +47,7 @@ template <class T> constexpr OptionType of{field_type<T>, read<T>};
 #endif
 
 constexpr OptionType option_types[] = {
-    of<bool>, of<int>, of<std::int64_t>, of<std::ptrdiff_t>, of<double>, of<std::string>,
+    of<bool>, of<int>, of<std::uint64_t>, of<std::int64_t>, of<std::ptrdiff_t>, of<double>, of<std::string>,
     of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
@@ -60,6 +60,24 @@ constexpr OptionType option_types[] = {
     of<LoggingStep>, of<PredictingStep>,
     // Options of callbacks.
     of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};
+
+/// Whether JavaScript can give all options of these structs.
+template <HasFields... Options> constexpr bool are_listed() {
+  const auto is_listed = [](const Field& field) {
+    return std::ranges::find(option_types, field.type, &OptionType::type) != std::end(option_types);
+  };
+  return (std::ranges::all_of(fields_of<Options>, is_listed) && ...);
+}
+template <class... Classes> constexpr bool are_listed(ClassList<Classes...>) {
+  return are_listed<OptionsOf<Classes>...>();
+}
+static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && are_listed(metrics::Metrics{}) &&
+              are_listed(optimizers::Optimizers{}) && are_listed(schedules::Schedules{}) &&
+              are_listed(initializers::Initializers{}) && are_listed(regularizers::Regularizers{}) &&
+              are_listed(callbacks::Callbacks{}));
+static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
+                         ModelOptions, FunctionalOptions, LoadModelOptions, InputOptions, AttentionInputs, CsvOptions,
+                         DatasetShuffleOptions>());
 
 }  // namespace
 

@@ -22,6 +22,7 @@ namespace etude::eigen {
 
 /// Row-major, as Tensors are.
 template <class T> using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A column.
 template <class T> using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
 // ---- A Tensor as Eigen sees it: no copy. The view reads and writes the Tensor's bytes, and does not keep them alive.
@@ -49,6 +50,7 @@ template <class T> Eigen::Map<Matrix<T>> matrix(Tensor& tensor) {
   detail::check_rank(tensor, 2, "eigen::matrix");
   return {tensor.data<T>().data(), detail::extent(tensor, 0), detail::extent(tensor, 1)};
 }
+/// The same, only to be read.
 template <class T> Eigen::Map<const Matrix<T>> matrix(const Tensor& tensor) {
   detail::check_rank(tensor, 2, "eigen::matrix");
   return {tensor.data<T>().data(), detail::extent(tensor, 0), detail::extent(tensor, 1)};
@@ -60,6 +62,7 @@ template <class T> Eigen::Map<Vector<T>> vector(Tensor& tensor) {
   detail::check_rank(tensor, 1, "eigen::vector");
   return {tensor.data<T>().data(), detail::extent(tensor, 0)};
 }
+/// The same, only to be read.
 template <class T> Eigen::Map<const Vector<T>> vector(const Tensor& tensor) {
   detail::check_rank(tensor, 1, "eigen::vector");
   return {tensor.data<T>().data(), detail::extent(tensor, 0)};
@@ -71,6 +74,7 @@ template <class T, int rank> Eigen::TensorMap<Eigen::Tensor<T, rank, Eigen::RowM
   detail::check_rank(tensor, rank, "eigen::tensor");
   return {tensor.data<T>().data(), detail::sizes<rank>(tensor)};
 }
+/// The same, only to be read.
 template <class T, int rank>
 Eigen::TensorMap<const Eigen::Tensor<T, rank, Eigen::RowMajor>> tensor(const Tensor& tensor) {
   detail::check_rank(tensor, rank, "eigen::tensor");
@@ -124,10 +128,12 @@ template <class Derived> Tensor view(Eigen::DenseBase<Derived>& matrix) {
 template <class Derived> const Tensor view(const Eigen::DenseBase<Derived>& matrix) {
   return detail::over(detail::shape_of(matrix), detail::data_of(matrix));
 }
+/// A Tensor over the memory of one of Eigen's: no copy.
 template <class Derived> void view(Eigen::PlainObjectBase<Derived>&&) = delete;  // use eigen::take
 template <class T, int rank> Tensor view(Eigen::Tensor<T, rank, Eigen::RowMajor>& tensor) {
   return detail::over(detail::tensor_shape(tensor), tensor.data());
 }
+/// The same, only to be read.
 template <class T, int rank> const Tensor view(const Eigen::Tensor<T, rank, Eigen::RowMajor>& tensor) {
   return detail::over(detail::tensor_shape(tensor), tensor.data());
 }
@@ -140,6 +146,7 @@ template <class Derived> Tensor take(Eigen::PlainObjectBase<Derived>&& matrix) {
   auto owner = std::make_shared<Derived>(std::move(matrix.derived()));
   return detail::over(detail::shape_of(*owner), detail::data_of(*owner), owner);
 }
+/// A Tensor that has taken one of Eigen's, and keeps it: no copy.
 template <class T, int rank> Tensor take(Eigen::Tensor<T, rank, Eigen::RowMajor>&& tensor) {
   auto owner = std::make_shared<Eigen::Tensor<T, rank, Eigen::RowMajor>>(std::move(tensor));
   return detail::over(detail::tensor_shape(*owner), owner->data(), owner);
@@ -153,6 +160,7 @@ template <class Derived> Tensor copy(const Eigen::DenseBase<Derived>& expression
       result.data<T>().data(), expression.rows(), expression.cols()) = expression.derived().array();
   return result;
 }
+/// A Tensor with a copy of one of Eigen's, also of a column-major one.
 template <class T, int rank, int options> Tensor copy(const Eigen::Tensor<T, rank, options>& given) {
   Tensor result(detail::tensor_shape(given), dtype_of<T>);
   auto to = tensor<T, rank>(result);

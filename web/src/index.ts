@@ -59,15 +59,21 @@ export { Tensor, tensor, type DType, type NestedArray, type TensorData, type Ten
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
+/** Makes layers: `et.layers.dense({ units: 10 })`. */
 export const layers: options.Layers = /* @__PURE__ */ factories('layers');
 /** The activations that layers accept by name, for custom steps; plain ones are in `ops`. */
 export const activations: Family<'activations'> = /* @__PURE__ */ family('activations');
+/** Makes losses. Those without options may be named: `loss: 'mse'`. */
 export const losses: options.Losses = /* @__PURE__ */ factories('losses');
+/** Makes metrics. Those without options may be named: `metrics: ['accuracy']`. */
 export const metrics: options.Metrics = /* @__PURE__ */ factories('metrics');
+/** Makes optimizers: `et.optimizers.adam({ learningRate: 1e-3 })`. */
 export const optimizers: options.Optimizers = /* @__PURE__ */ factories('optimizers');
 /** Learning rates that depend on the step. */
 export const schedules: options.Schedules = /* @__PURE__ */ factories('schedules');
+/** Makes initializers, the first values of variables. */
 export const initializers: options.Initializers = /* @__PURE__ */ factories('initializers');
+/** Makes regularizers, penalties that are added to the loss. */
 export const regularizers: options.Regularizers = /* @__PURE__ */ factories('regularizers');
 /**
  * Keras's callbacks. Pass them in one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd()
@@ -96,6 +102,7 @@ export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
  * float32, as on a GPU. Here that is slower than float32: it shows the results of a model on a GPU. '' resets it.
  */
 export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
+/** The policy that new layers have. */
 export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
 /**
  * The milliseconds that training runs before it yields to the page or Node.js, after a step or a trace. Default: 16.
@@ -107,6 +114,7 @@ export const setYieldEvery = /* @__PURE__ */ late('setYieldEvery');
  * Default: the number of cores. Elsewhere it is always one.
  */
 export const setNumThreads = /* @__PURE__ */ late('setNumThreads');
+/** How many threads kernels use. */
 export const numThreads = /* @__PURE__ */ late('numThreads');
 /** The module's memory, which never shrinks, and its used part, in bytes. */
 export const memory = /* @__PURE__ */ late('memory');

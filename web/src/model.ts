@@ -18,11 +18,25 @@ export interface History {
 
 /** The layers of a model, which may be models too. */
 export type LayerLike = native.Layer | Model;
-export type FitOptions = options.FitOptions & { sampleWeight?: ColumnGroup };
-export type EvaluateOptions = options.EvaluateOptions & { sampleWeight?: ColumnGroup };
-export type BatchOptions = options.BatchOptions & { sampleWeight?: ColumnGroup | undefined };
-export type PredictOptions = options.PredictOptions;
-export type CompileOptions = options.CompileOptions;
+/** Options of `fit`. */
+export interface FitOptions extends options.FitOptions {
+  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
+  sampleWeight?: ColumnGroup;
+}
+/** Options of `evaluate`. */
+export interface EvaluateOptions extends options.EvaluateOptions {
+  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
+  sampleWeight?: ColumnGroup;
+}
+/** Options of `trainOnBatch` and `testOnBatch`. */
+export interface BatchOptions extends options.BatchOptions {
+  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
+  sampleWeight?: ColumnGroup | undefined;
+}
+/** Options of `predict`. */
+export interface PredictOptions extends options.PredictOptions {}
+/** Options of `compile`. */
+export interface CompileOptions extends options.CompileOptions {}
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**

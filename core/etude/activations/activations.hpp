@@ -14,10 +14,13 @@ namespace etude {
 /// An activation by name, as a function of Values, or none at all.
 class Activation {
  public:
+  /// A function of a Value, applied elementwise or along its last axis.
   using Function = std::function<Value(Value)>;
   Activation() = default;
+  /// By name; an unknown name is an Error(value) when a layer takes it.
   Activation(const char* name) : name_(name) {}
   Activation(std::string name) : name_(std::move(name)) {}
+  /// Any function of a Value.
   template <class F>
     requires std::is_invocable_r_v<Value, F, Value>
   Activation(F function) : function_(std::move(function)) {}
@@ -42,6 +45,7 @@ namespace activations {
 /// sparsemax, sparse_plus, sparse_sigmoid, glu.
 Activation::Function get(const std::string& name);
 
+/// Options of relu.
 struct ReluOptions {
   double negative_slope = 0;
   std::optional<double> max_value = {};
@@ -52,28 +56,33 @@ struct ReluOptions {
                        option<&ReluOptions::threshold>("Value below which the slope applies."));
   }
 };
+/// Options of leaky_relu.
 struct LeakyReluOptions {
   double negative_slope = 0.2;
   static constexpr auto fields() { return option_rows(option<&LeakyReluOptions::negative_slope>("Slope below 0.")); }
 };
+/// Options of elu.
 struct EluOptions {
   double alpha = 1;
   static constexpr auto fields() {
     return option_rows(option<&EluOptions::alpha>("Scale of the exponential below 0."));
   }
 };
+/// Options of celu.
 struct CeluOptions {
   double alpha = 1;
   static constexpr auto fields() {
     return option_rows(option<&CeluOptions::alpha>("Scale of the exponential below 0."));
   }
 };
+/// Options of gelu.
 struct GeluOptions {
   bool approximate = false;
   static constexpr auto fields() {
     return option_rows(option<&GeluOptions::approximate>("Whether tanh approximates the normal distribution."));
   }
 };
+/// Options of threshold.
 struct ThresholdOptions {
   double threshold = 0;
   double default_value = 0;
@@ -82,18 +91,21 @@ struct ThresholdOptions {
                        option<&ThresholdOptions::default_value>("Result elsewhere."));
   }
 };
+/// Options of hard_shrink.
 struct HardShrinkOptions {
   double threshold = 0.5;
   static constexpr auto fields() {
     return option_rows(option<&HardShrinkOptions::threshold>("Magnitude up to which the result is 0."));
   }
 };
+/// Options of soft_shrink.
 struct SoftShrinkOptions {
   double threshold = 0.5;
   static constexpr auto fields() {
     return option_rows(option<&SoftShrinkOptions::threshold>("Magnitude by which x is moved towards 0."));
   }
 };
+/// Options of squareplus.
 struct SquareplusOptions {
   double b = 4;
   static constexpr auto fields() { return option_rows(option<&SquareplusOptions::b>("Width of the curve around 0.")); }

@@ -13,6 +13,7 @@ namespace etude {
 /// storage types; float32 computes them.
 enum class DType : std::uint8_t { float32, float64, int32, uint8, boolean, float16, bfloat16 };
 
+/// Bytes of an element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::float64: return 8;
@@ -28,6 +29,7 @@ constexpr std::size_t size_of(DType dtype) {
 
 /// Half precision.
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+/// Whether it is float32, float64 or one of half precision.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64 || is_half(dtype); }
 
 /// Keras's name: "float32", "bool", …
@@ -39,21 +41,25 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 /// The float type of new layers, losses and metrics, to which float data is cast (L-38). Default: "float32". Set it
 /// before layers are made. Source: keras/src/backend/config.py.
 DType floatx();
+/// Sets what floatx() gives.
 void set_floatx(DType dtype);
 
 /// The dtype in which layers compute, and that of their variables. "float32" and "float64" set both; "mixed_float16"
 /// and "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it
 /// gives the same numbers. Source: keras/src/dtype_policies/dtype_policy.py.
 struct DTypePolicy {
+  /// The dtype of computation, and that of variables.
   DType compute_dtype = DType::float32, variable_dtype = DType::float32;
 
   /// Throws Error(dtype) with `where` and the list of existing names.
   static DTypePolicy from_name(std::string_view name, std::string_view where = "DTypePolicy");
+  /// Keras's name of the policy: "float32", "mixed_float16", …
   std::string_view name() const;
   friend bool operator==(const DTypePolicy&, const DTypePolicy&) = default;
 };
 /// The policy of new layers: floatx(), unless another one was set. The empty name resets it.
 DTypePolicy dtype_policy();
+/// Sets what dtype_policy() gives. Throws Error(dtype) for an unknown name.
 void set_dtype_policy(std::string_view name);
 
 template <class T> struct DTypeOf;
@@ -78,6 +84,7 @@ template <> struct DTypeOf<Float16> {
 template <> struct DTypeOf<BFloat16> {
   static constexpr DType value = DType::bfloat16;
 };
+/// DTypeOf<T>::value.
 template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 /// Calls `visitor` with a value-initialised element of `dtype`'s C++ type.

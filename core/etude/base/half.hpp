@@ -10,11 +10,13 @@ namespace etude {
 
 /// IEEE 754 binary16: 11 digits, from 6e-8 to 65504.
 struct Float16 {
+  /// The 16 bits of the number.
   std::uint16_t bits = 0;
 
   constexpr Float16() = default;
   /// The nearest one, of two the even one; infinite from 65520 on.
   template <std::convertible_to<float> T> constexpr explicit Float16(T x) : bits(nearest(static_cast<float>(x))) {}
+  /// The same number in float32, exactly.
   constexpr operator float() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16, magnitude = bits & 0x7FFF;
     // Below the smallest normal number, units of the fraction.
@@ -42,11 +44,13 @@ struct Float16 {
 
 /// float32 without its last 16 bits: 8 digits, the same range.
 struct BFloat16 {
+  /// The 16 bits of the number.
   std::uint16_t bits = 0;
 
   constexpr BFloat16() = default;
   /// The nearest one, of two the even one.
   template <std::convertible_to<float> T> constexpr explicit BFloat16(T x) : bits(nearest(static_cast<float>(x))) {}
+  /// The same number in float32, exactly.
   constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
  private:

@@ -14,8 +14,11 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 /// A POST request.
 struct HttpPost {
+  /// The address of the request.
   std::string url;
+  /// Its headers.
   HttpHeaders headers;
+  /// Its body: JSON, or the field of a form.
   std::string body;
 };
 

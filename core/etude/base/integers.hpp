@@ -13,11 +13,15 @@ namespace etude {
 class Integers {
  public:
   Integers() = default;
+  /// One number.
   Integers(std::int64_t one) : all_{one} {}
+  /// Several numbers.
   Integers(std::initializer_list<std::int64_t> several) : all_(several) {}
   Integers(std::vector<std::int64_t> several) : all_(std::move(several)) {}
 
+  /// Whether there is none.
   bool empty() const { return all_.empty(); }
+  /// The numbers.
   const std::vector<std::int64_t>& all() const { return all_; }
   /// "-1", "[1, 2]", or nothing.
   std::string to_string() const {

@@ -17,6 +17,7 @@ class LogSource {
   virtual ~LogSource() = default;
   /// Increased with every change of the values, so that older Logs can detect that theirs are overwritten.
   virtual std::uint64_t generation() const = 0;
+  /// The value of the entry at `index`, fetched now.
   virtual double read(std::size_t index) = 0;
   /// The outputs of predict, a Tensor for each; empty for a source without outputs.
   virtual std::vector<Tensor> outputs() const { return {}; }
@@ -26,22 +27,33 @@ class LogSource {
 /// the device. A value that was not read while it was current is lost, and reading it is an Error.
 class Logs {
  public:
+  /// One value and its name.
   struct Entry {
+    /// What the value is called: "loss".
     std::string name;
+    /// The value, if it is known.
     double value = 0;
+    /// Whether the value was set or fetched.
     bool known = true;
+    /// Where the source has it.
     std::size_t index = 0;
   };
 
   Logs() = default;
+  /// Logs of these values.
   Logs(std::initializer_list<std::pair<std::string, double>> values);
 
+  /// Whether there are no values.
   bool empty() const { return entries_.empty(); }
+  /// The number of values.
   std::size_t size() const { return entries_.size(); }
+  /// Whether there is a value of that name.
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   /// The value of `name`; throws Error(value) with the list of existing names.
   double operator[](std::string_view name) const;
+  /// The value at `index`.
   double value(std::size_t index) const { return read(entries_[index]); }
+  /// The name of the value at `index`.
   const std::string& name(std::size_t index) const { return entries_[index].name; }
 
   /// Adds a value, or replaces the value of that name, in place.

@@ -11,11 +11,16 @@ namespace etude {
 /// {3, 5}.
 class Pair {
  public:
+  /// The same number for both axes.
   Pair(int both) : numbers_{both, both} {}
+  /// One number for each axis.
   Pair(std::int64_t height, std::int64_t width) : numbers_{height, width} {}
 
+  /// The number for the rows.
   std::int64_t height() const { return numbers_[0]; }
+  /// The number for the columns.
   std::int64_t width() const { return numbers_[1]; }
+  /// Both, height first.
   const std::array<std::int64_t, 2>& numbers() const { return numbers_; }
   /// "3", or "[3, 5]".
   std::string to_string() const {

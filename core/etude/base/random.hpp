@@ -31,7 +31,9 @@ constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float
 
 /// The key of one layer's draws, besides their counter.
 struct RandomKey {
+  /// The seed, which all streams share.
   std::uint64_t seed = 0;
+  /// The stream, which sets draws of different purpose apart.
   std::uint32_t stream = 0;
   friend bool operator==(const RandomKey&, const RandomKey&) = default;
 };
@@ -42,9 +44,11 @@ enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3
 /// A sequence of draws from (seed, stream, substream), for host-side work: initial weights and shuffles.
 class Random {
  public:
+  /// Draws from a stream of the seed, beginning at its first number.
   Random(std::uint64_t seed, RandomStream stream, std::uint32_t substream = 0)
       : seed_(seed), stream_(static_cast<std::uint32_t>(stream)), substream_(substream) {}
 
+  /// The next 32 bits.
   std::uint32_t bits();
   /// The next out.size() results of bits(), many at a time.
   void bits(std::span<std::uint32_t> out);

@@ -15,6 +15,7 @@ namespace etude {
 class Pending {
  public:
   virtual ~Pending() = default;
+  /// Whether it is there.
   virtual bool ready() const = 0;
   /// Calls `resume` once, later, from the event loop.
   virtual void on_ready(std::coroutine_handle<> resume) = 0;
@@ -22,6 +23,7 @@ class Pending {
   virtual void rethrow() = 0;
 };
 
+/// A Pending, or null for what is there already.
 using PendingPtr = std::unique_ptr<Pending>;
 
 /// Awaits a PendingPtr; an empty one is ready.
@@ -79,11 +81,16 @@ template <> struct TaskResult<void> : TaskPromise {
 /// plain function would; in JavaScript it suspends on promises. Move-only.
 template <class T = void> class [[nodiscard]] Task {
  public:
+  /// What a coroutine of this type is made with.
   using promise_type = detail::TaskResult<T>;
+  /// The coroutine's handle.
   using Handle = std::coroutine_handle<promise_type>;
 
+  /// Owns that coroutine.
   explicit Task(Handle handle) : handle_(handle) {}
+  /// Takes over the other's coroutine.
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  /// Exchanges the two coroutines.
   Task& operator=(Task&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -98,7 +105,9 @@ template <class T = void> class [[nodiscard]] Task {
     handle_.resume();
     return handle_.done();
   }
+  /// Resumes `parent` when this one is done.
   void await_suspend(std::coroutine_handle<> parent) { handle_.promise().continuation = parent; }
+  /// The result; throws what ended it.
   T await_resume() { return result(); }
 
   /// Runs it as a plain call. Throws Error(state) if it must await an event loop.
@@ -110,6 +119,7 @@ template <class T = void> class [[nodiscard]] Task {
     return result();
   }
 
+  /// Whether the coroutine has come to its end.
   bool done() const { return handle_.done(); }
 
  private:
@@ -131,6 +141,7 @@ inline Task<void> detail::TaskResult<void>::get_return_object() {
 /// A running Task that others can await, now or later.
 class TaskPending : public Pending {
  public:
+  /// Owns the task.
   explicit TaskPending(Task<> task) : task_(std::move(task)) {}
   bool ready() const override { return task_.done(); }
   void on_ready(std::coroutine_handle<> resume) override { task_.await_suspend(resume); }

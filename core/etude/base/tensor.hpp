@@ -29,22 +29,29 @@ class Tensor {
     tensor.fill_from(values.data(), values.size() * sizeof(T));
     return tensor;
   }
+  /// The same of a vector.
   template <class T> static Tensor from(const Shape& shape, const std::vector<T>& values) {
     return from(shape, std::span<const T>(values));
   }
+  /// The same of a list in braces.
   template <class T> static Tensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span<const T>(values.begin(), values.size()));
   }
   /// A view of memory that `owner` keeps alive, without a copy.
   static Tensor borrow(const Shape& shape, DType dtype, void* bytes, std::shared_ptr<void> owner = {});
 
+  /// The extents.
   const Shape& shape() const { return shape_; }
+  /// The element type.
   DType dtype() const { return dtype_; }
+  /// The number of elements.
   std::int64_t size() const { return shape_.size(); }
+  /// The bytes of all elements.
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
   /// False for a default-constructed Tensor, which has no data.
   explicit operator bool() const { return data_ != nullptr; }
 
+  /// The first byte.
   std::byte* raw() { return data_.get(); }
   const std::byte* raw() const { return data_.get(); }
   /// The elements; throws Error(dtype) if T is not the dtype.
@@ -52,6 +59,7 @@ class Tensor {
     require(dtype_of<T>);
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
   }
+  /// The same, only to be read.
   template <class T> std::span<const T> data() const {
     require(dtype_of<T>);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
@@ -62,6 +70,7 @@ class Tensor {
   /// The value of a tensor of one element.
   double item() const;
 
+  /// A copy with bytes of its own.
   Tensor clone() const;
   /// A view of the same bytes in another shape with as many elements.
   Tensor reshape(const Shape& shape) const;

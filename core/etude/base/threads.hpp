@@ -20,6 +20,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// The number of threads, the caller's included.
   int count() const { return count_; }
   /// Calls task(context, part) for every part in [0, parts), and returns when all are done. Allocates only when it
   /// starts threads. `task` must not throw. If another thread uses the pool, the caller does all parts itself.
@@ -35,7 +36,9 @@ class ThreadPool {
 /// Sets the number of threads of kernels. Default: the number of cores, and one on targets without threads. Do not
 /// change it while a plan runs on another thread. Throws Error(value) for numbers below 1.
 void set_num_threads(int count);
+/// How many threads kernels use.
 int num_threads();
+/// The threads that kernels use.
 ThreadPool& thread_pool();
 
 }  // namespace etude

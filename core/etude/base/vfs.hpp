@@ -15,6 +15,7 @@ class FileSink {
   virtual ~FileSink() = default;
   /// Whether it was empty when it was opened.
   virtual bool empty() const = 0;
+  /// Writes bytes behind what is there.
   virtual void append(std::string_view bytes) = 0;
   /// Overwrites appended bytes, from byte `at` on. For a file that a Vfs opened without `append`; others throw
   /// Error(io).
@@ -57,10 +58,12 @@ class Vfs {
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   /// Makes one folder, unless the folder or a link to one exists.
   virtual void make_folder(const std::string& path) = 0;
+  /// What is at a path.
   virtual PathKind kind(const std::string& path) = 0;
   /// Creates a file and locks it. Throws Error(state) at once if the lock is held elsewhere.
   virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
 
+  /// Whether there is a file or a folder at a path.
   bool exists(const std::string& path) { return kind(path) != PathKind::none; }
   /// Makes a folder and its parent folders. With `sync`, they would survive a loss of power.
   void make_folders(const std::string& path, bool sync = false);

@@ -6,19 +6,28 @@
 
 namespace etude {
 
+/// The functions of a LambdaCallback; those that are empty are not called.
 struct LambdaCallbackOptions {
+  /// Called when an epoch begins, or ends.
   std::function<void(int epoch, Logs&)> on_epoch_begin = {}, on_epoch_end = {};
+  /// Called when fit begins, or ends.
   std::function<void(Logs&)> on_train_begin = {}, on_train_end = {};
+  /// Called when an execution of training steps begins, or ends.
   std::function<void(std::int64_t step, Logs&)> on_train_batch_begin = {}, on_train_batch_end = {};
+  /// Called when evaluate, or a validation, begins, or ends.
   std::function<void(Logs&)> on_test_begin = {}, on_test_end = {};
+  /// Called when an execution of test steps begins, or ends.
   std::function<void(std::int64_t step, Logs&)> on_test_batch_begin = {}, on_test_batch_end = {};
+  /// Called when predict begins, or ends.
   std::function<void(Logs&)> on_predict_begin = {}, on_predict_end = {};
+  /// Called when an execution of predict steps begins, or ends.
   std::function<void(std::int64_t step, Logs&)> on_predict_batch_begin = {}, on_predict_batch_end = {};
 };
 
 /// Functions as a callback. Source: keras/src/callbacks/lambda_callback.py.
 class LambdaCallback : public Callback {
  public:
+  /// Takes the functions.
   explicit LambdaCallback(LambdaCallbackOptions options) : on_(std::move(options)) {}
 
   void on_epoch_begin(int epoch, Logs& logs) override { call(on_.on_epoch_begin, epoch, logs); }
@@ -46,6 +55,7 @@ class LambdaCallback : public Callback {
 
 namespace callbacks {
 
+/// Makes a LambdaCallback of functions.
 inline CallbackPtr lambda(LambdaCallbackOptions options) {
   return std::make_shared<LambdaCallback>(std::move(options));
 }

@@ -14,6 +14,7 @@ namespace etude {
 /// keras/src/callbacks/monitor_callback.py.
 class MonitorCallback : public Callback {
  public:
+  /// The name of the log that it looks at.
   const std::string& monitor() const { return monitor_; }
   /// The best value so far; none before the first.
   const std::optional<double>& best() const { return best_; }
@@ -25,6 +26,7 @@ class MonitorCallback : public Callback {
 
   /// Forgets the best value, and which way "auto" went: the next fit may be another model's.
   void restart();
+  /// Sets the best value.
   void set_best(double value) { best_ = value; }
   void set_best(const std::optional<double>& value) { best_ = value; }
 
@@ -37,6 +39,7 @@ class MonitorCallback : public Callback {
   /// Whether `value` beats `reference` by more than min_delta (C-2). It beats none. Only after direction().
   bool is_improvement(double value, std::optional<double> reference) const;
 
+  /// Where warnings go.
   const TextSink& warn() const { return warn_; }
 
  private:

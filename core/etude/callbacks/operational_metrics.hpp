@@ -47,6 +47,7 @@ class OperationalMetrics : public Callback {
   /// For code that writes checkpoints or sums over replicas by its own means: how long it took. Count for the
   /// epoch they fall into.
   void report_checkpoint_write(double milliseconds) { checkpoint_write_.add(milliseconds); }
+  /// Adds a time for which replicas waited for each other, in milliseconds.
   void report_replica_sync(double milliseconds) { replica_sync_.add(milliseconds); }
 
   /// {"epochs": [{"epoch": 0, "step_latency_median_ms": …, …}, …], "prediction_memory_bytes": …}: of the last fit and

@@ -24,14 +24,19 @@ class SaveFrequency {
 /// Counts the batches of a fit and says when it is time to save.
 class SaveCounter {
  public:
+  /// Counts for that frequency.
   explicit SaveCounter(SaveFrequency frequency) : every_(frequency.batches()) {}
 
+  /// Whether it is each epoch.
   bool each_epoch() const { return every_ == 0; }
+  /// Begins to count anew.
   void restart();
   /// Whether it is, after the execution whose last step is `batch`; never where it is each epoch.
   bool due(std::int64_t batch);
 
+  /// Adds its counts to a state.
   void save(CallbackState& state) const;
+  /// Takes its counts from a state.
   void restore(const CallbackState& state);
 
  private:

@@ -19,6 +19,7 @@ class UpdateFrequency {
   UpdateFrequency(int batches);
   /// 0: only epochs.
   int batches() const { return batches_; }
+  /// "epoch", or the number of batches.
   std::string name() const { return batches_ == 0 ? "epoch" : std::to_string(batches_); }
 
  private:

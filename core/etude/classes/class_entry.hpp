@@ -39,9 +39,13 @@ struct ClassText {
 
 /// A class with its options, where its C++ type is not known.
 struct ClassEntry {
+  /// Keras's name: "Dropout".
   const char* class_name;
+  /// The name of its factory: "dropout".
   const char* factory;
+  /// Further names of string forms, separated by spaces.
   const char* aliases;
+  /// Its options.
   std::span<const Field> fields;
   /// New options, each as it is by default.
   std::shared_ptr<void> (*options)();
@@ -54,11 +58,15 @@ struct ClassEntry {
 class Description {
  public:
   Description() = default;
+  /// Of an object of this class that was made of these options.
   template <HasFields Options> Description(const ClassEntry& entry, Options options)
       : entry_(&entry), options_(std::make_shared<Options>(std::move(options))) {}
 
+  /// Whether the object is of a class that is in no table.
   bool empty() const { return !entry_; }
+  /// The class; only if it is not empty.
   const ClassEntry& entry() const { return *entry_; }
+  /// Keras's name of the class, or "".
   std::string_view class_name() const { return entry_ ? entry_->class_name : ""; }
   /// The options, which nothing changes.
   void* options() const { return options_.get(); }
@@ -71,7 +79,9 @@ class Description {
 /// What can say how it was made.
 class Described {
  public:
+  /// How the object was made.
   const Description& description() const { return description_; }
+  /// Sets what description() gives.
   void describe(Description description) { description_ = std::move(description); }
 
  protected:
@@ -116,6 +126,7 @@ template <class Class> constexpr const char* factory_name() {
 
 }  // namespace detail
 
+/// The struct of a class's options.
 template <class Class> using OptionsOf = typename detail::FindOptions<Class>::Type;
 
 namespace detail {
@@ -143,6 +154,7 @@ template <class Class> std::shared_ptr<void> make_erased(void* options) {
 }
 }  // namespace detail
 
+/// The entry of a class.
 template <class Class>
 inline constexpr ClassEntry class_entry{Class::about.name,          detail::factory_name<Class>(),
                                         Class::about.aliases,       fields_of<OptionsOf<Class>>,
@@ -163,7 +175,9 @@ template <class Class> auto make_object(OptionsOf<Class> options) {
 /// The function that makes objects of a class: `layers::dropout({.rate = 0.5})`, or of what its constructor takes
 /// besides, `layers::dropout(0.5)`.
 template <class Class> struct Factory {
+  /// An object of these options.
   auto operator()(OptionsOf<Class> options = {}) const { return make_object<Class>(std::move(options)); }
+  /// An object of what else its constructor takes.
   template <class Argument>
     requires(!std::same_as<std::remove_cvref_t<Argument>, OptionsOf<Class>> && std::constructible_from<Class, Argument>)
   auto operator()(Argument&& argument) const {
@@ -173,6 +187,7 @@ template <class Class> struct Factory {
 
 /// The classes of a family.
 template <class... Classes> struct ClassList {
+  /// The entries of the classes.
   static constexpr std::array<const ClassEntry*, sizeof...(Classes)> entries{&class_entry<Classes>...};
 };
 

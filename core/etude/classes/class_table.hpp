@@ -16,7 +16,9 @@ class ClassTable {
   /// `kind` is what errors call a class: "optimizer".
   ClassTable(const char* kind, std::span<const ClassEntry* const> entries);
 
+  /// What the classes are: "layer", "loss", …
   const char* kind() const { return kind_; }
+  /// The entries of all classes.
   std::span<const ClassEntry* const> entries() const { return entries_; }
   /// The class of that name. Throws Error(value) listing the classes that there are.
   const ClassEntry& of_class(std::string_view class_name) const;
@@ -45,6 +47,7 @@ std::vector<std::string> names_of(const ClassEntry& entry);
 template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry, void* options) {
   return std::static_pointer_cast<Kind>(entry.make(options));
 }
+/// An object of a class, with its default options.
 template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry) {
   return make_of<Kind>(entry, entry.options().get());
 }

@@ -24,17 +24,23 @@ using FieldType = const void*;
 
 /// One option: its name, where it is in a struct of options, and its type.
 struct Field {
+  /// The member's name, which is the option's.
   const char* name;
+  /// The address of the member in a struct of options.
   void* (*member)(void* options);
+  /// The member's type.
   FieldType type;
+  /// Whether configs and JavaScript must give it.
   bool required;
 };
 
 /// A field with its documentation, which programs do not keep.
 struct FieldRow : Field {
+  /// What the option means, with its unit.
   const char* text;
 };
 
+/// Whether an option must be given.
 enum class Need : bool { optional, required };
 
 namespace detail {
@@ -76,6 +82,7 @@ template <std::size_t size> inline constexpr std::size_t rows_in<std::array<Fiel
 
 }  // namespace detail
 
+/// Stands for the type T.
 template <class T> inline constexpr FieldType field_type = &detail::type_tag<T>;
 
 /// The row of a member. `text` says in one line what it means, with its unit.

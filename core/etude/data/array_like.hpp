@@ -17,6 +17,7 @@ class ArrayLike {
   virtual ~ArrayLike() = default;
   /// [rows, …]
   virtual const Shape& shape() const = 0;
+  /// The element type.
   virtual DType dtype() const = 0;
   /// Copies rows [first, last) to `out`, which is large enough. Throws on failure.
   virtual void read(std::int64_t first, std::int64_t last, std::byte* out) const = 0;
@@ -31,6 +32,7 @@ class ArrayLike {
   /// tensor: all exist.
   virtual Tensor mask_of(std::span<const std::int64_t>) const { return {}; }
 
+  /// The number of rows.
   std::int64_t rows() const { return shape()[0]; }
   /// Bytes of one row.
   std::size_t row_bytes() const;

@@ -15,18 +15,25 @@ struct Batch;
 /// The rows of some arrays that form a batch: as many as the batch has, from position `first` of this pass's order. The
 /// order changes only when `pass` does.
 struct Selection {
+  /// The arrays; null for a batch with Tensors of its own.
   std::shared_ptr<const Batch> arrays;
+  /// The rows of the arrays in the order of this pass; empty: as they are.
   std::span<const std::int32_t> order;
+  /// The place of the batch's first row in the order, and the number of the pass.
   std::int64_t first = 0, pass = 0;
 };
 
 /// The numbers of a batch's rows in the caller's data, for errors. Row i is number order[i] + `before`, or without an
 /// order number first + i. Unknown if `first` is negative.
 struct RowNumbers {
+  /// The number of the first row, without an order.
   std::int64_t first = -1;
+  /// The order of the rows; null: one after the other.
   const std::int64_t* order = nullptr;
+  /// How many rows stand before those of the order.
   std::int64_t before = 0;
 
+  /// The number of a row of the batch.
   std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
@@ -35,9 +42,11 @@ struct RowNumbers {
 /// output. All are [rows, …]. `mask` is empty, or has for each input the entries that count: bool [rows, steps], or no
 /// Tensor if all do.
 struct Batch {
+  /// The tensors of inputs, targets, weights and masks; masks may be missing.
   std::vector<Tensor> x, y, sample_weight, mask = {};
   /// If it has arrays, the batch consists of those rows of them, and its own Tensors only give shapes and dtypes.
   Selection selection = {};
+  /// Where its rows stand in the caller's data.
   RowNumbers numbers = {};
 
   /// Rows of the first input; 0 without one.
@@ -54,6 +63,7 @@ template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
 
 /// The placeholder of an output without a target: [rows, 0].
 inline Tensor no_target(std::int64_t rows) { return Tensor({rows, 0}, floatx()); }
+/// Whether a target of this shape is no_target().
 inline bool is_no_target(const Shape& shape) { return shape.rank() == 2 && shape[1] == 0; }
 
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).

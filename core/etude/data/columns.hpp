@@ -20,18 +20,26 @@ namespace etude {
 /// An array of a model's inputs, targets or sample weights, in one of the forms of arrays.
 class Column {
  public:
+  /// The forms of an array.
   enum class Form : std::uint8_t { tensor, list, array_like, composite };
 
+  /// An array in memory.
   Column(Tensor tensor) : form_(Form::tensor), tensor_(std::move(tensor)) {}
+  /// Numbers as one writes them down.
   Column(const List& list) : form_(Form::list), tensor_(list.tensor()) {}
+  /// The same of a vector, or of vectors in a vector.
   template <class T>
     requires std::constructible_from<List, const std::vector<T>&>
   Column(const std::vector<T>& numbers) : Column(List(numbers)) {}
+  /// An array whose rows are read when they are needed.
   template <std::derived_from<ArrayLike> T>
   Column(std::shared_ptr<T> array) : form_(Form::array_like), array_(std::move(array)) {}
+  /// A sparse matrix.
   Column(CsrMatrix matrix) : form_(Form::composite), array_(std::make_shared<CsrMatrix>(std::move(matrix))) {}
+  /// Rows of different lengths.
   Column(RaggedTensor rows) : form_(Form::composite), array_(std::make_shared<RaggedTensor>(std::move(rows))) {}
 
+  /// The form of the array.
   Form form() const { return form_; }
   /// The tensor, or the tensor of the list. Only for these forms.
   const Tensor& tensor() const { return tensor_; }
@@ -53,19 +61,27 @@ using NamedColumns = std::map<std::string, Column>;
 class ColumnGroup {
  public:
   ColumnGroup() = default;
+  /// One array.
   template <class T>
     requires std::constructible_from<Column, T>
   ColumnGroup(T one) : columns_{Column(std::move(one))} {}
+  /// Several arrays, in the model's order.
   ColumnGroup(std::vector<Column> in_order) : columns_(std::move(in_order)) {}
+  /// Several arrays, by name.
   ColumnGroup(const NamedColumns& named);
   ColumnGroup(std::initializer_list<NamedColumns::value_type> named) : ColumnGroup(NamedColumns(named)) {}
 
+  /// Whether there is no array.
   bool empty() const { return columns_.empty(); }
+  /// The first array.
   auto begin() const { return columns_.begin(); }
+  /// Behind the last array.
   auto end() const { return columns_.end(); }
+  /// The first array.
   const Column& front() const { return columns_.front(); }
   /// Whether the arrays have names. Then their order is not yet that of the model.
   bool named() const { return !names_.empty(); }
+  /// The names, in the order of the arrays; empty without.
   const std::vector<std::string>& names() const { return names_; }
   /// The array with this name, or null.
   const Column* find(std::string_view name) const;
@@ -77,6 +93,7 @@ class ColumnGroup {
 
 /// All arrays of a model.
 struct Columns {
+  /// Inputs, targets and sample weights.
   ColumnGroup x, y = {}, sample_weight = {};
 };
 

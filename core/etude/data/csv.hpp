@@ -14,6 +14,7 @@
 
 namespace etude {
 
+/// Options of read_csv and csv.
 struct CsvOptions {
   /// One character.
   std::string delimiter = ",";

@@ -24,6 +24,7 @@ namespace etude {
 
 /// The options of an adapter.
 struct AdapterOptions {
+  /// How rows are cut into batches and shuffled.
   TensorLikeOptions rows{};
   /// Up to 1: the caller's thread makes batches. More: this number of threads reads a Sequence, and one thread a
   /// generator.
@@ -35,31 +36,46 @@ struct AdapterOptions {
 /// The data of fit, evaluate and predict: one of the eight kinds. Copies share arrays, generators and sequences.
 class Data {
  public:
+  /// A generator and how it is read.
   struct Generated {
+    /// The function that gives batches.
     Generator generator;
+    /// How it is read.
     GeneratorOptions options;
   };
   /// A source of another language. The first loop that reads it consumes it.
   using Source = std::shared_ptr<std::unique_ptr<BatchSource>>;
+  /// One of the kinds of data.
   using Kind = std::variant<Columns, Dataset, Generated, Source, SequencePtr, DatasetCreator>;
 
+  /// Arrays: inputs, targets and sample weights.
   Data(Batch arrays);
   Data(Columns columns);
+  /// Inputs alone: a Tensor, a list or an ArrayLike.
   template <class T>
     requires std::constructible_from<Column, T>
   Data(T x) : Data(Columns{std::move(x)}) {}
+  /// Inputs by name.
   Data(const NamedColumns& x) : Data(Columns{x}) {}
+  /// Inputs, targets and sample weights.
   Data(ColumnGroup x, ColumnGroup y, ColumnGroup sample_weight = {})
       : Data(Columns{std::move(x), std::move(y), std::move(sample_weight)}) {}
+  /// Elements that a Dataset describes, which are batches.
   Data(Dataset dataset) : kind_(std::move(dataset)) {}
+  /// Batches that a function gives.
   Data(Generator generator, GeneratorOptions options = {}) : kind_(Generated{std::move(generator), options}) {}
+  /// Batches that a coroutine yields.
   Data(BatchGenerator coroutine, GeneratorOptions options = {}) : Data(Generator(std::move(coroutine)), options) {}
+  /// Batches of a source of another language.
   Data(std::unique_ptr<BatchSource> source)
       : kind_(std::make_shared<std::unique_ptr<BatchSource>>(std::move(source))) {}
+  /// Batches by index.
   template <std::derived_from<Sequence> T> Data(std::shared_ptr<T> sequence)
       : kind_(SequencePtr(std::move(sequence))) {}
+  /// A dataset that is made where it is read.
   Data(DatasetCreator creator) : kind_(std::move(creator)) {}
 
+  /// The data.
   const Kind& kind() const { return kind_; }
   /// Whether batches are made from its rows. Otherwise its batches are used as they are.
   bool has_rows() const { return std::holds_alternative<Columns>(kind_); }
@@ -72,6 +88,7 @@ class Data {
   /// Its kind, for errors: "tensors", "a Dataset".
   std::string to_string() const;
 
+  /// What reads the data in batches. Throws Error(data) where the data and the options do not fit.
   std::unique_ptr<DataAdapter> adapter(const AdapterOptions& options) const;
 
  private:
@@ -81,8 +98,11 @@ class Data {
 
 /// A kind of adapter: the data that it accepts, and its constructor.
 struct AdapterKind {
+  /// What it is called.
   const char* name;
+  /// Whether it takes the data.
   bool (*can_handle)(const Data& data);
+  /// Makes it.
   std::unique_ptr<DataAdapter> (*make)(const Data& data, const AdapterOptions& options);
 };
 /// All eight kinds. Source: ALL_ADAPTER_CLS in keras/engine/data_adapter.py (2.9).

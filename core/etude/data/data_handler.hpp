@@ -14,16 +14,20 @@ namespace etude {
 /// The purpose of a loop over data.
 enum class Purpose : std::uint8_t { training, validation, evaluation, prediction };
 
+/// How a DataHandler cuts its data.
 struct DataHandlerOptions {
+  /// Index of the first epoch.
   int initial_epoch = 0;
   /// The index after the last epoch, not a count (L-6).
   int epochs = 1;
   /// Default: all batches of a pass. -1: an epoch ends only at the end of the data; with arrays it never ends (L-17).
   std::optional<std::int64_t> steps_per_epoch{};
+  /// Steps between two calls of the batch hooks.
   std::int64_t steps_per_execution = 1;
   /// Whether data of a single pass may be exhausted when enumerate_epochs() is called again: that epoch has no batch.
   /// For validation data.
   bool may_be_exhausted = false;
+  /// What the loop is for.
   Purpose purpose = Purpose::training;
   /// The receiver of warnings; stderr if empty.
   std::function<void(std::string_view)> warn{};
@@ -65,10 +69,12 @@ class DataHandler {
   std::int64_t step_increment() const { return step_increment_; }
   /// The steps per epoch. Unknown for a generator without steps_per_epoch until its first end (L-16).
   std::optional<std::int64_t> inferred_steps() const { return inferred_steps_; }
+  /// Steps of an execution, as given.
   std::int64_t steps_per_execution() const { return steps_per_execution_; }
 
   /// As in the adapter. Arrays with steps_per_epoch continue from pass to pass (L-18).
   PendingPtr fetch();
+  /// The next batch; null at the end of the data.
   const Batch* take();
 
   /// Call this when `take` returned null. It ends this epoch. Data of unknown size gets its size (L-16). Otherwise it
@@ -80,7 +86,9 @@ class DataHandler {
   /// Whether the data is exhausted, with no further epoch.
   bool insufficient() const { return insufficient_; }
 
+  /// What reads the data.
   DataAdapter& adapter() { return *adapter_; }
+  /// What the loop is for.
   Purpose purpose() const { return options_.purpose; }
 
   /// The batches consumed in all epochs, including those before a `restore`.
@@ -131,8 +139,11 @@ class DataHandler::Epochs {
     bool operator==(std::default_sentinel_t) const { return !data->more_epochs(); }
   };
 
+  /// The epochs of that data.
   explicit Epochs(DataHandler& data) : data_(&data) {}
+  /// Begins the first epoch.
   Iterator begin() const { return {data_}; }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
 
  private:
@@ -154,8 +165,11 @@ class DataHandler::Steps {
     bool operator==(std::default_sentinel_t) const { return !data->more_steps(); }
   };
 
+  /// The executions of that epoch.
   explicit Steps(DataHandler& data) : data_(&data) {}
+  /// The first execution.
   Iterator begin() const { return {data_}; }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
 
  private:

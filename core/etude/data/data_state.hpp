@@ -25,6 +25,7 @@ inline DataState with_seed(std::uint64_t seed, const DataState& rest) {
   state.insert(state.end(), rest.begin(), rest.end());
   return state;
 }
+/// The seed of a state that with_seed made.
 inline std::uint64_t seed_in(const DataState& state) {
   return static_cast<std::uint64_t>(state[0]) << 32 | static_cast<std::uint64_t>(state[1]);
 }

@@ -20,6 +20,7 @@
 
 namespace etude {
 
+/// Options of Dataset::shuffle.
 struct DatasetShuffleOptions {
   /// The order depends on it and on the iteration.
   std::uint64_t seed = random_seed();
@@ -46,15 +47,23 @@ struct DatasetShuffleOptions {
 /// Throws Error(value) for more than 1,000 consecutive stages, or 100,000 stages of combined datasets in all.
 class Dataset {
  public:
+  /// What cardinality() gives for a dataset without end, and for one whose size is not known.
   static constexpr std::int64_t infinite = -1, unknown = -2;
 
+  /// Makes an element of another.
   using Map = std::function<Batch(Batch)>;
+  /// The same for a function that has to be waited for.
   using AsyncMap = std::function<Task<Batch>(Batch)>;
+  /// Says whether an element stays.
   using Predicate = std::function<bool(const Batch&)>;
+  /// The same for a function that has to be waited for.
   using AsyncPredicate = std::function<Task<bool>(Batch)>;
+  /// Makes a dataset of an element.
   using Expand = std::function<Dataset(Batch)>;
+  /// The same for a function that has to be waited for.
   using AsyncExpand = std::function<Task<Dataset>(Batch)>;
 
+  /// Of the last of its stages.
   explicit Dataset(DatasetNodePtr node) : node_(std::move(node)) {}
 
   /// One element for each row of the arrays. Shares their memory. Throws Error(data) as check_cardinality does.
@@ -73,8 +82,10 @@ class Dataset {
   /// targets and sample weights in this order. Otherwise all inputs are collected, and so are targets and weights.
   static Dataset zip(std::vector<Dataset> datasets);
 
+  /// What `function` makes of each element.
   Dataset map(Map function) const;
   Dataset map(AsyncMap function) const;
+  /// The elements for which `predicate` is true.
   Dataset filter(Predicate predicate) const;
   Dataset filter(AsyncPredicate predicate) const;
   /// Stacks `size` elements at a time: […] become [size, …]. The last batch has fewer, or is dropped.
@@ -94,11 +105,13 @@ class Dataset {
   Dataset cache() const;
   /// Makes up to `count` elements in advance: on a separate thread, or, for awaited elements, concurrently.
   Dataset prefetch(std::int64_t count) const;
+  /// The elements of this dataset, then those of the other one.
   Dataset concatenate(Dataset other) const;
   /// The elements of the datasets that `function` makes from the elements, `cycle_length` datasets at a time:
   /// `block_length` consecutive elements of each in turn.
   Dataset interleave(Expand function, std::int64_t cycle_length = 2, std::int64_t block_length = 1) const;
   Dataset interleave(AsyncExpand function, std::int64_t cycle_length = 2, std::int64_t block_length = 1) const;
+  /// The elements of the datasets that `function` makes, one dataset after the other.
   Dataset flat_map(Expand function) const { return interleave(std::move(function), 1); }
   /// Every `num_shards`-th element, starting at `index`.
   Dataset shard(std::int64_t num_shards, std::int64_t index) const;
@@ -107,11 +120,13 @@ class Dataset {
 
   /// The number of elements; or `infinite`, or `unknown`.
   std::int64_t cardinality() const { return node_->cardinality(); }
+  /// The last of its stages.
   const DatasetNodePtr& node() const { return node_; }
 
   class Iterator;
   /// Iterates synchronously. Throws Error(state) if elements must be awaited.
   Iterator begin() const;
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
 
  private:

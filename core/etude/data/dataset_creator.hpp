@@ -10,6 +10,7 @@ namespace etude {
 
 /// The context in which a dataset is created and read. Source: tf.distribute.InputContext.
 struct InputContext {
+  /// How many pipelines read the data, which of them this is, and how many replicas there are.
   std::int64_t num_input_pipelines = 1, input_pipeline_id = 0, num_replicas_in_sync = 1;
 
   /// The rows of each replica's shard of a global batch. Throws Error(value) if the division has a remainder.
@@ -18,6 +19,7 @@ struct InputContext {
 
 /// A function that creates a dataset where it is read. Source: keras/utils/dataset_creator.py (2.9).
 struct DatasetCreator {
+  /// Makes the dataset.
   std::function<Dataset(const InputContext&)> dataset_fn;
 };
 

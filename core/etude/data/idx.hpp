@@ -26,6 +26,7 @@ Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where = "IDX
 /// of zeros expands to a thousand times its size.
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where = "gzip",
                               std::optional<std::uint64_t> limit = {});
+/// Whether bytes begin as those of a gzip file do.
 bool is_gzip(std::span<const std::byte> bytes);
 
 }  // namespace etude

@@ -14,11 +14,13 @@ namespace etude {
 /// numbers floatx().
 class List {
  public:
+  /// One number.
   template <class T>
     requires std::is_arithmetic_v<T>
   List(T number) : tensor_(Tensor::from<double>(Shape{}, {static_cast<double>(number)})) {
     settle(std::is_integral_v<T>);
   }
+  /// A row of numbers.
   template <class T>
     requires std::is_arithmetic_v<T> && (!std::same_as<T, bool>)
   List(const std::vector<T>& numbers) {
@@ -33,6 +35,7 @@ class List {
   template <class T> List(const std::vector<std::vector<T>>& rows)
       : List(std::vector<List>(rows.begin(), rows.end())) {}
 
+  /// The numbers, as a tensor.
   const Tensor& tensor() const { return tensor_; }
 
  private:

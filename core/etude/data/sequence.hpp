@@ -22,6 +22,7 @@ class Sequence {
 
   /// The same if a batch must be awaited in an event loop. `workers` is then the number of concurrent requests.
   virtual Task<Batch> fetch(std::int64_t index) { co_return batch(index); }
+  /// Whether `fetch` may have to wait for an event loop.
   virtual bool asynchronous() const { return false; }
 };
 using SequencePtr = std::shared_ptr<Sequence>;

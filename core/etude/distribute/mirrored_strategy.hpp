@@ -9,6 +9,7 @@
 
 namespace etude {
 
+/// Options of MirroredStrategy.
 struct MirroredOptions {
   /// The number of replicas on the default device. 0: as many as `devices`. Without `devices`: one on each GPU if the
   /// default device is the first GPU, one if it is another GPU, and as many as the processor has threads if it is the

@@ -18,7 +18,9 @@ struct ReplicaSum;
 
 /// The time of all-reduces. It is measured while there are watchers.
 struct JoinClock {
+  /// How many callbacks want to know the time.
   int watchers = 0;
+  /// The time that replicas have waited for each other, in milliseconds.
   double milliseconds = 0;
 };
 
@@ -27,7 +29,9 @@ struct JoinClock {
 class Strategy : public std::enable_shared_from_this<Strategy> {
  public:
   virtual ~Strategy() = default;
+  /// What it is called.
   virtual std::string_view name() const = 0;
+  /// The number of replicas.
   virtual int num_replicas_in_sync() const = 0;
   /// The device of one replica.
   virtual Device& device(int replica = 0) = 0;
@@ -43,6 +47,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {
    public:
+    /// Makes the strategy that of this thread.
     explicit Scope(StrategyPtr strategy);
     ~Scope();
     Scope(const Scope&) = delete;
@@ -52,6 +57,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
     VariableScope variables_;
     StrategyPtr outer_;
   };
+  /// Makes this strategy the one in which variables are made, while the result lives.
   Scope scope() { return Scope(shared_from_this()); }
   /// Whether a variable was made within its scope. A strategy of one replica also accepts variables that were made
   /// outside all scopes.
@@ -68,6 +74,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   std::vector<PerReplica> run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs = {});
   /// The shards of a tensor's rows, without copies. Throws Error(shape) if there are fewer rows than replicas.
   PerReplica split(const Tensor& whole) const;
+  /// The values of all replicas as one: their sum or mean.
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
   /// Runs while it has watchers.
@@ -81,6 +88,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
 class OneDeviceStrategy : public Strategy {
  public:
   OneDeviceStrategy() : OneDeviceStrategy(default_device()) {}
+  /// Everything on that device, which must outlive the strategy.
   explicit OneDeviceStrategy(Device& device) : device_(device) {}
   /// The device of that name, such as "/gpu:0" or "/cpu:0".
   explicit OneDeviceStrategy(std::string_view name) : OneDeviceStrategy(etude::device(name)) {}

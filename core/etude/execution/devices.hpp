@@ -33,6 +33,7 @@ void set_default_device(Device& device);
 struct DeviceLibrary {
   /// Increased with every change of Device, Storage or Instruction.
   static constexpr int current_abi = 4;
+  /// The current_abi that the library was built with.
   int abi;
   const char* version;  ///< of Étude; both must be the program's own
   /// The models of its devices; if there are none, the reason.

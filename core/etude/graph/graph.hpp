@@ -15,6 +15,7 @@
 namespace etude {
 
 class Graph;
+/// The number of a node in its graph.
 using NodeId = std::int32_t;
 
 /// A symbolic value in a Graph, with which a step computes while it is traced. It has a shape and a dtype; it has data
@@ -22,13 +23,20 @@ using NodeId = std::int32_t;
 class Value {
  public:
   Value() = default;
+  /// The result of a node.
   Value(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
 
+  /// Its extents.
   const Shape& shape() const;
+  /// Its element type.
   DType dtype() const;
+  /// The op that makes it.
   const Op& op() const;
+  /// The number of its node.
   NodeId id() const { return id_; }
+  /// The graph that it belongs to.
   Graph& graph() const { return *graph_; }
+  /// Whether it is a Value at all.
   explicit operator bool() const { return graph_ != nullptr; }
   friend bool operator==(const Value&, const Value&) = default;
 
@@ -47,7 +55,9 @@ class Value {
 class Outputs : public std::vector<Value> {
  public:
   using std::vector<Value>::vector;
+  /// One Value.
   Outputs(Value value) : std::vector<Value>{value} {}
+  /// Several Values.
   Outputs(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
   /// Throws Error(value) unless there is exactly one.
   operator Value() const;
@@ -55,7 +65,9 @@ class Outputs : public std::vector<Value> {
 
 /// The shard of a batch that is traced: the number of replicas, the rows in this shard, and the rows of the batch.
 struct Share {
+  /// How many replicas have a part of the batch.
   int replicas = 1;
+  /// The rows of this part, and of the whole batch.
   std::int64_t rows = 0, batch = 0;
 
   /// The elements of a tensor per row of the batch; 0 if its first axis is not a multiple of the batch's rows.
@@ -65,17 +77,24 @@ struct Share {
   std::int64_t whole_size(const Shape& shape) const;
 };
 
+/// An op in a graph, with its operands.
 struct Node {
+  /// What is computed.
   Op op;
+  /// The nodes of its operands.
   std::vector<NodeId> inputs;
+  /// The extents of its result.
   Shape shape;
+  /// The element type of its result.
   DType dtype;
 };
 
 /// The valid range of labels or indices in a step: integers 0 … count - 1. The host checks its own before the step
 /// runs. If the step computes them, numbers out of range give NaN.
 struct ExpectedRange {
+  /// The node of the numbers.
   NodeId numbers;
+  /// How many numbers there are to choose from.
   std::int64_t count;
   std::string where;                         ///< the name of the layer or loss in errors
   const char *what, *of, *advice;            ///< "label", "classes", the advice
@@ -96,9 +115,12 @@ class Graph {
 
   /// The graph that is traced on this thread; throws Error(state) outside a trace.
   static Graph& current();
+  /// Whether a graph is being traced on this thread.
   static bool tracing();
 
+  /// Which part of the batch the trace is about.
   const Share& share() const { return share_; }
+  /// Whether products of half precision stay such nodes.
   bool multiplies_halves() const { return multiplies_halves_; }
   /// Whether a Value may differ between replicas: it depends on the batch, and is not all-reduced yet. False with one
   /// replica.
@@ -108,6 +130,7 @@ class Graph {
   /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
+  /// What the host gives at each step.
   Value input(const Shape& shape, DType dtype);
   /// In half precision, the nearest representable number.
   Value constant(double value, DType dtype, const Shape& shape = {});
@@ -115,38 +138,52 @@ class Graph {
   /// A scalar that a trainer adds to the loss of this trace. `layer` added it, while the call of `entry` was traced;
   /// null if there is none.
   struct AddedLoss {
+    /// The scalar.
     Value value;
+    /// The layer that added it; null where there is none.
     const void* layer;
+    /// The outermost call in which it was added; null where there is none.
     const void* entry;
   };
   /// Throws Error(state) for a Value of another trace.
   void add_loss(Value loss, const void* layer = nullptr);
+  /// What add_loss was given in this trace.
   std::vector<AddedLoss>& added_losses() { return added_losses_; }
   /// The layer whose call is traced; of nested calls, the outermost. Null outside of calls.
   const void* entry() const { return entry_; }
+  /// Sets what entry() gives.
   void set_entry(const void* layer) { entry_ = layer; }
 
   /// The host checks the range of its own numbers. The first range of a Value counts.
   void expect(ExpectedRange range) { expected_.push_back(std::move(range)); }
+  /// What expect was given in this trace.
   const std::vector<ExpectedRange>& expected() const { return expected_; }
 
+  /// The variable's current Value.
   Value read(const Variable& variable);
   /// The number of reads of the user's own variables so far; take_free_reads() removes and returns the variables after
   /// the first `first` of them.
   std::size_t free_reads() const { return free_reads_.size(); }
+  /// Gives and forgets those from number `first` on.
   std::vector<Variable> take_free_reads(std::size_t first);
   /// Values that vary between replicas are aggregated by the variable's Aggregation. Throws Error(state) if the
   /// aggregation is none.
   void assign(const Variable& variable, Value value);
 
+  /// A variable and the node that holds its next value.
   struct Assignment {
+    /// The variable.
     Variable variable;
+    /// The node.
     NodeId current;
   };
+  /// The variables that the trace assigns.
   const std::vector<Assignment>& assignments() const { return assignments_; }
   /// References to nodes stay valid while others are appended.
   const std::deque<Node>& nodes() const { return nodes_; }
+  /// The node of that number.
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  /// The number of inputs.
   int input_count() const { return input_count_; }
 
   /// Called for each node when it is appended: `run_eagerly` computes it at once.
@@ -154,6 +191,7 @@ class Graph {
   /// Sets the function that returns a node's data; without it nothing is computed yet, and inspection throws
   /// Error(state).
   void on_inspect(std::function<Tensor(NodeId)> hook) { on_inspect_ = std::move(hook); }
+  /// The data of a node; throws Error(state) where nothing is computed yet.
   Tensor inspect(NodeId id) const;
 
  private:
@@ -183,6 +221,7 @@ class Graph {
 /// While it exists, ops on this thread append to `graph`.
 class Trace {
  public:
+  /// Makes `graph` the current one.
   explicit Trace(Graph& graph);
   ~Trace();
   Trace(const Trace&) = delete;

@@ -33,13 +33,21 @@ class Variable {
   static Variable unset(std::string name, const Shape& shape, DType dtype, bool trainable,
                         Aggregation aggregation = Aggregation::none);
 
+  /// What it is called.
   const std::string& name() const { return state_->name; }
+  /// Its extents.
   const Shape& shape() const { return state_->shape; }
+  /// Its element type.
   DType dtype() const { return state_->dtype; }
+  /// Whether optimizers update it.
   bool trainable() const { return state_->trainable; }
+  /// Sets what trainable() gives.
   void set_trainable(bool trainable) { state_->trainable = trainable; }
+  /// How what replicas assign becomes one value.
   Aggregation aggregation() const { return state_->aggregation; }
+  /// The number of elements.
   std::int64_t size() const { return shape().size(); }
+  /// The bytes of all elements.
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype()); }
 
   /// A copy of the value on the host. `replica` selects the replica.
@@ -52,11 +60,13 @@ class Variable {
 
   /// The number of its storages, one per replica, set by `flatten`.
   int replicas() const { return static_cast<int>(state_->storages.size()); }
+  /// Where a replica's bytes lie.
   const std::shared_ptr<Storage>& storage(int replica = 0) const {
     return state_->storages[static_cast<std::size_t>(replica)];
   }
   /// Copies the value of replica 0 to the replicas from `first` on.
   void broadcast(int first = 1);
+  /// The first byte in its storages.
   std::size_t offset() const { return state_->offset; }
   /// Whether it shares a block with others. Such a variable is not moved again.
   bool flat() const { return state_->flat; }
@@ -65,12 +75,15 @@ class Variable {
   /// Whether a layer, metric or optimizer made it. Other variables are the user's: a layer whose call() reads one
   /// tracks it.
   bool managed() const { return state_->managed; }
+  /// Says that a layer, metric or optimizer made it.
   void set_managed() { state_->managed = true; }
   /// The number of variables that were made before it.
   std::uint64_t serial() const { return state_->serial; }
+  /// How many variables have been made.
   static std::uint64_t count();
   /// Its identity: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
+  /// Whether it is a variable at all.
   explicit operator bool() const { return state_ != nullptr; }
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
 
@@ -95,6 +108,7 @@ class Variable {
 /// While it exists, variables that are made on this thread belong to `owner`, for example a strategy's scope.
 class VariableScope {
  public:
+  /// Marks variables as `owner`'s from now on.
   explicit VariableScope(std::shared_ptr<const void> owner);
   ~VariableScope();
   VariableScope(const VariableScope&) = delete;

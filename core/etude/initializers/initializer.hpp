@@ -31,12 +31,15 @@ namespace initializers {
 /// What Constant fills a weight with: a number, or an array, which is broadcast to the weight's shape by NumPy's rule.
 class ConstantValue {
  public:
+  /// A number for all elements.
   ConstantValue(double number) : number_(number) {}
+  /// An array that broadcasts to the variable.
   ConstantValue(Tensor array) : array_(std::move(array)) {}
   /// An array of one axis.
   ConstantValue(std::initializer_list<double> array)
       : array_(Tensor::from<double>({static_cast<std::int64_t>(array.size())}, array)) {}
 
+  /// The number, where it is not an array.
   double number() const { return number_; }
   /// No Tensor where it is a number.
   const Tensor& array() const { return array_; }

@@ -61,6 +61,7 @@ struct AttentionInputs {
 };
 /// What comes of it: output [batch, steps, features], scores [batch, heads, steps, source steps].
 struct Attended {
+  /// The result, and the shares that the keys have in it.
   Value output, scores;
 };
 
@@ -86,6 +87,7 @@ class MultiHeadAttention : public Layer {
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   std::vector<LayerPtr> layers() const override;
+  /// The result and the scores of a call.
   Attended attend(const AttentionInputs& inputs);
 
  private:

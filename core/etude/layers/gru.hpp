@@ -55,6 +55,7 @@ class GRU : public Recurrent {
   State step(const Step& now) const override;
   std::vector<Value> step_weights() const override;
   Value input_bias() const override;
+  /// [3 · units], or [2, 3 · units] with reset_after.
   Shape bias_shape() const override;
 
  private:

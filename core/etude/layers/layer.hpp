@@ -35,6 +35,7 @@ concept OptionsOfLayer = requires(Options& options) {
   Options::fields();
   options.name;
 };
+/// The options that a layer's own options share with all layers.
 template <OptionsOfLayer Options> LayerOptions layer_options(const Options& options) {
   LayerOptions result{.name = options.name};
   if constexpr (requires { options.dtype; }) result.dtype = options.dtype;
@@ -54,6 +55,7 @@ template <class Options> constexpr auto layer_fields() {
   else
     return own;
 }
+/// The rows of the initializers and regularizers of a layer with a kernel and a bias.
 template <class Options> constexpr auto weight_fields() {
   return option_rows(option<&Options::kernel_initializer>("First values of the kernel."),
                      option<&Options::bias_initializer>("First values of the bias."),
@@ -70,6 +72,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
  public:
   using Kind = Layer;
   using Product = Layer;
+  /// A layer of that class, which `options` may name.
   explicit Layer(std::string_view class_name, const LayerOptions& options = {});
   /// Of a class with options of its own, of which its config is written.
   template <OptionsOfLayer Options> Layer(const ClassEntry& entry, Options options)
@@ -80,10 +83,15 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
+  /// Its name, which is unique unless it was given: "dense_1".
   const std::string& name() const { return name_; }
+  /// Keras's name of its class: "Dense".
   std::string_view class_name() const { return class_name_; }
+  /// What it computes in.
   DType compute_dtype() const { return policy_.compute_dtype; }
+  /// What its variables are.
   DType variable_dtype() const { return policy_.variable_dtype; }
+  /// Both dtypes.
   const DTypePolicy& dtype_policy() const { return policy_; }
 
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
@@ -115,6 +123,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// Of a layer that draws: what its draws depend on, which is saved with the model. Setting it counts from the next
   /// trace on.
   virtual std::optional<RandomKey> random_key() const { return {}; }
+  /// Sets what random_key() gives.
   virtual void set_random_key(const RandomKey&) {}
   /// Layers inside this one, in order.
   virtual std::vector<LayerPtr> layers() const { return {}; }
@@ -122,9 +131,11 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// they are nested more than 100 deep.
   std::vector<LayerPtr> layers_inside() const { return inside(false, 1); }
 
+  /// Whether its variables were made.
   bool built() const { return built_; }
   /// The shapes of the last input and output, batch axis included; empty before the first call.
   const std::optional<Shape>& input_shape() const { return input_shape_; }
+  /// The shape of the last output, batch axis included; empty before the first call.
   const std::optional<Shape>& output_shape() const { return output_shape_; }
 
   /// Whether its variables are trained. Nothing inside a layer that is not trainable is trained. What compile() saw is
@@ -137,7 +148,9 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
 
   /// All variables, its own and those of the layers inside, in build order.
   std::vector<Variable> variables() const;
+  /// Those that are trained.
   std::vector<Variable> trainable_variables() const;
+  /// Those that are not trained.
   std::vector<Variable> non_trainable_variables() const;
   /// Within a trace: what the sizes of trained weights add to the loss.
   std::vector<Value> regularization_losses() const;
@@ -151,22 +164,32 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::int64_t count_params() const;
   /// Its own alone, without those of the layers inside: weights; and state, such as that of random draws.
   const std::vector<Variable>& own_weights() const { return weights_; }
+  /// The state of its random draws, without that of the layers inside.
   const std::vector<Variable>& own_states() const { return states_; }
   /// The variables that are saved and loaded: all but the state of random draws.
   std::vector<Variable> weights() const;
+  /// The values of weights(), copied to the host.
   std::vector<Tensor> get_weights() const;
   /// Throws Error(value) unless `weights` has as many tensors, of the same shapes, as the layer; then nothing is set.
   void set_weights(const std::vector<Tensor>& weights);
 
  protected:
+  /// What add_weight makes.
   struct Weight {
+    /// What it is called: "kernel".
     std::string name;
+    /// Its extents.
     Shape shape;
+    /// Its first values.
     Choice<Initializer> initializer = "glorot_uniform";
+    /// Whether optimizers update it.
     bool trainable = true;
+    /// What its size adds to the loss.
     Choice<Regularizer> regularizer = {};
+    /// How what replicas assign to it becomes one value.
     Aggregation aggregation = Aggregation::none;
   };
+  /// Makes a variable of this layer.
   Variable add_weight(const Weight& weight);
   /// State that is not a weight, such as the counter of a layer that draws. It begins as zeros.
   Variable add_state(const std::string& name, const Shape& shape, DType dtype);
@@ -201,6 +224,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     ~Building();
     Building(const Building&) = delete;
     Building& operator=(const Building&) = delete;
+    /// Keeps the layers as they are built.
     void keep() { kept_ = true; }
 
    private:
@@ -247,6 +271,7 @@ class UnsetVariables {
 
 /// "dense", "dense_1", …: the next name of that kind since the process, or the last reset_names(), began.
 std::string unique_name(std::string_view class_name);
+/// Begins to number names anew.
 void reset_names();
 
 }  // namespace etude

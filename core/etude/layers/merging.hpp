@@ -21,6 +21,7 @@ class MergeLayer : public Layer {
   Outputs call_with(const std::vector<Value>& inputs, bool training) final;
 
  protected:
+  /// Two inputs as one.
   virtual Value merge(Value a, Value b) const = 0;
   Value mask_of(const std::vector<Value>& inputs, Value y) const final;
 };
@@ -29,7 +30,7 @@ class MergeLayer : public Layer {
 class Add : public MergeLayer {
  public:
   using Options = MergeOptions;
-  static constexpr ClassText about{"Add", "Adds its inputs."};
+  static constexpr ClassText about{"Add", "Adds its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
   explicit Add(MergeOptions options = {}) : MergeLayer(class_entry<Add>, std::move(options)) {}
 
  protected:
@@ -52,7 +53,8 @@ struct ConcatenateOptions {
 class Concatenate : public Layer {
  public:
   using Options = ConcatenateOptions;
-  static constexpr ClassText about{"Concatenate", "Concatenates its inputs along an axis."};
+  static constexpr ClassText about{"Concatenate",
+                                   "Concatenates its inputs along an axis: several of [batch, ..] -> [batch, ..]."};
   explicit Concatenate(ConcatenateOptions options = {});
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;

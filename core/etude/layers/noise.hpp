@@ -15,11 +15,13 @@ class RandomLayer : public Layer {
   void set_random_key(const RandomKey& key) override { key_ = key; }
 
  protected:
+  /// A layer of that class, whose options have a seed.
   template <OptionsOfLayer Options> RandomLayer(const ClassEntry& entry, const Options& options)
       : Layer(entry, options), key_(key_for(options.seed)), calls_(add_state("calls", {}, DType::int32)) {
     cast_integers();
   }
 
+  /// What its draws depend on.
   const RandomKey& key() const { return key_; }
   /// Within a trace: the number of this call, an int32 scalar.
   Value next_call();
@@ -49,9 +51,10 @@ struct DropoutOptions {
 class Dropout : public RandomLayer {
  public:
   using Options = DropoutOptions;
-  static constexpr ClassText about{.name = "Dropout",
-                                   .text = "In training, sets a share of the inputs to 0 and scales the others up.",
-                                   .example = R"({"rate": 0.5})"};
+  static constexpr ClassText about{
+      .name = "Dropout",
+      .text = "In training, sets a share of the inputs to 0 and scales the others up: [..] -> [..].",
+      .example = R"({"rate": 0.5})"};
   explicit Dropout(DropoutOptions options);
   explicit Dropout(double rate) : Dropout(DropoutOptions{.rate = rate}) {}
   Value call(Value x, bool training) override;
@@ -79,7 +82,7 @@ class GaussianNoise : public RandomLayer {
  public:
   using Options = GaussianNoiseOptions;
   static constexpr ClassText about{.name = "GaussianNoise",
-                                   .text = "In training, adds noise of a normal distribution.",
+                                   .text = "In training, adds noise of a normal distribution: [..] -> [..].",
                                    .example = R"({"stddev": 0.1})"};
   explicit GaussianNoise(GaussianNoiseOptions options);
   Value call(Value x, bool training) override;

@@ -41,7 +41,8 @@ struct LayerNormalizationOptions {
 class LayerNormalization : public Layer {
  public:
   using Options = LayerNormalizationOptions;
-  static constexpr ClassText about{"LayerNormalization", "Normalizes each sample over the last axis, or others."};
+  static constexpr ClassText about{"LayerNormalization",
+                                   "Normalizes each sample over the last axis, or others: [batch, ..] -> [batch, ..]."};
   explicit LayerNormalization(LayerNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
@@ -72,7 +73,8 @@ struct RMSNormalizationOptions {
 class RMSNormalization : public Layer {
  public:
   using Options = RMSNormalizationOptions;
-  static constexpr ClassText about{"RMSNormalization", "Divides each sample by its root mean square along an axis."};
+  static constexpr ClassText about{
+      "RMSNormalization", "Divides each sample by its root mean square along an axis: [batch, ..] -> [batch, ..]."};
   explicit RMSNormalization(RMSNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
@@ -131,7 +133,8 @@ class BatchNormalization : public Layer {
   using Options = BatchNormalizationOptions;
   static constexpr ClassText about{
       "BatchNormalization",
-      "Normalizes each feature by the mean and variance of the batch; outside training, by their moving averages."};
+      "Normalizes each feature by the mean and variance of the batch, outside training by their moving averages: "
+      "[batch, ..] -> [batch, ..]."};
   explicit BatchNormalization(BatchNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;

@@ -20,7 +20,7 @@ struct ActivationOptions {
 class ActivationLayer : public Layer {
  public:
   using Options = ActivationOptions;
-  static constexpr ClassText about{"Activation", "Applies an activation to its input."};
+  static constexpr ClassText about{"Activation", "Applies an activation to its input: [..] -> [..]."};
   explicit ActivationLayer(ActivationOptions options);
   explicit ActivationLayer(const char* name) : ActivationLayer(ActivationOptions{.activation = name}) {}
   Value call(Value x, bool training) override;
@@ -45,7 +45,8 @@ struct RescalingOptions {
 class Rescaling : public Layer {
  public:
   using Options = RescalingOptions;
-  static constexpr ClassText about{.name = "Rescaling", .text = "x · scale + offset.", .example = R"({"scale": 0.5})"};
+  static constexpr ClassText about{
+      .name = "Rescaling", .text = "x · scale + offset: [..] -> [..].", .example = R"({"scale": 0.5})"};
   explicit Rescaling(RescalingOptions options);
   Value call(Value x, bool training) override;
 

@@ -14,6 +14,7 @@ namespace etude {
 
 /// What every layer with a state that goes from step to step can be asked for. The options of each have these fields.
 struct RecurrentOptions {
+  /// Features of the state and of the output.
   std::int64_t units = 0;
   bool use_bias = true;
   Choice<Initializer> kernel_initializer, recurrent_initializer, bias_initializer;
@@ -22,6 +23,7 @@ struct RecurrentOptions {
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,
        zero_output_for_mask = false;
+  /// What all layers can be given.
   LayerOptions layer = {};
 };
 
@@ -88,7 +90,9 @@ class Recurrent : public Layer {
 
   /// The output, and the state in which the last step ended, each [batch, units].
   struct Outcome {
+    /// [batch, units], or [batch, steps, units] with return_sequences.
     Value output;
+    /// The state after the last step, each [batch, units].
     std::vector<Value> state;
   };
   /// As operator(), from an initial state, each [batch, units]; without one, from zeros or what a stateful layer kept.
@@ -104,6 +108,7 @@ class Recurrent : public Layer {
     std::span<const Value> state;    ///< what the step before handed on
     std::span<const Value> weights;  ///< `step_weights`
   };
+  /// What a step hands on, each [batch, units].
   using State = std::vector<Value>;
 
   /// `parts`: how many times as wide as `units` the kernels are. `state`: what a step hands on, by name, h first.
@@ -115,9 +120,12 @@ class Recurrent : public Layer {
   virtual std::vector<Value> step_weights() const { return {recurrent_kernel()}; }
   /// What is added to inputs · kernel, [parts · units].
   virtual Value input_bias() const { return bias(); }
+  /// The shape of the bias.
   virtual Shape bias_shape() const { return {parts_ * options_.units}; }
 
+  /// Features of the state and of the output.
   std::int64_t units() const { return options_.units; }
+  /// The kernel that the state is multiplied by, [units, parts · units].
   Value recurrent_kernel() const { return value_of(recurrent_kernel_); }
   /// Empty without use_bias.
   Value bias() const { return bias_ ? value_of(bias_) : Value{}; }

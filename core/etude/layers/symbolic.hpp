@@ -10,15 +10,18 @@ struct LayerCall;
 /// keras/src/backend/common/keras_tensor.py.
 class SymbolicTensor {
  public:
+  /// An output of a call.
   SymbolicTensor(std::shared_ptr<const LayerCall> call, std::size_t output) : call_(std::move(call)), output_(output) {}
 
   /// The batch axis, whose extent is not known yet, is -1.
   const Shape& shape() const;
+  /// The element type.
   DType dtype() const;
   /// The name of the layer that gives it.
   const std::string& name() const;
   /// The call that gives it, and as which of its outputs.
   const std::shared_ptr<const LayerCall>& call() const { return call_; }
+  /// Which of the call's outputs it is.
   std::size_t output() const { return output_; }
   friend bool operator==(const SymbolicTensor&, const SymbolicTensor&) = default;
 
@@ -30,12 +33,18 @@ class SymbolicTensor {
 
 /// One use of a layer in a description.
 struct LayerCall {
+  /// The shape and dtype of an output.
   struct Output {
+    /// Its extents, batch axis included; -1 where any will do.
     Shape shape;
+    /// Its element type.
     DType dtype;
   };
+  /// The layer that is called.
   LayerPtr layer;
+  /// What it is called with; none: an InputLayer.
   std::vector<SymbolicTensor> inputs;  // none: an InputLayer
+  /// What the call gives.
   std::vector<Output> outputs;
 
   ~LayerCall();
@@ -44,6 +53,7 @@ struct LayerCall {
 /// The calls that tensors depend on, each once: a call comes after those that it depends on itself.
 std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<SymbolicTensor>& tensors);
 
+/// Options of Input.
 struct InputOptions {
   /// Of one sample: without the batch axis.
   Shape shape = {};

@@ -19,15 +19,19 @@ enum class Reduction : std::uint8_t {
   mean_with_sample_weight,  ///< sum / sum of weights
   none
 };
+/// The reduction of that name. Throws Error(value) listing those that exist.
 Reduction reduction_from_name(std::string_view name);
 
 /// A loss: what is to be made small. Source: keras/src/losses/loss.py.
 class Loss : public Described {
  public:
   using Kind = Loss;
+  /// A loss of that name.
   Loss(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
   virtual ~Loss() = default;
+  /// What it is called in logs.
   const std::string& name() const { return name_; }
+  /// How the values of samples become one.
   Reduction reduction() const { return reduction_; }
 
   /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis. Or one of the whole batch, a scalar,

@@ -32,8 +32,10 @@ enum class Direction : std::uint8_t { unknown, up, down };
 class Metric : public Described {
  public:
   using Kind = Metric;
+  /// A metric of that name.
   explicit Metric(std::string name) : name_(std::move(name)) {}
   virtual ~Metric() = default;
+  /// Its name, and that of its log.
   const std::string& name() const { return name_; }
 
   /// Within a trace: takes a batch into account, or of a replica its share of it: what all add to a variable is added
@@ -43,6 +45,7 @@ class Metric : public Described {
   virtual Value result() const = 0;
   /// Sets the variables to what they were at first: each epoch begins so.
   virtual void reset_state();
+  /// What it keeps from batch to batch.
   const std::vector<Variable>& variables() const { return variables_; }
   /// The same metric with variables of its own: of several outputs each gets one. Null for a class that does not
   /// override it.
@@ -52,6 +55,7 @@ class Metric : public Described {
   Direction direction = Direction::unknown;
 
  protected:
+  /// Makes a scalar of this metric that begins as 0.
   Variable add_variable(const std::string& name);
 
  private:
@@ -65,6 +69,7 @@ class Sum : public Metric {
  public:
   static constexpr ClassText about{"Sum", "Weighted sum of all values."};
   static std::shared_ptr<Sum> make(const metrics::MetricOptions& options);
+  /// A sum of that name.
   explicit Sum(std::string name = "sum");
   /// Adds `values`, of any shape; a weight of fewer axes holds for all that is behind its own.
   void update(Value values, Value weight = {});
@@ -82,6 +87,7 @@ class Mean : public Metric {
  public:
   static constexpr ClassText about{"Mean", "Weighted mean of all values."};
   static std::shared_ptr<Mean> make(const metrics::MetricOptions& options);
+  /// A mean of that name.
   explicit Mean(std::string name = "mean");
   /// Adds `values`, of any shape; `weight` broadcasts to them.
   void update(Value values, Value weight = {});
@@ -96,7 +102,9 @@ class Mean : public Metric {
 /// The mean of a function of targets and predictions, which gives one value a sample, or one for the batch.
 class MeanOf : public Mean {
  public:
+  /// The figure of each sample, or of the batch.
   using Function = std::function<Value(Value y_true, Value y_pred)>;
+  /// A mean of what `function` gives; `better` says which way it gets better.
   MeanOf(Function function, std::string name, Direction better = Direction::unknown)
       : Mean(std::move(name)), function_(std::move(function)) {
     direction = better;

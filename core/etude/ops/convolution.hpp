@@ -17,6 +17,7 @@ Window padded(Window window, std::string_view padding, std::array<std::int64_t, 
 Value convolution(Value x, Value kernel, const Window& window);
 /// The transposes of convolution: with respect to x, which has `shape`, and to the kernel.
 Value convolution_input(Value dy, Value kernel, const Window& window, const Shape& shape);
+/// The gradient in the kernel, where it has `shape`.
 Value convolution_filter(Value x, Value dy, const Window& window, const Shape& shape);
 
 }  // namespace etude::ops

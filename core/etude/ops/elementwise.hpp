@@ -6,38 +6,70 @@
 /// the dtype of the other operand.
 namespace etude::ops {
 
+/// -x.
 Value negate(Value x);
+/// |x|.
 Value absolute(Value x);
+/// -1, 0 or 1.
 Value sign(Value x);
+/// x².
 Value square(Value x);
+/// The square root of x.
 Value sqrt(Value x);
+/// e to the power of x.
 Value exp(Value x);
+/// The natural logarithm of x.
 Value log(Value x);
+/// log(1 + x), exact for small x.
 Value log1p(Value x);
+/// The sine of x, in radians.
 Value sin(Value x);
+/// The cosine of x, in radians.
 Value cos(Value x);
+/// The hyperbolic tangent of x.
 Value tanh(Value x);
+/// 1 / (1 + exp(-x)).
 Value sigmoid(Value x);
+/// max(x, 0).
 Value relu(Value x);
+/// log(1 + exp(x)).
 Value softplus(Value x);
+/// The error function of x.
 Value erf(Value x);
+/// The largest whole number that is not above x.
 Value floor(Value x);
+/// Whether x is false.
 Value logical_not(Value x);
+/// Whether x is neither infinite nor NaN.
 Value is_finite(Value x);
 
+/// a + b. Shapes broadcast.
 Value add(Value a, Value b);
+/// a - b. Shapes broadcast.
 Value subtract(Value a, Value b);
+/// a · b. Shapes broadcast.
 Value multiply(Value a, Value b);
+/// a / b. Shapes broadcast.
 Value divide(Value a, Value b);
+/// a to the power of b. Shapes broadcast.
 Value power(Value a, Value b);
+/// The larger of a and b. Shapes broadcast.
 Value maximum(Value a, Value b);
+/// The smaller of a and b. Shapes broadcast.
 Value minimum(Value a, Value b);
+/// Whether a = b. Shapes broadcast.
 Value equal(Value a, Value b);
+/// Whether a < b. Shapes broadcast.
 Value less(Value a, Value b);
+/// Whether a <= b. Shapes broadcast.
 Value less_equal(Value a, Value b);
+/// Whether a > b. Shapes broadcast.
 Value greater(Value a, Value b);
+/// Whether a >= b. Shapes broadcast.
 Value greater_equal(Value a, Value b);
+/// Whether both are true. Shapes broadcast.
 Value logical_and(Value a, Value b);
+/// Whether one of them is true. Shapes broadcast.
 Value logical_or(Value a, Value b);
 /// a if the condition is true, else b.
 Value where(Value condition, Value a, Value b);
@@ -46,15 +78,19 @@ Value clip(Value x, double low, double high);
 /// a / b, and 0 if b is 0.
 Value divide_no_nan(Value a, Value b);
 
+/// x in another element type.
 Value cast(Value x, DType dtype);
 /// Casts half precision to float32; returns other dtypes unchanged.
 Value upcast(Value x);
+/// x, through which no gradient goes.
 Value stop_gradient(Value x);
 /// A scalar of `like`'s dtype.
 Value scalar(double value, Value like);
 /// Within a trace: a Value with `value` in all elements.
 Value full(const Shape& shape, double value, DType dtype = floatx());
+/// Zeros of that shape.
 Value zeros(const Shape& shape, DType dtype = floatx());
+/// Ones of that shape.
 Value ones(const Shape& shape, DType dtype = floatx());
 
 }  // namespace etude::ops

@@ -21,6 +21,7 @@ Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Va
 /// Draws in [0, 1), and from the standard normal distribution (Box-Muller). Replicas draw for the rows of their shards
 /// the same numbers as one replica would. If the first axis is not the batch's, all replicas draw the same.
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
+/// Draws from the normal distribution of mean 0 and standard deviation 1, as `uniform`.
 Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter);
 /// The sum over all replicas, each of which has processed its shard of the batch; x itself if there is one replica.
 /// Optimizers all-reduce gradients themselves. Throws Error(dtype) for bool and uint8.

@@ -15,8 +15,11 @@ class LossScale {
   /// Its variables' names begin with `name`. Throws Error(value) unless both numbers are positive.
   LossScale(const std::string& name, double initial_scale, std::int64_t growth_steps);
 
+  /// The factor at first.
   double initial_scale() const { return initial_scale_; }
+  /// Finite steps in a row after which the factor doubles.
   std::int64_t growth_steps() const { return growth_steps_; }
+  /// The number of finite steps in a row, and the factor.
   std::vector<Variable> variables() const { return {good_steps_, scale_}; }
 
   /// Within a trace: what it is in this step.

@@ -16,6 +16,7 @@ namespace etude {
 
 /// What every optimizer can be asked for besides its own arithmetic. The options of each have these fields too.
 struct OptimizerOptions {
+  /// Length of a step: a number or a schedule.
   LearningRate learning_rate = 0.001;
   /// Each step takes this times the learning rate of a variable away from it, before the update (O-4).
   std::optional<double> weight_decay = {};
@@ -70,6 +71,7 @@ class Optimizer : public Described {
   /// Throws Error(value) for a number out of its range, and when there is more than one way of clipping.
   explicit Optimizer(OptimizerOptions options);
   virtual ~Optimizer() = default;
+  /// Its name.
   const std::string& name() const { return options_.name; }
 
   /// Makes the slots for these variables; later calls make those of variables not seen before.
@@ -86,6 +88,7 @@ class Optimizer : public Described {
   /// optimizers::loss_scale_optimizer does, and compile() where a model computes in float16. Throws Error(value) where
   /// there is a loss_scale_factor, and for numbers that LossScale does not take.
   void scale_loss_dynamically(double initial_scale = 32768, std::int64_t growth_steps = 2000);
+  /// The dynamic scale of the loss; none without one.
   const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
   /// Whether it does so, or by a loss_scale_factor.
   bool scales_loss() const { return loss_scale_ || options_.loss_scale_factor; }
@@ -119,8 +122,11 @@ class Optimizer : public Described {
   std::vector<std::vector<Variable>> slots() const;
 
  protected:
+  /// A kind of slot: what an optimizer keeps for each variable.
   struct SlotKind {
+    /// What it is called: "velocity".
     std::string name;
+    /// Its first values.
     double initial = 0;
   };
   /// The slots of a variable, in the order in which they are made. A variable may lack the last ones.
@@ -142,6 +148,7 @@ class Optimizer : public Described {
 
   /// Throw Error(value) unless `number`, called `what`, is from 0 to 1; is finite and not negative.
   void check_share(const char* what, double number) const;
+  /// Throws Error(value) unless `number`, called `what`, is finite and not negative.
   void check_not_negative(const char* what, double number) const;
 
  private:

@@ -29,7 +29,9 @@ using LearningRateSchedulePtr = std::shared_ptr<LearningRateSchedule>;
 /// What an optimizer's learning_rate may be: a number, or a schedule.
 class LearningRate {
  public:
+  /// The same number at every step.
   LearningRate(double number) : number_(number) {}
+  /// What the schedule says of each step.
   template <std::derived_from<LearningRateSchedule> Schedule>
   LearningRate(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {
     check(schedule_ != nullptr, ErrorKind::value, "learning_rate",

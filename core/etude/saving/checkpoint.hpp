@@ -12,19 +12,25 @@ namespace etude {
 
 /// Tensors that are saved together: "model" is the file model.safetensors.
 struct TensorGroup {
+  /// The name of the file, without its suffix.
   std::string name;
+  /// What is saved.
   std::vector<NamedTensor> tensors;
 };
 
 /// A JSON text: "state" is the file state.json.
 struct Document {
+  /// The name of the file, without its suffix, and its text.
   std::string name, json;
 };
 
 /// All that a run needs to go on from a step.
 struct Checkpoint {
+  /// The step after which it was made.
   std::int64_t step = 0;
+  /// The tensors, in groups.
   std::vector<TensorGroup> tensors;
+  /// The texts.
   std::vector<Document> documents = {};
   /// Which run it belongs to, for those who ask.
   std::string run_id = {};
@@ -33,6 +39,7 @@ struct Checkpoint {
 
   /// The group or the document of that name; throws Error(data) when there is none.
   const std::vector<NamedTensor>& group(std::string_view name) const;
+  /// The document of that name; throws Error(data) when there is none.
   const std::string& document(std::string_view name) const;
 };
 

@@ -14,6 +14,7 @@
 
 namespace etude {
 
+/// What a CheckpointStore keeps, and where.
 struct CheckpointStoreOptions {
   /// How many stay: the newest, and besides them those with the best scores.
   int keep_newest = 2, keep_best = 0;

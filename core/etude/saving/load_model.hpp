@@ -7,6 +7,7 @@
 
 namespace etude {
 
+/// Options of load_model.
 struct LoadModelOptions {
   /// Whether it is compiled as it was when it was saved, its optimizer going on where it was.
   bool compile = true;

@@ -12,8 +12,11 @@
 
 namespace etude {
 
+/// A tensor and its name.
 struct NamedTensor {
+  /// Its name in the file.
   std::string name;
+  /// Its values.
   Tensor tensor;
 };
 
@@ -23,6 +26,7 @@ struct NamedTensor {
 struct Safetensors {
   /// In the order of the file.
   std::vector<NamedTensor> tensors;
+  /// Texts by name, which the file has besides tensors.
   std::map<std::string, std::string> metadata = {};
 };
 

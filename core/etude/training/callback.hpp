@@ -16,9 +16,11 @@ class Model;
 
 /// The parameters of a fit, for its callbacks.
 struct CallbackParams {
+  /// The index behind the last epoch.
   int epochs = 1;
   /// Steps per epoch, if known.
   std::optional<std::int64_t> steps;
+  /// 0: silent, 1: a progress bar, 2: a line per epoch.
   int verbose = 1;
 };
 
@@ -34,8 +36,11 @@ class Callback {
   /// first on_train_begin, so that a refused fit has changed no file. model() and params() are set.
   virtual void acquire() {}
 
+  /// fit begins.
   virtual void on_train_begin(Logs&) {}
+  /// fit ends. Logs are those of the last epoch.
   virtual void on_train_end(Logs&) {}
+  /// An epoch begins; the number is its index.
   virtual void on_epoch_begin(int, Logs&) {}
   /// Logs include val_* after a validation.
   virtual void on_epoch_end(int, Logs&) {}
@@ -44,12 +49,19 @@ class Callback {
   virtual void on_train_batch_begin(std::int64_t, Logs&) {}
   /// The index of its last step (L-12).
   virtual void on_train_batch_end(std::int64_t, Logs&) {}
+  /// evaluate, or a validation, begins.
   virtual void on_test_begin(Logs&) {}
+  /// evaluate, or a validation, ends. Logs are those of all its batches.
   virtual void on_test_end(Logs&) {}
+  /// The index of the first step of an execution.
   virtual void on_test_batch_begin(std::int64_t, Logs&) {}
+  /// The index of its last step.
   virtual void on_test_batch_end(std::int64_t, Logs&) {}
+  /// predict begins.
   virtual void on_predict_begin(Logs&) {}
+  /// predict ends.
   virtual void on_predict_end(Logs&) {}
+  /// The index of the first step of an execution.
   virtual void on_predict_batch_begin(std::int64_t, Logs&) {}
   /// Logs::outputs() has the outputs.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
@@ -72,9 +84,13 @@ class Callback {
   /// Called when fit ends, also by an exception: releases the resources of acquire(), and closes files.
   virtual void release() noexcept {}
 
+  /// Called by the loop: the model that it runs.
   virtual void set_model(Model* model) { model_ = model; }
+  /// Called by the loop: what it tells about itself.
   virtual void set_params(const CallbackParams& params) { params_ = params; }
+  /// The model whose loop runs.
   Model& model() const { return *model_; }
+  /// What the loop tells about itself.
   const CallbackParams& params() const { return params_; }
 
  private:

@@ -18,9 +18,12 @@ class Functional : public Model {
   /// Inputs first, then the layers in descending order of their distance to the outputs, as in Keras.
   std::vector<LayerPtr> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
+  /// What the inputs are called: as their InputLayers.
   std::vector<std::string> input_names() const override;
 
+  /// The inputs that it was made of.
   const std::vector<SymbolicTensor>& inputs() const { return inputs_; }
+  /// The outputs that it was made of.
   const std::vector<SymbolicTensor>& outputs() const { return outputs_; }
 
  protected:

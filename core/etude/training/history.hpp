@@ -16,6 +16,7 @@ class History : public Callback {
   const std::vector<int>& epoch() const { return epoch_; }
   /// The values of `name`, one per epoch in which it occurred. Throws Error(value) with the list of existing names.
   const std::vector<double>& operator[](std::string_view name) const;
+  /// Whether there is a log of that name.
   bool contains(std::string_view name) const;
   /// Names in the order of their first occurrence, each with its values.
   const std::vector<std::pair<std::string, std::vector<double>>>& history() const { return history_; }

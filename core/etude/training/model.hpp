@@ -23,6 +23,7 @@ class Trainer;
 class Training;
 struct StepResult;
 
+/// Options of Model::summary.
 struct SummaryOptions {
   /// The receiver of the text; stdout if empty.
   std::function<void(std::string_view)> print_fn = {};
@@ -41,6 +42,7 @@ struct SummaryOptions {
 /// keras/engine/training.py.
 class Model : public Layer {
  public:
+  /// A model of that class, which `options` may name.
   explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
   ~Model() override;
 
@@ -48,6 +50,7 @@ class Model : public Layer {
   /// for unknown names, listing those that exist; Error(state) within the scope of another strategy than the model's,
   /// and for an optimizer or metric that was made in such a scope.
   void compile(CompileOptions options);
+  /// Whether compile was called.
   bool compiled() const { return compiled_; }
 
   /// Trains for epochs - initial_epoch epochs. Throws Error(state) before compile, within a step, or while another loop
@@ -70,11 +73,14 @@ class Model : public Layer {
 
   /// The same, batch by batch, so that the rows need not fit into memory.
   PredictionStream predict_stream(const Data& x, const PredictOptions& options = {});
+  /// The same for a model of several outputs, with a Tensor for each.
   OutputsStream predict_outputs_stream(const Data& x, const PredictOptions& options = {});
 
   /// The same as coroutines, for callers whose callbacks or generators must be awaited.
   Task<HistoryPtr> fit_task(Data data, FitOptions options);
+  /// evaluate as a coroutine.
   Task<Logs> evaluate_task(Data data, EvaluateOptions options);
+  /// predict_outputs as a coroutine.
   Task<std::vector<Tensor>> predict_task(Data x, PredictOptions options);
 
   /// One step on one batch: tensors or lists. Throws Error(value) for data that consists of batches.
@@ -82,16 +88,21 @@ class Model : public Layer {
   Logs train_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
     return train_on_batch(Data(x, y), options);
   }
+  /// Loss and metrics of one batch, without an update.
   Logs test_on_batch(const Data& batch, const BatchOptions& options = {});
   Logs test_on_batch(const Tensor& x, const Tensor& y, const BatchOptions& options = {}) {
     return test_on_batch(Data(x, y), options);
   }
+  /// The output for one batch.
   Tensor predict_on_batch(const Data& x);
+  /// The outputs for one batch.
   std::vector<Tensor> predict_outputs_on_batch(const Data& x);
 
   /// The step on one batch, within a trace.
   virtual StepLogs train_step(const StepData& data);
+  /// What one batch means in evaluate and in validations.
   virtual StepLogs test_step(const StepData& data);
+  /// What one batch means in predict.
   virtual Outputs predict_step(const StepData& data);
   /// The reduced loss of a batch: the loss of each output times its weight, regularizers, and the losses of add_loss
   /// (L-23). On a replica it is that replica's part: the sum over all replicas is the loss. Throws Error(state) if
@@ -103,24 +114,34 @@ class Model : public Layer {
   void add_metric(Value value, const std::string& name);
   /// The compiled steps. Overridable. Kept until compile, or until `force`.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
+  /// The compiled step of evaluate. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
+  /// The compiled step of predict. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_predict_function(bool force = false);
 
+  /// The optimizer. Throws Error(state) before compile.
   Optimizer& optimizer() const;
   /// The mean of the loss, the means of single outputs if there are several, the compiled metrics, and those of
   /// add_metric. Override it to list the metrics that a custom step updates: listed metrics are reset with each epoch.
   virtual std::vector<MetricPtr> metrics() const;
+  /// The names of metrics(), as they are logged.
   std::vector<std::string> metrics_names() const;
+  /// Sets all metrics to what they were at first.
   void reset_metrics();
   /// The running fit, or null.
   Training* training() const { return training_; }
+  /// What compile was given.
   const CompileOptions& compile_options() const { return options_; }
+  /// The strategy that the model belongs to.
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
   /// The names of outputs, and of inputs, in losses, metrics and logs. Default: "output_1", …
   virtual std::vector<std::string> output_names() const { return {}; }
+  /// What inputs are called, in data by name: "input_1", … unless the model knows better.
   virtual std::vector<std::string> input_names() const { return {}; }
+  /// The layer of that name. Throws Error(value) listing the names there are.
   LayerPtr get_layer(std::string_view name) const;
+  /// The layer at that place. Throws Error(value) where there are fewer.
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
   void build(const Shape& input_shape) override;
@@ -142,6 +163,7 @@ class Model : public Layer {
   /// layers' paths in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
   /// not built. Loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
   void save_weights(const std::string& path) const;
+  /// Sets the weights from a file that save_weights wrote.
   void load_weights(const std::string& path);
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict

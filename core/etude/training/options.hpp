@@ -23,9 +23,11 @@ namespace etude {
 /// fit's shuffle: true, false or "batch" (L-31).
 class ShuffleChoice {
  public:
+  /// true: samples are shuffled before each epoch.
   ShuffleChoice(bool shuffle) : shuffle_(shuffle ? Shuffle::samples : Shuffle::none) {}
   /// Throws Error(value) for any other string than "batch".
   ShuffleChoice(const char* name);
+  /// What is shuffled.
   Shuffle shuffle() const { return shuffle_; }
 
  private:
@@ -37,8 +39,11 @@ class ValidationFrequency {
  public:
   /// Throws Error(value) for a number below 1.
   ValidationFrequency(int every);
+  /// A validation after each of these epochs, counted from 1.
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}
+  /// Whether there is a validation after the epoch of that index, which is counted from 0.
   bool due(int epoch) const;
+  /// Every how many epochs; 0 where epochs were listed.
   int every() const { return every_; }
 
  private:
@@ -46,6 +51,7 @@ class ValidationFrequency {
   std::vector<int> epochs_;
 };
 
+/// Options of Model::compile.
 struct CompileOptions {
   Choice<Optimizer> optimizer = "rmsprop";
   /// One loss for all outputs, or one for each in order, or losses by the outputs' names. An output without a loss is
@@ -89,6 +95,7 @@ struct CompileOptions {
 /// Yields to other work, as host().yield does. Called after each execution, and with true after each epoch.
 using GiveTurn = std::function<PendingPtr(bool epoch_over)>;
 
+/// Options of Model::fit.
 struct FitOptions {
   std::optional<std::int64_t> batch_size = {};
   int epochs = 1;
@@ -150,6 +157,7 @@ struct BatchOptions {
   }
 };
 
+/// Options of Model::evaluate.
 struct EvaluateOptions {
   std::optional<std::int64_t> batch_size = {};
   int verbose = -1;
@@ -169,6 +177,7 @@ struct EvaluateOptions {
   }
 };
 
+/// Options of Model::predict.
 struct PredictOptions {
   std::optional<std::int64_t> batch_size = {};
   int verbose = -1;

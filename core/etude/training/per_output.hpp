@@ -23,15 +23,24 @@ namespace etude {
 template <class T> class PerOutput {
  public:
   PerOutput() = default;
+  /// One thing for all outputs.
   template <std::convertible_to<T> One> PerOutput(One&& one) : one_(std::forward<One>(one)) {}
+  /// One for each output, in their order.
   PerOutput(std::vector<T> list) : list_(std::move(list)) {}
+  /// One for each output, in their order.
   PerOutput(std::initializer_list<T> list) : list_(list) {}
+  /// By the names of outputs.
   PerOutput(std::map<std::string, T> named) : named_(std::move(named)) {}
+  /// By the names of outputs.
   PerOutput(std::initializer_list<std::pair<const std::string, T>> named) : named_(named) {}
 
+  /// Whether nothing was given.
   bool empty() const { return !one_ && list_.empty() && named_.empty(); }
+  /// What all outputs have.
   const std::optional<T>& one() const { return one_; }
+  /// What each output has, in their order.
   const std::vector<T>& list() const { return list_; }
+  /// What outputs have, by their names.
   const std::map<std::string, T>& named() const { return named_; }
   /// Calls visit on all values.
   template <class Visitor> void for_each(Visitor&& visit) {
@@ -71,9 +80,12 @@ template <class T> class PerOutput {
 class MetricList : public std::vector<Choice<Metric>> {
  public:
   using std::vector<Choice<Metric>>::vector;
+  /// Several metrics.
   MetricList(std::vector<Choice<Metric>> all) : std::vector<Choice<Metric>>(std::move(all)) {}
+  /// One metric.
   template <std::convertible_to<Choice<Metric>> One> MetricList(One&& one) { push_back(std::forward<One>(one)); }
 };
+/// Metrics by the names of outputs.
 using MetricsByName = std::map<std::string, MetricList>;
 
 /// The metrics of a model's outputs: some for all outputs, for each in order, or by the outputs' names.
@@ -83,11 +95,16 @@ using MetricsByName = std::map<std::string, MetricList>;
 class MetricChoices : public PerOutput<MetricList> {
  public:
   MetricChoices() = default;
+  /// Metrics of all outputs.
   MetricChoices(std::initializer_list<Choice<Metric>> all) : PerOutput(MetricList(all)) {}
+  /// Metrics of all outputs.
   MetricChoices(MetricList all) : PerOutput(std::move(all)) {}
+  /// Metrics of each output, in their order.
   MetricChoices(std::vector<MetricList> each) : PerOutput(std::move(each)) {}
+  /// Metrics by the names of outputs.
   MetricChoices(MetricsByName named) : PerOutput(std::move(named)) {}
   // A template, so that `{}` selects the other list: two constructors that accept it are ambiguous to clang.
+  /// Metrics by the names of outputs.
   template <std::same_as<MetricsByName::value_type> Named = MetricsByName::value_type>
   MetricChoices(std::initializer_list<Named> named) : PerOutput(MetricsByName(named)) {}
 

@@ -36,7 +36,9 @@ template <class Batch> class BatchStream {
   using Paths = std::conditional_t<std::is_same_v<Batch, Tensor>, std::string, std::vector<std::string>>;
   class Iterator;
 
+  /// Of that model and data; nothing runs before the first batch is asked for.
   BatchStream(Model& model, Data x, PredictOptions options);
+  /// Takes over what another stream has left.
   BatchStream(BatchStream&&) noexcept;
   BatchStream& operator=(BatchStream&&) noexcept;
   /// Closes the stream. Exceptions of hooks are ignored.
@@ -47,6 +49,7 @@ template <class Batch> class BatchStream {
   std::optional<Batch> next() { return next_task().get(); }
   /// Iterates over the remaining batches. Call it once.
   Iterator begin() { return Iterator(*this); }
+  /// The end of the range.
   std::default_sentinel_t end() const { return {}; }
   /// Writes all remaining rows to files of NumPy (.npy) in host().files. Each file gets its name when it is complete.
   /// Throws as `next` and NpyWriter do; Error(value) unless there is one distinct path per output.
@@ -57,7 +60,9 @@ template <class Batch> class BatchStream {
   /// The same as coroutines, for callers whose callbacks or data must be awaited. The stream must not move until they
   /// are done.
   Task<std::optional<Batch>> next_task();
+  /// write_npy as a coroutine.
   Task<> write_npy_task(Paths paths);
+  /// close as a coroutine.
   Task<> close_task();
 
  private:
@@ -84,7 +89,9 @@ template <class Batch> class BatchStream<Batch>::Iterator {
   BatchStream* stream_;
 };
 
+/// Batches of a model of one output.
 using PredictionStream = BatchStream<Tensor>;
+/// Batches of a model of several outputs: a Tensor for each.
 using OutputsStream = BatchStream<std::vector<Tensor>>;
 extern template class BatchStream<Tensor>;
 extern template class BatchStream<std::vector<Tensor>>;

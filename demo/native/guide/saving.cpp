@@ -1,0 +1,74 @@
+// Saving: a whole model, its weights, its description; checkpoints while it trains, and a fit that goes on after it was
+// interrupted.
+#include <etude/etude.hpp>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "samples.hpp"
+
+using namespace etude;
+
+std::vector<LayerPtr> two_layers() {
+  set_random_seed(7);
+  return {layers::dense({.units = 32, .activation = "relu"}), layers::dense({.units = 1})};
+}
+
+/// Interrupts fit, as a crash would.
+class Interruption : public Callback {
+ public:
+  void on_epoch_begin(int epoch, Logs&) override {
+    if (epoch == 3) throw std::runtime_error("interrupted");
+  }
+};
+
+int main() {
+  const auto [x, y] = guide::samples(1000);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "etude-guide-saving";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+
+  Sequential model(two_layers());
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.fit(x, y, {.epochs = 2, .verbose = 2});
+
+  // The model, how it was compiled, and where its optimizer stands.
+  model.save(folder / "model");
+  const ModelPtr loaded = load_model(folder / "model");
+  guide::report("loaded", *loaded->fit(x, y, {.epochs = 4, .verbose = 2, .initial_epoch = 2}));
+
+  // The weights alone.
+  model.save_weights(folder / "weights.safetensors");
+  Sequential same(two_layers());
+  same.build({-1, 8});
+  same.load_weights(folder / "weights.safetensors");
+  same.compile({.loss = "mse"});
+  std::printf("weights: loss=%.5f\n", same.evaluate(x, y, {.verbose = 0})["loss"]);
+
+  // The layers without weights, as Keras writes them.
+  const ModelPtr described = model_from_json(to_json<Layer>(model));
+  std::printf("described: parameters=%lld\n", static_cast<long long>(described->count_params()));
+
+  // The best weights while training.
+  model.fit(x, y,
+            {.epochs = 2,
+             .verbose = 2,
+             .callbacks = {callbacks::model_checkpoint({.filepath = folder / "best.safetensors",
+                                                        .monitor = "loss",
+                                                        .save_best_only = true,
+                                                        .save_weights_only = true})}});
+
+  // The same program started again goes on where it was, to the same bits.
+  const CallbackPtr backup = callbacks::backup_and_restore({.backup_dir = folder / "backup"});
+  Sequential interrupted(two_layers());
+  interrupted.compile({.optimizer = "adam", .loss = "mse"});
+  try {
+    interrupted.fit(x, y, {.epochs = 5, .verbose = 2, .callbacks = {std::make_shared<Interruption>(), backup}});
+  } catch (const std::runtime_error& error) {
+    std::printf("%s\n", error.what());
+  }
+  Sequential again(two_layers());
+  again.compile({.optimizer = "adam", .loss = "mse"});
+  guide::report("resumed", *again.fit(x, y, {.epochs = 5, .verbose = 2, .callbacks = {backup}}));
+  std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,33 @@
+// Customizing models: a layer, a loss and a callback of your own.
+import * as et from 'etude-ml';
+import { report, samples } from './samples.mjs';
+
+const { ops } = et;
+const [x, y] = samples(1000);
+et.setRandomSeed(8);
+
+/** x times a number for each feature: [.., n] -> [.., n]. A variable that `call` reads is trained and saved with the model. */
+function gain(features) {
+  const factors = et.variable(et.tensor(new Float32Array(features).fill(1)), true, 'gain');
+  return et.model({ layers: [], call: (x) => ops.multiply(x, factors.read()) });
+}
+
+/** Errors to the power of 1.5: one number for each sample, [batch]. */
+function between(yTrue, yPred) {
+  const error = ops.absolute(ops.subtract(yTrue, yPred));
+  return ops.mean(ops.multiply(error, ops.sqrt(ops.add(error, 1e-7))), [-1]);
+}
+
+/** Stops training at a loss below 0.03. Hooks may be asynchronous. */
+const goodEnough = {
+  onEpochEnd(epoch, logs) {
+    if (logs.loss >= 0.03) return;
+    console.log(`epoch ${epoch + 1} is good enough`);
+    this.model.stopTraining = true;
+  },
+};
+
+const model = et.sequential([et.layers.dense({ units: 32, activation: 'relu' }), gain(32), et.layers.dense({ units: 1 })]);
+model.compile({ optimizer: 'adam', loss: between, checkTrace: true });
+report('own layer', await model.fit(x, y, { epochs: 20, verbose: 2, callbacks: [goodEnough] }));
+console.log(`parameters: count=${model.countParams()}`);

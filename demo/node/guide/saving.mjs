@@ -1,0 +1,63 @@
+// Saving: a whole model, its weights, its description; checkpoints while it trains, and a fit that goes on after it was
+// interrupted. In a page, await et.openFiles(name) first: it keeps the files in the browser.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as et from 'etude-ml';
+import { report, samples } from './samples.mjs';
+
+const [x, y] = samples(1000);
+const folder = mkdtempSync(join(tmpdir(), 'etude-guide-saving-'));
+const twoLayers = () => {
+  et.setRandomSeed(7);
+  return et.sequential([et.layers.dense({ units: 32, activation: 'relu' }), et.layers.dense({ units: 1 })]);
+};
+
+const model = twoLayers();
+model.compile({ optimizer: 'adam', loss: 'mse' });
+await model.fit(x, y, { epochs: 2, verbose: 2 });
+
+// The model, how it was compiled, and where its optimizer stands. Steps written in JavaScript are not saved.
+model.save(join(folder, 'model'));
+const loaded = et.loadModel(join(folder, 'model'));
+report('loaded', await loaded.fit(x, y, { epochs: 4, verbose: 2, initialEpoch: 2 }));
+
+// The weights alone.
+model.saveWeights(join(folder, 'weights.safetensors'));
+const same = twoLayers();
+same.build([-1, 8]);
+same.loadWeights(join(folder, 'weights.safetensors'));
+same.compile({ loss: 'mse' });
+console.log(`weights: loss=${(await same.evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
+
+// The layers without weights, as Keras writes them.
+const described = et.modelFromJson(model.toJson());
+console.log(`described: parameters=${described.countParams()}`);
+
+// The best weights while training.
+const checkpoint = et.callbacks.modelCheckpoint({
+  filepath: join(folder, 'best.safetensors'),
+  monitor: 'loss',
+  saveBestOnly: true,
+  saveWeightsOnly: true,
+});
+await model.fit(x, y, { epochs: 2, verbose: 2, callbacks: [checkpoint] });
+
+// The same program started again goes on where it was, to the same bits.
+const backup = et.callbacks.backupAndRestore({ backupDir: join(folder, 'backup') });
+const interruption = {
+  onEpochBegin(epoch) {
+    if (epoch === 3) throw new Error('interrupted');
+  },
+};
+const interrupted = twoLayers();
+interrupted.compile({ optimizer: 'adam', loss: 'mse' });
+try {
+  await interrupted.fit(x, y, { epochs: 5, verbose: 2, callbacks: [interruption, backup] });
+} catch (error) {
+  console.log(error.message);
+}
+const again = twoLayers();
+again.compile({ optimizer: 'adam', loss: 'mse' });
+report('resumed', await again.fit(x, y, { epochs: 5, verbose: 2, callbacks: [backup] }));
+rmSync(folder, { recursive: true });

@@ -1,0 +1,338 @@
+// Writes what Doxygen reads into build/docs-input: the public headers and the guides. Options are documented in rows
+// (core/etude/classes/field.hpp), and classes by their ClassText (core/etude/classes/class_entry.hpp): here these texts
+// become comments where Doxygen looks for them. Files keep their paths and their lines, so that warnings name the right
+// ones.
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Folders of core/etude whose headers are public, without those that only the library itself uses. */
+const privateHeaders = {
+  base: `
+    alternatives catalogue checked clock crc32c denormals mapped_file number
+    release storage system_vfs termination utf8 worker_thread
+  `,
+  callbacks: 'event_file output',
+  classes: 'snake_case',
+  data: `
+    array_like_adapter awaited_adapter data_adapter
+    dataset_adapter dataset_node dataset_stages element generator_adapter lists_adapter
+    ordered_queue prefetch row_order sequence_adapter split structure tensor_like_adapter
+  `,
+  distribute: 'collectives per_replica replicated_plan',
+  graph: 'difference elementwise loop op rules',
+  initializers: 'orthonormal seeded',
+  layers: 'data_format windowed',
+  losses: 'comparison',
+  metrics: 'named',
+  ops: 'scan',
+  saving: `
+    async_writer checkpoint_format checkpoint_writes config_fields json model_config
+    model_state registry safetensors_header training_state
+  `,
+  training: `
+    callback_list compiled_losses compiled_metrics index_ranges on_thread
+    prediction_sink progress_bar resident_arrays step_function trainer training
+  `,
+};
+const publicFolders = [
+  'activations', 'base', 'callbacks', 'classes', 'data', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
+  'optimizers', 'regularizers', 'saving', 'training',
+];
+const publicFiles = ['etude.hpp', 'eigen.hpp', join('execution', 'devices.hpp')];
+
+// ---- headers ----
+
+function header(text) {
+  text = text.replace(/^ *\/\/\/.*$/gm, (line) => line.replaceAll('\\', '\\\\'));
+  text = documentOptions(text);
+  text = documentClasses(text);
+  text = documentFactories(text);
+  text = dropBoilerplate(text);
+  text = documentOverloads(text);
+  return linkRules(text);
+}
+
+/** Each member of a struct of options gets the text of its row. */
+function documentOptions(text) {
+  for (const { name } of structs(text)) {
+    const { body } = structs(text).find((one) => one.name === name); // as those inside it have made it
+    const own = /static constexpr auto fields\(\)/.test(body);
+    // What many structs share is a struct, too: RecurrentOptions, and recurrent_fields.
+    const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
+    const at = text.indexOf(body);
+    text = text.slice(0, at) + documentMembers(body, rowsIn(own ? fieldsFunction(body) : shared ?? '')) + text.slice(at + body.length);
+    if (!own) continue;
+    const owner = ownerOf(name, text);
+    text = documentUndocumented(text, new RegExp(`^( *)struct ${name} \\{`, 'm'), owner ? `Options of @ref ${owner}.` : '');
+  }
+  return text;
+}
+
+/** Structs and classes, the inner ones too, as {name, body}. */
+function structs(text) {
+  return [...text.matchAll(/^( *)(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{\n([^]*?)^\1\};/gm)].flatMap(([, , name, body]) => [
+    ...structs(body),
+    { name, body },
+  ]);
+}
+
+/** The class that takes these options. */
+function ownerOf(options, text) {
+  return structs(text).find(({ body }) => new RegExp(`using Options = ${options};|\\bmake\\(const (?:\\w+::)*${options}&`).test(body))?.name;
+}
+
+function fieldsFunction(body) {
+  const begin = body.indexOf('{', body.indexOf('static constexpr auto fields()'));
+  return body.slice(begin, closing(body, begin) + 1);
+}
+
+/** Texts by the names of members, from calls of option<> and of functions such as layer_fields<>. */
+function rowsIn(text) {
+  const rows = new Map();
+  for (const [, member, literals, required, shared] of text.matchAll(
+    /option<&(?:\w+::)+(\w+)>\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)(,\s*Need::required)?|\b(\w+_fields)</g,
+  )) {
+    const parts = [...(literals ?? '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part.replaceAll('\\"', '"').replaceAll('\\\\', '\\'));
+    if (member) rows.set(member, parts.join('') + (required ? ' Required.' : ''));
+    else if (shared) for (const [name, row] of rowsIn(sharedRows().get(shared) ?? '')) rows.set(name, row);
+  }
+  return rows;
+}
+
+/** The bodies of the functions that give rows of many structs, by name. */
+function sharedRows() {
+  sharedRows.found ??= new Map(
+    headers().map((path) => readFileSync(join(root, path), 'utf8'))
+      .flatMap((text) => [...text.matchAll(/^template <class Options> constexpr auto (\w+_fields)\(\) \{/gm)].map((match) => {
+        const begin = match.index + match[0].length - 1;
+        return [match[1], text.slice(begin, closing(text, begin))];
+      })),
+  );
+  return sharedRows.found;
+}
+
+/** One declaration a member, each with its text before it, on the line where the declarations began. */
+function documentMembers(body, rows) {
+  let result = '';
+  for (const { comment, code, after } of statements(body)) {
+    const members = declarators(code);
+    const own = [...`${comment}${after}`.matchAll(/\/\/\/<? ?(.*)/g)].map(([, line]) => line).join(' ');
+    // A comment before several members is that of each.
+    if (!members?.some(({ name }) => rows.has(name)) && !(members?.length > 1 && own)) {
+      result += comment + code + after;
+      continue;
+    }
+    const declared = members.map(({ type, name, rest }) => {
+      const row = rows.get(name);
+      // The comment says more than the row, or the same once more.
+      const said = row && own ? (alike(row, own) ? own : `@brief ${plain(row)} @details ${own}`) : row ? plain(row) : own;
+      return `/** ${said} */ ${type} ${name}${rest};`;
+    });
+    const lines = (comment + code).split('\n').length - 1;
+    const blank = comment.replace(/[^\n]/g, '');
+    result += `${blank}  ${declared.join(' ')}${'\n'.repeat(lines - blank.length)}${after.replace(/\/\/\/<.*/, '')}`;
+  }
+  return result;
+}
+
+const alike = (row, comment) => comment.toLowerCase().includes(row.toLowerCase().slice(0, 20));
+
+/** The statements of a class's body: the comment before each, its code, and what stands behind it on its last line. */
+function statements(body) {
+  const result = [];
+  for (let at = 0; at < body.length; ) {
+    const [comment] = body.slice(at).match(/^(?:\s|\/\/[^\n]*\n)*/);
+    const begin = at + comment.length;
+    let end = begin;
+    while (end < body.length && body[end] !== ';') {
+      if ('({['.includes(body[end])) {
+        const brace = body[end] === '{';
+        end = closing(body, end);
+        // A function's body ends a statement, an initializer's braces do not.
+        if (brace && /^\s*(?:\n|$)/.test(body.slice(end + 1)) && !/^\s*[;,]/.test(body.slice(end + 1))) break;
+      }
+      if (body[end] === ':' && /(?:public|protected|private)$/.test(body.slice(begin, end)) && body[end + 1] !== ':') break;
+      end += 1;
+    }
+    end = Math.min(end + 1, body.length);
+    const [after] = body.slice(end).match(/^[^\S\n]*(?:\/\/[^\n]*)?(?:\n|$)|/);
+    result.push({ comment, code: body.slice(begin, end), after });
+    at = end + after.length;
+    if (end === begin && !after) break;
+  }
+  return result;
+}
+
+/** What `std::vector<int> a = {}, b;` declares, as {type, name, rest}; nothing for other statements. */
+function declarators(code) {
+  if (!code.endsWith(';') || /^(?:using|template|friend|explicit|virtual|enum|struct|class)\b/.test(code)) return undefined;
+  const [first, ...others] = splitAtCommas(code.slice(0, -1));
+  const [, type, name, rest] = first.match(/^([\w:<>,\s*&.()]+?)(?:\s+|(?<=[*&]))(\w+)\s*((?:=|\{)[^]*)?$/) ?? [];
+  if (!name) return undefined;
+  const parsed = others.map((other) => other.trim().match(/^(\*?)(\w+)\s*((?:=|\{)[^]*)?$/));
+  if (parsed.includes(null)) return undefined;
+  const tidy = (part) => (part ? ` ${part.replace(/\s+/g, ' ')}` : '');
+  return [{ type, name, rest: tidy(rest) }, ...parsed.map(([, star, name, rest]) => ({ type: type.replace(/\*$/, '') + star, name, rest: tidy(rest) }))];
+}
+
+function splitAtCommas(text) {
+  const parts = [''];
+  let depth = 0, quoted = false;
+  for (const [index, letter] of [...text].entries()) {
+    if (letter === '"' && text[index - 1] !== '\\') quoted = !quoted;
+    if (!quoted) depth += '({[<'.includes(letter) ? 1 : ')}]>'.includes(letter) ? -1 : 0;
+    if (letter === ',' && depth === 0 && !quoted) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
+}
+
+/** The index of the bracket that closes the one at `begin`. */
+function closing(text, begin) {
+  for (let at = begin, depth = 0; at < text.length; at += 1) {
+    if (text[at] === '"') at += text.slice(at).match(/^"(?:[^"\\\n]|\\.)*"?/)[0].length - 1;
+    else if (text.startsWith('//', at)) at = Math.max(at, text.indexOf('\n', at) - 1);
+    else if ('({['.includes(text[at])) depth += 1;
+    else if (')}]'.includes(text[at]) && --depth === 0) return at;
+  }
+  return text.length;
+}
+
+/** A class without a comment gets its ClassText; its constructor and its `make` say that they take its options. */
+function documentClasses(text) {
+  for (const { name, body } of structs(text)) {
+    const [said, about] = body.match(/static constexpr ClassText about\{([^]*?)\};/) ?? [];
+    if (!said) continue;
+    const strings = [...about.matchAll(/(\.\w+ = )?((?:"(?:[^"\\]|\\.)*"\s*)+)/g)];
+    const text_ = strings.find(([, field], index) => (field ? field === '.text = ' : index === 1))?.[2].replace(/"\s*"|^"|"\s*$/g, '');
+    text = documentUndocumented(text, new RegExp(`^( *)(?:class|struct) ${name}(?: final)?(?: : [^{;]*)? \\{`, 'm'), text_ ?? '');
+    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const [\\w:]+& `, 'm'), 'Makes one of its options.');
+    text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Takes its options.');
+  }
+  return text;
+}
+
+/** Factories say what they make, with links; so do pointers what they point to. */
+function documentFactories(text) {
+  return text
+    .replace(/^inline constexpr Factory<(\w+)> (\w+);/gm, (line, type) => {
+      const body = structs(text).find(({ name }) => name === type)?.body ?? '';
+      const [, used, taken] = body.match(/using Options = (\w+);|\bmake\(const (\w+)&/) ?? [];
+      const options = used ?? taken;
+      return `/** Makes ${/^[AEIOU]/.test(type) ? 'an' : 'a'} @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
+    })
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Joined)<)/gm, '$1/** The classes of a family. */ $2')
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<(?:const )?\3>;)/gm, '$1/** A shared @ref $3. */ $2');
+}
+
+/** Puts a comment before what matches, unless the line above is one. */
+function documentUndocumented(text, pattern, comment) {
+  let from = 0;
+  for (;;) {
+    const match = text.slice(from).match(pattern);
+    if (!match || !comment) return text;
+    const at = from + match.index;
+    if (!/\/\/\/[^\n]*\n(?: *template <[^\n]*\n)?$/.test(text.slice(0, at))) {
+      const begin = at + match[1].length;
+      text = `${text.slice(0, begin)}/** ${plain(comment)} */ ${text.slice(begin)}`;
+      from = begin + comment.length + match[0].length;
+    } else from = at + match[0].length;
+  }
+}
+
+const operators = {
+  'operator==': 'Whether all parts are equal.', 'operator<<': 'Writes it as text.',
+  'operator+': 'The sum, elementwise.', 'operator-': 'The difference, or x with the other sign, elementwise.',
+  'operator*': 'The product, elementwise.', 'operator/': 'The quotient, elementwise.',
+};
+
+/** A function right below a documented one of its name is an overload; comparisons and `<<` need no words of their own. */
+function documentOverloads(text) {
+  let above = '', documented = false, ended = true;
+  const lines = text.split('\n').map((line) => {
+    if (/^\s*(?:\/\/\/|\/\*\*)/.test(line) && !/\*\/ *\S/.test(line)) documented = true;
+    else if (!line.trim()) above = '';
+    else if (ended) {
+      const [, indent, name] = line.match(/^( *)(?!return\b)(?:[\w\[(\/].*?)??(?<![.>])\b(operator(?:\(\)|[^\s(]+)|\w+)\(/) ?? [];
+      const known = operators[name];
+      if (/\/\*\*|\/\/\/</.test(line)) documented = true;
+      else if (name && !documented && (known || name === above)) {
+        line = `${indent}/** ${known ?? '@overload'} */ ${line.slice(indent.length)}`;
+        documented = true;
+      }
+      above = documented && name ? name : '';
+      documented = false;
+    }
+    ended = /[;{}:]\s*(?:\/\/.*)?$|\/\/.*$|^\s*$|> *$/.test(line);
+    return line;
+  });
+  return lines.join('\n');
+}
+
+/** What every class has and no reader asks for: rows, the ClassText, the names that templates use, deleted copies. */
+function dropBoilerplate(text) {
+  const blank = (code) => code.replace(/[^\n]/g, '');
+  for (let at; (at = text.search(/^ *static constexpr auto fields\(\) \{/m)) >= 0; ) {
+    const end = closing(text, text.indexOf('{', at)) + 1;
+    text = text.slice(0, at) + blank(text.slice(at, end)) + text.slice(end);
+  }
+  return text
+    .replace(/^ *static constexpr ClassText about\{[^]*?\};/gm, blank)
+    .replace(/^ *using (?:Options|Product|Kind|MayBeWeighted) = \w+;/gm, blank)
+    .replace(/^ *(?:virtual )?~\w+\(\)(?: override)?(?: = default)?;/gm, blank)
+    .replace(/^ *[\w&:= ]+\([^()]*\)(?: noexcept)? = delete;/gm, blank)
+    .replace(/^ *\w+& operator=\(\w+&&\) noexcept;/gm, blank);
+}
+
+/** A text of a row as Doxygen reads it. */
+function plain(text) {
+  return text.replace(/[<>]/g, (letter) => `\\${letter}`).replace(/([#%])/g, '\\$1');
+}
+
+/** A rule that a comment cites, such as (L-28), is a link to the guide that states it. */
+function linkRules(text) {
+  return text.replace(/^.*(?:\/\/\/|\/\*\*).*$/gm, (line) => line.replace(/\b([ACLMOR]-\d+)\b(?=[,;)])/g, '<a href="semantics.html#$1">$1</a>'));
+}
+
+// ---- guides ----
+
+/** A guide's page has the name of its file, and each row of the table of rules an anchor. */
+function guide(text, path) {
+  const name = basename(path, '.md').replaceAll('-', '_');
+  return text
+    .replace(/(?<!`)`([^`\n]*'[^`\n]*)`(?!`)/g, '``$1``') // Doxygen takes ' for the end of a quotation
+    .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
+    .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
+}
+
+// ---- files ----
+
+/** All headers of core/etude, as paths from the root. */
+function headers() {
+  return readdirSync(join(root, 'core', 'etude'), { recursive: true })
+    .filter((file) => file.endsWith('.hpp'))
+    .map((file) => join('core', 'etude', file));
+}
+
+function isPublic(path) {
+  const [, , folder, file] = path.split(sep);
+  if (publicFiles.includes(path.slice(join('core', 'etude').length + 1))) return true;
+  return publicFolders.includes(folder) && !(privateHeaders[folder] ?? '').split(/\s+/).includes(basename(file, '.hpp'));
+}
+
+function write(path, text) {
+  const copy = join(root, 'build', 'docs-input', path);
+  mkdirSync(dirname(copy), { recursive: true });
+  writeFileSync(copy, text);
+}
+
+rmSync(join(root, 'build', 'docs-input'), { recursive: true, force: true });
+for (const path of headers().filter(isPublic)) write(path, header(readFileSync(join(root, path), 'utf8')));
+for (const file of readdirSync(join(root, 'docs'))) {
+  const read = () => readFileSync(join(root, 'docs', file), 'utf8');
+  if (file.endsWith('.md')) write(join('docs', file), guide(read(), file));
+  if (file.endsWith('.dox')) write(join('docs', file), read());
+}
