@@ -191,7 +191,7 @@ EMSCRIPTEN_BINDINGS(classes) {
     for (const ClassEntry* entry : family_of(family).table().entries()) names.push_back(camel_case(entry->factory));
     return names;
   }>();
-  bind<"make(family, name, options)", make>();
+  bind<"make(family, name, options?)", make>();
 
   // The other activations are ops.
   bind<"activations.relu(x, options?)", activations::relu>();

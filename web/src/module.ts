@@ -190,4 +190,4 @@ const lookedUp = <Members extends object>(entries: () => unknown[][], others?: o
 
 export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
 /** The functions that make objects of the classes of a family, such as et.layers. */
-export const factories = <Members extends object>(name: string, others?: Partial<Members>) => lookedUp<Members>(() => factoriesOf(name), others);
+export const factories = <Members extends object>(name: string, others?: object) => lookedUp<Members>(() => factoriesOf(name), others);
