@@ -85,10 +85,10 @@ std::vector<Message> messages_in(const std::string& path, const std::string& sou
       // A string that is put together is not a literal any more.
       const bool is_string = is(i + 1, "+") || (i > 0 && is(i - 1, "+")) || (i > 1 && is(i - 2, "string"));
       const bool of_option = i > 1 && is(i - 1, "(") && is(i - 2, ">");
-      const bool of_class = i > 3 && (is(i - 4, "about") || (is(i - 1, "=") && is(i - 2, "text")));
+      const bool of_class = i > 3 && (is(i - 4, "about") || (is(i - 1, "=") && is(i - 2, "text") && is(i - 3, ".")));
       const bool of_config = i > 2 && is(i - 1, "=") && (is(i - 2, "aliases") || is(i - 2, "example"));
       if (of_option || of_class)  // the declarations translate what the table of classes says
-        result.push_back({path, spelled(tokens[i].text)});
+        result.push_back({path, std::regex_replace(spelled(tokens[i].text), std::regex(R"(\] -> \[)"), "] to [")});
       else if (of_config)
         continue;
       else if (i > 4 && is(i - 5, "ErrorKind"))
@@ -120,6 +120,7 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"log_cosh", "a list of names"},
     {"precision_at_recall", "a list of names"},
     {"fortran_order", "a key of .npy files"},
+    {"make layers by from_json<Layer>()", "what JavaScript is advised instead stands beside it"},
     {"that is not NumPy's", "the format's inventor"},
     {"as NumPy writes it", "the format's inventor"},
     {"NumPy's mark", "the format's inventor"},
