@@ -70,3 +70,28 @@ test('the initializer Constant broadcasts an array to the weight, and the model 
   const wrong = et.layers.dense({ units: 2, kernelInitializer: et.initializers.constant({ value: [1, 2, 3] }) });
   assert.throws(() => wrong.call([[1]]), { kind: 'shape', message: /^\[Constant\] / });
 });
+
+test('causal convolutions, RMSNormalization and Muon learn a delayed sum', async () => {
+  et.setRandomSeed(3);
+  const rows = waves([64, 12, 1]);
+  const sums = et.tensor(Array.from({ length: 64 }, (_, row) => [rows.data[row * 12 + 11] + rows.data[row * 12 + 9]]));
+  const model = et.sequential([
+    et.layers.conv1d({ filters: 8, kernelSize: 3, padding: 'causal', activation: 'relu' }),
+    et.layers.rmsNormalization(),
+    et.layers.flatten(),
+    et.layers.dense({ units: 1 }),
+  ]);
+  model.compile({ optimizer: et.optimizers.muon({ learningRate: 0.02 }), loss: 'mse' });
+  const { history } = await model.fit(rows, sums, { ...quiet, epochs: 20 });
+  assert.ok(history.loss.at(-1) < 0.1 * history.loss[0], `${history.loss}`);
+  assert.deepEqual(model.layers[0].outputShape.slice(1), [12, 8], 'as many steps as before');
+  assert.throws(() => et.layers.conv1d({ filters: 2, kernelSize: [2, 3] }), { kind: 'value', message: /kernelSize = \[2, 3\] - expected one number/ });
+});
+
+test('every class of a family has the name of C++ in camelCase, and an option that is none is refused', () => {
+  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks'])
+    for (const name of Object.keys(et[family])) {
+      if (name === 'lambda') continue;
+      assert.throws(() => et[family][name]({ noSuchOption: 1 }), { name: 'EtudeError', message: /unknown option "noSuchOption"/ }, `${family}.${name}`);
+    }
+});
