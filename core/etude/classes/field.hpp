@@ -12,11 +12,12 @@
 ///       std::string name = {};
 ///       static constexpr auto fields() {
 ///         return option_rows(option<&DropoutOptions::rate>("Share of the inputs that are set to 0.", Need::required),
-///                     option<&DropoutOptions::name>("Name of the layer."));
+///                            option<&DropoutOptions::name>("Name of the layer."));
 ///       }
 ///     };
 ///
-/// Configs, JavaScript and the reference read and write options through these rows.
+/// Configs, JavaScript and the reference read and write options through these rows. A struct may embed the rows of its
+/// base, if it has one base alone.
 namespace etude {
 
 /// Stands for a C++ type: equal for fields of equal type.
