@@ -65,7 +65,8 @@ const Family& family_of(std::string_view name) {
                                    family<Regularizer>("regularizers"),
                                    family<Callback>("callbacks")};
   const auto* found = std::ranges::find(all, name, &Family::name);
-  check(found != std::end(all), ErrorKind::value, "classes", '"', name, "\" - expected a family such as \"layers\".");
+  check(found != std::end(all), ErrorKind::value, "classes", '"', name,
+        "\" - expected a family of classes - pass one such as \"layers\".");
   return *found;
 }
 

@@ -15,8 +15,8 @@ namespace etude::js {
 
 using emscripten::val;
 
-/// A JavaScript exception on its way through core. web/ catches it in JavaScript, and C++ rethrows it here, so that no
-/// JavaScript exception unwinds C++ frames. The user gets the same object back.
+/// A JavaScript exception that core passes on. web/ catches it and C++ rethrows it: no JavaScript exception unwinds C++
+/// frames. The user gets the same object back.
 struct Thrown {
   val value;
 };

@@ -115,3 +115,10 @@ TEST_CASE("an option has one name and one place in its struct", "[classes]") {
     }
   }
 }
+
+TEST_CASE("Muon refuses numbers that it cannot compute with", "[classes][optimizers]") {
+  CHECK(error_of([] { optimizers::muon({.ns_steps = std::int64_t{1} << 62}); }) ==
+        "[muon] ns_steps = 4611686018427387904 - expected 1 to 100 - set ns_steps.");
+  CHECK(error_of([] { optimizers::muon({.rms_rate = -1}); }).starts_with("[muon] rms_rate = -1 - expected"));
+  CHECK(error_of([] { optimizers::muon({.exclude_layers = {"("}}); }).starts_with("[muon] exclude_layers of \"(\": "));
+}

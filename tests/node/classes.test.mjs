@@ -95,3 +95,9 @@ test('every class of a family has the name of C++ in camelCase, and an option th
       assert.throws(() => et[family][name]({ noSuchOption: 1 }), { name: 'EtudeError', message: /unknown option "noSuchOption"/ }, `${family}.${name}`);
     }
 });
+
+test('a recurrent layer of model.layers has its own methods', () => {
+  const model = et.sequential([et.layers.lstm({ units: 2 }), et.layers.dense({ units: 1 })]);
+  assert.equal(typeof model.layers[0].resetState, 'function');
+  assert.equal(model.layers[1].resetState, undefined);
+});

@@ -15,7 +15,7 @@ struct SwapEMAWeightsOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&SwapEMAWeightsOptions::swap_on_epoch>(
-        "Whether weights and averages are swapped at the end of each epoch too."));
+        "Whether the model has the averages from the end of each epoch until the next one begins."));
   }
 };
 

@@ -41,13 +41,13 @@ struct TensorBoardOptions {
   static constexpr auto fields() {
     return option_rows(
         option<&TensorBoardOptions::log_dir>("Folder of the event files."),
-        option<&TensorBoardOptions::histogram_freq>("Not supported: 0."),
-        option<&TensorBoardOptions::write_graph>("Not supported: has no effect."),
-        option<&TensorBoardOptions::write_images>("Not supported: false."),
+        option<&TensorBoardOptions::histogram_freq>("Epochs between histograms of the weights; 0: none."),
+        option<&TensorBoardOptions::write_graph>("Not supported: must be false."),
+        option<&TensorBoardOptions::write_images>("Not supported: must be false."),
         option<&TensorBoardOptions::write_steps_per_second>("Whether the steps per second are written."),
         option<&TensorBoardOptions::update_freq>("\"epoch\", \"batch\", or a number of batches between writes."),
-        option<&TensorBoardOptions::profile_batch>("Not supported: 0."),
-        option<&TensorBoardOptions::embeddings_freq>("Not supported: 0."),
+        option<&TensorBoardOptions::profile_batch>("Not supported: must be 0."),
+        option<&TensorBoardOptions::embeddings_freq>("Not supported: must be 0."),
         option<&TensorBoardOptions::open>("Opens the files instead of the host."));
   }
 };

@@ -49,7 +49,8 @@ struct ClassEntry {
   std::span<const Field> fields;
   /// New options, each as it is by default.
   std::shared_ptr<void> (*options)();
-  /// An object of such options, which are used up: a std::shared_ptr of the kind of class, such as Layer.
+  /// Makes an object, and moves the options into it. The result is a std::shared_ptr of the kind of class, such as
+  /// Layer.
   std::shared_ptr<void> (*make)(void* options);
 };
 

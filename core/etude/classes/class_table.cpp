@@ -2,19 +2,10 @@
 
 #include <algorithm>
 
+#include "etude/base/catalogue.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {
-
-std::string canonical_name(std::string_view name) {
-  std::string result;
-  for (const char c : name)
-    if (detail::is_small(c))
-      result += c;
-    else if (detail::is_capital(c))  // whatever the locale takes for its small letter
-      result += static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 std::vector<std::string> names_of(const ClassEntry& entry) {
   std::vector<std::string> names{entry.factory};

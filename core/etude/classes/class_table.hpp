@@ -37,9 +37,6 @@ class ClassTable {
 /// kind's folder defines it, in classes.cpp, by the list of its classes.
 template <class Kind> const ClassTable& class_table();
 
-/// A name's letters, as small ones, and digits.
-std::string canonical_name(std::string_view name);
-
 /// The names of string forms of a class, its factory's first.
 std::vector<std::string> names_of(const ClassEntry& entry);
 

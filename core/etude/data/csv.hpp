@@ -31,10 +31,10 @@ struct CsvOptions {
 
   static constexpr auto fields() {
     return option_rows(
-        option<&CsvOptions::delimiter>("Text between the fields of a line."),
+        option<&CsvOptions::delimiter>("The character between the fields of a line."),
         option<&CsvOptions::header>("Whether the first line holds the names of the columns."),
-        option<&CsvOptions::columns>("Columns that are read, by name or number. Default: all."),
-        option<&CsvOptions::label>("Column of the labels, by name or number."),
+        option<&CsvOptions::columns>("Columns of x, by name or number. Default: all but the label."),
+        option<&CsvOptions::label>("Column of y, by name or number. Default: none."),
         option<&CsvOptions::class_names>("Names of the classes, where labels are text, in the order of their numbers."),
         option<&CsvOptions::missing>("Value of empty fields. Default: they are an error."));
   }

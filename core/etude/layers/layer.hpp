@@ -46,7 +46,7 @@ template <OptionsOfLayer Options> LayerOptions layer_options(const Options& opti
 /// The rows of what every layer can be given, and of the weights and outputs of those with a kernel and a bias.
 template <class Options> constexpr auto layer_fields() {
   constexpr auto own =
-      option_rows(option<&Options::name>("Name of the layer. Default: its class in snake_case, numbered."),
+      option_rows(option<&Options::name>("Name of the layer. Default: that of its class, such as \"dense_1\"."),
                   option<&Options::dtype>(
                       "Dtype of variables and results, or a policy such as \"mixed_float16\". Default: the policy "
                       "that is set."));

@@ -20,17 +20,17 @@ struct LayerNormalizationOptions {
   bool trainable = true;
 
   static constexpr auto fields() {
-    return option_rows(
-        option<&LayerNormalizationOptions::axis>("Axes that are normalized together."),
-        option<&LayerNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&LayerNormalizationOptions::center>("Whether beta is added."),
-        option<&LayerNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
-        option<&LayerNormalizationOptions::rms_scaling>("Whether inputs are divided by their root mean square alone."),
-        option<&LayerNormalizationOptions::beta_initializer>("First values of beta."),
-        option<&LayerNormalizationOptions::gamma_initializer>("First values of gamma."),
-        option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
-        option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
-        layer_fields<LayerNormalizationOptions>());
+    return option_rows(option<&LayerNormalizationOptions::axis>("Axes that are normalized together."),
+                       option<&LayerNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
+                       option<&LayerNormalizationOptions::center>("Whether beta is added."),
+                       option<&LayerNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
+                       option<&LayerNormalizationOptions::rms_scaling>(
+                           "Whether the result is x / sqrt(variance + epsilon) · gamma: the mean is not subtracted."),
+                       option<&LayerNormalizationOptions::beta_initializer>("First values of beta."),
+                       option<&LayerNormalizationOptions::gamma_initializer>("First values of gamma."),
+                       option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
+                       option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
+                       layer_fields<LayerNormalizationOptions>());
   }
 };
 

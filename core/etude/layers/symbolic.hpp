@@ -62,7 +62,7 @@ struct InputOptions {
   static constexpr auto fields() {
     return option_rows(option<&InputOptions::shape>("Shape of one sample, without the batch axis.", Need::required),
                        option<&InputOptions::dtype>("Type of the data. Default: floatx()."),
-                       option<&InputOptions::name>("Name of the input. Default: \"input_layer\", numbered."));
+                       option<&InputOptions::name>("Name of the input. Default: one such as \"input_1\"."));
   }
 };
 

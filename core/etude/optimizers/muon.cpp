@@ -13,6 +13,9 @@
 namespace etude::optimizers {
 namespace {
 
+/// Each step of the iteration is three products in the graph.
+constexpr std::int64_t most_steps = 100;
+
 class MuonOptimizer : public Optimizer {
  public:
   explicit MuonOptimizer(const MuonOptions& options) : Optimizer(shared_options(options)), options_(options) {
@@ -20,8 +23,11 @@ class MuonOptimizer : public Optimizer {
     check_share("adam_beta_2", options.adam_beta_2);
     check_share("momentum", options.momentum);
     check_not_negative("epsilon", options.epsilon);
-    check(options.ns_steps >= 1, ErrorKind::value, name(), "ns_steps = ", options.ns_steps,
-          " - expected 1 or more - set ns_steps.");
+    check_not_negative("adam_lr_ratio", options.adam_lr_ratio);
+    check_not_negative("adam_weight_decay", options.adam_weight_decay.value_or(0));
+    check_not_negative("rms_rate", options.rms_rate.value_or(0));
+    check(options.ns_steps >= 1 && options.ns_steps <= most_steps, ErrorKind::value, name(),
+          "ns_steps = ", options.ns_steps, " - expected 1 to ", most_steps, " - set ns_steps.");
     for (const std::string& pattern : options.exclude_layers) is_found(pattern, "", "exclude_layers");  // throws now
   }
 

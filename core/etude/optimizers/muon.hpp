@@ -52,7 +52,7 @@ struct MuonOptions {
 /// Matrices step by their averaged gradient made orthogonal, U Vᵀ of its singular value decomposition, nearly: by a
 /// Newton-Schulz iteration; with rms_rate times sqrt(max(n, m)) · rms_rate for a matrix [n, m]. Variables of another
 /// rank, embeddings and what exclude_layers names are updated by Adam. Throws Error(value) for a beta or momentum
-/// outside [0, 1], an epsilon below 0, ns_steps below 1, and for what is no regular expression.
+/// outside [0, 1], an epsilon, rate or decay below 0, ns_steps outside [1, 100], and for what is no regular expression.
 /// Source: keras/src/optimizers/muon.py; arXiv 2502.16982.
 struct Muon {
   static constexpr ClassText about{"Muon", "Steps by the orthogonalized gradient of each matrix; Adam for the rest."};

@@ -157,6 +157,16 @@ struct BatchOptions {
   }
 };
 
+/// The rows of the options of evaluate and predict.
+template <class Options> constexpr auto loop_fields() {
+  return option_rows(option<&Options::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+                     option<&Options::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
+                     option<&Options::steps>("Steps of the loop. Default: until the data ends."),
+                     option<&Options::callbacks>("Callbacks of the loop."),
+                     option<&Options::max_queue_size>("Batches of a Sequence that are read ahead."),
+                     option<&Options::workers>("Threads, or requests, that read a Sequence at a time."));
+}
+
 /// Options of Model::evaluate.
 struct EvaluateOptions {
   std::optional<std::int64_t> batch_size = {};
@@ -167,14 +177,7 @@ struct EvaluateOptions {
   std::int64_t max_queue_size = 10;
   int workers = 1;
 
-  static constexpr auto fields() {
-    return option_rows(option<&EvaluateOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
-                       option<&EvaluateOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
-                       option<&EvaluateOptions::steps>("Steps of the loop. Default: until the data ends."),
-                       option<&EvaluateOptions::callbacks>("Callbacks of the loop."),
-                       option<&EvaluateOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
-                       option<&EvaluateOptions::workers>("Threads, or requests, that read a Sequence at a time."));
-  }
+  static constexpr auto fields() { return loop_fields<EvaluateOptions>(); }
 };
 
 /// Options of Model::predict.
@@ -187,14 +190,7 @@ struct PredictOptions {
   std::int64_t max_queue_size = 10;
   int workers = 1;
 
-  static constexpr auto fields() {
-    return option_rows(option<&PredictOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
-                       option<&PredictOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
-                       option<&PredictOptions::steps>("Steps of the loop. Default: until the data ends."),
-                       option<&PredictOptions::callbacks>("Callbacks of the loop."),
-                       option<&PredictOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
-                       option<&PredictOptions::workers>("Threads, or requests, that read a Sequence at a time."));
-  }
+  static constexpr auto fields() { return loop_fields<PredictOptions>(); }
 };
 
 }  // namespace etude
