@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "etude/etude.hpp"
+#include "etude/execution/cost.hpp"
 #include "etude/execution/explain.hpp"
 #include "etude/ops/matmul.hpp"
 #include "support.hpp"
@@ -41,6 +42,19 @@ TEST_CASE("explain counts the multiplications and additions of products", "[exec
   const Cost cost = cost_of(step.plan().instructions().front());
   CHECK(cost.operations == 2 * 4 * 5 * 8);
   CHECK(cost.bytes == 4 * (4 * 5 + 5 * 8 + 4 * 8));
+}
+
+TEST_CASE("the least bytes of a step are those of its batch and of the variables that it reads and assigns",
+          "[execution][explain]") {
+  Sequential model = two_layers();
+  model.compile({.optimizer = optimizers::sgd({.momentum = 0.9}), .loss = "mean_squared_error"});
+  model.train_on_batch(Tensor({4, 5}), Tensor({4, 3}));
+  const std::int64_t batch = 4 * 5 + 4 * 3, weights = 5 * 8 + 8 + 8 * 3 + 3;
+  // Momentums are as large as weights. Scalars: the step's number, the learning rate, and the mean of the loss.
+  const std::string text = model.explain();
+  INFO(text);
+  CHECK(batch + 4 * weights == 332);
+  CHECK(text.find(" a step, of which batch and variables are 1.3") != std::string::npos);
 }
 
 TEST_CASE("explain counts a loop's body once for each step", "[execution][explain]") {

@@ -118,7 +118,7 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   Owned<Description> owned(description, functions_.destroy_description);
   // Their a is our b.
   for (const auto& [attribute, matrix] :
-       {std::pair{number::description_transposes_a, &p.b}, {number::description_transposes_b, &p.a}})
+       {std::pair{number::description_transposes_a, &p.b}, std::pair{number::description_transposes_b, &p.a}})
     if (matrix->transposed)
       expect(functions_.set_of_description(description, attribute, &number::transpose, sizeof number::transpose),
              "describing a product");

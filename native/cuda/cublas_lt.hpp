@@ -77,6 +77,8 @@ class CublasLt {
   /// Enqueues a product; false if the library does not support it. Throws Error(state) if memory does not suffice; a
   /// later call tries again.
   bool multiply(const MatrixProduct& product, CUstream_st* stream);
+  /// Whether the library supports it. Throws as multiply() does.
+  bool possible(const MatrixProduct& product) { return plan_of(product).possible; }
 
  private:
   /// The properties that distinguish kinds of products.

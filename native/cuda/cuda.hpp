@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -57,6 +58,7 @@ class Cuda : public Device {
   /// False: a separate kernel pools a convolution's result.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
   std::string_view method(const Instruction&) const override;
+  std::optional<std::int64_t> launches(const Instruction&, Addresses) const override;
 
   /// NCCL, for distinct GPUs of this machine. Throws Error(value) for other devices, Error(state) if NCCL is not
   /// installed.

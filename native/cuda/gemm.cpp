@@ -105,7 +105,7 @@ const Operand* added_to_rows(const Gemm& g) {
            access.extents == Shape{g.m, g.n} && access.strides == Shape{0, 1};
   };
   if (!is_c(segment.outputs[0])) return nullptr;
-  for (const auto& [own, other] : {std::pair{0, 1}, {1, 0}})
+  for (const auto& [own, other] : {std::pair{0, 1}, std::pair{1, 0}})
     if (const auto* inputs = segment.inputs.data(); is_c(inputs[own]) && is_bias(inputs[other]))
       return &inputs[other].operand;
   return nullptr;

@@ -150,6 +150,10 @@ class GpuRuntime : public Runtime {
     const Profile::Span span(profile_.get(), product, stream_);
     return products_->multiply(product, stream_);
   }
+  bool multiplies(const MatrixProduct& product) override {
+    const Turn turn(*this);
+    return products_ && products_->possible(product);
+  }
 
   std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
     const std::vector<ProgramCache::Cubin> cubins =

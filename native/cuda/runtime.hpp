@@ -67,6 +67,8 @@ class Runtime {
   /// Enqueues a product of the GPU's vendor; false if the vendor does not support it. The answer is the same for all
   /// products of one kind.
   virtual bool multiply(const MatrixProduct&) { return false; }
+  /// What multiply() would return.
+  virtual bool multiplies(const MatrixProduct&) { return false; }
   /// Compiles texts of cuda/program_source.hpp.
   virtual std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) = 0;
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,

@@ -6,6 +6,7 @@
 #include "bench/workloads.hpp"
 #include "cuda/cuda.hpp"
 #include "cuda/program_source.hpp"
+#include "etude/training/step_function.hpp"
 #include "host_runtime.hpp"
 #include "runtime_under_test.hpp"
 
@@ -16,15 +17,17 @@ using namespace etude::testing;
 
 namespace {
 
+int launches_in(const CountingRuntime::Counts& counts) {
+  return counts.kernels + counts.programs + counts.products + counts.copies;
+}
+
 /// Counts what one step launches, after those that allocate and compile.
 class Launches : public Callback {
  public:
   explicit Launches(CountingRuntime::Counts& counts) : counts_(counts) {}
   int of_a_step = 0;
   void on_train_batch_begin(std::int64_t, Logs&) override { counts_ = {}; }
-  void on_train_batch_end(std::int64_t, Logs&) override {
-    of_a_step = counts_.kernels + counts_.programs + counts_.products + counts_.copies;
-  }
+  void on_train_batch_end(std::int64_t, Logs&) override { of_a_step = launches_in(counts_); }
 
  private:
   CountingRuntime::Counts& counts_;
@@ -70,6 +73,26 @@ TEST_CASE("the threads of a launch divide its segments", "[cuda][launches]") {
               cuda::program_threads, arguments.data());
   const auto other = std::ranges::mismatch(numbers, expected).in1;
   CHECK(other - numbers.begin() == std::ssize(numbers));
+}
+
+TEST_CASE("explain counts the launches of a step", "[cuda][launches][explain]") {
+  for (const std::string name : {"tiny", "attn", "lstm"}) {
+    Cuda device("/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)), {.record = false});
+    const auto& counts = static_cast<CountingRuntime&>(device.runtime()).counts;
+    const auto scope = std::make_shared<OneDeviceStrategy>(device)->scope();
+    const Workload work = make_workload(name);
+    work.model->compile(work.compile);
+    const auto function = work.model->make_train_function();
+    const Batch batch{{work.x.rows(0, work.batch)}, {work.y.rows(0, work.batch)}, {}};
+    (*function)(batch);
+    const int before = launches_in(counts);
+    const std::string text = work.model->explain();
+    CHECK(launches_in(counts) == before);  // nothing was enqueued
+    (*function)(batch);
+    INFO(text);
+    CHECK(text.find(" instructions, " + std::to_string(launches_in(counts) - before) + " launches, ") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("a step of each small benchmark model has at most a known number of launches", "[cuda][launches][long]") {

@@ -271,7 +271,7 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
 }
 
 bool HostRuntime::multiply(const cuda::MatrixProduct& product) {
-  if (product.m == 1 || (product.bias && product.dtype == DType::float64)) return false;
+  if (!multiplies(product)) return false;
   const cuda::MatrixProduct& p = product;
   const auto expect_whole = [&](const cuda::MatrixProduct::Matrix& of, std::int64_t rows, std::int64_t columns) {
     if (of.transposed) std::swap(rows, columns);

@@ -35,6 +35,9 @@ class HostRuntime : public cuda::Runtime {
   std::size_t product_workspace() const override { return has_vendor_ ? 4096 : 0; }
   /// False for matrices of one row, and for a bias in float64, like a vendor that does not support them.
   bool multiply(const cuda::MatrixProduct& product) override;
+  bool multiplies(const cuda::MatrixProduct& product) override {
+    return has_vendor_ && product.m != 1 && !(product.bias && product.dtype == DType::float64);
+  }
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> sources) override;
   void launch(const cuda::CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t bytes) override;

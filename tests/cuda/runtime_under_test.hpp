@@ -37,6 +37,7 @@ class PassingRuntime : public cuda::Runtime {
   }
   std::size_t product_workspace() const override { return runtime_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override { return runtime_->multiply(product); }
+  bool multiplies(const cuda::MatrixProduct& product) override { return runtime_->multiplies(product); }
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> texts) override {
     return runtime_->compile(texts);
   }

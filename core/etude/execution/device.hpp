@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -51,6 +52,9 @@ class Device {
   virtual bool pools_alike(const instruction::Convolution&) const { return true; }
   /// The name of the method that it chooses for an instruction, if it has several.
   virtual std::string_view method(const Instruction&) const { return {}; }
+  /// The number of kernels and copies that it enqueues for a prepared instruction of a plan with these addresses. Null
+  /// if it enqueues none, but runs instructions itself.
+  virtual std::optional<std::int64_t> launches(const Instruction&, Addresses) const { return {}; }
 
   /// All-reduces over several devices, one replica each; this device is one of them. Null if the device has none.
   /// Throws Error(value) for devices that it does not connect, and Error(state) if a library has to be installed first.

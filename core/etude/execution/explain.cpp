@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "etude/base/number.hpp"
+#include "etude/execution/cost.hpp"
 
 namespace etude {
 
@@ -44,103 +45,6 @@ std::string_view name_of_code(Opcode code) {
     case instruction::max_code: return "RowMax";
     default: return "Spread";
   }
-}
-
-double size(std::int64_t n) { return static_cast<double>(n); }
-double bytes(const Operand& operand, std::int64_t elements) {
-  return operand.space < 0 ? 0 : size(elements) * size(static_cast<std::int64_t>(size_of(operand.dtype)));
-}
-
-Cost& operator+=(Cost& sum, const Cost& more) {
-  sum.operations += more.operations;
-  sum.bytes += more.bytes;
-  return sum;
-}
-
-/// The cost of a program. Operands that are read through strides, such as a bias or a slice, count where they were
-/// written.
-Cost cost(const Elementwise& program) {
-  Cost sum;
-  for (const Segment& segment : program.segments) {
-    sum.operations += size(static_cast<std::int64_t>(program.program.steps.size())) * size(segment.size);
-    for (const Access& in : segment.inputs)
-      sum.bytes += in.kind == Access::Kind::contiguous ? bytes(in.operand, segment.size) : 0;
-    for (const Access& out : segment.outputs) sum.bytes += bytes(out.operand, segment.size);
-  }
-  return sum;
-}
-
-Cost with_epilogue(Cost sum, const std::optional<Elementwise>& epilogue) {
-  if (epilogue) sum += cost(*epilogue);
-  return sum;
-}
-
-Cost cost(const Gemm& g) {
-  const std::int64_t batch = g.batch.size();
-  return with_epilogue({2 * size(g.m) * size(g.n) * size(g.k) * size(batch), bytes(g.a.operand, batch * g.m * g.k) +
-                                                                                 bytes(g.b.operand, batch * g.k * g.n) +
-                                                                                 bytes(g.c.operand, batch * g.m * g.n)},
-                       g.epilogue);
-}
-
-/// The cost of a convolution with x, kernel and y. One of the three is its result.
-template <class I> Cost convolution(const I& i, const Operand& x, const Operand& kernel, const Operand& y) {
-  const ConvolutionShape& s = i.shape;
-  const std::int64_t cells = s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups);
-  const std::int64_t seen = s.batch * s.rows * s.columns * s.filters;
-  const std::int64_t kept = i.pooling ? s.batch * i.pooling->rows * i.pooling->columns * s.filters : seen;
-  return with_epilogue(
-      {2 * size(seen) * size(cells), bytes(x, s.batch * s.height * s.width * s.channels) +
-                                         bytes(kernel, cells * s.filters) + bytes(y, kept) + bytes(i.index, kept)},
-      i.epilogue);
-}
-Cost cost(const Convolution& i) { return convolution(i, i.x, i.kernel, i.out); }
-Cost cost(const ConvolutionInput& i) { return convolution(i, i.out, i.kernel, i.dy); }
-Cost cost(const ConvolutionFilter& i) { return convolution(i, i.x, i.out, i.dy); }
-
-template <class I> Cost pooled(const I& i, const Operand& whole) {
-  const Pooling& p = i.pooling;
-  const std::int64_t all = p.batch * p.height * p.width * p.channels, kept = p.batch * p.rows * p.columns * p.channels;
-  return {size(all), bytes(whole, all) + bytes(i.index, kept) + bytes(whole, kept)};
-}
-Cost cost(const MaxPool& i) { return pooled(i, i.in); }
-Cost cost(const PoolGather& i) { return pooled(i, i.in); }
-Cost cost(const PoolScatter& i) { return pooled(i, i.out); }
-
-Cost cost(const Reduce& i) {
-  const std::int64_t all = i.outer * i.count * i.inner;
-  return {size(all), bytes(i.in, all) + bytes(i.out, i.outer * i.inner)};
-}
-Cost cost(const ArgMax& i) { return {size(i.rows * i.count), bytes(i.in, i.rows * i.count) + bytes(i.out, i.rows)}; }
-Cost cost(const OneHot& i) { return {0, bytes(i.labels, i.rows) + bytes(i.out, i.rows * i.depth)}; }
-Cost cost(const instruction::Gather& i) {
-  return {0, bytes(i.indices, i.count) + bytes(i.table, i.count * i.width) + bytes(i.out, i.count * i.width)};
-}
-Cost cost(const instruction::ScatterAdd& i) {
-  const std::int64_t read = i.count * i.width;
-  return {size(read), bytes(i.indices, i.count) + bytes(i.in, read) + bytes(i.out, i.rows * i.width + read)};
-}
-/// Per element: the maximum, the difference, the exponential, the sum, the quotient.
-Cost cost(const instruction::Softmax& i) {
-  return {5 * size(i.rows * i.count), bytes(i.in, i.rows * i.count) + bytes(i.out, i.rows * i.count)};
-}
-Cost cost(const Crossentropy& i) {
-  return {4 * size(i.rows * i.count), bytes(i.logits, i.rows * i.count) +
-                                          bytes(i.targets, i.sparse ? i.rows : i.rows * i.count) +
-                                          bytes(i.losses, i.rows)};
-}
-Cost cost(const instruction::Transpose& i) { return {0, 2 * bytes(i.in, i.extents.size())}; }
-Cost cost(const instruction::Uniform& i) { return {0, bytes(i.out, i.count)}; }
-Cost cost(const Copy& i) { return {0, 2 * size(i.bytes)}; }
-Cost cost(const instruction::AllReduce& i) {
-  Cost sum;
-  for (const auto& [count, in, out] : i.parts) sum += {size(count), bytes(in, count) + bytes(out, count)};
-  return sum;
-}
-Cost cost(const instruction::Scan& i) {
-  Cost sum;
-  for (const Instruction& one : i.body->instructions) sum += cost_of(one);
-  return {sum.operations * size(i.steps), sum.bytes * size(i.steps)};
 }
 
 std::string by(std::initializer_list<std::int64_t> extents) {
@@ -220,32 +124,46 @@ std::string costs(const Cost& cost) {
   return short_number(cost.operations) + "FLOP, " + short_number(cost.bytes) + "B";
 }
 
-void list(std::string& text, const std::vector<Instruction>& instructions, const Device& device,
-          const std::string& margin) {
+/// "2 launches, " on a device that counts them.
+std::string launches(std::optional<std::int64_t> count) {
+  return count ? std::to_string(*count) + (*count == 1 ? " launch, " : " launches, ") : "";
+}
+
+/// Adds a line for each instruction. `of_loop`: they are a loop's body, whose launches its own line counts.
+void list(std::string& text, const std::vector<Instruction>& instructions, const Plan& plan, const std::string& margin,
+          bool of_loop = false) {
+  const Device& device = plan.device();
   int number = 0;
   for (const Instruction& one : instructions) {
     text += margin + std::to_string(number++) + "  " + std::string(name_of(one));
     text += std::visit([](const auto& i) { return sizes(i); }, one);
     if (const std::string_view method = device.method(one); !method.empty()) text += ", by " + std::string(method);
     text += std::visit([](const auto& i) { return fused(i); }, one);
-    text += "  (" + costs(cost_of(one)) + ")\n";
+    text += "  (" + (of_loop ? "" : launches(device.launches(one, plan.addresses()))) + costs(cost_of(one)) + ")\n";
     if (const auto* scan = std::get_if<instruction::Scan>(&one))
-      list(text, scan->body->instructions, device, margin + "    ");
+      list(text, scan->body->instructions, plan, margin + "    ", true);
   }
+}
+
+/// The launches of all instructions, if the device counts them.
+std::optional<std::int64_t> all_launches(const Plan& plan) {
+  std::int64_t sum = 0;
+  for (const Instruction& one : plan.instructions()) {
+    const auto count = plan.device().launches(one, plan.addresses());
+    if (!count) return {};
+    sum += *count;
+  }
+  return sum;
 }
 
 }  // namespace
 
-Cost cost_of(const Instruction& instruction) {
-  return std::visit([](const auto& i) { return cost(i); }, instruction);
-}
-
 std::string explain(const Plan& plan) {
   std::string text;
-  list(text, plan.instructions(), plan.arena().device(), "");
-  Cost sum;
-  for (const Instruction& one : plan.instructions()) sum += cost_of(one);
-  return text + std::to_string(plan.instructions().size()) + " instructions, " + costs(sum) + " a step, " +
+  list(text, plan.instructions(), plan, "");
+  const StepCost cost = cost_of(plan);
+  return text + std::to_string(plan.instructions().size()) + " instructions, " + launches(all_launches(plan)) +
+         costs(cost.sum) + " a step, of which batch and variables are " + short_number(cost.least_bytes) + "B; " +
          short_number(static_cast<double>(plan.arena_bytes())) + "B of memory beside variables and batch\n";
 }
 

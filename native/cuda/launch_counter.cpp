@@ -1,0 +1,65 @@
+#include <utility>
+#include <variant>
+
+#include "cuda/cuda.hpp"
+
+namespace etude {
+namespace {
+
+struct NoProgram : cuda::CompiledProgram {};
+
+/// Counts what is enqueued, and does nothing. It supports what the runtime that it stands for supports.
+class LaunchCounter : public cuda::Runtime {
+ public:
+  explicit LaunchCounter(std::shared_ptr<cuda::Runtime> of) : of_(std::move(of)) {}
+  std::int64_t count = 0;
+
+  std::string_view model() const override { return of_->model(); }
+  int ordinal() const override { return of_->ordinal(); }
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void release(std::byte*) noexcept override {}
+  std::size_t free_memory() override { return 0; }
+  void upload(std::byte*, const void*, std::size_t) override {}
+  void download(void*, const std::byte*, std::size_t) override {}
+  void copy(std::byte*, const std::byte*, std::size_t) override { ++count; }
+  void launch(const cuda::Kernel&, std::int64_t, const void*) override { ++count; }
+  std::size_t product_workspace() const override { return of_->product_workspace(); }
+  bool multiply(const cuda::MatrixProduct& product) override {
+    const bool possible = of_->multiplies(product);
+    count += possible ? 1 : 0;
+    return possible;
+  }
+  bool multiplies(const cuda::MatrixProduct& product) override { return of_->multiplies(product); }
+  std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> sources) override {
+    std::vector<std::unique_ptr<cuda::CompiledProgram>> programs;
+    for (std::size_t i = 0; i < sources.size(); ++i) programs.push_back(std::make_unique<NoProgram>());
+    return programs;
+  }
+  void launch(const cuda::CompiledProgram&, std::int64_t, unsigned, const void*, std::size_t) override { ++count; }
+  std::unique_ptr<cuda::Graph> record(const std::function<void()>&) override { return nullptr; }
+  void launch(const cuda::Graph&) override {}
+  void lock() override {}
+  void unlock() noexcept override {}
+  CUstream_st* stream() override { return nullptr; }
+  void wait() override {}
+
+ private:
+  std::shared_ptr<cuda::Runtime> of_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> Cuda::launches(const Instruction& instruction, Addresses addresses) const {
+  auto runtime = std::make_unique<LaunchCounter>(runtime_);
+  const LaunchCounter& counter = *runtime;
+  Cuda device(name_, std::move(runtime), options_);
+  return std::visit(
+      [&]<class I>(const I& one) {
+        if constexpr (std::is_same_v<I, instruction::AllReduce>) return std::ssize(one.parts);
+        device.run(one, addresses);
+        return counter.count;
+      },
+      instruction);
+}
+
+}  // namespace etude
