@@ -5,6 +5,7 @@
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/reduction.hpp"

@@ -9,10 +9,11 @@
 
 #include "etude/base/random.hpp"
 #include "etude/base/threads.hpp"
-#include "etude/execution/devices.hpp"
+#include "etude/devices/devices.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/kernels/cpu/cpu.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 
 /// What the tests of the heart share: tensors to compute with, and two lines to compute and compare.
 namespace etude::testing {

@@ -3,7 +3,7 @@
 
 #include "cuda/cuda.hpp"
 #include "cuda/gpu_runtime.hpp"
-#include "etude/execution/devices.hpp"
+#include "etude/devices/devices.hpp"
 
 // The entry point of libetude_cuda.so.
 

@@ -5,7 +5,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/callbacks/output.hpp"
-#include "etude/saving/load_model.hpp"
+#include "etude/saving/save_model.hpp"
 
 namespace etude {
 namespace {

@@ -8,7 +8,7 @@
 #include "etude/base/host.hpp"
 #include "etude/base/number.hpp"
 #include "etude/base/vfs.hpp"
-#include "etude/saving/load_model.hpp"
+#include "etude/saving/save_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {

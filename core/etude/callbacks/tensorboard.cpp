@@ -6,7 +6,7 @@
 
 #include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
-#include "etude/saving/load_model.hpp"
+#include "etude/saving/save_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {

@@ -6,9 +6,9 @@
 #include "etude/base/clock.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/devices/devices.hpp"
 #include "etude/distribute/collectives.hpp"
 #include "etude/execution/device.hpp"
-#include "etude/execution/devices.hpp"
 
 namespace etude {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/devices/devices.hpp"
 #include "etude/distribute/per_replica.hpp"
-#include "etude/execution/devices.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {

@@ -123,7 +123,4 @@ void Device::each_step(const instruction::Scan& scan, int arena, Addresses addre
   }
 }
 
-/// The processor. Defined in kernels/cpu.
-Device& cpu_device();
-
 }  // namespace etude

@@ -28,10 +28,4 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options =
 /// Error(value) for a layer that is no model, and Error(state) for weights that memory has no room for.
 ModelPtr model_from_json(std::string_view text);
 
-/// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
-/// "localstorage://model"; `where` is what errors call the caller.
-void check_saves_to(const std::string& folder, std::string_view where);
-/// The same for names of places alone.
-void check_is_path(const std::string& path, std::string_view where);
-
 }  // namespace etude

@@ -8,9 +8,8 @@
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
-#include "etude/training/index_ranges.hpp"
-#include "etude/training/on_thread.hpp"
-#include "etude/training/trainer.hpp"
+#include "etude/training/loop.hpp"
+#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {
@@ -38,12 +37,46 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 
 }  // namespace
 
+class Model::Face : public LoopModel {
+ public:
+  explicit Face(Model& model) : model_(model) {}
+
+  Model& model() override { return model_; }
+  std::shared_ptr<const void> keep_alive() override { return model_.weak_from_this().lock(); }
+  void check_compiled(const char* method) const override { model_.check_compiled(method); }
+  bool built() const override { return model_.built(); }
+  void build_from(const Batch& example) override {
+    std::vector<std::pair<Shape, DType>> inputs;
+    for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
+    model_.build_on(inputs);
+  }
+  Data in_order(const Data& data) const override { return data.in_order(model_.input_names(), model_.output_names()); }
+  std::int64_t steps_per_execution() const override { return model_.options_.steps_per_execution; }
+  std::shared_ptr<StepFunction> train_function(bool force) override { return model_.make_train_function(force); }
+  std::shared_ptr<StepFunction> test_function(bool force) override { return model_.make_test_function(force); }
+  std::shared_ptr<StepFunction> predict_function() override { return model_.make_predict_function(); }
+  std::array<std::shared_ptr<StepFunction>, 2> existing_functions() const override {
+    return {model_.train_function_, model_.test_function_};
+  }
+  std::vector<MetricPtr> metrics() const override { return model_.metrics(); }
+  void reset_metrics() override { model_.reset_metrics(); }
+  void finish_training() override { model_.optimizer().finalize_variable_values(model_.trainable_variables()); }
+  bool& stop_training() override { return model_.stop_training; }
+  bool& stop_evaluating() override { return model_.stop_evaluating; }
+  bool& stop_predicting() override { return model_.stop_predicting; }
+
+ private:
+  Model& model_;
+};
+
 Model::Model(const LayerOptions& options, std::string_view class_name)
-    : Layer(class_name, options), replicas_(replicas_of(get_strategy())) {
+    : Layer(class_name, options), replicas_(replicas_of(get_strategy())), face_(std::make_unique<Face>(*this)) {
   keep_input_dtype();  // its layers cast the data to their own compute dtype
 }
 
 Model::~Model() = default;
+
+Training* Model::training() const { return face_->running.training; }
 
 Optimizer& Model::optimizer() const {
   check(optimizer_ != nullptr, ErrorKind::state, where(),
@@ -61,32 +94,28 @@ Tensor Model::predict(const Data& x, const PredictOptions& options) {
 }
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
-  const OnThread thread(*this, "fit");
-  Trainer trainer(*this, "fit", Trainer::Claim::weights);
-  co_return co_await trainer.fit(std::move(data), std::move(options));
+  const OnThread thread(*face_, "fit");
+  Loop loop(*face_, "fit", Loop::Claim::weights);
+  co_return co_await loop.fit(std::move(data), std::move(options));
 }
 Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
-  const OnThread thread(*this, "evaluate");
-  Trainer trainer(*this, "evaluate", Trainer::Claim::metrics);
-  co_return co_await trainer.evaluate(std::move(data), std::move(options));
+  const OnThread thread(*face_, "evaluate");
+  Loop loop(*face_, "evaluate", Loop::Claim::metrics);
+  co_return co_await loop.evaluate(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
-  const OnThread thread(*this, "predict");
+  const OnThread thread(*face_, "predict");
   JoinedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
-  co_await predict_into(std::move(x), std::move(options), outputs);
+  co_await predict_into(*face_, std::move(x), std::move(options), outputs);
   co_return outputs.joined();
 }
-Task<> Model::predict_into(Data x, PredictOptions options, PredictionSink& sink) {
-  Trainer trainer(*this, "predict", Trainer::Claim::nothing);
-  co_await trainer.predict(std::move(x), std::move(options), sink);
-}
-PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*this, x, options}; }
+PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*face_, x, options}; }
 OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions& options) {
-  return {*this, x, options};
+  return {*face_, x, options};
 }
 
 Batch Model::batch_of(const Data& data, const char* method) const {
-  const Data ordered = data.in_order(input_names(), output_names());
+  const Data ordered = face_->in_order(data);
   check(ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
         " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which cut batches.");
   Batch batch = ordered.arrays();
@@ -104,15 +133,15 @@ Logs Model::run_on_batch(StepFunction& step, const Data& data, const BatchOption
 }
 
 Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
-  const OnThread thread(*this, "train_on_batch");
-  const Trainer trainer(*this, "train_on_batch", Trainer::Claim::weights);
+  const OnThread thread(*face_, "train_on_batch");
+  const Loop loop(*face_, "train_on_batch", Loop::Claim::weights);
   check_compiled("train_on_batch");
   return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 
 Logs Model::test_on_batch(const Data& batch, const BatchOptions& options) {
-  const OnThread thread(*this, "test_on_batch");
-  const Trainer trainer(*this, "test_on_batch", Trainer::Claim::metrics);
+  const OnThread thread(*face_, "test_on_batch");
+  const Loop loop(*face_, "test_on_batch", Loop::Claim::metrics);
   check_compiled("test_on_batch");
   return run_on_batch(*make_test_function(), batch, options, "test_on_batch");
 }
@@ -122,8 +151,8 @@ Tensor Model::predict_on_batch(const Data& x) {
 }
 
 std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
-  const OnThread thread(*this, "predict_on_batch");
-  const Trainer trainer(*this, "predict_on_batch", Trainer::Claim::nothing);
+  const OnThread thread(*face_, "predict_on_batch");
+  const Loop loop(*face_, "predict_on_batch", Loop::Claim::nothing);
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
   std::vector<Tensor> outputs;
@@ -328,12 +357,6 @@ void Model::build(const Shape& input_shape) {
   build_on({{shape, floatx()}});
 }
 
-void Model::build_from(const Batch& example) {
-  std::vector<std::pair<Shape, DType>> inputs;
-  for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
-  build_on(inputs);
-}
-
 void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs) {
   const Strategy::Scope scope(strategy());
   Graph graph;
@@ -341,26 +364,6 @@ void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs) {
   std::vector<Value> x;
   for (const auto& [shape, dtype] : inputs) x.push_back(graph.input(shape, dtype));
   (*this)(x, false);
-}
-
-/// Declared in layers/layer.hpp: layers do not depend on devices.
-Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::vector{x}, training); }
-
-Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
-  std::vector<Tensor> outputs = call_all(given, training);
-  check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - use call_all().");
-  return outputs.front();
-}
-
-std::vector<Tensor> Layer::call_all(const std::vector<Tensor>& given, bool training) {
-  std::vector<Tensor> inputs;
-  for (const Tensor& x : given) inputs.push_back(is_floating(x.dtype()) ? x.astype(variable_dtype()) : x);
-  return etude::evaluate(get_strategy()->device(), inputs, [&](std::span<const Value> values) -> std::vector<Value> {
-    const Outputs outputs = (*this)(std::vector(values.begin(), values.end()), training);
-    IndexRanges(Graph::current()).check({inputs, {}, {}});
-    return outputs;
-  });
 }
 
 }  // namespace etude

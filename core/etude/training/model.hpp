@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +16,14 @@
 
 namespace etude {
 
-class PredictionSink;
+class Model;
+// Of core/etude/saving/save_model.hpp, which knows models.
+void save_model(const Model& model, const std::string& folder);
+void save_weights(const Model& model, const std::string& path);
+void load_weights(Model& model, const std::string& path);
+
+class LoopModel;
 class StepFunction;
-class Trainer;
 class Training;
 struct StepResult;
 
@@ -129,9 +133,11 @@ class Model : public Layer {
   /// Sets all metrics to what they were at first.
   void reset_metrics();
   /// The running fit, or null.
-  Training* training() const { return training_; }
+  Training* training() const;
   /// What compile was given.
   const CompileOptions& compile_options() const { return options_; }
+  /// Whether the model, and each layer inside, was trainable when it was compiled.
+  const std::vector<std::pair<LayerPtr, bool>>& compiled_trainable() const { return compiled_trainable_; }
   /// The strategy that the model belongs to.
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
@@ -153,18 +159,17 @@ class Model : public Layer {
   /// for a model that runs eagerly.
   std::string explain() const;
 
-  // Defined in core/etude/saving.
   /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one:
   /// loading finds the previous model or this one, complete, even after a crash. load_model() restores it. Throws
   /// Error(value) for a model of a custom class, or with functions that have no name, and for names of unsupported
   /// formats and places, such as "model.keras" and "localstorage://model"; Error(io).
-  void save(const std::string& folder) const;
+  void save(const std::string& folder) const { save_model(*this, folder); }
   /// Saves, or loads, the weights alone. The file's name ends with ".safetensors". The names of tensors are their
   /// layers' paths in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
   /// not built. Loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
-  void save_weights(const std::string& path) const;
+  void save_weights(const std::string& path) const { etude::save_weights(*this, path); }
   /// Sets the weights from a file that save_weights wrote.
-  void load_weights(const std::string& path);
+  void load_weights(const std::string& path) { etude::load_weights(*this, path); }
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
   /// stop after this execution.
@@ -178,10 +183,8 @@ class Model : public Layer {
   void forget_functions(std::string_view what);
 
  private:
-  friend class Trainer;
-  friend class Training;
-  friend class PredictionLoop;
-  Task<> predict_into(Data x, PredictOptions options, PredictionSink& sink);
+  /// What loops see of the model.
+  class Face;
   void check_compiled(const char* method) const;
   Batch batch_of(const Data& data, const char* method) const;
   Logs run_on_batch(StepFunction& step, const Data& data, const BatchOptions& options, const char* method);
@@ -189,9 +192,6 @@ class Model : public Layer {
                                               std::int64_t steps_per_execution = 1);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
-  void build_from(const Batch& example);
-  /// Marks the thread on which a loop of this model runs.
-  class OnThread;
   void build_on(const std::vector<std::pair<Shape, DType>>& inputs);
   void place_variables(const Graph& graph);
   void warn_of_idle_step();
@@ -208,9 +208,7 @@ class Model : public Layer {
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
   bool compiled_ = false, warned_ = false;
-  std::atomic<const void*> thread_ = nullptr;  // identifies the thread on which loops run
-  Training* training_ = nullptr;
-  Trainer* trainer_ = nullptr;  // the running loop that owns the metrics, or null
+  std::unique_ptr<LoopModel> face_;
 };
 using ModelPtr = std::shared_ptr<Model>;
 

@@ -1,5 +1,6 @@
 #include "etude/base/error.hpp"
 #include "etude/distribute/strategy.hpp"
+#include "etude/training/loop_model.hpp"
 #include "etude/training/model.hpp"
 
 // compile(): sets the options of training, and checks that the passed objects belong to the model's strategy.
@@ -60,7 +61,7 @@ void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& o
 }
 
 void Model::forget_functions(std::string_view what) {
-  check(!trainer_, ErrorKind::state, where(), what,
+  check(!face_->running.loop, ErrorKind::state, where(), what,
         " while a loop runs - expected it between loops - await fit() first.");
   train_function_ = test_function_ = predict_function_ = nullptr;
 }

@@ -5,8 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/data/npy_writer.hpp"
-#include "etude/training/on_thread.hpp"
-#include "etude/training/trainer.hpp"
+#include "etude/training/loop.hpp"
 
 namespace etude {
 namespace {
@@ -37,8 +36,8 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
 /// The loop of predict, which pauses after each execution until its batches are consumed.
 class PredictionLoop : public PredictionSink {
  public:
-  PredictionLoop(Model& model, Data x, PredictOptions options)
-      : model_(model), loop_(model.predict_into(std::move(x), std::move(options), *this)) {}
+  PredictionLoop(LoopModel& model, Data x, PredictOptions options)
+      : model_(model), loop_(predict_into(model, std::move(x), std::move(options), *this)) {}
   ~PredictionLoop() override {
     closed_ = true;
     try {
@@ -49,7 +48,7 @@ class PredictionLoop : public PredictionSink {
   }
 
   Task<std::optional<std::vector<Tensor>>> next() {
-    Trainer::check_outside_steps("predict_stream");
+    Loop::check_outside_steps("predict_stream");
     check(!runs(), ErrorKind::state, "predict_stream",
           "a batch was asked for while another is awaited, or in a hook of its own - expected one at a time - await it "
           "first.");
@@ -151,14 +150,14 @@ class PredictionLoop : public PredictionSink {
   bool runs() const { return begun_ && !stands_ && !loop_.done(); }
   /// On one thread at a time. Between two batches, other threads may run loops of the model.
   void run() {
-    const Model::OnThread thread(model_, "predict_stream");
+    const OnThread thread(model_, "predict_stream");
     if (std::exchange(begun_, true))
       std::exchange(stands_, {}).resume();
     else
       loop_.await_ready();
   }
 
-  Model& model_;
+  LoopModel& model_;
   bool begun_ = false, closed_ = false;
   /// The batches of the last execution that were not yielded yet.
   std::vector<std::vector<Tensor>> batches_;
@@ -184,7 +183,7 @@ Task<std::optional<Tensor>> next_of(PredictionLoop& loop, std::type_identity<Ten
 }  // namespace
 
 template <class Batch>
-BatchStream<Batch>::BatchStream(Model& model, Data x, PredictOptions options)
+BatchStream<Batch>::BatchStream(LoopModel& model, Data x, PredictOptions options)
     : loop_(std::make_unique<PredictionLoop>(model, std::move(x), std::move(options))) {}
 template <class Batch> BatchStream<Batch>::BatchStream(BatchStream&&) noexcept = default;
 template <class Batch> BatchStream<Batch>& BatchStream<Batch>::operator=(BatchStream&&) noexcept = default;

@@ -13,7 +13,7 @@
 
 namespace etude {
 
-class Model;
+class LoopModel;
 class PredictionLoop;
 
 /// The outputs of a model, batch by batch as they are computed, so that neither data nor outputs need fit into memory:
@@ -37,7 +37,7 @@ template <class Batch> class BatchStream {
   class Iterator;
 
   /// Of that model and data; nothing runs before the first batch is asked for.
-  BatchStream(Model& model, Data x, PredictOptions options);
+  BatchStream(LoopModel& model, Data x, PredictOptions options);
   /// Takes over what another stream has left.
   BatchStream(BatchStream&&) noexcept;
   BatchStream& operator=(BatchStream&&) noexcept;

@@ -2,23 +2,21 @@
 
 #include <utility>
 
-#include "etude/training/model.hpp"
-
 namespace etude {
 
-Training::Training(Model& model, DataHandler& data, const CallbackList& callbacks)
-    : model_(model), data_(data), callbacks_(callbacks.callbacks()), step_(model.make_train_function()) {
-  model_.training_ = this;
+Training::Training(LoopModel& model, DataHandler& data, const CallbackList& callbacks)
+    : model_(model), data_(data), callbacks_(callbacks.callbacks()), step_(model.train_function()) {
+  model_.running.training = this;
 }
 
 Training::~Training() {
-  model_.training_ = nullptr;
+  model_.running.training = nullptr;
   for (const CallbackPtr& callback : callbacks_) callback->release();
 }
 
 void Training::retrace() {
-  step_ = model_.make_train_function(true);
-  model_.make_test_function(true);
+  step_ = model_.train_function(true);
+  model_.test_function(true);
 }
 
 Task<> Training::prepare() {

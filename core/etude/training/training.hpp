@@ -6,7 +6,7 @@
 #include "etude/base/task.hpp"
 #include "etude/data/data_handler.hpp"
 #include "etude/training/callback_list.hpp"
-#include "etude/training/step_function.hpp"
+#include "etude/training/loop_model.hpp"
 
 namespace etude {
 
@@ -14,13 +14,13 @@ namespace etude {
 /// core/etude/saving/training_state.hpp defines the saved state.
 class Training {
  public:
-  Training(Model& model, DataHandler& data, const CallbackList& callbacks);
+  Training(LoopModel& model, DataHandler& data, const CallbackList& callbacks);
   /// Ends the fit, also after an exception: callbacks release their resources.
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  Model& model() const { return model_; }
+  Model& model() const { return model_.model(); }
   DataHandler& data() const { return data_; }
   const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }
   /// The compiled step.
@@ -49,7 +49,7 @@ class Training {
   Resumed resumed;
 
  private:
-  Model& model_;
+  LoopModel& model_;
   DataHandler& data_;
   const std::vector<CallbackPtr>& callbacks_;
   std::shared_ptr<StepFunction> step_;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "etude/base/random.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 #include "etude/kernels/cpu/launch.hpp"
 #include "etude/kernels/cpu/program_runner.hpp"
 

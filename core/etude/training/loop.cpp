@@ -1,4 +1,4 @@
-#include "etude/training/trainer.hpp"
+#include "etude/training/loop.hpp"
 
 #include <utility>
 
@@ -28,28 +28,28 @@ AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::opti
 
 }  // namespace
 
-Trainer::Trainer(Model& model, const char* method, Claim claim)
-    : kept_(model.weak_from_this().lock()), model_(model), claim_(claim) {
+Loop::Loop(LoopModel& model, const char* method, Claim claim)
+    : kept_(model.keep_alive()), model_(model), claim_(claim) {
   check_outside_steps(method);
   keep_logs();
   if (claim == Claim::nothing) return;
-  outer_ = model.trainer_;
+  outer_ = model.running.loop;
   check(!outer_ || (outer_->in_hook_ && claim == Claim::metrics), ErrorKind::state, method,
         "Cannot start because another fit() or evaluate() of this model is ongoing - expected one at a time - await it "
         "first.");
-  model.trainer_ = this;
+  model.running.loop = this;
   if (!outer_) return;
   for (const MetricPtr& metric : model.metrics())
     for (const Variable& variable : metric->variables()) lent_.emplace_back(variable, variable.value());
 }
 
-Trainer::~Trainer() {
-  // Not always the innermost trainer: an asynchronous callback may not have awaited its evaluate.
-  Trainer** place = &model_.trainer_;
+Loop::~Loop() {
+  // Not always the innermost loop: an asynchronous callback may not have awaited its evaluate.
+  Loop** place = &model_.running.loop;
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
   if (claim_ != Claim::nothing && !outer_)
-    for (const auto& function : {model_.train_function_, model_.test_function_}) {
+    for (const auto& function : model_.existing_functions()) {
       if (!function) continue;
       try {
         function->finish();  // of a loop that was abandoned within an execution
@@ -63,22 +63,20 @@ Trainer::~Trainer() {
   for (auto& [variable, value] : lent_) variable.assign(value);
 }
 
-void Trainer::check_outside_steps(const char* method) {
+void Loop::check_outside_steps(const char* method) {
   check(!Graph::tracing(), ErrorKind::state, method, "Detected a call to `Model.", method,
         "` inside a step - expected it outside of all steps - a step says what one "
         "batch means; loop around the model, not inside it.");
 }
 
-void Trainer::keep_logs() const {
-  if (!model_.trainer_) return;
-  for (const auto& function : {model_.train_function_, model_.test_function_})
+void Loop::keep_logs() const {
+  if (!model_.running.loop) return;
+  for (const auto& function : model_.existing_functions())
     if (function) function->keep_logs();
 }
 
-Data Trainer::in_order(const Data& data) const { return data.in_order(model_.input_names(), model_.output_names()); }
-
-Task<DataHandler> Trainer::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
-  options.steps_per_execution = model_.compile_options().steps_per_execution;
+Task<DataHandler> Loop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
+  options.steps_per_execution = model_.steps_per_execution();
   DataHandler handler(std::move(adapter), std::move(options));
   if (!model_.built()) {
     if (PendingPtr pending = handler.adapter().fetch()) co_await std::move(pending);
@@ -87,7 +85,7 @@ Task<DataHandler> Trainer::make_handler(std::unique_ptr<DataAdapter> adapter, Da
   co_return handler;
 }
 
-Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
+Task<DataHandler> Loop::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
   check(options.rows.steps.value_or(1) > 0, ErrorKind::value, "data", "steps = ", options.rows.steps.value_or(0),
         " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
@@ -97,14 +95,14 @@ Task<DataHandler> Trainer::make_handler(const Data& data, const AdapterOptions& 
   return make_handler(data.adapter(options), std::move(once));
 }
 
-Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
+Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
   model_.check_compiled("fit");
   give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
         ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - check them.");
-  data = in_order(data);
+  data = model_.in_order(data);
   std::optional<Data> validation;
-  if (options.validation_data) validation = in_order(*options.validation_data);
+  if (options.validation_data) validation = model_.in_order(*options.validation_data);
   if (options.validation_split != 0 && !validation) {
     if (!data.is_arrays()) check_no_validation_split(options.validation_split);
     auto [first, last] = train_validation_split(data.arrays(), options.validation_split);
@@ -127,9 +125,9 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
   auto history = std::make_shared<History>();
   std::vector<CallbackPtr> list = options.callbacks;
   list.push_back(history);
-  CallbackList callbacks(with_progress_bar(std::move(list), verbose), model_,
+  CallbackList callbacks(with_progress_bar(std::move(list), verbose), model_.model(),
                          {options.epochs, handler.inferred_steps(), verbose}, in_hook_);
-  model_.stop_training = false;
+  model_.stop_training() = false;
   std::optional<DataHandler> validation_handler;
   Training training(model_, handler, callbacks);
   Training::Resumed& resumed = training.resumed;
@@ -145,7 +143,7 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
     bool ran = false;
     if (!resumed.stopped)
       ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
-                               &Callback::on_train_batch_end, model_.stop_training);
+                               &Callback::on_train_batch_end, model_.stop_training());
     // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
     if (ran) logs = fetched(training.step().logs());
@@ -158,21 +156,21 @@ Task<HistoryPtr> Trainer::fit(Data data, FitOptions options) {
         validation_handler.emplace(co_await make_handler(
             *validation, adapter_options(batch_size, options.validation_steps, options), Purpose::validation));
         training.set_validation(*validation_handler);
-        model_.make_test_function()->select_on_devices(validation_handler->adapter());
+        model_.test_function()->select_on_devices(validation_handler->adapter());
       }
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
     }
     co_await callbacks.run(&Callback::on_epoch_end, epoch, logs);
     if (PendingPtr others = turn(true)) co_await std::move(others);
-    if (model_.stop_training || ran_out) break;
+    if (model_.stop_training() || ran_out) break;
   }
-  if (options.epochs > 0) model_.optimizer().finalize_variable_values(model_.trainable_variables());
+  if (options.epochs > 0) model_.finish_training();
   co_await callbacks.run(&Callback::on_train_end, logs);
   co_return history;
 }
 
-Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
+Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
                               BatchHook end, const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
@@ -217,61 +215,66 @@ Task<bool> Trainer::run_steps(StepFunction& function, DataHandler& data, Callbac
 }
 
 /// Called before each step of the model.
-void Trainer::keep_or_check_claim() const {
+void Loop::keep_or_check_claim() const {
   if (claim_ == Claim::nothing) return keep_logs();
-  check(model_.trainer_ == this, ErrorKind::state, "fit",
+  check(model_.running.loop == this, ErrorKind::state, "fit",
         "an evaluate() begun by a callback still runs - expected it to end within its hook - await it there.");
 }
 
-PendingPtr Trainer::turn(bool epoch_over) const {
+PendingPtr Loop::turn(bool epoch_over) const {
   if (give_turn_) return give_turn_(epoch_over);
   return host().yield && !epoch_over ? host().yield() : nullptr;
 }
 
-PendingPtr Trainer::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }
+PendingPtr Loop::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }
 
-Task<Logs> Trainer::run_validation(DataHandler& data, CallbackList& callbacks) {
-  const auto test_function = model_.make_test_function();
+Task<Logs> Loop::run_validation(DataHandler& data, CallbackList& callbacks) {
+  const auto test_function = model_.test_function();
   model_.reset_metrics();
-  model_.stop_evaluating = false;
+  model_.stop_evaluating() = false;
   co_await callbacks.run(&Callback::on_test_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
     ran = co_await run_steps(*test_function, data, callbacks, &Callback::on_test_batch_begin,
-                             &Callback::on_test_batch_end, model_.stop_evaluating);
+                             &Callback::on_test_batch_end, model_.stop_evaluating());
   // Exhausted validation data of a single pass has no logs.
   Logs logs = ran ? fetched(test_function->logs()) : Logs();
   co_await callbacks.run(&Callback::on_test_end, logs);
   co_return logs;
 }
 
-Task<Logs> Trainer::evaluate(Data data, EvaluateOptions options) {
+Task<Logs> Loop::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
   DataHandler handler = co_await make_handler(
-      in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
+      model_.in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
+  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_.model(), {1, handler.inferred_steps(), verbose},
                          in_hook_);
   co_return co_await run_validation(handler, callbacks);
 }
 
-Task<> Trainer::predict(Data x, PredictOptions options, PredictionSink& sink) {
-  DataHandler handler = co_await make_handler(in_order(x), adapter_options(options.batch_size, options.steps, options),
+Task<> Loop::predict(Data x, PredictOptions options, PredictionSink& sink) {
+  DataHandler handler = co_await make_handler(model_.in_order(x), adapter_options(options.batch_size, options.steps, options),
                                               Purpose::prediction);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_, {1, handler.inferred_steps(), verbose},
+  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_.model(), {1, handler.inferred_steps(), verbose},
                          in_hook_);
-  const auto predict_function = model_.make_predict_function();
-  model_.stop_predicting = false;
+  const auto predict_function = model_.predict_function();
+  model_.stop_predicting() = false;
   co_await callbacks.run(&Callback::on_predict_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())
     ran = co_await run_steps(*predict_function, handler, callbacks, &Callback::on_predict_batch_begin,
-                             &Callback::on_predict_batch_end, model_.stop_predicting, &sink);
+                             &Callback::on_predict_batch_end, model_.stop_predicting(), &sink);
   co_await callbacks.run(&Callback::on_predict_end, no_logs());
   check(
       ran, ErrorKind::data, "predict",
       "Unexpected result of `predict_function` (Empty batch_outputs) - expected at least one batch - check the data.");
+}
+
+Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink) {
+  Loop loop(model, "predict", Loop::Claim::nothing);
+  co_await loop.predict(std::move(x), std::move(options), sink);
 }
 
 }  // namespace etude

@@ -9,24 +9,26 @@
 #include "etude/base/task.hpp"
 #include "etude/data/data_handler.hpp"
 #include "etude/training/callback_list.hpp"
-#include "etude/training/model.hpp"
+#include "etude/training/history.hpp"
+#include "etude/training/loop_model.hpp"
+#include "etude/training/options.hpp"
 #include "etude/training/prediction_sink.hpp"
 
 namespace etude {
 
 /// The loops of fit, evaluate and predict: epochs, executions, callbacks, validation. They are coroutines, which run
 /// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
-class Trainer {
+class Loop {
  public:
   /// The parts of the model that a loop changes, and so cannot share.
   enum class Claim : std::uint8_t { nothing, metrics, weights };
 
   /// Claims the model for one loop. Throws Error(state) within a trace, or while another loop has the claimed parts.
   /// Callbacks may lend the metrics to an evaluate, since their loop waits for it.
-  Trainer(Model& model, const char* method, Claim claim);
-  ~Trainer();
-  Trainer(const Trainer&) = delete;
-  Trainer& operator=(const Trainer&) = delete;
+  Loop(LoopModel& model, const char* method, Claim claim);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   Task<HistoryPtr> fit(Data data, FitOptions options);
   Task<Logs> evaluate(Data data, EvaluateOptions options);
@@ -47,8 +49,6 @@ class Trainer {
   /// The same after a trace. The option give_turn applies to executions and epochs only.
   PendingPtr turn_after_trace() const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
-  /// Arrays by name, in the model's order.
-  Data in_order(const Data& data) const;
   /// Also builds the model, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
   Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options, Purpose purpose);
@@ -59,17 +59,20 @@ class Trainer {
   /// Empty logs, for hooks without logs. Entries that a callback writes are discarded.
   Logs& no_logs() { return none_ = {}; }
 
-  /// Keeps the model alive: a callback may drop its last reference. Null if the caller holds the model by value. It is
-  /// the first member, so that the model is destroyed last.
-  const LayerPtr kept_;
-  Model& model_;
+  /// Keeps the model alive: a callback may drop its last reference. It is the first member, so that the model is
+  /// destroyed last.
+  const std::shared_ptr<const void> kept_;
+  LoopModel& model_;
   Claim claim_;
   GiveTurn give_turn_;
-  Trainer* outer_ = nullptr;
+  Loop* outer_ = nullptr;
   /// The sums of the outer loop's metrics: a callback's evaluate does not change those of the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
   bool in_hook_ = false;
 };
+
+/// predict of that model, as a loop of its own.
+Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink);
 
 }  // namespace etude

@@ -1,4 +1,4 @@
-#include "etude/execution/devices.hpp"
+#include "etude/devices/devices.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "etude/base/error.hpp"
-#include "etude/execution/device.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 
 #ifdef ETUDE_DEVICE_LIBRARY
 #include <dlfcn.h>
