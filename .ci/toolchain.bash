@@ -35,9 +35,10 @@ want() {
 }
 
 # apt_newer COMMAND…  apt-get that sees one suite only, in lists of its own. Its address is this machine's own source's
-# with another suite's name, so a mirror stays that mirror.
+# with another suite's name, so a mirror stays that mirror. newer_component: a part of the suite other than main.
 apt_newer() {
-  local apt=$toolchain/apt
+  local component=${newer_component:-main} apt
+  apt=$toolchain/apt${newer_component:+-$newer_component}
   local options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::Lists=$apt/lists"
     -o APT::Sandbox::User=root)
   if [[ ! -e $apt/ready ]]; then
@@ -46,7 +47,7 @@ apt_newer() {
       awk '$1 == "Debian" && $3 == "main" && !found { print $2; found = 1 }')
     [[ $mirror ]] || fail "no Debian archive among this machine's apt sources - install emsdk, xsimd ≥ 13 and Catch2 ≥ 3 yourself"
     mkdir -p "$apt/lists/partial"
-    printf "%s [signed-by=$signed] $mirror $newer_suite main\n" deb deb-src >"$apt/sources.list"
+    printf "%s [signed-by=$signed] $mirror $newer_suite $component\n" deb deb-src >"$apt/sources.list"
     apt-get "${options[@]}" update
     touch "$apt/ready"
   fi
@@ -190,6 +191,34 @@ setup_cuda() {
   have cuobjdump || unpack_wheel cuda-tools bin nvidia-cuda-cuobjdump || true
 }
 has_nvrtc() { [[ $(ldconfig -p) == *libnvrtc.so* || -e $toolchain/nvrtc ]]; }
+
+# CUDA 12's compiler, for GPU machines whose driver is older than CUDA 13: downloads 1 GB, of which 400 MB stay.
+setup_cuda-12() {
+  setup_native
+  [[ -e $toolchain/cuda-12/bin/nvcc ]] || locked unpack_cuda_12
+}
+
+# Debian divides the toolkit between folders of its own. nvcc finds all of it beside itself, by its profile.
+unpack_cuda_12() {
+  [[ ! -e $toolchain/cuda-12/bin/nvcc ]] || return 0 # another ./dev was faster
+  say "unpacking CUDA 12 into $toolchain/cuda-12"
+  local from=$toolchain/cuda-12.deb into=$toolchain/cuda-12.new tools=usr/lib/nvidia-cuda-toolkit libraries=usr/lib/x86_64-linux-gnu
+  rm -rf "$from" "$into"
+  newer_component=non-free unpack_newer "$from" nvidia-cuda-toolkit nvidia-cuda-dev libcudart12
+  mkdir -p "$into"/{bin,lib64}
+  cp -r "$from/$tools"/bin/{nvcc,cicc,crt} "$from"/usr/bin/{ptxas,fatbinary,cudafe++,nvlink,bin2c} "$into/bin"
+  cp -r "$from/$tools/libdevice" "$from/usr/include" "$into"
+  cp -a "$from/$libraries"/libcudart* "$from/$libraries/libcudadevrt.a" "$into/lib64"
+  cat >"$into/bin/nvcc.profile" <<'PROFILE'
+TOP = $(_HERE_)/..
+NVVMIR_LIBRARY_DIR = $(TOP)/libdevice
+PATH += $(_HERE_):
+INCLUDES += "-I$(TOP)/include" $(_SPACE_)
+LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"
+PROFILE
+  rm -rf "$from" "$toolchain/cuda-12"
+  mv "$into" "$toolchain/cuda-12"
+}
 
 # NVIDIA's headers that tests/cuda/real_headers.cpp compares our numbers with, as far as the toolkit lacks them: downloads
 # 800 MB, of which 3 stay.
