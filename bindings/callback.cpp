@@ -86,6 +86,9 @@ class JavaScriptCallback : public Callback {
   void on_predict_batch_begin(std::int64_t step, Logs& logs) override { run(12, logs, step); }
   void on_predict_batch_end(std::int64_t step, Logs& logs) override { run(13, logs, step); }
 
+  Needs needs(Hook hook) const override {
+    return hooks_[static_cast<std::size_t>(hook)].isUndefined() ? Needs::nothing : Needs::variables;
+  }
   PendingPtr take_pending() override { return std::move(pending_); }
 
   CallbackState state() const override {

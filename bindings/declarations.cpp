@@ -12,16 +12,17 @@ namespace etude::js {
 std::string declared_fields(std::span<const FieldRow> rows, void* defaults) {
   std::string text;
   for (const FieldRow& row : rows) {
-    const OptionType& type = option_type(row, {"declarations", row.name});
+    const std::string name(row.name());
+    const OptionType& type = option_type({name.c_str(), row.member, row.type, row.required}, {"declarations", name});
     const void* option = row.member(defaults);
-    const bool is_verbose = row.type == field_type<int> && std::string_view(row.name) == "verbose";
+    const bool is_verbose = row.type == field_type<int> && name == "verbose";
     const bool has_auto = is_verbose && *static_cast<const int*>(option) == -1;
     const std::string value = has_auto ? "'auto'" : type.text(option);
     text.append("  /** ")
         .append(spelled(row.text))
         .append(value.empty() ? "" : " Default: " + value + '.')
         .append(" */\n  ");
-    text += camel_case(row.name);
+    text += camel_case(name);
     const std::string given = (has_auto ? "0 | 1 | 2 | 'auto'" : type.given()) + (is_verbose ? " | boolean" : "");
     text += row.required ? ": " + given + ";\n" : "?: " + given + " | undefined;\n";
   }

@@ -84,7 +84,7 @@ TEST_CASE("every class and every option has a line of documentation", "[classes]
     CAPTURE(Class::about.name);
     CHECK(is_sentence(Class::about.text));
     for (const FieldRow& row : OptionsOf<Class>::fields()) {
-      CAPTURE(row.name);
+      CAPTURE(row.name());
       CHECK(is_sentence(row.text));
     }
   });

@@ -42,6 +42,7 @@ class CSVLogger : public Callback {
   /// such as "localstorage://log".
   explicit CSVLogger(CSVLoggerOptions options);
 
+  Needs needs(Hook) const override { return Needs::nothing; }
   void on_train_begin(Logs&) override;
   /// Throws Error(io) where the file cannot be opened.
   void on_epoch_begin(int epoch, Logs&) override;

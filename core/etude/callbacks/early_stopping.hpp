@@ -53,6 +53,9 @@ class EarlyStopping : public MonitorCallback {
   /// The epoch after which it stopped the last fit; 0 if it did not.
   int stopped_epoch() const { return stopped_epoch_; }
 
+  Needs needs(Hook hook) const override {
+    return hook == Hook::epoch_end && options_.restore_best_weights ? Needs::variables : Needs::nothing;
+  }
   void on_train_begin(Logs&) override;
   /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;

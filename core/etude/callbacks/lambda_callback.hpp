@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "etude/training/callback.hpp"
@@ -30,6 +31,16 @@ class LambdaCallback : public Callback {
   /// Takes the functions.
   explicit LambdaCallback(LambdaCallbackOptions options) : on_(std::move(options)) {}
 
+  Needs needs(Hook hook) const override {
+    const bool given[] = {static_cast<bool>(on_.on_train_begin),         static_cast<bool>(on_.on_train_end),
+                          static_cast<bool>(on_.on_epoch_begin),         static_cast<bool>(on_.on_epoch_end),
+                          static_cast<bool>(on_.on_train_batch_begin),   static_cast<bool>(on_.on_train_batch_end),
+                          static_cast<bool>(on_.on_test_begin),          static_cast<bool>(on_.on_test_end),
+                          static_cast<bool>(on_.on_test_batch_begin),    static_cast<bool>(on_.on_test_batch_end),
+                          static_cast<bool>(on_.on_predict_begin),       static_cast<bool>(on_.on_predict_end),
+                          static_cast<bool>(on_.on_predict_batch_begin), static_cast<bool>(on_.on_predict_batch_end)};
+    return given[static_cast<std::size_t>(hook)] ? Needs::variables : Needs::nothing;
+  }
   void on_epoch_begin(int epoch, Logs& logs) override { call(on_.on_epoch_begin, epoch, logs); }
   void on_epoch_end(int epoch, Logs& logs) override { call(on_.on_epoch_end, epoch, logs); }
   void on_train_begin(Logs& logs) override { call(on_.on_train_begin, logs); }

@@ -35,6 +35,9 @@ class LearningRateScheduler : public Callback {
   /// Throws Error(value) without a schedule.
   explicit LearningRateScheduler(LearningRateSchedulerOptions options);
 
+  Needs needs(Hook hook) const override {
+    return hook == Hook::epoch_begin || hook == Hook::epoch_end ? Needs::variables : Needs::nothing;
+  }
   /// Throws what the optimizer does where the rate is none.
   void on_epoch_begin(int epoch, Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;

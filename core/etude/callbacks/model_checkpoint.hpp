@@ -57,6 +57,9 @@ class ModelCheckpoint : public MonitorCallback {
   /// Throws Error(value) without a filepath, and for weights whose file is not called .safetensors.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
+  Needs needs(Hook hook) const override {
+    return hook == (saves_.each_epoch() ? Hook::epoch_end : Hook::train_batch_end) ? Needs::variables : Needs::nothing;
+  }
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override { epoch_ = epoch; }
   /// Both throw Error(value) where the filepath names a log that there is not, or with save_best_only if it is not

@@ -54,6 +54,7 @@ class OperationalMetrics : public Callback {
   /// the last predict.
   std::string json() const;
 
+  Needs needs(Hook) const override { return Needs::nothing; }
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;
   void on_train_batch_begin(std::int64_t step, Logs&) override;

@@ -47,6 +47,7 @@ class ReduceLROnPlateau : public MonitorCallback {
   /// Throws Error(value) unless factor is less than 1.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
 
+  Needs needs(Hook hook) const override { return hook == Hook::epoch_end ? Needs::variables : Needs::nothing; }
   void on_train_begin(Logs&) override;
   /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;

@@ -45,6 +45,7 @@ class RemoteMonitor : public Callback {
   /// Throws Error(value) unless root is an address of http or https, Error(io) where there is no transport.
   explicit RemoteMonitor(RemoteMonitorOptions options = {});
 
+  Needs needs(Hook) const override { return Needs::nothing; }
   void on_epoch_end(int epoch, Logs& logs) override;
   PendingPtr take_pending() override { return std::move(pending_); }
 

@@ -28,6 +28,9 @@ class SwapEMAWeights : public Callback {
   static constexpr ClassText about{"SwapEMAWeights", "Validates and saves with the moving averages of the weights."};
   explicit SwapEMAWeights(SwapEMAWeightsOptions options = {}) : options_(options) {}
 
+  Needs needs(Hook hook) const override {
+    return hook == Hook::train_batch_begin || hook == Hook::train_batch_end ? Needs::nothing : Needs::variables;
+  }
   /// All of those that swap throw Error(state) for an optimizer without use_ema.
   void on_train_begin(Logs&) override { weights_.clear(); }
   void on_epoch_begin(int epoch, Logs&) override;

@@ -65,6 +65,9 @@ class TensorBoard : public Callback {
   /// for the name of another place, such as "localstorage://logs".
   explicit TensorBoard(TensorBoardOptions options = {});
 
+  Needs needs(Hook hook) const override {
+    return hook == Hook::epoch_end ? Needs::variables : hook == Hook::train_batch_end ? Needs::logs : Needs::nothing;
+  }
   void set_model(Model* model) override;
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;

@@ -28,6 +28,7 @@ class TerminateOnNaN : public Callback {
                                    .factory = "terminate_on_nan"};
   explicit TerminateOnNaN(TerminateOnNaNOptions options = {}) : options_(std::move(options)) {}
 
+  Needs needs(Hook hook) const override { return hook == Hook::train_batch_end ? Needs::logs : Needs::nothing; }
   /// Throws Error(value) in place of stopping if raise_error.
   void on_train_batch_end(std::int64_t step, Logs& logs) override;
 

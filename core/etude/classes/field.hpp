@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 /// The options of a class, as rows of a table. A struct of options says its rows once:
 ///
@@ -35,12 +36,6 @@ struct Field {
   bool required;
 };
 
-/// A field with its documentation, which programs do not keep.
-struct FieldRow : Field {
-  /// What the option means, with its unit.
-  const char* text;
-};
-
 /// Whether an option must be given.
 enum class Need : bool { optional, required };
 
@@ -54,9 +49,9 @@ template <class Struct, class T, T Struct::* Member> struct MemberOf<Member> {
   static void* in(void* options) { return &(static_cast<Struct*>(options)->*Member); }
 };
 
-template <auto Member> constexpr std::string_view find_member_name() {
-  // GCC: "… [with auto Member = &etude::DenseOptions::units; …]", Clang: "… [Member = &etude::DenseOptions::units]".
-  std::string_view text = __PRETTY_FUNCTION__;
+/// The member's name in the text that `option` keeps of itself. GCC: "… [with auto Member =
+/// &etude::DenseOptions::units; …]", Clang: "… [Member = &etude::DenseOptions::units]".
+constexpr std::string_view member_name_in(std::string_view text) {
   text.remove_prefix(text.find("Member = "));
   text = text.substr(0, text.find_first_of(";])"));
   return text.substr(text.rfind(':') + 1);
@@ -68,15 +63,25 @@ template <std::size_t size> struct Characters {
 /// One array for each name that there is, whatever the number of structs that have such a member.
 template <Characters name> inline constexpr auto interned = name;
 
-template <auto Member> constexpr const char* member_name() {
-  constexpr std::string_view name = find_member_name<Member>();
-  constexpr auto characters = [name] {
-    Characters<name.size() + 1> result{};
-    std::ranges::copy(name, result.text);
-    return result;
-  }();
-  return interned<characters>.text;
-}
+}  // namespace detail
+
+/// A row of a struct's table: a field with its documentation, which programs do not keep.
+struct FieldRow {
+  /// A text with the member's name. Every program with options parses these rows, so the name is found in it only where
+  /// a table is made of them.
+  const char* function;
+  /// As in Field.
+  void* (*member)(void* options);
+  FieldType type;
+  bool required;
+  /// What the option means, with its unit.
+  const char* text;
+
+  /// The member's name.
+  constexpr std::string_view name() const { return detail::member_name_in(function); }
+};
+
+namespace detail {
 
 template <class Part> inline constexpr std::size_t rows_in = 1;
 template <std::size_t size> inline constexpr std::size_t rows_in<std::array<FieldRow, size>> = size;
@@ -89,7 +94,7 @@ template <class T> inline constexpr FieldType field_type = &detail::type_tag<T>;
 /// The row of a member. `text` says in one line what it means, with its unit.
 template <auto Member> constexpr FieldRow option(const char* text, Need need = Need::optional) {
   using Of = detail::MemberOf<Member>;
-  return {{detail::member_name<Member>(), Of::in, field_type<typename Of::Type>, need == Need::required}, text};
+  return {__PRETTY_FUNCTION__, Of::in, field_type<typename Of::Type>, need == Need::required, text};
 }
 
 /// Rows, and the rows that other functions give, one after the other.
@@ -110,14 +115,28 @@ template <class... Parts> constexpr auto option_rows(const Parts&... parts) {
 template <class T>
 concept HasFields = requires { T::fields(); };
 
-/// Its fields, in their order.
-template <HasFields Options>
-inline constexpr auto fields_of = [] {
-  constexpr auto all = Options::fields();
-  std::array<Field, all.size()> result{};
-  std::ranges::copy(all, result.begin());
+namespace detail {
+
+template <HasFields Options> inline constexpr auto rows_of = Options::fields();
+
+/// The name of row `index` alone.
+template <HasFields Options, std::size_t index>
+inline constexpr auto characters_of = [] {
+  constexpr std::string_view name = rows_of<Options>[index].name();
+  Characters<name.size() + 1> result{};
+  std::ranges::copy(name, result.text);
   return result;
 }();
+
+}  // namespace detail
+
+/// Its fields, in their order.
+template <HasFields Options>
+inline constexpr auto fields_of = []<std::size_t... index>(std::index_sequence<index...>) {
+  constexpr auto& rows = detail::rows_of<Options>;
+  return std::array<Field, sizeof...(index)>{Field{detail::interned<detail::characters_of<Options, index>>.text,
+                                                   rows[index].member, rows[index].type, rows[index].required}...};
+}(std::make_index_sequence<detail::rows_of<Options>.size()>());
 
 /// The options of a class that has none.
 struct NoOptions {

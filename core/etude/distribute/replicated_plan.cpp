@@ -141,6 +141,11 @@ void ReplicatedPlan::run_logs() {
   for (int replica = 0; replica < count; ++replica) plan(replica).run_logs();
 }
 
+Task<> ReplicatedPlan::fetch(std::vector<StorageRange> (Plan::*ranges)() const) const {
+  for (const Plan& plan : plans_)
+    if (PendingPtr fetched = plan.device().fetch((plan.*ranges)())) co_await std::move(fetched);
+}
+
 double ReplicatedPlan::log(std::size_t index) const {
   if (std::ranges::find(varying_logs_, index) == varying_logs_.end()) return plans_.front().log(index);
   double sum = 0;

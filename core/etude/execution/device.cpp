@@ -1,8 +1,11 @@
 #include "etude/execution/device.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/base/task.hpp"
 
 namespace etude {
+
+PendingPtr Device::fetch(std::span<const StorageRange>) { return nullptr; }
 
 void Device::replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) { work(); }
 

@@ -15,6 +15,14 @@
 
 namespace etude {
 
+class Pending;
+
+/// Bytes of a storage.
+struct StorageRange {
+  const Storage* storage;
+  std::size_t offset, bytes;
+};
+
 /// The first byte of each space of a plan.
 using Addresses = std::span<std::byte* const>;
 
@@ -31,6 +39,11 @@ class Device {
   virtual std::size_t free_memory() const { return 0; }
   /// Whether they can read and write this storage. If not, plans make a copy of it.
   virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
+  /// Whether the host can read its memory only after fetch(), as that of WebGPU.
+  virtual bool reads_later() const { return false; }
+  /// Begins to copy these bytes to the host, as they are after all work that is enqueued now. When the result is ready,
+  /// Storage::read() of them returns the copies. Null: the host can read its memory at any time.
+  virtual std::unique_ptr<Pending> fetch(std::span<const StorageRange> ranges);
   /// The workspace that an instruction needs in the arena while it runs, in bytes.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
   virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }

@@ -82,6 +82,9 @@ class Plan {
   void read_result(std::size_t index, std::byte* out) const;
   Tensor result(std::size_t index) const;
   double log(std::size_t index) const;
+  /// Where the results of the last step are, and the logs that run_logs() computed.
+  std::vector<StorageRange> result_ranges() const { return ranges_of(lowered_.results); }
+  std::vector<StorageRange> log_ranges() const { return ranges_of(lowered_.logs); }
 
   const std::vector<Instruction>& instructions() const { return lowered_.instructions; }
   const std::vector<Instruction>& log_instructions() const { return lowered_.log_instructions; }
@@ -108,6 +111,7 @@ class Plan {
   void check_step(std::size_t inputs, std::int64_t step) const;
   void prepare_selection(std::int64_t first_row, std::int64_t batch_rows);
   const Storage& storage_of(const Operand& operand) const;
+  std::vector<StorageRange> ranges_of(std::span<const Lowered::Result> results) const;
 
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;

@@ -24,6 +24,32 @@ struct CallbackParams {
   int verbose = 1;
 };
 
+/// A hook of callbacks.
+enum class Hook : std::uint8_t {
+  train_begin,
+  train_end,
+  epoch_begin,
+  epoch_end,
+  train_batch_begin,
+  train_batch_end,
+  test_begin,
+  test_end,
+  test_batch_begin,
+  test_batch_end,
+  predict_begin,
+  predict_end,
+  predict_batch_begin,
+  predict_batch_end
+};
+
+/// What a hook reads of the device.
+enum class Needs : std::uint8_t {
+  nothing,
+  logs,
+  /// Logs, and all variables: weights, and the states of optimizer and metrics.
+  variables
+};
+
 /// Hooks into fit, evaluate and predict. Logs are valid during their hook. Later callbacks and History read values that
 /// a hook sets in the logs of an epoch. A hook that throws ends the loop and leaves the model as it is. Source:
 /// keras/src/callbacks/callback.py.
@@ -66,6 +92,9 @@ class Callback {
   /// Logs::outputs() has the outputs.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
 
+  /// What a hook reads. On devices whose memory the host can read only later, such as those of WebGPU, the loop fetches
+  /// it before the hook; reading more is an error there. On other devices it is not called.
+  virtual Needs needs(Hook) const { return Needs::variables; }
   /// The pending work of the last hook, which the loop awaits before it continues. Null: none.
   virtual PendingPtr take_pending() { return nullptr; }
 

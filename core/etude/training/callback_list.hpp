@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -12,64 +13,81 @@ namespace etude {
 /// Calls every callback's hook in order: the user's callbacks, then History, then ProgbarLogger (C-12), then those with
 /// runs_last().
 ///
-///     co_await callbacks.run(&Callback::on_train_batch_end, step, logs);
+///     co_await callbacks.run(Hook::train_batch_end, step, logs);
 ///
 /// costs a plain call, without a coroutine, unless a callback has pending work.
 class CallbackList {
  public:
+  /// Fetches what a hook reads. Empty where the host can read device memory at any time.
+  using Fetch = std::function<Task<>(Needs)>;
+
   /// `in_hook` is true while a hook runs.
-  CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook);
+  CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook,
+               Fetch fetch = {});
 
   const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }
 
   /// One hook of all callbacks, awaitable.
-  template <class... Arguments> class Hook {
+  template <class... Arguments> class HookCall {
    public:
     using Method = void (Callback::*)(Arguments...);
-    Hook(CallbackList& list, Method method, Arguments... arguments)
-        : callbacks_(list.callbacks_), in_hook_(list.in_hook_), method_(method), arguments_(arguments...) {}
+    HookCall(CallbackList& list, Hook hook, Method method, Arguments... arguments)
+        : list_(list), hook_(hook), method_(method), arguments_(arguments...) {}
 
     bool await_ready() {
-      in_hook_ = true;
-      for (std::size_t i = 0; i < callbacks_.size(); ++i)
-        if (PendingPtr pending = call(i)) {
-          rest_.emplace(rest(std::move(pending), i + 1));
-          return rest_->await_ready();
-        }
+      if (list_.fetch_) return suspends(fetch_and_call());
+      list_.in_hook_ = true;
+      for (std::size_t i = 0; i < list_.callbacks_.size(); ++i)
+        if (PendingPtr pending = call(i)) return suspends(rest(std::move(pending), i + 1));
       return true;
     }
     void await_suspend(std::coroutine_handle<> parent) { rest_->await_suspend(parent); }
     void await_resume() {
-      in_hook_ = false;
+      list_.in_hook_ = false;
       if (rest_) rest_->await_resume();
     }
 
    private:
+    bool suspends(Task<> task) {
+      rest_.emplace(std::move(task));
+      return rest_->await_ready();
+    }
     PendingPtr call(std::size_t index) {
-      std::apply([&](auto&... arguments) { ((*callbacks_[index]).*method_)(arguments...); }, arguments_);
-      return callbacks_[index]->take_pending();
+      Callback& callback = *list_.callbacks_[index];
+      std::apply([&](auto&... arguments) { (callback.*method_)(arguments...); }, arguments_);
+      return callback.take_pending();
     }
     Task<> rest(PendingPtr pending, std::size_t next) {
       co_await std::move(pending);
-      for (; next < callbacks_.size(); ++next) co_await call(next);
+      for (; next < list_.callbacks_.size(); ++next) co_await call(next);
+    }
+    Task<> fetch_and_call() {
+      co_await list_.fetch_(list_.needs(hook_));
+      list_.in_hook_ = true;
+      co_await rest(nullptr, 0);
     }
 
-    std::vector<CallbackPtr>& callbacks_;
-    bool& in_hook_;
+    CallbackList& list_;
+    Hook hook_;
     Method method_;
     std::tuple<Arguments...> arguments_;
     std::optional<Task<>> rest_;
   };
 
-  Hook<Logs&> run(void (Callback::*hook)(Logs&), Logs& logs) { return {*this, hook, logs}; }
-  Hook<int, Logs&> run(void (Callback::*hook)(int, Logs&), int epoch, Logs& logs) { return {*this, hook, epoch, logs}; }
-  Hook<std::int64_t, Logs&> run(void (Callback::*hook)(std::int64_t, Logs&), std::int64_t step, Logs& logs) {
-    return {*this, hook, step, logs};
-  }
+  /// A hook without an index, such as Hook::train_begin.
+  HookCall<Logs&> run(Hook hook, Logs& logs);
+  /// Hook::epoch_begin and Hook::epoch_end.
+  HookCall<int, Logs&> run(Hook hook, int epoch, Logs& logs);
+  /// A hook of an execution, such as Hook::train_batch_end.
+  HookCall<std::int64_t, Logs&> run(Hook hook, std::int64_t step, Logs& logs);
 
  private:
+  /// The most that a callback reads in a hook.
+  Needs needs(Hook hook) const;
+
   std::vector<CallbackPtr> callbacks_;
   bool& in_hook_;
+  Fetch fetch_;
 };
 
 }  // namespace etude

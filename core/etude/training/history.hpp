@@ -21,6 +21,7 @@ class History : public Callback {
   /// Names in the order of their first occurrence, each with its values.
   const std::vector<std::pair<std::string, std::vector<double>>>& history() const { return history_; }
 
+  Needs needs(Hook) const override { return Needs::nothing; }
   void on_train_begin(Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   CallbackState state() const override;

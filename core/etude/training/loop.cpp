@@ -29,7 +29,7 @@ AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::opti
 }  // namespace
 
 Loop::Loop(LoopModel& model, const char* method, Claim claim)
-    : kept_(model.keep_alive()), model_(model), claim_(claim) {
+    : kept_(model.keep_alive()), model_(model), claim_(claim), reads_later_(model.strategy().device().reads_later()) {
   check_outside_steps(method);
   keep_logs();
   if (claim == Claim::nothing) return;
@@ -125,8 +125,7 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
   auto history = std::make_shared<History>();
   std::vector<CallbackPtr> list = options.callbacks;
   list.push_back(history);
-  CallbackList callbacks(with_progress_bar(std::move(list), verbose), model_.model(),
-                         {options.epochs, handler.inferred_steps(), verbose}, in_hook_);
+  CallbackList callbacks = list_of(std::move(list), {options.epochs, handler.inferred_steps(), verbose});
   model_.stop_training() = false;
   std::optional<DataHandler> validation_handler;
   Training training(model_, handler, callbacks);
@@ -134,18 +133,19 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
   training.step().select_on_devices(handler.adapter());
 
   for (const CallbackPtr& callback : callbacks.callbacks()) callback->acquire();
-  co_await callbacks.run(&Callback::on_train_begin, no_logs());
+  co_await callbacks.run(Hook::train_begin, no_logs());
   Logs logs = resumed.logs;
   for (const int epoch : handler.enumerate_epochs()) {
     if (resumed.stopped && !resumed.within_epoch) break;
     model_.reset_metrics();
-    co_await callbacks.run(&Callback::on_epoch_begin, epoch, no_logs());
+    co_await callbacks.run(Hook::epoch_begin, epoch, no_logs());
     bool ran = false;
     if (!resumed.stopped)
-      ran = co_await run_steps(training.step(), handler, callbacks, &Callback::on_train_batch_begin,
-                               &Callback::on_train_batch_end, model_.stop_training());
+      ran = co_await run_steps(training.step(), handler, callbacks, Hook::train_batch_begin, Hook::train_batch_end,
+                               model_.stop_training());
     // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
+    if (reads_later_) co_await fetch_logs();
     if (ran) logs = fetched(training.step().logs());
     resumed = {};
 
@@ -161,17 +161,19 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
     }
-    co_await callbacks.run(&Callback::on_epoch_end, epoch, logs);
+    co_await callbacks.run(Hook::epoch_end, epoch, logs);
     if (PendingPtr others = turn(true)) co_await std::move(others);
     if (model_.stop_training() || ran_out) break;
   }
+  if (reads_later_) co_await fetch_variables();
   if (options.epochs > 0) model_.finish_training();
-  co_await callbacks.run(&Callback::on_train_end, logs);
+  co_await callbacks.run(Hook::train_end, logs);
+  if (reads_later_) co_await fetch_variables();  // the user may read them after fit
   co_return history;
 }
 
-Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
-                              BatchHook end, const bool& stop, PredictionSink* sink) {
+Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
+                           const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
     // If the data may be exhausted, a step begins only when its batch is available, so every step that begins also
@@ -187,6 +189,7 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
           break;
         }
         if (!std::exchange(begun, true)) co_await callbacks.run(begin, step, no_logs());
+        if (reads_later_ && claim_ == Claim::nothing && model_.running.loop) co_await fetch_logs();
         keep_or_check_claim();
         if (function.prepare(*batch)) {
           if (PendingPtr others = turn_after_trace()) co_await std::move(others);
@@ -196,6 +199,7 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
         function.take(*batch, data.purpose());
         if (!sink) continue;
         function.finish();
+        if (reads_later_) co_await function.fetch_outputs();
         sink->take(function);
       }
     } catch (...) {
@@ -212,6 +216,31 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
     if (stop || (sink && sink->closed())) break;
   }
   co_return ran;
+}
+
+Task<> Loop::fetch(Needs needs) const {
+  if (needs != Needs::nothing) co_await fetch_logs();
+  if (needs == Needs::variables) co_await fetch_variables();
+}
+
+CallbackList Loop::list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params) {
+  CallbackList::Fetch fetches;
+  if (reads_later_) fetches = [this](Needs needs) { return fetch(needs); };
+  return {with_progress_bar(std::move(callbacks), params.verbose), model_.model(), params, in_hook_,
+          std::move(fetches)};
+}
+
+Task<> Loop::fetch_variables() const {
+  std::vector<StorageRange> ranges;
+  for (const Variable& variable : model_.all_variables())
+    if (variable.bytes() > 0 && variable.storage() && !variable.storage()->in_host_memory())
+      ranges.push_back({variable.storage().get(), variable.offset(), variable.bytes()});
+  if (PendingPtr fetched = model_.strategy().device().fetch(ranges)) co_await std::move(fetched);
+}
+
+Task<> Loop::fetch_logs() const {
+  for (const auto& function : model_.existing_functions())
+    if (function) co_await function->fetch_logs();
 }
 
 /// Called before each step of the model.
@@ -232,14 +261,15 @@ Task<Logs> Loop::run_validation(DataHandler& data, CallbackList& callbacks) {
   const auto test_function = model_.test_function();
   model_.reset_metrics();
   model_.stop_evaluating() = false;
-  co_await callbacks.run(&Callback::on_test_begin, no_logs());
+  co_await callbacks.run(Hook::test_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
-    ran = co_await run_steps(*test_function, data, callbacks, &Callback::on_test_batch_begin,
-                             &Callback::on_test_batch_end, model_.stop_evaluating());
+    ran = co_await run_steps(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
+                             model_.stop_evaluating());
   // Exhausted validation data of a single pass has no logs.
+  if (reads_later_) co_await fetch_logs();
   Logs logs = ran ? fetched(test_function->logs()) : Logs();
-  co_await callbacks.run(&Callback::on_test_end, logs);
+  co_await callbacks.run(Hook::test_end, logs);
   co_return logs;
 }
 
@@ -248,25 +278,23 @@ Task<Logs> Loop::evaluate(Data data, EvaluateOptions options) {
   DataHandler handler = co_await make_handler(
       model_.in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_.model(), {1, handler.inferred_steps(), verbose},
-                         in_hook_);
+  CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   co_return co_await run_validation(handler, callbacks);
 }
 
 Task<> Loop::predict(Data x, PredictOptions options, PredictionSink& sink) {
-  DataHandler handler = co_await make_handler(model_.in_order(x), adapter_options(options.batch_size, options.steps, options),
-                                              Purpose::prediction);
+  DataHandler handler = co_await make_handler(
+      model_.in_order(x), adapter_options(options.batch_size, options.steps, options), Purpose::prediction);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  CallbackList callbacks(with_progress_bar(options.callbacks, verbose), model_.model(), {1, handler.inferred_steps(), verbose},
-                         in_hook_);
+  CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   const auto predict_function = model_.predict_function();
   model_.stop_predicting() = false;
-  co_await callbacks.run(&Callback::on_predict_begin, no_logs());
+  co_await callbacks.run(Hook::predict_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())
-    ran = co_await run_steps(*predict_function, handler, callbacks, &Callback::on_predict_batch_begin,
-                             &Callback::on_predict_batch_end, model_.stop_predicting(), &sink);
-  co_await callbacks.run(&Callback::on_predict_end, no_logs());
+    ran = co_await run_steps(*predict_function, handler, callbacks, Hook::predict_batch_begin, Hook::predict_batch_end,
+                             model_.stop_predicting(), &sink);
+  co_await callbacks.run(Hook::predict_end, no_logs());
   check(
       ran, ErrorKind::data, "predict",
       "Unexpected result of `predict_function` (Empty batch_outputs) - expected at least one batch - check the data.");

@@ -39,11 +39,17 @@ class Loop {
   static void check_outside_steps(const char* method);
 
  private:
-  using BatchHook = void (Callback::*)(std::int64_t, Logs&);
+  /// The callbacks, the progress bar included.
+  CallbackList list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params);
   /// One epoch's executions, until `stop`: the inner loop of fit, evaluate and predict. Returns false if there was no
   /// batch left.
-  Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, BatchHook begin,
-                       BatchHook end, const bool& stop, PredictionSink* sink = nullptr);
+  Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
+                       const bool& stop, PredictionSink* sink = nullptr);
+  // For a device whose memory the host can read only later.
+  /// Fetches what a hook reads.
+  Task<> fetch(Needs needs) const;
+  Task<> fetch_logs() const;
+  Task<> fetch_variables() const;
   /// Yields to other work, if it is time.
   PendingPtr turn(bool epoch_over) const;
   /// The same after a trace. The option give_turn applies to executions and epochs only.
@@ -65,6 +71,8 @@ class Loop {
   LoopModel& model_;
   Claim claim_;
   GiveTurn give_turn_;
+  /// Whether the host can read device memory only after it was fetched.
+  const bool reads_later_;
   Loop* outer_ = nullptr;
   /// The sums of the outer loop's metrics: a callback's evaluate does not change those of the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;

@@ -47,6 +47,7 @@ class LoopModel {
   /// Arrays by name, in the model's order.
   virtual Data in_order(const Data& data) const = 0;
   virtual std::int64_t steps_per_execution() const = 0;
+  virtual Strategy& strategy() const = 0;
 
   /// The compiled steps. `force`: they are compiled again.
   virtual std::shared_ptr<StepFunction> train_function(bool force = false) = 0;
@@ -55,6 +56,8 @@ class LoopModel {
   /// The compiled steps of fit and evaluate, as far as they exist. The others are null.
   virtual std::array<std::shared_ptr<StepFunction>, 2> existing_functions() const = 0;
 
+  /// The weights, and the states of optimizer and metrics.
+  virtual std::vector<Variable> all_variables() const = 0;
   virtual std::vector<MetricPtr> metrics() const = 0;
   virtual void reset_metrics() = 0;
   /// Called after the last epoch: the optimizer may give variables their final values.

@@ -52,12 +52,14 @@ class Model::Face : public LoopModel {
   }
   Data in_order(const Data& data) const override { return data.in_order(model_.input_names(), model_.output_names()); }
   std::int64_t steps_per_execution() const override { return model_.options_.steps_per_execution; }
+  Strategy& strategy() const override { return *model_.strategy(); }
   std::shared_ptr<StepFunction> train_function(bool force) override { return model_.make_train_function(force); }
   std::shared_ptr<StepFunction> test_function(bool force) override { return model_.make_test_function(force); }
   std::shared_ptr<StepFunction> predict_function() override { return model_.make_predict_function(); }
   std::array<std::shared_ptr<StepFunction>, 2> existing_functions() const override {
     return {model_.train_function_, model_.test_function_};
   }
+  std::vector<Variable> all_variables() const override { return model_.all_variables(); }
   std::vector<MetricPtr> metrics() const override { return model_.metrics(); }
   void reset_metrics() override { model_.reset_metrics(); }
   void finish_training() override { model_.optimizer().finalize_variable_values(model_.trainable_variables()); }
@@ -316,6 +318,13 @@ std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
 /// variables of the graph are placed now, also those of a second optimizer or of other models: none may move after a
 /// plan has their addresses.
 void Model::place_variables(const Graph& graph) {
+  std::vector<Variable> all = all_variables();
+  for (const Node& node : graph.nodes())
+    if (const auto* read = std::get_if<op::Read>(&node.op)) all.push_back(read->variable);
+  strategy()->place(all);
+}
+
+std::vector<Variable> Model::all_variables() const {
   std::vector<Variable> all = trainable_variables();
   const auto add = [&](const std::vector<Variable>& variables) {
     all.insert(all.end(), variables.begin(), variables.end());
@@ -326,9 +335,7 @@ void Model::place_variables(const Graph& graph) {
   }
   add(variables());
   for (const MetricPtr& metric : metrics()) add(metric->variables());
-  for (const Node& node : graph.nodes())
-    if (const auto* read = std::get_if<op::Read>(&node.op)) all.push_back(read->variable);
-  strategy()->place(all);
+  return all;
 }
 
 LayerPtr Model::get_layer(std::string_view name) const {

@@ -193,6 +193,8 @@ class Model : public Layer {
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
   void build_on(const std::vector<std::pair<Shape, DType>>& inputs);
+  /// The weights, then each kind of the optimizer's slots in the same order, then all others.
+  std::vector<Variable> all_variables() const;
   void place_variables(const Graph& graph);
   void warn_of_idle_step();
   void check_scope() const;

@@ -16,6 +16,9 @@ class ProgbarLogger : public Callback {
   /// Text goes to `sink`, or stdout.
   explicit ProgbarLogger(std::function<void(std::string_view)> sink = {}) : sink_(std::move(sink)) {}
 
+  Needs needs(Hook hook) const override {
+    return hook == Hook::train_batch_end || hook == Hook::test_batch_end ? Needs::logs : Needs::nothing;
+  }
   void on_train_begin(Logs&) override { in_fit_ = true; }
   void on_train_end(Logs&) override { in_fit_ = false; }
   void on_epoch_begin(int epoch, Logs&) override;

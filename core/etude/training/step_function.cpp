@@ -106,9 +106,12 @@ struct PlanLogs : LogSource {
   std::uint64_t ran = 0, computed = 0;
 
   std::uint64_t generation() const override { return ran == plan->plan().arena().generation ? ran : 0; }
-  double read(std::size_t index) override {
+  void compute() {
     if (computed != ran) plan->run_logs();
     computed = ran;
+  }
+  double read(std::size_t index) override {
+    compute();
     return plan->log(index);
   }
 };
@@ -306,6 +309,18 @@ Logs& StepFunction::logs() {
   check(!compiled_.empty(), ErrorKind::state, "StepFunction",
         "logs before the first step - expected a batch - run the step first.");
   return compiled_.front()->logs;
+}
+
+Task<> StepFunction::fetch_logs() {
+  if (compiled_.empty()) co_return;
+  const std::shared_ptr<PlanLogs> last = compiled_.front()->source;
+  if (!last || last->generation() == 0) co_return;
+  last->compute();
+  co_await last->plan->fetch_logs();
+}
+
+Task<> StepFunction::fetch_outputs() const {
+  if (plan()) co_await compiled_.front()->source->plan->fetch_results();
 }
 
 void StepFunction::keep_logs() {
