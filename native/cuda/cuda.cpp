@@ -54,7 +54,8 @@ class CudaStorage : public Storage {
   std::byte* memory_;
 };
 
-/// Work as a graph. The first run at new addresses is not recorded, because it may compile programs.
+/// Work as a graph. The first run at new addresses is not recorded, because it may compile programs, and measure
+/// algorithms.
 struct Recorded : Device::Recording {
   std::vector<std::byte*> addresses;
   std::unique_ptr<cuda::Graph> graph;
@@ -121,8 +122,10 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
   auto& recorded = static_cast<Recorded&>(*kept);
   if (!std::ranges::equal(recorded.addresses, addresses)) {
     recorded.graph.reset();
-    recorded.addresses.assign(addresses.begin(), addresses.end());
-    return work();
+    recorded.addresses.clear();
+    work();
+    recorded.addresses.assign(addresses.begin(), addresses.end());  // not after an error: then some work is still new
+    return;
   }
   if (!recorded.graph && recorded.possible) {
     recorded.graph = runtime_->record(work);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cuda/choices.hpp"
 #include "cuda/cublas_lt.hpp"
 #include "cuda/program_cache.hpp"
 
@@ -23,8 +25,11 @@ struct Driver {
   int (*find)(Function*, Module, const char* name);
   int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream_st*, void**,
                 void**);
+  int (*version)(int*);  ///< the newest CUDA that it supports
   /// cuBLASLt's functions; null if it is not installed, or switched off.
   const CublasLt::Functions* (*products)();
+  /// What was measured on GPUs of a model; null if that is switched off, or cannot be kept for later processes.
+  std::shared_ptr<Choices> (*choices)(const std::string& model);
 };
 
 /// The installed driver, until the program ends. Throws Error(state) if there is none.

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "cuda/driver.hpp"
 #include "cuda/expect.hpp"
 #include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/staging.hpp"
+#include "cuda/stopwatch.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
 
@@ -64,13 +67,17 @@ class GpuRuntime : public Runtime {
            ErrorKind::state);
     stream_ = owned_stream_.stream;
     profile_ = Profile::wanted();
+    if (auto choices = driver().choices(model_))
+      chooser_.emplace(
+          std::move(choices), [this](const Chooser::Work& work) { return milliseconds_of(work); },
+          [this] { return !recording_; });
     if (const CublasLt::Functions* functions = driver().products()) {
       const auto explain = [](const char* what, bool no_memory) {
         fail_if_lost(what);
         if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
       };
       try {
-        products_.emplace(*functions, tf32, explain);
+        products_.emplace(*functions, tf32, explain, chooser());
       } catch (const CublasLt::Unusable& unusable) {
         print_warning({}, std::string(unusable.what()) + " Until then products are computed by Étude's own kernels.");
       }
@@ -143,10 +150,12 @@ class GpuRuntime : public Runtime {
     expect(cudaLaunchKernel(kernel.function, grid(blocks), dim3(kernel.threads), parameters, 0, stream_), kernel.name);
   }
 
+  Chooser* chooser() override { return chooser_ ? &*chooser_ : nullptr; }
   std::size_t product_workspace() const override { return products_ ? CublasLt::workspace_bytes : 0; }
   bool multiply(const MatrixProduct& product) override {
     const Turn turn(*this);
     if (!products_) return false;
+    products_->choose(product, stream_);
     const Profile::Span span(profile_.get(), product, stream_);
     return products_->multiply(product, stream_);
   }
@@ -245,6 +254,13 @@ class GpuRuntime : public Runtime {
       if (stream) cudaStreamDestroy(stream);
     }
   };
+  /// Measures work, which a profile does not count.
+  std::optional<double> milliseconds_of(const Chooser::Work& work) {
+    const Turn turn(*this);
+    const std::shared_ptr<Profile> profile = std::exchange(profile_, nullptr);
+    const std::shared_ptr<void> resumed(nullptr, [&](void*) { profile_ = profile; });
+    return cuda::milliseconds_of(work, stream_);
+  }
   static dim3 grid(std::int64_t blocks) {
     check(blocks <= std::numeric_limits<int>::max(), ErrorKind::state, "Cuda", blocks,
           " blocks of threads - expected fewer than 2^31 - pass smaller batches.");
@@ -259,6 +275,7 @@ class GpuRuntime : public Runtime {
   Stream owned_stream_;
   cudaStream_t stream_ = nullptr;
   Staging staging_;
+  std::optional<Chooser> chooser_;
   std::optional<CublasLt> products_;
   std::shared_ptr<Profile> profile_;
 };

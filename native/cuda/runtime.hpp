@@ -31,6 +31,8 @@ class CompiledProgram {
   virtual ~CompiledProgram() = default;
 };
 
+class Chooser;
+
 /// Recorded work, which can be enqueued again as one unit.
 class Graph {
  public:
@@ -62,6 +64,8 @@ class Runtime {
 
   /// Enqueues `blocks` blocks of a kernel on a copy of its arguments.
   virtual void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) = 0;
+  /// Chooses among the algorithms of the GPU's vendor; null if nothing is to be measured.
+  virtual Chooser* chooser() { return nullptr; }
   /// The workspace that multiply() needs, in bytes; 0 if it computes nothing.
   virtual std::size_t product_workspace() const { return 0; }
   /// Enqueues a product of the GPU's vendor; false if the vendor does not support it. The answer is the same for all

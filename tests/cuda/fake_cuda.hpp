@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cuda/choices.hpp"
 #include "cuda/runtime.hpp"
 
 /// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test asks
@@ -43,6 +44,8 @@ void fail_call(std::int64_t number, Fault fault = Fault::no_memory);
 bool has_failed();
 /// Whether runtimes that are opened from now on have the fake cuBLASLt, whose calls fail as CUDA's do. Default: false.
 bool& has_products();
+/// What was measured on the fake GPUs: runtimes that are opened from now on measure algorithms. Default: null.
+std::shared_ptr<cuda::Choices>& choices();
 
 /// A GpuRuntime, the class that real GPUs have, on one of the two fake GPUs.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

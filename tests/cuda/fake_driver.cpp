@@ -83,6 +83,7 @@ const cuda::CublasLt::Functions* products() {
     let_fail<&F::create_layout>(failing, failing.create_layout);
     let_fail<&F::create_preference>(failing, failing.create_preference);
     let_fail<&F::find>(failing, failing.find);
+    let_fail<&F::check>(failing, failing.check);
     let_fail<&F::multiply>(failing, failing.multiply);
     host_cublas_lt::library().queue = [](CUstream_st* stream, std::function<void()> work) {
       const std::lock_guard lock(state.mutex);
@@ -135,6 +136,7 @@ void fake::fail_call(std::int64_t number, Fault fault) {
 }
 bool fake::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
 bool& fake::has_products() { return state.has_products; }
+std::shared_ptr<cuda::Choices>& fake::choices() { return state.choices; }
 std::unique_ptr<cuda::Runtime> fake::runtime(int ordinal) { return std::make_unique<Telling>(cuda::open_gpu(ordinal)); }
 
 }  // namespace etude::testing
@@ -153,7 +155,9 @@ const Driver& driver() {
       unload,
       find,
       launch_program,
-      products};
+      [](int* version) -> int { return cudaDriverGetVersion(version); },
+      products,
+      [](const std::string&) { return state.choices; }};
   return driver;
 }
 

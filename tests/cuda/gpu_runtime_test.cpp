@@ -230,7 +230,7 @@ struct Attempt {
   std::int64_t steps_per_execution = 1;
   bool resident = true;
   int replicas = 1;
-  bool products = false;  ///< by cuBLASLt
+  bool products = false;  ///< by cuBLASLt, whose algorithms are measured
 
   std::vector<double> weights(FakeGpu& gpu) const {
     if (!resident) gpu.runtime().room = 0;
@@ -241,6 +241,7 @@ struct Attempt {
   }
   CudaOptions options() const {
     fake::has_products() = products;
+    fake::choices() = products ? std::make_shared<cuda::Choices>("fake") : nullptr;
     return products ? CudaOptions{.most_work_of_programs = 0} : CudaOptions{};
   }
 };
@@ -306,6 +307,7 @@ TEST_CASE("a CUDA call that fails once ends the training with an Error, and the 
     }
   }
   fake::has_products() = false;
+  fake::choices() = nullptr;
 }
 
 TEST_CASE("the error of a lost GPU names the first call that failed, and does not end the program",
@@ -338,6 +340,7 @@ TEST_CASE("the error of a lost GPU names the first call that failed, and does no
       }
     }
   fake::has_products() = false;
+  fake::choices() = nullptr;
 }
 
 TEST_CASE(

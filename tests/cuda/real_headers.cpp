@@ -93,6 +93,7 @@ template <class RealResult, class... Real, class OwnResult, class... Own>
 constexpr bool same_call<RealResult (*)(Real...), OwnResult (*)(Own...)> =
     sizeof(RealResult) == sizeof(OwnResult) && (true && ... && (sizeof(Real) == sizeof(Own)));
 
+static_assert(same_call<decltype(&cuDriverGetVersion), decltype(Driver::version)>);
 static_assert(same_call<decltype(&cuModuleLoadData), decltype(Driver::load)>);
 static_assert(same_call<decltype(&cuModuleUnload), decltype(Driver::unload)>);
 static_assert(same_call<decltype(&cuModuleGetFunction), decltype(Driver::find)>);
@@ -151,7 +152,9 @@ static_assert(same_call<decltype(&cublasLtMatmulPreferenceCreate), decltype(F::c
 static_assert(same_call<decltype(&cublasLtMatmulPreferenceDestroy), decltype(F::destroy_preference)>);
 static_assert(same_call<decltype(&cublasLtMatmulPreferenceSetAttribute), decltype(F::set_of_preference)>);
 static_assert(same_call<decltype(&cublasLtMatmulAlgoGetHeuristic), decltype(F::find)>);
+static_assert(same_call<decltype(&cublasLtMatmulAlgoCheck), decltype(F::check)>);
 static_assert(same_call<decltype(&cublasLtMatmul), decltype(F::multiply)>);
+static_assert(same_call<decltype(&cublasLtGetVersion), decltype(F::version)>);
 
 #endif
 

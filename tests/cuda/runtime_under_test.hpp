@@ -35,6 +35,7 @@ class PassingRuntime : public cuda::Runtime {
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
     runtime_->launch(kernel, blocks, arguments);
   }
+  cuda::Chooser* chooser() override { return runtime_->chooser(); }
   std::size_t product_workspace() const override { return runtime_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override { return runtime_->multiply(product); }
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> texts) override {

@@ -59,6 +59,7 @@ struct State {
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first
   bool has_products = false;
+  std::shared_ptr<cuda::Choices> choices;
   HostRuntime executor;
 };
 inline State state;
