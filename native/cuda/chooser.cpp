@@ -12,7 +12,7 @@ std::optional<std::string> Chooser::choose(const std::string& kind, const Ways& 
   const bool measures = names.size() > 1 && can_time_();
   const std::optional<std::string> best = measures ? fastest(names, ways) : names.front();
   if (!best) return {};
-  return choices_->keep(kind, *best, measures || names.size() == 1, before.value_or(""));
+  return choices_->keep(kind, *best, measures, before.value_or(""));
 }
 
 std::optional<std::string> Chooser::fastest(const std::vector<std::string>& names, const Ways& ways) const {

@@ -15,7 +15,7 @@ namespace etude::cuda {
 /// the fastest. Measures each kind once, and keeps the choice.
 class Chooser {
  public:
-  /// Enqueues work. False if the GPU cannot do it; nothing is enqueued then.
+  /// Enqueues work; false if the GPU cannot do it.
   using Work = std::function<bool()>;
   /// Measures work: milliseconds that the GPU takes for it, or nothing if the work returns false.
   using Time = std::function<std::optional<double>(const Work&)>;
@@ -30,7 +30,7 @@ class Chooser {
     std::function<bool(const std::string& name)> accepts;
     /// The names of all ways. The first one is taken where none can be measured.
     std::function<std::vector<std::string>()> list;
-    /// Enqueues the work in this way; see Work. All ways write to the same memory, and read nothing that they write.
+    /// Enqueues the work in this way; see Work. It may be enqueued several times: no way reads what one has written.
     std::function<bool(const std::string& name)> run;
   };
   /// The name of the way for `kind`. A kind has one way in a process as long as it is accepted. Nothing if there is no

@@ -119,9 +119,8 @@ CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
           p.bias ? alignment_of(p.bias) : 0};
 }
 
-/// The name of a kind, with all else that the algorithms of its products depend on.
-std::string CublasLt::name_of(const Kind& kind) const {
-  std::string name = tf32_ ? "product in TF32" : "product";
+std::string CublasLt::name_of(const Kind& kind) {
+  std::string name = "product";
   for (const std::int64_t number : kind) name += ' ' + std::to_string(number);
   return name;
 }

@@ -76,8 +76,9 @@ class CublasLt {
   /// The most algorithms of a kind of product that are measured.
   static constexpr int most_algorithms = 8;
 
-  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. The chooser is used as long
-  /// as this exists. Throws Unusable, and Error(state) if memory does not suffice.
+  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. The chooser, whose choices
+  /// are for that `tf32` alone, is used as long as this exists. Throws Unusable, and Error(state) if memory does not
+  /// suffice.
   CublasLt(const Functions& functions, bool tf32, Explain explain = {}, Chooser* chooser = nullptr);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
@@ -101,7 +102,7 @@ class CublasLt {
     std::optional<Algorithm> algorithm = {};  ///< nothing if the library does not support the product
   };
   static Kind kind_of(const MatrixProduct& product);
-  std::string name_of(const Kind& kind) const;
+  static std::string name_of(const Kind& kind);
   const Plan& plan_of(const MatrixProduct& product, CUstream_st* stream);
   Plan describe(const MatrixProduct& product) const;
   /// The algorithms that the library advises for a plan, the best one first.

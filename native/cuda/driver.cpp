@@ -44,12 +44,26 @@ const CublasLt::Functions* products() {
   return functions;
 }
 
+const Cudnn::Functions* convolutions() {
+  static const Cudnn::Functions* const functions = []() -> const Cudnn::Functions* {
+    if (is_off("ETUDE_CUDNN")) return nullptr;
+    try {
+      const auto* library = new SharedLibrary("cuDNN", {"libcudnn.so.9"});
+      return new Cudnn::Functions(Cudnn::Functions::of(*library));
+    } catch (const Error&) {
+      return nullptr;  // it is only faster for some convolutions
+    }
+  }();
+  return functions;
+}
+
 /// Everything that measured times depend on.
 std::string measured_with(const std::string& model) {
   int cuda = 0;
   driver().version(&cuda);
   return "Étude " ETUDE_VERSION "\n" + model + "\nCUDA " + std::to_string(cuda) + "\ncuBLASLt " +
-         std::to_string(products() ? products()->version() : 0);
+         std::to_string(products() ? products()->version() : 0) + "\ncuDNN " +
+         std::to_string(convolutions() ? convolutions()->version() : 0);
 }
 
 std::shared_ptr<Choices> choices(const std::string& model) {
@@ -73,6 +87,7 @@ const Driver& driver() {
     Driver found{};
     found.compile = cubins;
     found.products = products;
+    found.convolutions = convolutions;
     found.choices = choices;
     library.find(found.version, "cuDriverGetVersion");
     library.find(found.load, "cuModuleLoadData");

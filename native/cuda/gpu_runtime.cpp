@@ -67,15 +67,20 @@ class GpuRuntime : public Runtime {
            ErrorKind::state);
     stream_ = owned_stream_.stream;
     profile_ = Profile::wanted();
-    if (auto choices = driver().choices(model_))
+    if (auto choices = driver().choices(tf32 ? model_ + ", TF32" : model_))
       chooser_.emplace(
           std::move(choices), [this](const Chooser::Work& work) { return milliseconds_of(work); },
-          [this] { return !recording_; });
+          [this] {
+            const std::lock_guard lock(mutex_);
+            return !recording_;
+          });
+    const auto explain = [](const char* what, bool no_memory) {
+      fail_if_lost(what);
+      if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
+    };
+    if (const Cudnn::Functions* functions = chooser_ ? driver().convolutions() : nullptr)
+      convolutions_.emplace(*functions, tf32, stream_, explain);
     if (const CublasLt::Functions* functions = driver().products()) {
-      const auto explain = [](const char* what, bool no_memory) {
-        fail_if_lost(what);
-        if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
-      };
       try {
         products_.emplace(*functions, tf32, explain, chooser());
       } catch (const CublasLt::Unusable& unusable) {
@@ -87,6 +92,7 @@ class GpuRuntime : public Runtime {
     cudaSetDevice(ordinal_);
     cudaStreamSynchronize(stream_);  // uploads read memory that is freed now
     products_.reset();
+    convolutions_.reset();
     profile_.reset();
   }
 
@@ -160,6 +166,18 @@ class GpuRuntime : public Runtime {
     return products_->multiply(product, stream_);
   }
 
+  std::size_t convolution_workspace() const override { return convolutions_ ? Cudnn::workspace_bytes : 0; }
+  std::vector<int> convolution_algorithms(const VendorConvolution& convolution) override {
+    const Turn turn(*this);
+    if (!convolutions_) return {};
+    return recording_ ? convolutions_->known_algorithms(convolution) : convolutions_->algorithms(convolution);
+  }
+  bool convolve(const VendorConvolution& convolution, int algorithm) override {
+    const Turn turn(*this);
+    const Profile::Span span(profile_.get(), convolution, stream_);
+    return convolutions_ && convolutions_->convolve(convolution, algorithm);
+  }
+
   std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
     const std::vector<ProgramCache::Cubin> cubins =
         driver().compile(sources, architecture_);  // without the lock, so that other threads can use the GPU
@@ -181,8 +199,8 @@ class GpuRuntime : public Runtime {
   }
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
-    if (profile_) return nullptr;  // its events are between launches
     const Turn turn(*this);
+    if (profile_) return nullptr;  // its events are between launches
     released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
     cudaGraph_t graph = nullptr;
@@ -277,6 +295,7 @@ class GpuRuntime : public Runtime {
   Staging staging_;
   std::optional<Chooser> chooser_;
   std::optional<CublasLt> products_;
+  std::optional<Cudnn> convolutions_;
   std::shared_ptr<Profile> profile_;
 };
 

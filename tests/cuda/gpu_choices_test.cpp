@@ -3,11 +3,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
 
+#include "cuda/gpu_runtime.hpp"
 #include "cuda/profile.hpp"
 #include "environment_variable.hpp"
 #include "fake_cuda.hpp"
 #include "gpu_samples.hpp"
 #include "host_cublas_lt.hpp"
+#include "host_cudnn.hpp"
+#include "mirrored_samples.hpp"
 
 // How a GPU's runtime measures algorithms. Runs on the host alone, on a fake CUDA, whose time is the number of items in
 // a queue.
@@ -22,13 +25,14 @@ using Numbers = std::vector<std::uint64_t>;
 /// Fake GPUs that measure, until the end of a test.
 struct Measuring {
   explicit Measuring(std::vector<testing::host_cublas_lt::Algorithm> algorithms = {{1, 5}, {2, 2}}) {
-    fake::has_products() = true;
+    fake::has_products() = fake::has_convolutions() = true;
+    testing::host_cudnn::library() = {.queue = testing::host_cudnn::library().queue};
     fake::choices() = std::make_shared<cuda::Choices>("fake");
     library().algorithms = std::move(algorithms);
     library().multiplied.clear();
   }
   ~Measuring() {
-    fake::has_products() = false;
+    fake::has_products() = fake::has_convolutions() = false;
     fake::choices() = nullptr;
     library() = {.queue = library().queue};
   }
@@ -133,6 +137,31 @@ TEST_CASE("a training measures its products in its first step, and a second proc
   CHECK(train() == first);
   CHECK(std::ranges::count(multiplied, 1u) == 0);
   CHECK(std::ranges::count(multiplied, 2u) > 0);
+}
+
+TEST_CASE("a training computes its convolutions by cuDNN where that is faster, and a second process to the same bits",
+          "[cuda][gpu_runtime][choices]") {
+  const Measuring measuring;
+  std::vector<testing::host_cudnn::Computed>& computed = testing::host_cudnn::library().computed;
+  const auto train = [&] {
+    computed.clear();
+    Cuda device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()));
+    return weights_of(*trained(kinds[1], std::make_shared<OneDeviceStrategy>(device)));
+  };
+  const std::vector<double> first = train();
+  const std::size_t measured = computed.size();
+  CHECK(train() == first);
+  CHECK(computed.size() > 0);
+  CHECK(computed.size() < measured);
+  CHECK(distance(first, weights_of(*trained(kinds[1], std::make_shared<OneDeviceStrategy>(cpu_device())))) < 2e-5);
+}
+
+TEST_CASE("a GPU that rounds to TF32 has choices of its own", "[cuda][gpu_runtime][choices]") {
+  const Measuring measuring;
+  cuda::open_gpu(0, false);
+  CHECK(fake::measured_model() == "fake");
+  cuda::open_gpu(0, true);
+  CHECK(fake::measured_model() == "fake, TF32");
 }
 
 TEST_CASE("a first run that fails is not recorded when it is tried again", "[cuda][gpu_runtime][choices]") {

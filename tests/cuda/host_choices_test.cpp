@@ -89,12 +89,11 @@ TEST_CASE("at most eight algorithms are measured", "[cuda][choices]") {
   CHECK(Process(std::make_shared<MemoryVfs>()).multiply() == Numbers{1, 2, 3, 4, 5, 6, 7, 8, 8});
 }
 
-TEST_CASE("a single algorithm is not measured", "[cuda][choices]") {
+TEST_CASE("a single algorithm is not measured, and not kept for later processes", "[cuda][choices]") {
   const Algorithms all(std::vector{Algorithm{7}});
   const auto files = std::make_shared<MemoryVfs>();
   CHECK(Process(files).multiply() == Numbers{7});
-  CHECK(Process(files).multiply() == Numbers{7});
-  CHECK(library().asked == 1);
+  CHECK_FALSE(files->exists("c"));
 }
 
 TEST_CASE("a later process computes a product by the algorithm that an earlier one chose, and measures nothing",
@@ -185,29 +184,6 @@ TEST_CASE("lack of memory while algorithms are measured is an Error, and the nex
   CHECK_FALSE(files->exists("c"));
   library().algorithms[1].status = 0;
   CHECK(process.multiply() == Numbers{1, 2, 2});
-}
-
-TEST_CASE("products in TF32 have choices of their own", "[cuda][choices]") {
-  const Algorithms all({{1, 5}, {2, 2}});
-  const auto choices = std::make_shared<Choices>("GPU");
-  Process process(choices);
-  process.multiply();
-  CublasLt tf32(testing::host_cublas_lt::functions(), true, {}, &process.chooser);
-  std::vector<float> numbers(64);
-  auto* const memory = reinterpret_cast<std::byte*>(numbers.data());
-  library().multiplied.clear();
-  library().algorithms = {{1, 1}, {2, 9}};
-  CHECK(tf32.multiply({DType::float32,
-                       2,
-                       3,
-                       4,
-                       1,
-                       {memory, 4, false, 0},
-                       {memory + 64, 3, false, 0},
-                       {memory + 128, 3, false, 0},
-                       process.workspace.data()},
-                      nullptr));
-  CHECK(library().multiplied == Numbers{1, 2, 1});
 }
 
 }  // namespace etude
