@@ -221,10 +221,10 @@ PROFILE
 }
 
 # NVIDIA's headers that tests/cuda/real_headers.cpp compares our numbers with, as far as the toolkit lacks them: downloads
-# 800 MB, of which 3 stay.
+# 1.3 GB, of which 4 stay.
 setup_cuda-headers() {
   local package
-  for package in nvidia-cublas nvidia-nccl-cu13 nvidia-cuda-nvrtc; do
+  for package in nvidia-cublas nvidia-cudnn-cu13 nvidia-nccl-cu13 nvidia-cuda-nvrtc; do
     [[ -e $toolchain/cuda-headers/$package ]] || unpack_wheel "cuda-headers/$package" include "$package" ||
       fail "setup cuda-headers: pip cannot fetch $package"
   done

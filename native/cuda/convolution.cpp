@@ -1,12 +1,14 @@
 #include <algorithm>
 
+#include "cuda/convolution_choice.hpp"
 #include "cuda/depthwise.hpp"
 #include "cuda/patches.hpp"
 #include "cuda/product.hpp"
 
 // Convolutions are products of the window's patches and the kernel as a matrix. Our own kernel gathers patches as it
 // reads them. For the vendor's kernel, patches are laid out as a matrix first, some images at a time. A convolution by
-// a kernel of one cell is a product of x itself. A convolution with one channel per group has its own kernels.
+// a kernel of one cell is a product of x itself. A convolution with one channel per group has its own kernels. The
+// vendor's own convolutions compute those that they were measured to compute faster.
 
 namespace etude {
 
@@ -14,6 +16,7 @@ using cuda::at;
 using cuda::BatchAxes;
 using cuda::blocks_for;
 using cuda::Computed;
+using cuda::ConvolutionPass;
 using cuda::ConvolutionSizes;
 using cuda::MatrixOperand;
 using cuda::MatrixProduct;
@@ -186,11 +189,12 @@ void convolve(Cuda& device, std::size_t most_patches_bytes, const Convolution& c
   });
 }
 
-void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionInput& c, Addresses addresses) {
+void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionInput& c, Operand spread,
+              Addresses addresses) {
   cuda::Runtime& runtime = device.runtime();
   const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
-  const Operand spread = spread_out(device, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  const Operand rest = behind(c.workspace, spread_bytes(c), dtype);
   auto* workspace = at<std::byte>(addresses, rest);
   if (cuda::is_depthwise(s))
     return cuda::depthwise_input(runtime, s, dtype, at<std::byte>(addresses, spread),
@@ -224,11 +228,12 @@ void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionInp
   });
 }
 
-void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionFilter& c, Addresses addresses) {
+void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionFilter& c, Operand spread,
+              Addresses addresses) {
   cuda::Runtime& runtime = device.runtime();
   const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
-  const Operand spread = spread_out(device, c, addresses), rest = behind(c.workspace, spread_bytes(c), dtype);
+  const Operand rest = behind(c.workspace, spread_bytes(c), dtype);
   auto* workspace = at<std::byte>(addresses, rest);
   if (cuda::is_depthwise(s))
     return cuda::depthwise_filter(runtime, s, dtype, at<std::byte>(addresses, c.x), at<std::byte>(addresses, spread),
@@ -267,46 +272,64 @@ void convolve(Cuda& device, std::size_t most_patches_bytes, const ConvolutionFil
   });
 }
 
-}  // namespace
-
-std::size_t Cuda::workspace(const Convolution& c) const {
+/// The workspace of our ways, without that of unpooling.
+std::size_t our_workspace(const cuda::Runtime& runtime, std::size_t most_patches_bytes, const Convolution& c) {
   const ConvolutionShape& s = c.shape;
   const DType dtype = c.out.dtype;
   if (cuda::is_depthwise(s)) return 0;
-  if (!by_vendor(*runtime_, s)) return forward_shape(s).part_bytes(dtype);
-  if (is_pointwise(s)) return runtime_->product_workspace();
-  return Chunks::patches(s, dtype, options_.most_patches_bytes).bytes(dtype) + runtime_->product_workspace();
+  if (!by_vendor(runtime, s)) return forward_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return runtime.product_workspace();
+  return Chunks::patches(s, dtype, most_patches_bytes).bytes(dtype) + runtime.product_workspace();
+}
+std::size_t our_workspace(const cuda::Runtime& runtime, std::size_t most_patches_bytes, const ConvolutionInput& c) {
+  const ConvolutionShape& s = c.shape;
+  const DType dtype = c.out.dtype;
+  if (cuda::is_depthwise(s)) return 0;
+  if (!by_vendor(runtime, s)) return input_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return runtime.product_workspace();
+  return turned_bytes(s, dtype) + Chunks::seen_by(s, dtype, most_patches_bytes).bytes(dtype) +
+         runtime.product_workspace();
+}
+std::size_t our_workspace(const cuda::Runtime& runtime, std::size_t most_patches_bytes, const ConvolutionFilter& c) {
+  const ConvolutionShape& s = c.shape;
+  const DType dtype = c.out.dtype;
+  if (cuda::is_depthwise(s)) return cuda::depthwise_filter_bytes(s, dtype);
+  if (!by_vendor(runtime, s)) return filter_shape(s).part_bytes(dtype);
+  if (is_pointwise(s)) return runtime.product_workspace();
+  const Chunks chunks = Chunks::patches(s, dtype, most_patches_bytes);
+  return chunks.bytes(dtype) + sum_bytes(s, chunks, dtype) + part_bytes(s, chunks, dtype) + runtime.product_workspace();
+}
+
+}  // namespace
+
+std::size_t Cuda::workspace(const Convolution& c) const {
+  return std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
+                  cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
 std::size_t Cuda::workspace(const ConvolutionInput& c) const {
-  const ConvolutionShape& s = c.shape;
-  const DType dtype = c.out.dtype;
-  if (cuda::is_depthwise(s)) return spread_bytes(c);
-  if (!by_vendor(*runtime_, s)) return spread_bytes(c) + input_shape(s).part_bytes(dtype);
-  if (is_pointwise(s)) return spread_bytes(c) + runtime_->product_workspace();
-  return spread_bytes(c) + turned_bytes(s, dtype) +
-         Chunks::seen_by(s, dtype, options_.most_patches_bytes).bytes(dtype) + runtime_->product_workspace();
+  return spread_bytes(c) + std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
+                                    cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
 std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
-  const ConvolutionShape& s = c.shape;
-  const DType dtype = c.out.dtype;
-  if (cuda::is_depthwise(s)) return spread_bytes(c) + cuda::depthwise_filter_bytes(s, dtype);
-  if (!by_vendor(*runtime_, s)) return spread_bytes(c) + filter_shape(s).part_bytes(dtype);
-  if (is_pointwise(s)) return spread_bytes(c) + runtime_->product_workspace();
-  const Chunks chunks = Chunks::patches(s, dtype, options_.most_patches_bytes);
-  return spread_bytes(c) + chunks.bytes(dtype) + sum_bytes(s, chunks, dtype) + part_bytes(s, chunks, dtype) +
-         runtime_->product_workspace();
+  return spread_bytes(c) + std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
+                                    cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
 
 void Cuda::run(const Convolution& c, Addresses addresses) {
-  convolve(*this, options_.most_patches_bytes, c, addresses);
+  cuda::convolve_fastest(*this, {ConvolutionPass::forward, c.shape, c.x, c.kernel, c.out, c.workspace}, addresses,
+                         [&] { convolve(*this, options_.most_patches_bytes, c, addresses); });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
 void Cuda::run(const ConvolutionInput& c, Addresses addresses) {
-  convolve(*this, options_.most_patches_bytes, c, addresses);
+  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), c.out.dtype);
+  cuda::convolve_fastest(*this, {ConvolutionPass::input, c.shape, c.out, c.kernel, dy, rest}, addresses,
+                         [&] { convolve(*this, options_.most_patches_bytes, c, dy, addresses); });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
 void Cuda::run(const ConvolutionFilter& c, Addresses addresses) {
-  convolve(*this, options_.most_patches_bytes, c, addresses);
+  const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), c.out.dtype);
+  cuda::convolve_fastest(*this, {ConvolutionPass::filter, c.shape, c.x, c.out, dy, rest}, addresses,
+                         [&] { convolve(*this, options_.most_patches_bytes, c, dy, addresses); });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
 

@@ -1,6 +1,8 @@
 #include "cuda/cublas_lt.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "cuda/vendor_numbers.hpp"
@@ -25,6 +27,31 @@ std::uint32_t alignment_of(const void* address) {
   return static_cast<std::uint32_t>(number & (~number + 1));
 }
 
+/// Whether a status says that the library does not compute this.
+bool is_unsupported(CublasLt::Status status) {
+  return status == number::invalid_value || status == number::wrong_architecture || status == number::not_supported;
+}
+
+/// The bytes of an algorithm, by which cuBLASLt of the same version restores it.
+std::string text_of(const CublasLt::Algorithm& algorithm) {
+  std::string digits;
+  for (const std::uint64_t word : algorithm.data)
+    for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(word >> shift) & 15];
+  return digits;
+}
+
+std::optional<CublasLt::Algorithm> algorithm_of(std::string_view text) {
+  CublasLt::Algorithm algorithm{};
+  constexpr std::size_t digits = 16;
+  if (text.size() != digits * std::size(algorithm.data)) return {};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(text[i]);
+    if (digit == std::string_view::npos) return {};
+    algorithm.data[i / digits] = algorithm.data[i / digits] << 4 | digit;
+  }
+  return algorithm;
+}
+
 }  // namespace
 
 CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
@@ -41,12 +68,14 @@ CublasLt::Functions CublasLt::Functions::of(const SharedLibrary& library) {
   library.find(f.destroy_preference, "cublasLtMatmulPreferenceDestroy");
   library.find(f.set_of_preference, "cublasLtMatmulPreferenceSetAttribute");
   library.find(f.find, "cublasLtMatmulAlgoGetHeuristic");
+  library.find(f.check, "cublasLtMatmulAlgoCheck");
   library.find(f.multiply, "cublasLtMatmul");
+  library.find(f.version, "cublasLtGetVersion");
   return f;
 }
 
-CublasLt::CublasLt(const Functions& functions, bool tf32, Explain explain)
-    : functions_(functions), tf32_(tf32), explain_(std::move(explain)) {
+CublasLt::CublasLt(const Functions& functions, bool tf32, Explain explain, Chooser* chooser)
+    : functions_(functions), tf32_(tf32), explain_(std::move(explain)), chooser_(chooser) {
   const Status made = functions_.create(&handle_);
   if (made == number::no_memory || made == number::failed_on_gpu) expect(made, "opening cuBLASLt");
   if (made == 0) return;
@@ -90,6 +119,12 @@ CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
           p.bias ? alignment_of(p.bias) : 0};
 }
 
+std::string CublasLt::name_of(const Kind& kind) {
+  std::string name = "product";
+  for (const std::int64_t number : kind) name += ' ' + std::to_string(number);
+  return name;
+}
+
 /// cuBLASLt is column-major: it sees our matrices transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
 CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix,
                                                    std::int64_t rows, std::int64_t columns) const {
@@ -107,7 +142,7 @@ CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product,
   return layout;
 }
 
-CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
+CublasLt::Plan CublasLt::describe(const MatrixProduct& p) const {
   const bool wide = p.dtype == DType::float64;
   const int compute = wide                                 ? number::compute_float64
                       : tf32_ && p.dtype == DType::float32 ? number::compute_tf32
@@ -129,11 +164,13 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
     describe(number::description_epilogue, number::epilogue_bias);
     describe(number::description_bias, p.bias);
   }
-  Plan plan{std::move(owned), layout(p, p.a, p.m, p.k), layout(p, p.b, p.k, p.n), layout(p, p.c, p.m, p.n)};
+  return {std::move(owned), layout(p, p.a, p.m, p.k), layout(p, p.b, p.k, p.n), layout(p, p.c, p.m, p.n)};
+}
 
+std::vector<CublasLt::Algorithm> CublasLt::advised(const MatrixProduct& p, const Plan& plan, int most) const {
   Preference preference = nullptr;
   expect(functions_.create_preference(&preference), "asking for a product");
-  const Owned<Preference> owned_preference(preference, functions_.destroy_preference);
+  const Owned<Preference> owned(preference, functions_.destroy_preference);
   const auto prefer = [&](int attribute, auto value) {
     expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
   };
@@ -143,39 +180,83 @@ CublasLt::Plan CublasLt::plan(const MatrixProduct& p) const {
   prefer(number::preference_alignment_b, alignment_of(p.a.data));
   prefer(number::preference_alignment_c, alignment_of(p.c.data));
   prefer(number::preference_alignment_d, std::min(alignment_of(p.c.data), alignment_of(p.bias)));
-  Found found{};
+  std::vector<Found> found(static_cast<std::size_t>(most));
   int count = 0;
-  const Status status = functions_.find(handle_, description, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
-                                        preference, 1, &found, &count);
-  if (status != number::invalid_value && status != number::wrong_architecture && status != number::not_supported)
-    expect(status, "asking for a product");
-  plan.possible = status == 0 && count == 1 && found.state == 0;
-  plan.algorithm = found.algorithm;
-  return plan;
+  const Status status = functions_.find(handle_, plan.description.get(), plan.b.get(), plan.a.get(), plan.c.get(),
+                                        plan.c.get(), preference, most, found.data(), &count);
+  if (!is_unsupported(status)) expect(status, "asking for a product");
+  std::vector<Algorithm> algorithms;
+  for (int i = 0; status == 0 && i < count; ++i)
+    if (const Found& one = found[static_cast<std::size_t>(i)]; one.state == 0) algorithms.push_back(one.algorithm);
+  return algorithms;
 }
 
-const CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& product) {
-  const Kind kind = kind_of(product);
+bool CublasLt::accepts(const Plan& plan, const Algorithm& algorithm) const {
+  Found found{};
+  const Status status = functions_.check(handle_, plan.description.get(), plan.b.get(), plan.a.get(), plan.c.get(),
+                                         plan.c.get(), &algorithm, &found);
+  if (!is_unsupported(status)) expect(status, "checking an algorithm");
+  return status == 0 && found.workspace_bytes <= used_workspace;
+}
+
+std::optional<CublasLt::Algorithm> CublasLt::chosen(const MatrixProduct& p, const Plan& plan,
+                                                    CUstream_st* stream) const {
+  if (!chooser_) {
+    const std::vector<Algorithm> algorithms = advised(p, plan, 1);
+    return algorithms.empty() ? std::nullopt : std::optional(algorithms.front());
+  }
+  Status failure = 0;
+  Chooser::Ways ways;
+  ways.accepts = [&](const std::string& name) {
+    const auto algorithm = algorithm_of(name);
+    return algorithm && accepts(plan, *algorithm);
+  };
+  ways.list = [&] {
+    std::vector<std::string> names;
+    for (const Algorithm& algorithm : advised(p, plan, most_algorithms)) names.push_back(text_of(algorithm));
+    return names;
+  };
+  ways.run = [&](const std::string& name) {
+    const Status status = enqueue(p, plan, *algorithm_of(name), stream);
+    if (status == number::no_memory) expect(status, "a product");
+    if (status != 0 && explain_) explain_("a product", false);
+    if (status != 0 && !is_unsupported(status)) failure = status;
+    return status == 0;
+  };
+  const std::optional<std::string> name = chooser_->choose(name_of(kind_of(p)), ways);
+  if (!name) expect(failure, "a product");
+  return name ? algorithm_of(*name) : std::nullopt;
+}
+
+const CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& p, CUstream_st* stream) {
+  const Kind kind = kind_of(p);
   const auto known = plans_.find(kind);
-  return known != plans_.end() ? known->second : plans_.emplace(kind, plan(product)).first->second;
+  if (known != plans_.end()) return known->second;
+  Plan plan = describe(p);
+  plan.algorithm = chosen(p, plan, stream);
+  return plans_.emplace(kind, std::move(plan)).first->second;
 }
 
-bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
-  const Plan& plan = plan_of(p);
-  if (!plan.possible) return false;
-  if (p.bias)
-    expect(functions_.set_of_description(plan.description.get(), number::description_bias, &p.bias, sizeof p.bias),
-           "naming a bias");
+CublasLt::Status CublasLt::enqueue(const MatrixProduct& p, const Plan& plan, const Algorithm& algorithm,
+                                   CUstream_st* stream) const {
   std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;
   const double one = 1, zero = 0;
   const float narrow_one = 1, narrow_zero = 0;
   const bool wide = p.dtype == DType::float64;
   const void* const alpha = wide ? static_cast<const void*>(&one) : &narrow_one;
   const void* const beta = wide ? static_cast<const void*>(&zero) : &narrow_zero;
-  expect(functions_.multiply(handle_, plan.description.get(), alpha, p.b.data, plan.b.get(), p.a.data, plan.a.get(),
-                             beta, p.c.data, plan.c.get(), p.c.data, plan.c.get(), &plan.algorithm, aligned,
-                             used_workspace, stream),
-         "a product");
+  return functions_.multiply(handle_, plan.description.get(), alpha, p.b.data, plan.b.get(), p.a.data, plan.a.get(),
+                             beta, p.c.data, plan.c.get(), p.c.data, plan.c.get(), &algorithm, aligned, used_workspace,
+                             stream);
+}
+
+bool CublasLt::multiply(const MatrixProduct& p, CUstream_st* stream) {
+  const Plan& plan = plan_of(p, stream);
+  if (!plan.algorithm) return false;
+  if (p.bias)
+    expect(functions_.set_of_description(plan.description.get(), number::description_bias, &p.bias, sizeof p.bias),
+           "naming a bias");
+  expect(enqueue(p, plan, *plan.algorithm, stream), "a product");
   return true;
 }
 

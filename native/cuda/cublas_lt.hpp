@@ -4,8 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <type_traits>
+#include <vector>
 
+#include "cuda/chooser.hpp"
 #include "cuda/matrix_product.hpp"
 #include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
@@ -14,9 +18,9 @@ struct CUstream_st;
 
 namespace etude::cuda {
 
-/// Products by NVIDIA's cuBLASLt. The algorithm for each kind of product is requested once and kept, so that the same
-/// GPU gives the same bits. Source: cublasLt.h, for the functions and numbers here; they have not changed since its
-/// version 11.
+/// Products by NVIDIA's cuBLASLt. Each kind of product has one algorithm: the fastest of those that the library
+/// advises, as a Chooser measures it, or without one that which the library advises first. So the same GPU gives the
+/// same bits. Source: cublasLt.h, for the functions and numbers here; they have not changed since its version 11.
 class CublasLt {
  public:
   using Status = int;  ///< 0: success
@@ -50,9 +54,11 @@ class CublasLt {
     Status (*set_of_preference)(Preference, int attribute, const void* value, std::size_t bytes);
     Status (*find)(Handle, Description, Layout a, Layout b, Layout c, Layout d, Preference, int wanted, Found*,
                    int* found);
+    Status (*check)(Handle, Description, Layout a, Layout b, Layout c, Layout d, const Algorithm*, Found*);
     Status (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b, Layout,
                        const void* beta, const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace,
                        std::size_t workspace_bytes, CUstream_st*);
+    std::size_t (*version)();
 
     static Functions of(const SharedLibrary& library);
   };
@@ -67,9 +73,13 @@ class CublasLt {
     using Error::Error;
   };
 
-  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. Throws Unusable, and
-  /// Error(state) if memory does not suffice.
-  CublasLt(const Functions& functions, bool tf32, Explain explain = {});
+  /// The most algorithms of a kind of product that are measured.
+  static constexpr int most_algorithms = 8;
+
+  /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. The chooser, whose choices
+  /// are for that `tf32` alone, is used as long as this exists. Throws Unusable, and Error(state) if memory does not
+  /// suffice.
+  CublasLt(const Functions& functions, bool tf32, Explain explain = {}, Chooser* chooser = nullptr);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
@@ -77,8 +87,14 @@ class CublasLt {
   /// Enqueues a product; false if the library does not support it. Throws Error(state) if memory does not suffice; a
   /// later call tries again.
   bool multiply(const MatrixProduct& product, CUstream_st* stream);
-  /// Whether the library supports it. Throws as multiply() does.
-  bool possible(const MatrixProduct& product) { return plan_of(product).possible; }
+  /// Whether it is a product that the library supports, or one of a kind that was not computed yet.
+  bool possible(const MatrixProduct& product) const {
+    const auto known = plans_.find(kind_of(product));
+    return known == plans_.end() || known->second.algorithm;
+  }
+  /// Chooses the algorithm for its kind, unless that was done before: multiply() measures nothing then. Measuring
+  /// computes the product on the stream.
+  void choose(const MatrixProduct& product, CUstream_st* stream) { plan_of(product, stream); }
 
  private:
   /// The properties that distinguish kinds of products.
@@ -88,12 +104,18 @@ class CublasLt {
   struct Plan {
     Owned<Description> description;
     Owned<Layout> a, b, c;
-    Algorithm algorithm{};
-    bool possible = false;
+    std::optional<Algorithm> algorithm = {};  ///< nothing if the library does not support the product
   };
   static Kind kind_of(const MatrixProduct& product);
-  const Plan& plan_of(const MatrixProduct& product);
-  Plan plan(const MatrixProduct& product) const;
+  static std::string name_of(const Kind& kind);
+  const Plan& plan_of(const MatrixProduct& product, CUstream_st* stream);
+  Plan describe(const MatrixProduct& product) const;
+  /// The algorithms that the library advises for a plan, the best one first.
+  std::vector<Algorithm> advised(const MatrixProduct& product, const Plan& plan, int most) const;
+  /// Whether the library still computes a plan by an algorithm of an earlier process.
+  bool accepts(const Plan& plan, const Algorithm& algorithm) const;
+  std::optional<Algorithm> chosen(const MatrixProduct& product, const Plan& plan, CUstream_st* stream) const;
+  Status enqueue(const MatrixProduct& product, const Plan& plan, const Algorithm& algorithm, CUstream_st* stream) const;
   Owned<Layout> layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix, std::int64_t rows,
                        std::int64_t columns) const;
   void expect(Status status, const char* what) const;
@@ -101,6 +123,7 @@ class CublasLt {
   Functions functions_;
   bool tf32_;
   Explain explain_;
+  Chooser* chooser_;
   Handle handle_ = nullptr;
   std::map<Kind, Plan> plans_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/convolution_choice.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/nccl.hpp"
 #include "etude/base/error.hpp"
@@ -54,7 +55,8 @@ class CudaStorage : public Storage {
   std::byte* memory_;
 };
 
-/// Work as a graph. The first run at new addresses is not recorded, because it may compile programs.
+/// Work as a graph. The first run at new addresses is not recorded, because it may compile programs, and measure
+/// algorithms.
 struct Recorded : Device::Recording {
   std::vector<std::byte*> addresses;
   std::unique_ptr<cuda::Graph> graph;
@@ -113,6 +115,20 @@ std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrap
   return std::make_shared<cuda::Nccl>(cuda::Nccl::installed(), std::move(runtimes));
 }
 
+std::string_view Cuda::method(const Instruction& instruction) const {
+  const auto of_vendor = [&](cuda::ConvolutionPass pass, const auto& convolution) {
+    return cuda::vendor_method(*runtime_, pass, convolution.shape, convolution.out.dtype);
+  };
+  if (const auto* gemm = std::get_if<instruction::Gemm>(&instruction)) return by_program(*gemm) ? "a program" : "";
+  if (const auto* one = std::get_if<instruction::Convolution>(&instruction))
+    return of_vendor(cuda::ConvolutionPass::forward, *one);
+  if (const auto* one = std::get_if<instruction::ConvolutionInput>(&instruction))
+    return of_vendor(cuda::ConvolutionPass::input, *one);
+  if (const auto* one = std::get_if<instruction::ConvolutionFilter>(&instruction))
+    return of_vendor(cuda::ConvolutionPass::filter, *one);
+  return "";
+}
+
 void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {
   if (!kept) {
     kept = std::make_unique<Recorded>();
@@ -121,8 +137,10 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
   auto& recorded = static_cast<Recorded&>(*kept);
   if (!std::ranges::equal(recorded.addresses, addresses)) {
     recorded.graph.reset();
-    recorded.addresses.assign(addresses.begin(), addresses.end());
-    return work();
+    recorded.addresses.clear();
+    work();
+    recorded.addresses.assign(addresses.begin(), addresses.end());  // not after an error: then some work is still new
+    return;
   }
   if (!recorded.graph && recorded.possible) {
     recorded.graph = runtime_->record(work);

@@ -185,11 +185,6 @@ bool Cuda::by_program(const Gemm& g) const {
   return work <= options_.most_work_of_programs * ProductBatch(g).rows();
 }
 
-std::string_view Cuda::method(const Instruction& instruction) const {
-  const auto* gemm = std::get_if<Gemm>(&instruction);
-  return gemm && by_program(*gemm) ? "a program" : "";
-}
-
 std::shared_ptr<cuda::ProductLaunch> Cuda::launch_of(const Gemm& g, std::vector<cuda::WantedProgram>& wanted) const {
   auto launch = std::make_shared<cuda::ProductLaunch>();
   const Access c = access_to(g, g.c, g.c.distance, 1);

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "cuda/driver.hpp"
 #include "cuda/expect.hpp"
 #include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/staging.hpp"
+#include "cuda/stopwatch.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
 
@@ -64,13 +67,22 @@ class GpuRuntime : public Runtime {
            ErrorKind::state);
     stream_ = owned_stream_.stream;
     profile_ = Profile::wanted();
+    if (auto choices = driver().choices(tf32 ? model_ + ", TF32" : model_))
+      chooser_.emplace(
+          std::move(choices), [this](const Chooser::Work& work) { return milliseconds_of(work); },
+          [this] {
+            const std::lock_guard lock(mutex_);
+            return !recording_;
+          });
+    const auto explain = [](const char* what, bool no_memory) {
+      fail_if_lost(what);
+      if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
+    };
+    if (const Cudnn::Functions* functions = chooser_ ? driver().convolutions() : nullptr)
+      convolutions_.emplace(*functions, tf32, stream_, explain);
     if (const CublasLt::Functions* functions = driver().products()) {
-      const auto explain = [](const char* what, bool no_memory) {
-        fail_if_lost(what);
-        if (no_memory) fail_call(cudaErrorMemoryAllocation, what);
-      };
       try {
-        products_.emplace(*functions, tf32, explain);
+        products_.emplace(*functions, tf32, explain, chooser());
       } catch (const CublasLt::Unusable& unusable) {
         print_warning({}, std::string(unusable.what()) + " Until then products are computed by Étude's own kernels.");
       }
@@ -80,6 +92,7 @@ class GpuRuntime : public Runtime {
     cudaSetDevice(ordinal_);
     cudaStreamSynchronize(stream_);  // uploads read memory that is freed now
     products_.reset();
+    convolutions_.reset();
     profile_.reset();
   }
 
@@ -143,16 +156,30 @@ class GpuRuntime : public Runtime {
     expect(cudaLaunchKernel(kernel.function, grid(blocks), dim3(kernel.threads), parameters, 0, stream_), kernel.name);
   }
 
+  Chooser* chooser() override { return chooser_ ? &*chooser_ : nullptr; }
   std::size_t product_workspace() const override { return products_ ? CublasLt::workspace_bytes : 0; }
   bool multiply(const MatrixProduct& product) override {
     const Turn turn(*this);
     if (!products_) return false;
+    products_->choose(product, stream_);
     const Profile::Span span(profile_.get(), product, stream_);
     return products_->multiply(product, stream_);
   }
   bool multiplies(const MatrixProduct& product) override {
     const Turn turn(*this);
     return products_ && products_->possible(product);
+  }
+
+  std::size_t convolution_workspace() const override { return convolutions_ ? Cudnn::workspace_bytes : 0; }
+  std::vector<int> convolution_algorithms(const VendorConvolution& convolution) override {
+    const Turn turn(*this);
+    if (!convolutions_) return {};
+    return recording_ ? convolutions_->known_algorithms(convolution) : convolutions_->algorithms(convolution);
+  }
+  bool convolve(const VendorConvolution& convolution, int algorithm) override {
+    const Turn turn(*this);
+    const Profile::Span span(profile_.get(), convolution, stream_);
+    return convolutions_ && convolutions_->convolve(convolution, algorithm);
   }
 
   std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) override {
@@ -176,8 +203,8 @@ class GpuRuntime : public Runtime {
   }
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
-    if (profile_) return nullptr;  // its events are between launches
     const Turn turn(*this);
+    if (profile_) return nullptr;  // its events are between launches
     released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
     cudaGraph_t graph = nullptr;
@@ -249,6 +276,13 @@ class GpuRuntime : public Runtime {
       if (stream) cudaStreamDestroy(stream);
     }
   };
+  /// Measures work, which a profile does not count.
+  std::optional<double> milliseconds_of(const Chooser::Work& work) {
+    const Turn turn(*this);
+    const std::shared_ptr<Profile> profile = std::exchange(profile_, nullptr);
+    const std::shared_ptr<void> resumed(nullptr, [&](void*) { profile_ = profile; });
+    return cuda::milliseconds_of(work, stream_);
+  }
   static dim3 grid(std::int64_t blocks) {
     check(blocks <= std::numeric_limits<int>::max(), ErrorKind::state, "Cuda", blocks,
           " blocks of threads - expected fewer than 2^31 - pass smaller batches.");
@@ -263,7 +297,9 @@ class GpuRuntime : public Runtime {
   Stream owned_stream_;
   cudaStream_t stream_ = nullptr;
   Staging staging_;
+  std::optional<Chooser> chooser_;
   std::optional<CublasLt> products_;
+  std::optional<Cudnn> convolutions_;
   std::shared_ptr<Profile> profile_;
 };
 

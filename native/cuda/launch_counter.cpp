@@ -1,7 +1,10 @@
+#include <optional>
 #include <utility>
 #include <variant>
 
+#include "cuda/chooser.hpp"
 #include "cuda/cuda.hpp"
+#include "cuda/vendor_convolution.hpp"
 
 namespace etude {
 namespace {
@@ -11,7 +14,9 @@ struct NoProgram : cuda::CompiledProgram {};
 /// Counts what is enqueued, and does nothing. It supports what the runtime that it stands for supports.
 class LaunchCounter : public cuda::Runtime {
  public:
-  explicit LaunchCounter(std::shared_ptr<cuda::Runtime> of) : of_(std::move(of)) {}
+  explicit LaunchCounter(std::shared_ptr<cuda::Runtime> of) : of_(std::move(of)) {
+    if (const cuda::Chooser* chooser = of_->chooser()) chooser_.emplace(chooser->without_measuring());
+  }
   std::int64_t count = 0;
 
   std::string_view model() const override { return of_->model(); }
@@ -23,6 +28,7 @@ class LaunchCounter : public cuda::Runtime {
   void download(void*, const std::byte*, std::size_t) override {}
   void copy(std::byte*, const std::byte*, std::size_t) override { ++count; }
   void launch(const cuda::Kernel&, std::int64_t, const void*) override { ++count; }
+  cuda::Chooser* chooser() override { return chooser_ ? &*chooser_ : nullptr; }
   std::size_t product_workspace() const override { return of_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override {
     const bool possible = of_->multiplies(product);
@@ -30,6 +36,14 @@ class LaunchCounter : public cuda::Runtime {
     return possible;
   }
   bool multiplies(const cuda::MatrixProduct& product) override { return of_->multiplies(product); }
+  std::size_t convolution_workspace() const override { return of_->convolution_workspace(); }
+  std::vector<int> convolution_algorithms(const cuda::VendorConvolution& convolution) override {
+    return of_->convolution_algorithms(convolution);
+  }
+  bool convolve(const cuda::VendorConvolution&, int) override {
+    ++count;
+    return true;
+  }
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> sources) override {
     std::vector<std::unique_ptr<cuda::CompiledProgram>> programs;
     for (std::size_t i = 0; i < sources.size(); ++i) programs.push_back(std::make_unique<NoProgram>());
@@ -45,6 +59,7 @@ class LaunchCounter : public cuda::Runtime {
 
  private:
   std::shared_ptr<cuda::Runtime> of_;
+  std::optional<cuda::Chooser> chooser_;
 };
 
 }  // namespace

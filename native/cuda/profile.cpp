@@ -23,6 +23,14 @@ std::string product_name(const MatrixProduct& p) {
          (p.count > 1 ? times(p.count) : "") + (p.bias ? " + bias" : "");
 }
 
+std::string convolution_name(const VendorConvolution& c) {
+  const instruction::ConvolutionShape& s = c.shape;
+  const Shape x{s.batch, s.height, s.width, s.channels},
+      kernel{s.window.extent[0], s.window.extent[1], s.channels / s.groups, s.filters};
+  return std::string(name_of(c.pass)) + " by cuDNN of " + std::string(name_of(c.dtype)) + ' ' + x.to_string() + " by " +
+         kernel.to_string();
+}
+
 std::vector<std::weak_ptr<Profile>>& wanted_profiles() {
   static auto& profiles = *new std::vector<std::weak_ptr<Profile>>;  // never destroyed: used until exit
   return profiles;
@@ -81,6 +89,9 @@ std::string Profile::program_name(std::string_view source) {
 
 Profile::Span::Span(Profile* profile, const MatrixProduct& product, cudaStream_t stream)
     : Span(profile, profile ? product_name(product) : std::string(), stream) {}
+
+Profile::Span::Span(Profile* profile, const VendorConvolution& convolution, cudaStream_t stream)
+    : Span(profile, profile ? convolution_name(convolution) : std::string(), stream) {}
 
 Profile::Span::Span(Profile* profile, std::string_view name, cudaStream_t stream) : profile_(profile), stream_(stream) {
   if (!profile_) return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/matrix_product.hpp"
+#include "cuda/vendor_convolution.hpp"
 
 namespace etude::cuda {
 
@@ -32,8 +33,9 @@ class Profile {
   class Span {
    public:
     Span(Profile* profile, std::string_view name, cudaStream_t stream);
-    /// By the name of the vendor's product.
+    /// By the name of the vendor's product, or convolution.
     Span(Profile* profile, const MatrixProduct& product, cudaStream_t stream);
+    Span(Profile* profile, const VendorConvolution& convolution, cudaStream_t stream);
     ~Span();
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;

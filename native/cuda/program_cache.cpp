@@ -2,47 +2,23 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
-#include <string_view>
 #include <thread>
 
-#include "etude/base/crc32c.hpp"
-#include "etude/base/error.hpp"
 #include "etude/base/worker_thread.hpp"
 
 namespace etude::cuda {
 namespace {
 
-/// The most files, of about 20 kB each, when a process writes its first one. If there are more, all are removed.
+/// The most files in the folder, of about 20 kB each.
 constexpr std::size_t most_files = 4096;
-
-std::string hex(std::uint64_t number) {
-  std::string digits(16, '0');
-  for (std::size_t i = digits.size(); i-- > 0; number /= 16) digits[i] = "0123456789abcdef"[number % 16];
-  return digits;
-}
-
-/// FNV-1a. Source: draft-eastlake-fnv, 64 bits.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t result = 0xcbf29ce484222325;
-  for (const char c : text) result = (result ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return result;
-}
-
-std::string_view text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-constexpr std::size_t sum_digits = 16;
 
 }  // namespace
 
 ProgramCache::ProgramCache(Compile compile, std::string version, std::shared_ptr<Vfs> files, std::string folder)
     : compile_(std::move(compile)),
       version_(std::move(version)),
-      files_(folder.empty() ? nullptr : std::move(files)),
-      folder_(std::move(folder)) {}
+      folder_(std::move(files), std::move(folder), ".cubin", most_files) {}
 
 std::vector<ProgramCache::Cubin> ProgramCache::cubins(std::span<const std::string> sources, int architecture) {
   std::vector<Cubin> results(sources.size());
@@ -100,56 +76,12 @@ ProgramCache::Cubin ProgramCache::cubin(const std::string& source, int architect
 
 ProgramCache::Cubin ProgramCache::read_or_compile(const std::string& source, int architecture) {
   // No text contains a NUL byte.
-  const std::string header = version_ + "\nsm_" + std::to_string(architecture) + '\n' + source + '\0';
-  const std::string path = folder_ + '/' + hex(hash(header)) + ".cubin";
-  if (Cubin known = read(path, header)) return known;
+  const std::string header = version_ + "\nsm_" + std::to_string(architecture) + '\n' + source;
+  if (const auto known = folder_.read(header))
+    return std::make_shared<const std::vector<char>>(known->begin(), known->end());
   auto compiled = std::make_shared<const std::vector<char>>(compile_(source, architecture));
-  write(path, header, *compiled);
+  folder_.write(header, {compiled->data(), compiled->size()});
   return compiled;
-}
-
-/// A file is the CRC-32C of what follows, in hexadecimal digits, then the header, then the cubin.
-ProgramCache::Cubin ProgramCache::read(const std::string& path, const std::string& header) const {
-  if (!files_) return nullptr;
-  try {
-    if (files_->kind(path) != PathKind::file) return nullptr;
-    const std::vector<std::byte> bytes = files_->read(path);
-    const std::string_view text = text_of(bytes), checked = text.substr(std::min(sum_digits, text.size()));
-    if (!checked.starts_with(header) || text.substr(0, sum_digits) != hex(crc32c(checked))) return nullptr;
-    const std::string_view cubin = checked.substr(header.size());
-    return std::make_shared<const std::vector<char>>(cubin.begin(), cubin.end());
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
-void ProgramCache::write(const std::string& path, const std::string& header, const std::vector<char>& cubin) {
-  if (!files_) return;
-  const std::string_view body(cubin.data(), cubin.size());
-  try {
-    std::call_once(limited_, [this] { limit_folder(); });
-    const std::string sum = hex(crc32c(body, crc32c(header)));
-    files_->replace(path, {sum, header, body});
-  } catch (const Error&) {
-    return;  // the next process compiles it again
-  }
-}
-
-void ProgramCache::limit_folder() {
-  files_->make_folders(folder_);
-  const std::vector<std::string> names = files_->list(folder_);
-  if (names.size() <= most_files) return;
-  for (const std::string& name : names) files_->discard(folder_ + '/' + name);
-}
-
-std::string programs_folder() {
-  const auto below = [](const char* variable, const char* folder) -> std::string {
-    const char* value = std::getenv(variable);
-    return value && *value ? value + std::string(folder) : "";
-  };
-  if (std::getenv("ETUDE_CACHE")) return below("ETUDE_CACHE", "/programs");
-  const std::string chosen = below("XDG_CACHE_HOME", "/etude/programs");
-  return chosen.empty() ? below("HOME", "/.cache/etude/programs") : chosen;
 }
 
 }  // namespace etude::cuda

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/base/vfs.hpp"
+#include "cuda/cache_folder.hpp"
 
 namespace etude::cuda {
 
@@ -34,21 +34,12 @@ class ProgramCache {
  private:
   Cubin cubin(const std::string& source, int architecture);
   Cubin read_or_compile(const std::string& source, int architecture);
-  Cubin read(const std::string& path, const std::string& header) const;
-  void write(const std::string& path, const std::string& header, const std::vector<char>& cubin);
-  void limit_folder();
 
   Compile compile_;
   std::string version_;
-  std::shared_ptr<Vfs> files_;
-  std::string folder_;
-  std::once_flag limited_;
+  CacheFolder folder_;
   std::mutex mutex_;
   std::map<std::pair<int, std::string>, std::shared_future<Cubin>> cubins_;
 };
-
-/// The folder of the user's programs: in the folder of the environment variable ETUDE_CACHE, else in "etude" of
-/// XDG_CACHE_HOME or of ~/.cache. Empty, for no folder, if ETUDE_CACHE is empty or none of them is set.
-std::string programs_folder();
 
 }  // namespace etude::cuda

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/matrix_product.hpp"
+#include "cuda/vendor_convolution.hpp"
 
 struct CUstream_st;
 
@@ -30,6 +31,8 @@ class CompiledProgram {
  public:
   virtual ~CompiledProgram() = default;
 };
+
+class Chooser;
 
 /// Recorded work, which can be enqueued again as one unit.
 class Graph {
@@ -62,6 +65,8 @@ class Runtime {
 
   /// Enqueues `blocks` blocks of a kernel on a copy of its arguments.
   virtual void launch(const Kernel& kernel, std::int64_t blocks, const void* arguments) = 0;
+  /// Chooses among the algorithms of the GPU's vendor; null if nothing is to be measured.
+  virtual Chooser* chooser() { return nullptr; }
   /// The workspace that multiply() needs, in bytes; 0 if it computes nothing.
   virtual std::size_t product_workspace() const { return 0; }
   /// Enqueues a product of the GPU's vendor; false if the vendor does not support it. The answer is the same for all
@@ -69,6 +74,13 @@ class Runtime {
   virtual bool multiply(const MatrixProduct&) { return false; }
   /// What multiply() would return.
   virtual bool multiplies(const MatrixProduct&) { return false; }
+  /// The workspace of the vendor's convolutions, in bytes; 0 if the vendor computes none.
+  virtual std::size_t convolution_workspace() const { return 0; }
+  /// The algorithms by which the vendor computes a convolution, by the vendor's numbers. While work is recorded, none
+  /// for a kind of convolution that is new.
+  virtual std::vector<int> convolution_algorithms(const VendorConvolution&) { return {}; }
+  /// Enqueues a convolution by one of them; false if the vendor's library fails.
+  virtual bool convolve(const VendorConvolution&, int) { return false; }
   /// Compiles texts of cuda/program_source.hpp.
   virtual std::vector<std::unique_ptr<CompiledProgram>> compile(std::span<const std::string> sources) = 0;
   virtual void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,

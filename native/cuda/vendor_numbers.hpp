@@ -22,6 +22,20 @@ inline constexpr int preference_workspace = 1, preference_reductions = 3, prefer
 
 }  // namespace etude::cuda::vendor::cublas_lt
 
+/// Source: cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h.
+namespace etude::cuda::vendor::cudnn {
+
+inline constexpr int no_host_memory = 4003, no_device_memory = 4004;
+inline constexpr int type_float32 = 0, type_float16 = 2, type_bfloat16 = 9;
+inline constexpr int channels_last = 1;      // of tensors; of filters: [filters, height, width, channels]
+inline constexpr int cross_correlation = 1;  // not a convolution, which would flip the kernel
+inline constexpr int math_by_tensor_cores = 1, math_as_stored = 3;
+// Without those that add by atomics, and those that transform patches, by Winograd or Fourier, which round otherwise.
+inline constexpr int forward_algorithms[] = {1, 0, 2};  // implicit with indices, implicit, explicit
+inline constexpr int input_algorithms[] = {1}, filter_algorithms[] = {1};
+
+}  // namespace etude::cuda::vendor::cudnn
+
 /// Source: nccl.h.
 namespace etude::cuda::vendor::nccl {
 

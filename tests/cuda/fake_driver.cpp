@@ -5,6 +5,7 @@
 #include "fake/state.hpp"
 #include "fake_cuda.hpp"
 #include "host_cublas_lt.hpp"
+#include "host_cudnn.hpp"
 #include "runtime_under_test.hpp"
 
 // The fakes of NVRTC and of the driver, and the functions by which tests control all of the fake CUDA.
@@ -61,36 +62,63 @@ int fault_of_products() {
   return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 3 : 13;
 }
 
-/// A function of the fake cuBLASLt that may fail.
-template <auto function, class Result, class... Parameters>
-Result failing(Parameters... parameters) {
-  if (const int status = fault_of_products(); status != 0) return status;
-  return (host_cublas_lt::functions().*function)(parameters...);
-}
-template <auto function, class Result, class... Parameters>
-void let_fail(cuda::CublasLt::Functions& functions, Result (*)(Parameters...)) {
-  functions.*function = failing<function, Result, Parameters...>;
+/// The same of cuDNN. Source: cudnnStatus_t.
+int fault_of_convolutions() {
+  const cudaError_t error = fault();
+  return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 4004 : 5000;
 }
 
-/// The fake cuBLASLt, whose products are computed in the order of the stream.
+/// A function of a fake library that may fail.
+template <auto& sound, auto function, auto fault, class Result, class... Parameters>
+Result failing(Parameters... parameters) {
+  if (const int status = fault(); status != 0) return status;
+  return (sound().*function)(parameters...);
+}
+template <auto& sound, auto function, auto fault, class Functions, class Result, class... Parameters>
+void let_fail(Functions& functions, Result (*)(Parameters...)) {
+  functions.*function = failing<sound, function, fault, Result, Parameters...>;
+}
+template <auto& sound, auto fault, auto... these, class Functions> void let_fail(Functions& functions) {
+  (let_fail<sound, these, fault>(functions, functions.*these), ...);
+}
+
+/// Enqueues a library's work in the order of the stream.
+int queue_work(CUstream_st* stream, std::function<void()> work) {
+  const std::lock_guard lock(state.mutex);
+  return queue(stream, std::move(work)) == cudaSuccess ? 0 : 13;
+}
+
 const cuda::CublasLt::Functions* products() {
   if (!state.has_products) return nullptr;
   static const cuda::CublasLt::Functions functions = [] {
     using F = cuda::CublasLt::Functions;
-    F failing = host_cublas_lt::functions();
-    let_fail<&F::create>(failing, failing.create);
-    let_fail<&F::create_description>(failing, failing.create_description);
-    let_fail<&F::create_layout>(failing, failing.create_layout);
-    let_fail<&F::create_preference>(failing, failing.create_preference);
-    let_fail<&F::find>(failing, failing.find);
-    let_fail<&F::multiply>(failing, failing.multiply);
-    host_cublas_lt::library().queue = [](CUstream_st* stream, std::function<void()> work) {
-      const std::lock_guard lock(state.mutex);
-      return queue(stream, std::move(work)) == cudaSuccess ? 0 : 13;
-    };
-    return failing;
+    F own = host_cublas_lt::functions();
+    let_fail<host_cublas_lt::functions, fault_of_products, &F::create, &F::create_description, &F::create_layout,
+             &F::create_preference, &F::find, &F::check, &F::multiply>(own);
+    return own;
   }();
+  host_cublas_lt::library().queue = queue_work;
   return &functions;
+}
+
+const cuda::Cudnn::Functions* convolutions() {
+  if (!state.has_convolutions) return nullptr;
+  static const cuda::Cudnn::Functions functions = [] {
+    using F = cuda::Cudnn::Functions;
+    F own = host_cudnn::functions();
+    let_fail<host_cudnn::functions, fault_of_convolutions, &F::create, &F::set_stream, &F::create_tensor,
+             &F::set_tensor, &F::create_filter, &F::set_filter, &F::create_convolution, &F::set_convolution,
+             &F::set_groups, &F::set_math, &F::forward_workspace, &F::forward, &F::input_workspace, &F::input,
+             &F::filter_workspace, &F::filter>(own);
+    return own;
+  }();
+  host_cudnn::library().queue = queue_work;
+  return &functions;
+}
+
+std::shared_ptr<cuda::Choices> choices(const std::string& model) {
+  state.measured_model = model;
+  return state.choices;
 }
 
 /// Stores the launched kernel.
@@ -135,6 +163,9 @@ void fake::fail_call(std::int64_t number, Fault fault) {
 }
 bool fake::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
 bool& fake::has_products() { return state.has_products; }
+bool& fake::has_convolutions() { return state.has_convolutions; }
+const std::string& fake::measured_model() { return state.measured_model; }
+std::shared_ptr<cuda::Choices>& fake::choices() { return state.choices; }
 std::unique_ptr<cuda::Runtime> fake::runtime(int ordinal) { return std::make_unique<Telling>(cuda::open_gpu(ordinal)); }
 
 }  // namespace etude::testing
@@ -153,7 +184,10 @@ const Driver& driver() {
       unload,
       find,
       launch_program,
-      products};
+      [](int* version) -> int { return cudaDriverGetVersion(version); },
+      products,
+      convolutions,
+      choices};
   return driver;
 }
 

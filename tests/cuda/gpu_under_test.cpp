@@ -22,6 +22,8 @@ std::unique_ptr<cuda::Runtime> runtime_under_test(int number) {
   return cuda::open_gpu(gpus().at(static_cast<std::size_t>(number)).ordinal);
 }
 
+std::unique_ptr<cuda::Runtime> convolving_runtime_under_test() { return runtime_under_test(); }
+
 int gpus_under_test() { return static_cast<int>(gpus().size()); }
 
 const cuda::Nccl::Functions& nccl_under_test() { return cuda::Nccl::installed(); }

@@ -1,5 +1,6 @@
 #include "host_cublas_lt.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <map>
@@ -55,6 +56,12 @@ template <class Of, class Pointer> int destroyed(Pointer pointer) {
   return 0;
 }
 
+/// Null for one that the library does not have.
+const Algorithm* algorithm_of(const CublasLt::Algorithm& algorithm) {
+  const auto found = std::ranges::find(fake.algorithms, algorithm.data[0], &Algorithm::number);
+  return found == fake.algorithms.end() ? nullptr : &*found;
+}
+
 /// By columns: element (row, column) of op(matrix).
 template <class T> double element(const void* data, const Laid& layout, bool transposed, std::int64_t matrix,
                                   std::int64_t row, std::int64_t column) {
@@ -97,15 +104,25 @@ const CublasLt::Functions on_host{
                             std::size_t bytes) { return keep(as<Attributes>(preference), attribute, value, bytes); },
     .find =
         [](CublasLt::Handle, CublasLt::Description, CublasLt::Layout, CublasLt::Layout, CublasLt::Layout,
-           CublasLt::Layout, CublasLt::Preference preference, int, CublasLt::Found* found, int* count) {
+           CublasLt::Layout, CublasLt::Preference preference, int wanted, CublasLt::Found* found, int* count) {
           ++fake.asked;
           const Attributes& wish = as<Attributes>(preference);
           CHECK(wish.value(1, std::uint64_t{0}) == CublasLt::workspace_bytes - 256);
           CHECK(wish.value(3, std::uint32_t{7}) == 2);  // partial sums in float32, too
           for (int of : {5, 6, 7, 8}) CHECK(16 % wish.value(of, std::uint32_t{256}) == 0);
-          found->algorithm.data[0] = 42;
-          *count = fake.knows;
+          *count = fake.knows ? std::min(wanted, static_cast<int>(fake.algorithms.size())) : 0;
+          for (int i = 0; i < *count; ++i)
+            found[i].algorithm.data[0] = fake.algorithms[static_cast<std::size_t>(i)].number;
           return fake.knows ? 0 : 15;
+        },
+    .check =
+        [](CublasLt::Handle, CublasLt::Description description, CublasLt::Layout a, CublasLt::Layout b,
+           CublasLt::Layout c, CublasLt::Layout d, const CublasLt::Algorithm* algorithm, CublasLt::Found* found) {
+          as<Described>(description);
+          for (const CublasLt::Layout layout : {a, b, c, d}) as<Laid>(layout);
+          const Algorithm* known = algorithm_of(*algorithm);
+          found->workspace_bytes = 4096;
+          return known && known->accepted ? 0 : 15;
         },
     .multiply =
         [](CublasLt::Handle, CublasLt::Description description, const void* alpha, const void* a,
@@ -114,7 +131,11 @@ const CublasLt::Functions on_host{
            void* workspace, std::size_t workspace_bytes, CUstream_st* stream) {
           const Described of = as<Described>(description);
           const Laid la = as<Laid>(a_layout), lb = as<Laid>(b_layout), ld = as<Laid>(d_layout);
-          CHECK(algorithm->data[0] == 42);
+          const Algorithm* const known = algorithm_of(*algorithm);
+          REQUIRE(known);
+          if (known->status != 0) return known->status;
+          fake.multiplied.push_back(known->number);
+          fake.milliseconds += known->milliseconds;
           CHECK(reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0);
           CHECK(workspace_bytes == CublasLt::workspace_bytes - 256);
           CHECK(c == d);
@@ -142,9 +163,10 @@ const CublasLt::Functions on_host{
                         static_cast<T>(sum);
                   }
             };
-            if (stream) return fake.queue(stream, work);
-            work();
-            return 0;
+            if (!stream) return work(), 0;
+            int status = fake.queue(stream, work);
+            for (int more = 1; status == 0 && more < known->milliseconds; ++more) status = fake.queue(stream, [] {});
+            return status;
           };
           CHECK(la.type == ld.type);
           CHECK(lb.type == ld.type);
@@ -153,7 +175,8 @@ const CublasLt::Functions on_host{
           if (ld.type == 2 && of.compute == 68 && of.scale == 0) return go(Float16{}, float{});
           if (ld.type == 14 && of.compute == 68 && of.scale == 0) return go(BFloat16{}, float{});
           return 7;
-        }};
+        },
+    .version = [] { return std::size_t{130000}; }};
 
 }  // namespace
 

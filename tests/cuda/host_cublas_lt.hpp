@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "cuda/cublas_lt.hpp"
 
@@ -11,10 +13,21 @@ namespace etude::testing::host_cublas_lt {
 
 const cuda::CublasLt::Functions& functions();
 
-/// The number of requests for an algorithm, and whether the library has one.
+/// An algorithm, by its number.
+struct Algorithm {
+  std::uint64_t number;
+  int milliseconds = 1;  ///< of each product
+  int status = 0;        ///< with which its products fail
+  bool accepted = true;  ///< whether the library still knows it from an earlier process
+};
+
+/// What the library has, and what it was called for.
 struct Library {
-  int asked = 0;
-  bool knows = true;
+  bool knows = true;                                       ///< whether it has an algorithm
+  std::vector<Algorithm> algorithms = {{42, 2}, {43, 1}};  ///< the one that it advises first comes first
+  int asked = 0;                                           ///< for algorithms
+  int milliseconds = 0;                                    ///< of all products so far
+  std::vector<std::uint64_t> multiplied = {};              ///< the algorithm of each product
   /// Enqueues a product on a stream; products without a stream are computed at once.
   std::function<int(CUstream_st*, std::function<void()>)> queue = {};
 };

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <thread>
 
-#include "environment_variable.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
 #include "etude/base/system_vfs.hpp"
@@ -16,7 +15,6 @@ namespace etude {
 namespace {
 
 using cuda::ProgramCache;
-using testing::EnvironmentVariable;
 
 /// A compiler whose result holds the text and the architecture, and that counts its calls.
 struct Compiler {
@@ -157,21 +155,6 @@ TEST_CASE("the folder of programs does not grow without bound", "[cuda][program_
     check_cubins(cache, texts(3000));
   }
   CHECK(files->list("p").size() == 3000);
-}
-
-TEST_CASE("the folder of programs is that of the environment, else the user's cache", "[cuda][program_cache]") {
-  const EnvironmentVariable home("HOME", "/home/me");
-  const EnvironmentVariable cache("XDG_CACHE_HOME", nullptr);
-  const EnvironmentVariable own("ETUDE_CACHE", nullptr);
-  CHECK(cuda::programs_folder() == "/home/me/.cache/etude/programs");
-  const EnvironmentVariable chosen("XDG_CACHE_HOME", "/cache");
-  CHECK(cuda::programs_folder() == "/cache/etude/programs");
-  {
-    const EnvironmentVariable none("ETUDE_CACHE", "");
-    CHECK(cuda::programs_folder().empty());
-  }
-  const EnvironmentVariable named("ETUDE_CACHE", "/mine");
-  CHECK(cuda::programs_folder() == "/mine/programs");
 }
 
 }  // namespace etude

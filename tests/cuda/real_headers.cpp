@@ -4,6 +4,7 @@
 
 // First: what they declare in namespace etude::cuda has names of the real ones.
 #include "cuda/cublas_lt.hpp"
+#include "cuda/cudnn.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/nccl.hpp"
 #include "cuda/vendor_numbers.hpp"
@@ -17,6 +18,12 @@
 #define HAS_CUBLASLT
 #else
 #pragma message("skipped: cublasLt.h is not installed")
+#endif
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#define HAS_CUDNN
+#else
+#pragma message("skipped: cudnn.h is not installed")
 #endif
 #if __has_include(<nccl.h>)
 #include <nccl.h>
@@ -93,6 +100,7 @@ template <class RealResult, class... Real, class OwnResult, class... Own>
 constexpr bool same_call<RealResult (*)(Real...), OwnResult (*)(Own...)> =
     sizeof(RealResult) == sizeof(OwnResult) && (true && ... && (sizeof(Real) == sizeof(Own)));
 
+static_assert(same_call<decltype(&cuDriverGetVersion), decltype(Driver::version)>);
 static_assert(same_call<decltype(&cuModuleLoadData), decltype(Driver::load)>);
 static_assert(same_call<decltype(&cuModuleUnload), decltype(Driver::unload)>);
 static_assert(same_call<decltype(&cuModuleGetFunction), decltype(Driver::find)>);
@@ -151,7 +159,52 @@ static_assert(same_call<decltype(&cublasLtMatmulPreferenceCreate), decltype(F::c
 static_assert(same_call<decltype(&cublasLtMatmulPreferenceDestroy), decltype(F::destroy_preference)>);
 static_assert(same_call<decltype(&cublasLtMatmulPreferenceSetAttribute), decltype(F::set_of_preference)>);
 static_assert(same_call<decltype(&cublasLtMatmulAlgoGetHeuristic), decltype(F::find)>);
+static_assert(same_call<decltype(&cublasLtMatmulAlgoCheck), decltype(F::check)>);
 static_assert(same_call<decltype(&cublasLtMatmul), decltype(F::multiply)>);
+static_assert(same_call<decltype(&cublasLtGetVersion), decltype(F::version)>);
+
+#endif
+
+// ---- cuDNN ----
+
+#ifdef HAS_CUDNN
+
+namespace dnn = vendor::cudnn;
+static_assert(CUDNN_MAJOR == 9 && CUDNN_STATUS_SUCCESS == 0);
+static_assert(dnn::no_host_memory == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED &&
+              dnn::no_device_memory == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
+static_assert(dnn::type_float32 == CUDNN_DATA_FLOAT && dnn::type_float16 == CUDNN_DATA_HALF &&
+              dnn::type_bfloat16 == CUDNN_DATA_BFLOAT16);
+static_assert(dnn::channels_last == CUDNN_TENSOR_NHWC && dnn::cross_correlation == CUDNN_CROSS_CORRELATION);
+static_assert(dnn::math_by_tensor_cores == CUDNN_TENSOR_OP_MATH && dnn::math_as_stored == CUDNN_FMA_MATH);
+static_assert(dnn::forward_algorithms[0] == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM &&
+              dnn::forward_algorithms[1] == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM &&
+              dnn::forward_algorithms[2] == CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
+static_assert(dnn::input_algorithms[0] == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 &&
+              dnn::filter_algorithms[0] == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1);
+
+using D = Cudnn::Functions;
+static_assert(same_call<decltype(&cudnnCreate), decltype(D::create)>);
+static_assert(same_call<decltype(&cudnnDestroy), decltype(D::destroy)>);
+static_assert(same_call<decltype(&cudnnSetStream), decltype(D::set_stream)>);
+static_assert(same_call<decltype(&cudnnCreateTensorDescriptor), decltype(D::create_tensor)>);
+static_assert(same_call<decltype(&cudnnDestroyTensorDescriptor), decltype(D::destroy_tensor)>);
+static_assert(same_call<decltype(&cudnnSetTensor4dDescriptor), decltype(D::set_tensor)>);
+static_assert(same_call<decltype(&cudnnCreateFilterDescriptor), decltype(D::create_filter)>);
+static_assert(same_call<decltype(&cudnnDestroyFilterDescriptor), decltype(D::destroy_filter)>);
+static_assert(same_call<decltype(&cudnnSetFilter4dDescriptor), decltype(D::set_filter)>);
+static_assert(same_call<decltype(&cudnnCreateConvolutionDescriptor), decltype(D::create_convolution)>);
+static_assert(same_call<decltype(&cudnnDestroyConvolutionDescriptor), decltype(D::destroy_convolution)>);
+static_assert(same_call<decltype(&cudnnSetConvolution2dDescriptor), decltype(D::set_convolution)>);
+static_assert(same_call<decltype(&cudnnSetConvolutionGroupCount), decltype(D::set_groups)>);
+static_assert(same_call<decltype(&cudnnSetConvolutionMathType), decltype(D::set_math)>);
+static_assert(same_call<decltype(&cudnnGetConvolutionForwardWorkspaceSize), decltype(D::forward_workspace)>);
+static_assert(same_call<decltype(&cudnnConvolutionForward), decltype(D::forward)>);
+static_assert(same_call<decltype(&cudnnGetConvolutionBackwardDataWorkspaceSize), decltype(D::input_workspace)>);
+static_assert(same_call<decltype(&cudnnConvolutionBackwardData), decltype(D::input)>);
+static_assert(same_call<decltype(&cudnnGetConvolutionBackwardFilterWorkspaceSize), decltype(D::filter_workspace)>);
+static_assert(same_call<decltype(&cudnnConvolutionBackwardFilter), decltype(D::filter)>);
+static_assert(same_call<decltype(&cudnnGetVersion), decltype(D::version)>);
 
 #endif
 

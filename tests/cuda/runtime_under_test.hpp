@@ -15,6 +15,8 @@ namespace etude::testing {
 
 /// The runtime of the tests of class Cuda: fake GPUs on the host, or in etude_gpu_tests the GPUs of this machine.
 std::unique_ptr<cuda::Runtime> runtime_under_test(int number = 0);
+/// One whose vendor has convolutions: the fake cuDNN, or the installed one, if there is one.
+std::unique_ptr<cuda::Runtime> convolving_runtime_under_test();
 /// The number of these GPUs.
 int gpus_under_test();
 /// The fake NCCL, or the installed one. Throws Error(state) if none is installed.
@@ -35,9 +37,17 @@ class PassingRuntime : public cuda::Runtime {
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override {
     runtime_->launch(kernel, blocks, arguments);
   }
+  cuda::Chooser* chooser() override { return runtime_->chooser(); }
   std::size_t product_workspace() const override { return runtime_->product_workspace(); }
   bool multiply(const cuda::MatrixProduct& product) override { return runtime_->multiply(product); }
   bool multiplies(const cuda::MatrixProduct& product) override { return runtime_->multiplies(product); }
+  std::size_t convolution_workspace() const override { return runtime_->convolution_workspace(); }
+  std::vector<int> convolution_algorithms(const cuda::VendorConvolution& convolution) override {
+    return runtime_->convolution_algorithms(convolution);
+  }
+  bool convolve(const cuda::VendorConvolution& convolution, int algorithm) override {
+    return runtime_->convolve(convolution, algorithm);
+  }
   std::vector<std::unique_ptr<cuda::CompiledProgram>> compile(std::span<const std::string> texts) override {
     return runtime_->compile(texts);
   }

@@ -127,7 +127,7 @@ std::string repaired_safetensors(const std::string& bytes) {
   return little_endian(end + 2 - 8, 8) + bytes.substr(8);
 }
 
-std::string repaired_program(const std::string& bytes) {
+std::string repaired_cache_file(const std::string& bytes) {
   constexpr std::size_t digits = 16;
   const std::string checked = bytes.substr(std::min(digits, bytes.size()));
   return std::string(digits - 8, '0') + hex(crc32c(checked)) + checked;

@@ -26,8 +26,8 @@ std::string repaired_checkpoint(const std::string& bytes);
 std::string repaired_manifest(const std::string& text);
 /// gzip data whose checksum and size hold, as far as it can be expanded.
 std::string repaired_gzip(const std::string& bytes);
-/// A file of compiled programs whose checksum holds.
-std::string repaired_program(const std::string& bytes);
+/// A file of class CacheFolder whose checksum holds.
+std::string repaired_cache_file(const std::string& bytes);
 /// The same bytes as gzip data that is stored, not compressed.
 std::string stored_gzip(std::string_view bytes);
 /// A safetensors file whose header is as long as it says.

@@ -1,4 +1,5 @@
-// What a run reads again that an earlier one wrote for it: a log that it goes on with, programs that were compiled.
+// What a run reads again that an earlier one wrote for it: a log that it goes on with, programs that were compiled,
+// algorithms that were chosen.
 #include <stdexcept>
 
 #include "etude/callbacks/csv_logger.hpp"
@@ -7,6 +8,7 @@
 #include "safetensors_samples.hpp"
 
 #ifndef __EMSCRIPTEN__
+#include "cuda/choices.hpp"
 #include "cuda/program_cache.hpp"
 #endif
 
@@ -125,7 +127,7 @@ void read_program(std::string_view bytes) {
   const std::string cubin = cubin_in(files, compiled, is_compiled);
   if (!is_compiled) {
     const std::string header = good_file.substr(16, good_file.size() - 16 - compiled.size());
-    require(bytes == repaired_program(std::string(bytes)) && bytes.substr(16) == header + cubin,
+    require(bytes == repaired_cache_file(std::string(bytes)) && bytes.substr(16) == header + cubin,
             "ProgramCache took a damaged file");
     return;
   }
@@ -137,6 +139,42 @@ FuzzInputs program_inputs() {
   std::string all_bytes;
   for (int i = 0; i < 256; ++i) all_bytes += static_cast<char>(i);
   return {program_file("").second, program_file("cubin").second, program_file(all_bytes).second};
+}
+
+namespace {
+
+constexpr const char *choices_folder = "choices", *kind = "a product", *new_kind = "another product";
+
+/// The file for these choices of so many kinds, and its path.
+std::pair<std::string, std::string> choices_file(int kinds, const std::string& choice) {
+  const auto files = std::make_shared<MemoryVfs>();
+  cuda::Choices choices("GPU", files, choices_folder);
+  choices.keep(kind, choice, true);
+  for (int i = 1; i < kinds; ++i) choices.keep("product " + std::to_string(i), choice, true);
+  const std::string path = std::string(choices_folder) + '/' + files->list(choices_folder).front();
+  return {path, text_in(*files, path)};
+}
+
+}  // namespace
+
+/// A file of algorithms that were chosen.
+void read_choices(std::string_view bytes) {
+  static const std::string path = choices_file(1, "").first;
+  const auto files = std::make_shared<MemoryVfs>();
+  files->make_folder(choices_folder);
+  files->open(path, false)->append(bytes);
+  cuda::Choices choices("GPU", files, choices_folder), later("GPU", files, choices_folder);
+  const auto known = choices.find(kind);
+  const std::string chosen = choices.keep(new_kind, "one", true), after = text_in(*files, path);
+  require(!known || bytes == repaired_cache_file(std::string(bytes)), "Choices took a damaged file");
+  require(later.find(new_kind) == chosen, "Choices did not keep a choice");
+  require(bytes.size() > cuda::Choices::most || later.find(kind) == known, "Choices lost what was in its file");
+  require(after == repaired_cache_file(after), "Choices wrote a damaged file");
+  if (!known) fail(ErrorKind::data, path, "no choice - expected a file that a Choices has written.");
+}
+
+FuzzInputs choices_inputs() {
+  return {choices_file(1, "").second, choices_file(2, "ours").second, choices_file(5, std::string(128, 'a')).second};
 }
 
 #endif

@@ -41,6 +41,9 @@ FuzzInputs csv_log_inputs();
 /// A file of class ProgramCache, which only native builds have.
 void read_program(std::string_view bytes);
 FuzzInputs program_inputs();
+/// A file of class Choices, likewise.
+void read_choices(std::string_view bytes);
+FuzzInputs choices_inputs();
 
 /// A byte that chooses the kind of object, then its config.
 void read_object_config(std::string_view bytes);

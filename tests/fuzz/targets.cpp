@@ -35,7 +35,8 @@ constexpr FuzzTarget targets[]{
     {"csv", read_csv_text, csv_inputs, nullptr, 1000, 5e3},
     {"csv_log", read_csv_log, csv_log_inputs, nullptr, 1000, 5e3},
 #ifndef __EMSCRIPTEN__
-    {"program", read_program, program_inputs, repaired_program, 1000, 5e3},
+    {"program", read_program, program_inputs, repaired_cache_file, 1000, 5e3},
+    {"choices", read_choices, choices_inputs, repaired_cache_file, 1000, 5e3},
 #endif
     {"config", read_object_config, config_inputs, nullptr, 1000, 5e3},
     // A layer of 50 bytes may have as many weights as a request may ask for.

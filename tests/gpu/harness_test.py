@@ -113,8 +113,9 @@ class Harness(unittest.TestCase):
         self.assertIn("cuBLASLt: /wheels/libcublasLt.so.13", ended.stdout)
         self.assertIn("sanitizer: 7 passed, 1 failed, 0 skipped, 0 left out", ended.stdout)
         self.assertEqual(self.read("peak")["runs"][0]["results"], PEAK)
-        cublas = [variables.get("ETUDE_CUBLASLT") for words, variables in self.calls("etude_gpu_tests") if words == ["[parity]"]]
-        self.assertEqual(cublas, [None, "0"])
+        vendors = [(variables.get("ETUDE_CUBLASLT"), variables.get("ETUDE_CUDNN"))
+                   for words, variables in self.calls("etude_gpu_tests") if words == ["[parity]"]]
+        self.assertEqual(vendors, [(None, None), ("0", "0")])
 
     def test_without_cublaslt_no_phase_runs_unless_it_is_not_wanted(self):
         ended = self.run_phases("parity", NO_CUBLASLT="1")
@@ -145,14 +146,15 @@ else:
         folders = self.calls("etude_gpu_peak")[0][1]["LD_LIBRARY_PATH"].split(":")
         self.assertEqual(folders[:2], [os.path.join(purelib, "nvidia", "cu13", "lib"), "/before"])
 
-    def test_a_sanitizer_checks_test_by_test_memcheck_first_racecheck_without_cublaslt(self):
+    def test_a_sanitizer_checks_test_by_test_memcheck_first_racecheck_without_the_vendor(self):
         self.run_phases("sanitizer")
         calls = self.calls("compute-sanitizer")
         self.assertEqual([words[1] for words, _ in calls],
                          [tool for tool in ("memcheck", "initcheck", "synccheck", "racecheck") for _ in range(2)])
         self.assertEqual([words[-1] for words, _ in calls[:2]], ['"first"', '"second, of two"'])
-        self.assertEqual({variables.get("ETUDE_CUBLASLT") for words, variables in calls if words[1] == "racecheck"}, {"0"})
-        self.assertEqual({variables.get("ETUDE_CUBLASLT") for words, variables in calls if words[1] != "racecheck"}, {None})
+        for library in ("ETUDE_CUBLASLT", "ETUDE_CUDNN"):
+            self.assertEqual({variables.get(library) for words, variables in calls if words[1] == "racecheck"}, {"0"})
+            self.assertEqual({variables.get(library) for words, variables in calls if words[1] != "racecheck"}, {None})
 
     def test_what_a_sanitizer_has_no_time_for_is_left_out_by_name(self):
         self.program(self.path, "compute-sanitizer", "time.sleep(2)")

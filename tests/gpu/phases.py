@@ -2,7 +2,7 @@
 profile:
 
   peak                  what the GPU reaches: products, copies, launches, graphs
-  parity                every op: GPU against processor, with cuBLASLt's products and with Étude's own
+  parity                every op: GPU against processor, with the vendor's libraries and by Étude alone
   training              whole models: as on the processor, recorded as queued, replicas on one GPU and on several
   sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, which share the time
   bench [ARG…]          every workload beside PyTorch and JAX, or as bench.py's arguments say
@@ -24,6 +24,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.environ.get("ETUDE_RESULTS", "build/gpu-results")
+OURS = {"ETUDE_CUBLASLT": "0", "ETUDE_CUDNN": "0"}  # Étude's own kernels alone
 LIMIT = 570  # seconds of a phase
 LEAST = 5  # seconds in which a command can do something
 KEPT_LINES = 40
@@ -133,12 +134,12 @@ def peak(phase, bin, _):
 
 def parity(phase, bin, _):
     phase.run(f"{bin}/etude_gpu_tests", "[parity]")
-    phase.run(f"{bin}/etude_gpu_tests", "[parity]", ETUDE_CUBLASLT="0")
+    phase.run(f"{bin}/etude_gpu_tests", "[parity]", **OURS)
 
 
 def training(phase, bin, _):
     phase.run(f"{bin}/etude_gpu_tests", "~[parity]")
-    phase.run(f"{bin}/etude_gpu_tests", "~[parity]", ETUDE_CUBLASLT="0")
+    phase.run(f"{bin}/etude_gpu_tests", "~[parity]", **OURS)
     phase.run(f"{bin}/etude_tests", "[gpu]", ETUDE_DEVICE_LIBRARY=f"{bin}/libetude_cuda.so")
 
 
@@ -150,8 +151,8 @@ def sanitizer(phase, bin, tools):
     tools = tools or ["memcheck", "initcheck", "synccheck", "racecheck"]
     for index, tool in enumerate(tools):
         ends = time.monotonic() + phase.left() / (len(tools) - index)
-        # What the vendor's products do among themselves is not ours to check.
-        variables = {"ETUDE_CUBLASLT": "0"} if tool == "racecheck" else {}
+        # What the vendor's kernels do among themselves is not ours to check.
+        variables = OURS if tool == "racecheck" else {}
         for test in tests:
             share = ends - time.monotonic()
             command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", f"{bin}/etude_gpu_tests", f'"{test.strip()}"']

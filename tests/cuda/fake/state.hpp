@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,9 @@ struct State {
   std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first
-  bool has_products = false;
+  bool has_products = false, has_convolutions = false;
+  std::string measured_model;
+  std::shared_ptr<cuda::Choices> choices;
   HostRuntime executor;
 };
 inline State state;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "cuda/cuda.hpp"
+#include "cuda/vendor_convolution.hpp"
+
+// The choice between our convolutions and those of a GPU's vendor.
+
+namespace etude::cuda {
+
+/// The operands of a convolution, or of a gradient of one, after unpooling: the kernel is stored as [*window.extent,
+/// channels / groups, filters].
+struct ConvolutionOperands {
+  ConvolutionPass pass;
+  const instruction::ConvolutionShape& shape;
+  Operand x, kernel, y, workspace;
+};
+
+/// The workspace that the vendor's convolution needs, in bytes; 0 if the vendor computes none.
+std::size_t vendor_workspace(const Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype);
+
+/// Who computes it, for Device::method: empty if we do.
+std::string_view vendor_method(Runtime& runtime, ConvolutionPass pass, const instruction::ConvolutionShape& shape,
+                               DType dtype);
+
+/// Enqueues it in the way that was measured to be the fastest: by `ours`, or by the vendor. By `ours` if nothing was
+/// measured.
+void convolve_fastest(Cuda& device, const ConvolutionOperands& operands, Addresses addresses,
+                      const std::function<void()>& ours);
+
+}  // namespace etude::cuda
