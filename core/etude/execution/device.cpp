@@ -3,6 +3,14 @@
 #include "etude/base/error.hpp"
 
 namespace etude {
+namespace {
+
+[[noreturn]] void fail_attention(const Device& device) {
+  fail(ErrorKind::internal, device.name(),
+       "attention as one instruction - expected a device that computes it - this is a defect of the library.");
+}
+
+}  // namespace
 
 void Device::replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) { work(); }
 
@@ -10,6 +18,9 @@ void Device::run(std::span<const Instruction> instructions, Addresses addresses)
   for (const Instruction& instruction : instructions)
     std::visit([&](const auto& one) { run(one, addresses); }, instruction);
 }
+
+void Device::run(const instruction::Attention&, Addresses) { fail_attention(*this); }
+void Device::run(const instruction::AttentionGradient&, Addresses) { fail_attention(*this); }
 
 void Device::run(const instruction::AllReduce&, Addresses) {
   fail(ErrorKind::internal, "Device",

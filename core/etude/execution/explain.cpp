@@ -9,6 +9,8 @@ namespace etude {
 
 using instruction::Access;
 using instruction::ArgMax;
+using instruction::Attention;
+using instruction::AttentionGradient;
 using instruction::Convolution;
 using instruction::ConvolutionFilter;
 using instruction::ConvolutionInput;
@@ -129,6 +131,25 @@ Cost cost(const Crossentropy& i) {
                                           bytes(i.targets, i.sparse ? i.rows : i.rows * i.count) +
                                           bytes(i.losses, i.rows)};
 }
+/// Attention with `deep` products along the depth and `wide` ones along the width, a softmax between them. The operands
+/// and results are those that the instruction and its gradients share.
+template <class I> Cost attention(const I& i, double deep, double wide) {
+  const instruction::AttentionShape& s = i.attention;
+  const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
+  return {size(rows * s.keys) * (2 * deep * size(s.depth) + 2 * wide * size(s.width) + 5),
+          bytes(i.query.operand, rows * s.depth) + bytes(i.key.operand, columns * s.depth) +
+              bytes(i.value.operand, columns * s.width) + bytes(i.mask.operand, s.queries * s.keys) +
+              bytes(i.out.operand, rows * s.width) + bytes(i.statistics, 2 * rows)};
+}
+Cost cost(const Attention& i) { return attention(i, 1, 1); }
+Cost cost(const AttentionGradient& i) {
+  const instruction::AttentionShape& s = i.attention;
+  const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
+  Cost sum = attention(i, 3, 2);
+  sum += {0, bytes(i.d_out.operand, rows * s.width) + bytes(i.d_query.operand, rows * s.depth) +
+                 bytes(i.d_key.operand, columns * s.depth) + bytes(i.d_value.operand, columns * s.width)};
+  return sum;
+}
 Cost cost(const instruction::Transpose& i) { return {0, 2 * bytes(i.in, i.extents.size())}; }
 Cost cost(const instruction::Uniform& i) { return {0, bytes(i.out, i.count)}; }
 Cost cost(const Copy& i) { return {0, 2 * size(i.bytes)}; }
@@ -179,7 +200,10 @@ std::string sizes(const instruction::Scan& i) {
          (i.rows > 0 ? ", of" + by({i.rows}) + " rows by themselves" : "");
 }
 template <class I> std::string sizes(const I& i) {
-  if constexpr (requires { i.shape; })
+  if constexpr (requires { i.attention; })
+    return by({i.attention.queries, i.attention.keys, i.attention.depth, i.attention.width}) + " of " +
+           std::to_string(i.attention.batch.size()) + (i.attention.is_masked ? ", masked" : "");
+  else if constexpr (requires { i.shape; })
     return sizes(i.shape) +
            (i.pooling ? ", pooled" + by({i.pooling->window.extent[0], i.pooling->window.extent[1]}) : "");
   else if constexpr (requires { i.pooling; })
