@@ -92,6 +92,7 @@ struct AttentionKernel {
       thread.sync();
       float scores[Tile::rows][Tile::columns];
       mine.multiply(shared.query, shared.key, of.depth, scores);
+      ETUDE_UNROLL
       for (int i = 0; i < Tile::rows; ++i) {
         const int row = mine.row + i, query = top + row;
         float highest = high[i];
@@ -156,7 +157,7 @@ template <class T, int dims>
 struct AttentionQueryKernel {
   using Tile = AttentionTile<T, dims>;
   static constexpr const char* name = "attention's gradient by queries";
-  static constexpr bool wants_registers = dims > 64;
+  static constexpr bool wants_registers = true;
   static constexpr unsigned threads = Tile::threads;
   static constexpr int tile = Tile::extent;
   using Meets = void;

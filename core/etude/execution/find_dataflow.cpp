@@ -21,7 +21,7 @@ void find_bases(Dataflow& flow) {
 void find_levels(Dataflow& flow) {
   for (NodeId id = 0; id < flow.count(); ++id) {
     int level = 0;
-    for (NodeId input : flow.graph.node(id).inputs)
+    for (NodeId input : flow.operands(id))
       level = std::max(level, flow.level[input] + is_all_reduce(flow.graph, flow.graph.node(input)));
     flow.level.push_back(level);
   }
