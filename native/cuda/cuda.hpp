@@ -25,6 +25,10 @@ struct CudaOptions {
   std::int64_t most_work_of_programs = std::int64_t{1} << 22;
   /// The most bytes of a convolution's patches that are laid out at a time, for a product of the vendor.
   std::size_t most_patches_bytes = std::size_t{24} << 20;
+  /// The most multiplications of attention for each byte of a score that is not stored; 0: scores are always stored. A
+  /// score takes a product along the features of a query and one along those of a value. Kernels that keep scores in
+  /// shared memory multiply slower than a vendor's products, and save the time of writing and reading scores.
+  std::int64_t most_attention_work = 32;
 };
 
 /// A GPU. Every instruction becomes kernels in its queue, none of which waits for the host. From its second run on, a
@@ -52,9 +56,11 @@ class Cuda : public Device {
   std::size_t workspace(const instruction::ScatterAdd&) const override;
   std::size_t workspace(const instruction::Softmax&) const override;
   std::size_t workspace(const instruction::Crossentropy&) const override;
+  std::size_t workspace(const instruction::AttentionGradient&) const override;
   /// A thread has 255 registers. The rest hold addresses and intermediate results.
   std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
+  bool attends(const instruction::AttentionShape&) const override;
   /// False: a separate kernel pools a convolution's result.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
   std::string_view method(const Instruction&) const override;
@@ -80,6 +86,8 @@ class Cuda : public Device {
   void run(const instruction::ScatterAdd&, Addresses) override;
   void run(const instruction::Softmax&, Addresses) override;
   void run(const instruction::Crossentropy&, Addresses) override;
+  void run(const instruction::Attention&, Addresses) override;
+  void run(const instruction::AttentionGradient&, Addresses) override;
   void run(const instruction::Transpose&, Addresses) override;
   void run(const instruction::Uniform&, Addresses) override;
   void run(const instruction::Copy&, Addresses) override;

@@ -10,8 +10,11 @@
 
 #ifdef __CUDACC__
 #define ETUDE_DEVICE __device__ __forceinline__
+/// Before a loop of a known length: its iterations are written out, so that arrays it indexes are registers.
+#define ETUDE_UNROLL _Pragma("unroll")
 #else
 #define ETUDE_DEVICE inline
+#define ETUDE_UNROLL
 #endif
 
 namespace etude::cuda {

@@ -97,7 +97,7 @@ TEST_CASE("explain counts the launches of a step", "[cuda][launches][explain]") 
 
 TEST_CASE("a step of each small benchmark model has at most a known number of launches", "[cuda][launches][long]") {
   for (const auto& [name, most] :
-       {std::pair<std::string, int>{"tiny", 19}, {"mlp", 22}, {"cnn", 32}, {"cnn2", 49}, {"attn", 67}, {"lstm", 167}}) {
+       {std::pair<std::string, int>{"tiny", 19}, {"mlp", 22}, {"cnn", 32}, {"cnn2", 49}, {"attn", 64}, {"lstm", 167}}) {
     const int launches = launches_of(name);
     INFO(name << ": " << launches);
     CHECK(launches <= most);

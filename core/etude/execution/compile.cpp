@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "etude/execution/emit.hpp"
+#include "etude/execution/find_attention.hpp"
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
@@ -19,7 +20,7 @@ Wanted bases(const Dataflow& flow, Wanted wanted) {
 }  // namespace
 
 Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device) {
-  Dataflow flow = find_dataflow(graph, wanted);
+  Dataflow flow = find_dataflow(graph, wanted, find_attention(graph, wanted, device));
   Grouping grouping = form_groups(flow, device);
   Wanted base_nodes = bases(flow, wanted);
   Fused fused = recompute(std::move(flow), std::move(grouping), wanted, device);

@@ -8,6 +8,8 @@ namespace etude {
 
 using instruction::Access;
 using instruction::ArgMax;
+using instruction::Attention;
+using instruction::AttentionGradient;
 using instruction::Convolution;
 using instruction::ConvolutionFilter;
 using instruction::ConvolutionInput;
@@ -143,6 +145,30 @@ Ranges ranges(const Crossentropy& i) {
   return {read(i.logits, i.rows * i.count), read(i.targets, i.sparse ? i.rows : i.rows * i.count),
           written(i.losses, i.rows)};
 }
+/// The numbers of elements of attention's operands.
+struct AttentionSizes {
+  std::int64_t rows, query, key, value, mask, out;
+
+  explicit AttentionSizes(const instruction::AttentionShape& s)
+      : rows(s.batch.size() * s.queries),
+        query(rows * s.depth),
+        key(s.batch.size() * s.keys * s.depth),
+        value(s.batch.size() * s.keys * s.width),
+        mask(s.queries * s.keys),
+        out(rows * s.width) {}
+};
+Ranges ranges(const Attention& i) {
+  const AttentionSizes n(i.attention);
+  return {read(i.query.operand, n.query), read(i.key.operand, n.key),    read(i.value.operand, n.value),
+          read(i.mask.operand, n.mask),   written(i.out.operand, n.out), written(i.statistics, 2 * n.rows)};
+}
+Ranges ranges(const AttentionGradient& i) {
+  const AttentionSizes n(i.attention);
+  return {read(i.query.operand, n.query),     read(i.key.operand, n.key),          read(i.value.operand, n.value),
+          read(i.mask.operand, n.mask),       read(i.out.operand, n.out),          read(i.statistics, 2 * n.rows),
+          read(i.d_out.operand, n.out),       written(i.d_query.operand, n.query), written(i.d_key.operand, n.key),
+          written(i.d_value.operand, n.value)};
+}
 Ranges ranges(const instruction::Transpose& i) {
   return {read(i.in, i.extents.size()), written(i.out, i.extents.size())};
 }
@@ -197,6 +223,12 @@ double operations(const instruction::ScatterAdd& i) { return size(i.count * i.wi
 /// Per element: the maximum, the difference, the exponential, the sum, the quotient.
 double operations(const instruction::Softmax& i) { return 5 * size(i.rows * i.count); }
 double operations(const Crossentropy& i) { return 4 * size(i.rows * i.count); }
+/// Attention with `deep` products along the depth and `wide` ones along the width, and a softmax between them.
+double attention(const instruction::AttentionShape& s, double deep, double wide) {
+  return size(s.batch.size() * s.queries * s.keys) * (2 * deep * size(s.depth) + 2 * wide * size(s.width) + 5);
+}
+double operations(const Attention& i) { return attention(i.attention, 1, 1); }
+double operations(const AttentionGradient& i) { return attention(i.attention, 3, 2); }
 double operations(const instruction::AllReduce& i) {
   double sum = 0;
   for (const auto& part : i.parts) sum += size(part.count);

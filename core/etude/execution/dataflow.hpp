@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "etude/execution/attention_pattern.hpp"
 #include "etude/execution/id_vector.hpp"
 #include "etude/graph/graph.hpp"
 
@@ -21,6 +23,8 @@ struct Wanted {
 /// All vectors are indexed by node.
 struct Dataflow {
   const Graph& graph;
+  /// Attention that instructions of its own compute.
+  AttentionPatterns attention = {};
   /// The node that owns a node's bytes: a Reshape is a view of its operand. A node that owns its bytes is a base.
   IdVector<NodeId> base = {};
   /// The Transpose in whose order a matrix product writes its result, or -1. The product is then the Transpose's base.
@@ -39,6 +43,10 @@ struct Dataflow {
 
   NodeId count() const { return static_cast<NodeId>(graph.nodes().size()); }
   bool is_base(NodeId id) const { return base[id] == id; }
+  /// The nodes that a node is computed from: its inputs, or for a node of attention the operands of its instruction.
+  std::span<const NodeId> operands(NodeId id) const {
+    return attention.at(id) ? attention.operands(id) : std::span<const NodeId>(graph.node(id).inputs);
+  }
 };
 
 }  // namespace etude

@@ -4,6 +4,14 @@
 #include "etude/base/task.hpp"
 
 namespace etude {
+namespace {
+
+[[noreturn]] void fail_attention(const Device& device) {
+  fail(ErrorKind::internal, device.name(),
+       "attention as one instruction - expected a device that computes it - this is a defect of the library.");
+}
+
+}  // namespace
 
 PendingPtr Device::fetch(std::span<const StorageRange>) { return nullptr; }
 
@@ -13,6 +21,9 @@ void Device::run(std::span<const Instruction> instructions, Addresses addresses)
   for (const Instruction& instruction : instructions)
     std::visit([&](const auto& one) { run(one, addresses); }, instruction);
 }
+
+void Device::run(const instruction::Attention&, Addresses) { fail_attention(*this); }
+void Device::run(const instruction::AttentionGradient&, Addresses) { fail_attention(*this); }
 
 void Device::run(const instruction::AllReduce&, Addresses) {
   fail(ErrorKind::internal, "Device",

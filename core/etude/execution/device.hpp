@@ -54,10 +54,14 @@ class Device {
   virtual std::size_t workspace(const instruction::ScatterAdd&) const { return 0; }
   virtual std::size_t workspace(const instruction::Softmax&) const { return 0; }
   virtual std::size_t workspace(const instruction::Crossentropy&) const { return 0; }
+  virtual std::size_t workspace(const instruction::AttentionGradient&) const { return 0; }
   /// The most 32-bit numbers that one thread of a program may keep at the same time. Larger programs are divided.
   virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Whether its matrix products and convolutions take operands of half precision.
   virtual bool multiplies_halves() const { return false; }
+  /// Whether one instruction computes attention of this shape, and another one its gradients. If not, products and a
+  /// softmax compute them.
+  virtual bool attends(const instruction::AttentionShape&) const { return false; }
   /// The number of chunks of a loop's rows that it can run at the same time.
   virtual int loop_arenas() const { return 1; }
   /// Whether pooling within a convolution gives the same bits as pooling after it, for this shape, this pooling and
@@ -109,6 +113,9 @@ class Device {
   virtual void run(const instruction::Transpose&, Addresses) = 0;
   virtual void run(const instruction::Uniform&, Addresses) = 0;
   virtual void run(const instruction::Copy&, Addresses) = 0;
+  /// Throw Error(internal) for a device that attends() to no shape.
+  virtual void run(const instruction::Attention&, Addresses);
+  virtual void run(const instruction::AttentionGradient&, Addresses);
   /// Throws Error(internal): a device alone cannot all-reduce.
   void run(const instruction::AllReduce&, Addresses);
   /// Runs the body's instructions, step after step.

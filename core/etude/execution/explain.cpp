@@ -83,7 +83,10 @@ std::string sizes(const instruction::Scan& i) {
          (i.rows > 0 ? ", of" + by({i.rows}) + " rows by themselves" : "");
 }
 template <class I> std::string sizes(const I& i) {
-  if constexpr (requires { i.shape; })
+  if constexpr (requires { i.attention; })
+    return by({i.attention.queries, i.attention.keys, i.attention.depth, i.attention.width}) + " of " +
+           std::to_string(i.attention.batch.size()) + (i.attention.is_masked ? ", masked" : "");
+  else if constexpr (requires { i.shape; })
     return sizes(i.shape) +
            (i.pooling ? ", pooled" + by({i.pooling->window.extent[0], i.pooling->window.extent[1]}) : "");
   else if constexpr (requires { i.pooling; })

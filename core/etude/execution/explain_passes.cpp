@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "etude/execution/find_attention.hpp"
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
@@ -33,6 +34,19 @@ std::string text_of(const Dataflow& flow) {
     if (flow.in_memory[id]) text += ", in memory";
     if (flow.inlined[id]) text += ", inlined";
     if (!flow.dependencies[id].empty()) text += ", needs" + list(flow.dependencies[id], node_name);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string text_of(const AttentionPatterns& patterns) {
+  if (patterns.all().empty()) return "attention nothing\n";
+  std::string text = "attention\n";
+  for (const AttentionPattern& pattern : patterns.all()) {
+    text += "  " + node_name(pattern.output) + " of" + list(pattern.operands, node_name);
+    std::vector<NodeId> gradients{pattern.d_query, pattern.d_key, pattern.d_value};
+    std::erase(gradients, -1);
+    if (!gradients.empty()) text += ", gradients" + list(gradients, node_name) + " of " + node_name(pattern.d_output);
     text += '\n';
   }
   return text;
@@ -95,14 +109,14 @@ std::string text_of(const Placement& placement) {
 }  // namespace
 
 std::string explain_passes(const Graph& graph, const Wanted& wanted, const Device& device) {
-  const Dataflow flow = find_dataflow(graph, wanted);
+  const Dataflow flow = find_dataflow(graph, wanted, find_attention(graph, wanted, device));
   const Scheduled scheduled = schedule(graph, wanted, device);
   const CompileBody compile_body = [&](const Graph& body, const Wanted& of_body) {
     return compile(body, of_body, device);
   };
-  return text_of(flow) + text_of(form_groups(flow, device), "groups") + text_of_recomputed(scheduled.fused) +
-         text_of(scheduled.fused.grouping, "groups without what is recomputed") + text_of(scheduled.schedule) +
-         text_of(place(scheduled, device, {}, compile_body));
+  return text_of(flow.attention) + text_of(flow) + text_of(form_groups(flow, device), "groups") +
+         text_of_recomputed(scheduled.fused) + text_of(scheduled.fused.grouping, "groups without what is recomputed") +
+         text_of(scheduled.schedule) + text_of(place(scheduled, device, {}, compile_body));
 }
 
 }  // namespace etude

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/node_kinds.hpp"
+#include "etude/execution/strided_source.hpp"
 
 namespace etude {
 namespace {
@@ -19,7 +21,7 @@ void find_bases(Dataflow& flow) {
 void find_levels(Dataflow& flow) {
   for (NodeId id = 0; id < flow.count(); ++id) {
     int level = 0;
-    for (NodeId input : flow.graph.node(id).inputs)
+    for (NodeId input : flow.operands(id))
       level = std::max(level, flow.level[input] + is_all_reduce(flow.graph, flow.graph.node(input)));
     flow.level.push_back(level);
   }
@@ -52,17 +54,24 @@ void find_phases(Dataflow& flow, const Wanted& wanted) {
     Phase& phase = flow.phase[id];
     if (phase == Phase::never) continue;
     const Node& node = graph.node(id);
-    const bool through = std::ranges::any_of(node.inputs, [&](NodeId input) {
+    const std::span<const NodeId> operands = flow.operands(id);
+    const bool through = std::ranges::any_of(operands, [&](NodeId input) {
       const Node& producer = graph.node(flow.base[input]);
       return (is_window(producer) || is<op::Transpose>(producer)) && overwritten(producer.inputs[0]);
     });
     if (is_all_reduce(graph, node)) phase = Phase::step;
-    if (!is_leaf(node) && (through || std::ranges::any_of(node.inputs, overwritten))) phase = Phase::step;
-    for (NodeId input : node.inputs) {
+    if (!is_leaf(node) && (through || std::ranges::any_of(operands, overwritten))) phase = Phase::step;
+    for (NodeId input : operands) {
       Phase& needed = flow.phase[flow.base[input]];
       if (needed != Phase::step) needed = phase;
     }
   }
+}
+
+/// Whether a node is computed from an operand that it reads in any order: a gradient, from the result of attention.
+bool reads_any_order(const Dataflow& flow, NodeId id, NodeId operand) {
+  const AttentionPattern* attention = flow.attention.at(id);
+  return attention && attention->is_gradient(id) && operand == attention->output;
 }
 
 /// Lets a product that only a Transpose reads write its result in that order. The Transpose becomes a view of it.
@@ -71,7 +80,8 @@ void find_transposed_products(Dataflow& flow) {
   for (NodeId id = 0; id < flow.count(); ++id) {
     if (flow.in_memory[id]) reader[id] = -2;
     if (flow.phase[id] == Phase::never || !flow.is_base(id)) continue;
-    for (NodeId input : flow.graph.node(id).inputs) {
+    for (NodeId input : flow.operands(id)) {
+      if (reads_any_order(flow, id, input)) continue;
       NodeId& known = reader[flow.base[input]];
       known = known == -1 && flow.is_base(input) ? id : -2;
     }
@@ -95,10 +105,11 @@ void find_inlined(Dataflow& flow) {
   for (NodeId id = 0; id < flow.count(); ++id) {
     const Node& node = flow.graph.node(id);
     if (flow.phase[id] == Phase::never || !flow.is_base(id)) continue;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const NodeId source = flow.base[node.inputs[i]];
+    const std::span<const NodeId> operands = flow.operands(id);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const NodeId source = flow.base[operands[i]];
       const bool is_dy = (is<op::ConvolutionInput>(node) && i == 0) || (is<op::ConvolutionFilter>(node) && i == 1);
-      if (!is_dy || source != node.inputs[i] || flow.phase[source] != flow.phase[id]) flow.inlined[source] = false;
+      if (!is_dy || source != operands[i] || flow.phase[source] != flow.phase[id]) flow.inlined[source] = false;
     }
   }
 }
@@ -115,10 +126,12 @@ void find_dependency(Dataflow& flow, NodeId id, std::size_t index) {
     if (is_passing(graph.node(source))) flow.in_memory[source] = true;
     depend(source);
   };
-  const NodeId source = flow.base[node.inputs[index]];
+  const NodeId operand = flow.operands(id)[index], source = flow.base[operand];
   const Node& producer = graph.node(source);
-  if (flow.inlined[source]) {
-    for (NodeId operand : producer.inputs) depend_on_memory(flow.base[operand]);
+  if (flow.attention.at(id)) {
+    depend_on_memory(strided_source(flow, operand).node);
+  } else if (flow.inlined[source]) {
+    for (NodeId input : producer.inputs) depend_on_memory(flow.base[input]);
   } else if (const auto through = is<op::MatMul>(node) ? read_through(flow, node, index) : std::nullopt) {
     depend_on_memory(*through);
   } else if (is<op::Transpose>(producer) || (!is_fusable(graph, node) && !is_window(node))) {
@@ -140,14 +153,14 @@ void find_dependencies(Dataflow& flow) {
   flow.readers.resize(flow.base.size());
   for (NodeId id = 0; id < flow.count(); ++id) {
     if (flow.phase[id] == Phase::never || !flow.is_base(id) || flow.inlined[id]) continue;
-    for (std::size_t i = 0; i < flow.graph.node(id).inputs.size(); ++i) find_dependency(flow, id, i);
+    for (std::size_t i = 0; i < flow.operands(id).size(); ++i) find_dependency(flow, id, i);
   }
 }
 
 }  // namespace
 
-Dataflow find_dataflow(const Graph& graph, const Wanted& wanted) {
-  Dataflow flow{graph};
+Dataflow find_dataflow(const Graph& graph, const Wanted& wanted, AttentionPatterns attention) {
+  Dataflow flow{graph, std::move(attention)};
   find_bases(flow);
   find_levels(flow);
   find_phases(flow, wanted);

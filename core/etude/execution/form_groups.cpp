@@ -43,6 +43,7 @@ class GroupFormer {
   void add(NodeId id) {
     const Node& node = graph_.node(id);
     if (is_implicit(node)) return new_group(id, false);
+    if (flow_.attention.at(id)) return add_attention(id);
     if (add_to_loop(id)) return;
     new_group(id, !is_fusable(graph_, node));
     if (is<op::PoolGather>(node)) form_pooling(id);
@@ -73,11 +74,28 @@ class GroupFormer {
       return other && other->loop == scan->loop && graph_.node(group.anchor).inputs == graph_.node(id).inputs;
     });
     if (first == grouping_.groups.end()) return false;
-    first->inner.push_back(id);
-    first->last = id;
-    first->phase = std::min(first->phase, flow_.phase[id]);
-    grouping_.group_of[id] = static_cast<int>(first - grouping_.groups.begin());
+    join(id, static_cast<int>(first - grouping_.groups.begin()));
     return true;
+  }
+
+  /// Adds a node to those that a group's kernel computes.
+  void join(NodeId id, int index) {
+    Group& first = group(index);
+    first.inner.push_back(id);
+    first.last = std::max(first.last, id);
+    first.phase = std::min(first.phase, flow_.phase[id]);
+    grouping_.group_of[id] = index;
+  }
+
+  /// One instruction computes the output of attention and its rows' statistics, and one all gradients.
+  void add_attention(NodeId id) {
+    const AttentionPattern& attention = *flow_.attention.at(id);
+    if (id == attention.weights) return;  // added with the output
+    const auto is_added = [&](NodeId other) { return attention.is_gradient(id) && other >= 0 && group_of(other) >= 0; };
+    for (const NodeId other : {attention.d_query, attention.d_key, attention.d_value})
+      if (is_added(other)) return join(id, group_of(other));
+    new_group(id, true);
+    if (id == attention.output && flow_.phase[attention.weights] != Phase::never) join(attention.weights, group_of(id));
   }
 
   /// One kernel finds the maximum of a window and its index. A convolution whose result only the pooling reads is
@@ -127,6 +145,7 @@ class GroupFormer {
   bool takes_epilogue(NodeId id) const {
     const Node& node = graph_.node(id);
     const Group& of = group(group_of(id));
+    if (flow_.attention.at(id)) return false;
     if (is<op::PoolGather>(node))
       return std::ranges::any_of(of.inner, [&](NodeId inner) { return is<op::Convolution>(graph_.node(inner)); });
     return is<op::MatMul>(node) || (is<op::Convolution>(node) && of.anchor == id) || is<op::ConvolutionInput>(node) ||

@@ -5,7 +5,7 @@
 
 namespace etude {
 
-/// The second pass: finds the nodes that one instruction computes together.
+/// The third pass: finds the nodes that one instruction computes together.
 Grouping form_groups(const Dataflow& flow, const Device& device);
 
 }  // namespace etude

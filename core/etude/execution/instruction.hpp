@@ -249,6 +249,37 @@ struct Crossentropy {
   bool sparse;
   Operand logits, targets, losses, workspace = {};
 };
+
+/// The sizes of attention: for each index of `batch` a query [queries, depth], a key [keys, depth] and a value [keys,
+/// width], all stored as `dtype`. Half precision is computed in float32.
+struct AttentionShape {
+  Shape batch;
+  std::int64_t queries, keys, depth, width;
+  DType dtype;
+  double scale = 1;  ///< of the scores
+  bool is_masked = false;
+  double absent = 0;  ///< what is added to scores whose entry in the mask is false
+};
+/// An operand with strides in elements: of each axis of a batch, of rows and of columns.
+struct StridedOperand {
+  Operand operand = {};
+  Shape strides = {};
+};
+/// out = softmax(scale · query · keyᵀ + absent where the mask is false) · value; the scores are not stored. The mask is
+/// boolean [*batch, queries, keys]. `statistics`, unless unused (space -1), are two float32 for each row of scores: the
+/// maximum, and the reciprocal of the sum of exp(score - maximum).
+struct Attention {
+  AttentionShape attention;
+  StridedOperand query, key, value, mask, out;
+  Operand statistics;
+};
+/// The gradients of Attention, from its operands, `out`, `statistics`, and the derivative d_out of the target with
+/// respect to `out`. Results that are not needed are unused (space -1).
+struct AttentionGradient {
+  AttentionShape attention;
+  StridedOperand query, key, value, mask, out, d_out, d_query, d_key, d_value;
+  Operand statistics, workspace = {};
+};
 /// out, contiguous with `extents`, from in with `strides` (elements).
 struct Transpose {
   Shape extents, strides;
@@ -301,12 +332,13 @@ struct Scan {
 
 }  // namespace instruction
 
-using Instruction = std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution,
-                                 instruction::ConvolutionInput, instruction::ConvolutionFilter, instruction::MaxPool,
-                                 instruction::PoolGather, instruction::PoolScatter, instruction::Reduce,
-                                 instruction::ArgMax, instruction::OneHot, instruction::Gather, instruction::ScatterAdd,
-                                 instruction::Softmax, instruction::Crossentropy, instruction::Transpose,
-                                 instruction::Uniform, instruction::Copy, instruction::AllReduce, instruction::Scan>;
+using Instruction =
+    std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
+                 instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
+                 instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
+                 instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
+                 instruction::Attention, instruction::AttentionGradient, instruction::Transpose, instruction::Uniform,
+                 instruction::Copy, instruction::AllReduce, instruction::Scan>;
 
 /// The instructions of a Scan, and its tables of addresses, one per arena, which it fills for each step.
 struct instruction::Body {

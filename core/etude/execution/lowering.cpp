@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/execution/access.hpp"
+#include "etude/execution/lower_attention.hpp"
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/window_shapes.hpp"
 
@@ -52,6 +53,9 @@ void fail_without_kernel(const Site& site) {
 }
 
 Instruction lower(const op::MatMul&, const Site& site) {
+  if (const AttentionPattern* attention = site.flow().attention.at(site.id()))
+    return site.id() == attention->output ? lower_attention(*attention, site)
+                                          : lower_attention_gradient(*attention, site);
   auto [gemm, a, b] = matrix_product(site.flow(), site.id());
   gemm.a.operand = site.placement().operand(a);
   gemm.b.operand = site.placement().operand(b);

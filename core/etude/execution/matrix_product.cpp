@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/execution/access.hpp"
+#include "etude/execution/strided_source.hpp"
 
 namespace etude {
 
@@ -16,23 +17,6 @@ std::optional<Gemm::Matrix> matrix_of(const Shape& shape, const Shape& strides) 
   if (strides[-1] == 1 || shape[-1] == 1) return Gemm::Matrix{{}, strides[-2], false, batch};
   if (strides[-2] == 1 || shape[-2] == 1) return Gemm::Matrix{{}, strides[-1], true, batch};
   return std::nullopt;
-}
-
-/// The strides of a transposed or repeated tensor within its operand.
-std::optional<Shape> strides_through(const Graph& graph, const Node& node) {
-  const auto* transpose = std::get_if<op::Transpose>(&node.op);
-  if (!transpose && !std::holds_alternative<op::Broadcast>(node.op)) return std::nullopt;
-  const Shape& from = graph.node(node.inputs[0]).shape;
-  const Shape inner = etude::strides(from);
-  Shape strides = node.shape;
-  for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(strides.rank()); ++axis) {
-    const std::ptrdiff_t own = axis - static_cast<std::ptrdiff_t>(strides.rank() - from.rank());
-    if (transpose)
-      strides[axis] = inner[transpose->order[static_cast<std::size_t>(axis)]];
-    else
-      strides[axis] = own >= 0 && from[own] != 1 ? inner[own] : 0;
-  }
-  return strides;
 }
 
 struct Factor {
@@ -81,12 +65,9 @@ MatrixProduct matrix_product(const Dataflow& flow, NodeId id) {
   const Shape& a_shape = flow.graph.node(product.inputs[0]).shape;
   Factor a = operand_of(flow, product, 0), b = operand_of(flow, product, 1);
   std::int64_t m = product.shape[-2], n = product.shape[-1];
-  Shape strides = etude::strides(product.shape);
+  Shape strides = written_strides(flow, id);
   if (const NodeId transpose = flow.written_as[id]; transpose >= 0) {
-    const Node& written = flow.graph.node(transpose);
-    const Shape outer = etude::strides(written.shape);
-    const auto& order = std::get<op::Transpose>(written.op).order;
-    for (std::size_t i = 0; i < rank; ++i) strides[order[i]] = outer[static_cast<std::ptrdiff_t>(i)];
+    const auto& order = std::get<op::Transpose>(flow.graph.node(transpose).op).order;
     if (order[rank - 1] == rank - 2) {  // its transpose equals the product of their transposes
       std::swap(a, b);
       std::swap(m, n);

@@ -15,7 +15,7 @@ struct Fused {
   IdFlags recomputed = {};
 };
 
-/// The third pass: nodes that are cheaper to recompute than to store are not stored. Such a node is a difference, a
+/// The fourth pass: nodes that are cheaper to recompute than to store are not stored. Such a node is a difference, a
 /// product or a condition of Values that are in memory anyway. Without this pass, the forward half of a step would
 /// store most of the Values that the backward half needs.
 Fused recompute(Dataflow flow, Grouping grouping, const Wanted& wanted, const Device& device);

@@ -8,6 +8,7 @@
 #include <queue>
 #include <tuple>
 
+#include "etude/execution/find_attention.hpp"
 #include "etude/execution/node_kinds.hpp"
 
 namespace etude {
@@ -116,6 +117,8 @@ std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
 }  // namespace
 
 std::size_t Scheduled::bytes_of(NodeId node) const {
+  if (const AttentionPattern* attention = fused.flow.attention.of_weights(node))
+    return statistics_bytes(attention_shape(graph(), *attention));
   const auto elements = static_cast<std::uint64_t>(graph().node(node).shape.size());
   const std::size_t size = size_of(graph().node(node).dtype);
   if (elements > std::numeric_limits<std::ptrdiff_t>::max() / size) throw std::bad_alloc();

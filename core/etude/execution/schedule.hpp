@@ -25,7 +25,7 @@ struct Schedule {
   }
 };
 
-/// The fourth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
+/// The fifth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
 /// variables by one optimizer are one instruction with many segments. All all-reduces of one level are one AllReduce. A
 /// group is scheduled by its last node.
 Schedule make_schedule(const Fused& fused, const Programs& programs);

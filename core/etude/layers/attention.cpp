@@ -166,18 +166,19 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
   const std::vector<std::uint8_t> heads_first = order(rank);
   Shape attended_shape;
   // [.., heads, steps, dim], all axes of attention as one.
-  const auto by_heads = [&](Value x, const Projection& projection) {
-    const Value y = ops::transpose(projected(x, projection, 1), heads_first);
+  const auto by_heads = [&](Value x, const Projection& projection, double times = 1) {
+    const Value y = ops::transpose(projected(x, projection, 1) * times, heads_first);
     attended_shape = y.shape();
     Shape shape = y.shape().slice(0, batches);
     shape.append(y.shape().slice(batches, axis_at(y.shape(), 1)).size());
     shape.append(y.shape()[-1]);
     return ops::reshape(y, shape);
   };
-  const Value k = by_heads(key, key_), v = by_heads(inputs.value, value_), q = by_heads(inputs.query, query_);
   const double scale = 1 / std::sqrt(static_cast<double>(options_.key_dim));
   // float16 may have no room for a product that is scaled afterwards.
-  Value scores = is_half(q.dtype()) ? ops::matmul(q * scale, k, false, true) : ops::matmul(q, k, false, true) * scale;
+  const double before = is_half(compute_dtype()) ? scale : 1;
+  const Value k = by_heads(key, key_), v = by_heads(inputs.value, value_), q = by_heads(inputs.query, query_, before);
+  Value scores = ops::matmul(q, k, false, true) * (scale / before);
   // As much as float16 has room for.
   const double absent = scores.dtype() == DType::float16 ? -3e4 : -1e9;
   if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * absent;
