@@ -80,6 +80,7 @@ const std::vector<Nccl::Communicator>& Nccl::communicators(std::size_t replicas)
   if (known != communicators_.end()) return known->second;
   std::vector<int> gpus;
   for (std::size_t i = 0; i < replicas; ++i) gpus.push_back(runtimes_[i]->ordinal());
+  for (std::size_t i = 0; i < replicas; ++i) runtimes_[i]->share_memory(gpus);
   std::vector<Communicator> made(replicas);
   expect(functions_.create_all(made.data(), static_cast<int>(replicas), gpus.data()), "getting GPUs together");
   return communicators_.emplace(replicas, std::move(made)).first->second;

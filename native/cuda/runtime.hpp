@@ -53,6 +53,9 @@ class Runtime {
   virtual void release(std::byte* memory) noexcept = 0;
   /// Free device memory, in bytes.
   virtual std::size_t free_memory() = 0;
+  /// Called before a library connects these GPUs: lets them access this GPU's memory, and gives back what is free, for
+  /// the library.
+  virtual void share_memory(std::span<const int> gpus) { static_cast<void>(gpus); }
   /// Copies from the host's memory, which may change as soon as this returns. It waits only for an earlier upload that
   /// used the same pinned memory.
   virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -115,12 +116,28 @@ namespace etude::testing {
 fake::Alive fake::alive() {
   const std::lock_guard lock(state.mutex);
   const auto count = [](const auto& map) { return static_cast<int>(map.size()); };
-  return {count(state.streams), state.events,        state.graphs,
-          count(state.modules), count(state.blocks), count(state.host_blocks)};
+  const auto is_allocated = [](const auto& block) { return block.second.is_allocated; };
+  return {.streams = count(state.streams),
+          .events = state.events,
+          .graphs = state.graphs,
+          .programs = count(state.modules),
+          .pools = count(state.pools),
+          .blocks = static_cast<int>(std::ranges::count_if(state.blocks, is_allocated)),
+          .host_blocks = count(state.host_blocks)};
 }
 std::size_t& fake::room() { return state.room; }
 bool& fake::room_for_graphs() { return state.room_for_graphs; }
 bool& fake::early() { return state.early; }
+bool& fake::has_pools() { return state.has_pools; }
+bool& fake::peers_reach_each_other() { return state.peers_reach_each_other; }
+bool fake::reaches(int gpu, const std::byte* memory) {
+  const auto after = state.blocks.upper_bound(memory);
+  if (after == state.blocks.begin()) return false;
+  const Block& block = std::prev(after)->second;
+  if (!block.pool) return state.peers_reach_each_other;  // as NCCL asks for
+  return block.device == gpu || block.pool->readers.contains(gpu);
+}
+std::size_t fake::reservations() { return state.reservations; }
 std::size_t fake::uploaded() { return state.uploaded; }
 void fake::fail_call(std::int64_t number, Fault fault) {
   const bool in_queue = fault == Fault::lost_in_queue;

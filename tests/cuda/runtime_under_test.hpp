@@ -29,6 +29,7 @@ class PassingRuntime : public cuda::Runtime {
   std::byte* allocate(std::size_t bytes) override { return runtime_->allocate(bytes); }
   void release(std::byte* memory) noexcept override { runtime_->release(memory); }
   std::size_t free_memory() override { return runtime_->free_memory(); }
+  void share_memory(std::span<const int> gpus) override { runtime_->share_memory(gpus); }
   void upload(std::byte* to, const void* from, std::size_t bytes) override { runtime_->upload(to, from, bytes); }
   void download(void* to, const std::byte* from, std::size_t bytes) override { runtime_->download(to, from, bytes); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { runtime_->copy(to, from, bytes); }

@@ -2,11 +2,13 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,12 @@ struct CUstream_st {
   std::size_t queued = 0, done = 0;
   std::unique_ptr<Work> captured;
   bool valid = true;  // whether the capture is valid
+};
+/// A pool. Its memory is among the blocks of the GPU.
+struct CUmemPoolHandle_st {
+  int device = 0;
+  std::uint64_t threshold = 0;
+  std::set<int> readers;  // the other GPUs that can access it
 };
 struct CUevent_st {
   std::shared_ptr<CUstream_st> stream;
@@ -44,17 +52,30 @@ namespace etude::testing::fake {
 
 inline constexpr int gpus = 2;
 
+/// Device memory. The host's calls and the stream's work reach the same state at different times.
+struct Block {
+  int device;
+  std::size_t bytes;  // that were asked for
+  std::size_t capacity = bytes;
+  cudaMemPool_t pool = nullptr;  // null: of cudaMalloc
+  cudaStream_t freed_on = nullptr;
+  bool is_allocated = true;  // after the host's calls so far
+  bool is_usable = true;     // by the work that streams execute now
+};
+
 /// All state of the fake CUDA. One thread at a time may call it.
 struct State {
   std::recursive_mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // the GPU, and the bytes
+  std::map<const std::byte*, Block> blocks;
+  std::map<cudaMemPool_t, std::shared_ptr<CUmemPoolHandle_st>> pools;
   std::map<const std::byte*, std::size_t> host_blocks;
   std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
   int events = 0, graphs = 0;
   std::size_t room = std::size_t{1} << 30;
   bool room_for_graphs = true, early = false;
-  std::size_t uploaded = 0;
+  bool has_pools = true, peers_reach_each_other = true;
+  std::size_t uploaded = 0, reservations = 0;
   std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first
@@ -103,6 +124,9 @@ inline void run_to(CUstream_st& stream, std::size_t position) {
     if (!state.lost) work();
   }
 }
+
+/// What a synchronization does: pools of the GPU give back what they keep beyond their thresholds.
+void shrink_pools(int device);
 
 /// Enqueues work on a stream, or adds it to the stream's capture.
 inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
