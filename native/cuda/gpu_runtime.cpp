@@ -14,6 +14,7 @@
 #include "cuda/expect.hpp"
 #include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
+#include "cuda/side_queue.hpp"
 #include "cuda/staging.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
@@ -28,26 +29,6 @@ constexpr std::size_t most_nodes = std::size_t{1} << 16;
 constexpr int least_architecture = 80;
 
 void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
-
-struct GpuProgram : CompiledProgram {
-  int ordinal;
-  std::string name;
-  Driver::Module module = nullptr;
-  Driver::Function function = nullptr;
-
-  GpuProgram(int of, DeviceMemory& memory, const std::string& source, const std::vector<char>& cubin)
-      : ordinal(of), name(Profile::program_name(source)) {
-    expect(memory.with_room([&] { return static_cast<cudaError_t>(driver().load(&module, cubin.data())); }),
-           "loading a program");
-    const int found = driver().find(&function, module, "program");
-    if (found != 0) driver().unload(module);
-    expect_driver(found, "finding a program");
-  }
-  ~GpuProgram() override {
-    cudaSetDevice(ordinal);
-    driver().unload(module);
-  }
-};
 
 struct DestroyGraph {
   void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
@@ -150,14 +131,14 @@ class GpuRuntime : public Runtime {
     const Turn turn(*this);
     std::vector<std::unique_ptr<CompiledProgram>> programs;
     for (std::size_t i = 0; i < cubins.size(); ++i)
-      programs.push_back(std::make_unique<GpuProgram>(ordinal_, memory_, sources[i], *cubins[i]));
+      programs.push_back(std::make_unique<Program>(*this, sources[i], *cubins[i]));
     return programs;
   }
   void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t) override {
     const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
-    const auto& launched = static_cast<const GpuProgram&>(program);
+    const auto& launched = static_cast<const Program&>(program);
     const Profile::Span span(profile_.get(), launched.name, stream_);
     expect_driver(
         driver().launch(launched.function, grid(blocks).x, 1, 1, threads, 1, 1, 0, stream_, parameters, nullptr),
@@ -212,6 +193,10 @@ class GpuRuntime : public Runtime {
   void lock() override { mutex_.lock(); }
   void unlock() noexcept override { mutex_.unlock(); }
   CUstream_st* stream() override { return stream_; }
+  std::unique_ptr<SideQueue> side_queue() override {
+    const Turn turn(*this);
+    return std::make_unique<SideStream>(ordinal_, stream_);
+  }
   void wait() override {
     const Turn turn(*this);
     expect(cudaStreamSynchronize(stream_), "what was queued");
@@ -224,6 +209,28 @@ class GpuRuntime : public Runtime {
       expect(cudaSetDevice(runtime.ordinal_), "choosing a GPU");
     }
     std::lock_guard<std::recursive_mutex> lock;
+  };
+  struct Program : CompiledProgram {
+    GpuRuntime& runtime;
+    std::string name;
+    Driver::Module module = nullptr;
+    Driver::Function function = nullptr;
+
+    /// The thread has the turn.
+    Program(GpuRuntime& of, const std::string& source, const std::vector<char>& cubin)
+        : runtime(of), name(Profile::program_name(source)) {
+      const auto load = [&] { return static_cast<cudaError_t>(driver().load(&module, cubin.data())); };
+      expect(runtime.memory_.with_room(load), "loading a program");
+      const int found = driver().find(&function, module, "program");
+      if (found != 0) driver().unload(module);
+      expect_driver(found, "finding a program");
+    }
+    ~Program() override {
+      const std::lock_guard lock(runtime.mutex_);
+      cudaSetDevice(runtime.ordinal_);
+      cudaStreamSynchronize(runtime.stream_);  // launches that are still queued
+      driver().unload(module);
+    }
   };
   struct Stream {
     cudaStream_t stream;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cuda/nccl.hpp"
 #include "cuda/runtime.hpp"
 
 /// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test asks
@@ -26,6 +27,8 @@ bool& room_for_graphs();
 
 /// Whether streams that are made from now on execute their work at once.
 bool& early();
+/// If not 0, streams execute some of their work while the host queues more: as much as a generator of this state says.
+std::uint64_t& pace();
 /// Whether GPUs that are opened from now on have memory pools. Default: true.
 bool& has_pools();
 /// Whether GPUs can access each other's memory. Default: true.
@@ -51,6 +54,9 @@ void fail_call(std::int64_t number, Fault fault = Fault::no_memory);
 bool has_failed();
 /// Whether runtimes that are opened from now on have the fake cuBLASLt, whose calls fail as CUDA's do. Default: false.
 bool& has_products();
+
+/// The fake NCCL, for streams of this CUDA. Its sums are executed in the order of the streams.
+const cuda::Nccl::Functions& nccl();
 
 /// A GpuRuntime, the class that real GPUs have, on one of the two fake GPUs.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

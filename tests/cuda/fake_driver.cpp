@@ -6,6 +6,7 @@
 #include "fake/state.hpp"
 #include "fake_cuda.hpp"
 #include "host_cublas_lt.hpp"
+#include "host_nccl.hpp"
 #include "runtime_under_test.hpp"
 
 // The fakes of NVRTC and of the driver, and the functions by which tests control all of the fake CUDA.
@@ -94,6 +95,39 @@ const cuda::CublasLt::Functions* products() {
   return &functions;
 }
 
+/// A stream for the fake NCCL.
+class CudaStream : public HostStream {
+ public:
+  explicit CudaStream(cudaStream_t stream) : stream_(stream) {}
+  int gpu() const override { return stream_->device; }
+  bool locked() const override { return true; }  // CUDA cannot know it
+  bool recording() const override { return stream_->captured != nullptr; }
+  void expect_here(const std::byte* memory, std::size_t bytes) const override {
+    bool is_here = is_allocated(memory, bytes);
+    for (int other = 0; other < gpus && state.peers_reach_each_other; ++other) is_here &= reaches(other, memory);
+    if (!is_here) throw std::logic_error("memory that another GPU cannot access");
+  }
+  void expect_usable(const std::byte* memory, std::size_t bytes) const override {
+    if (!state.lost && !is_usable(memory, bytes)) throw std::logic_error("a sum of memory that is gone");
+  }
+  void queue(std::function<void()> work) override {
+    const std::lock_guard lock(state.mutex);
+    fake::queue(stream_, std::move(work));
+  }
+  std::function<void()> so_far() override {
+    return [stream = state.streams.at(stream_), position = stream_->queued] { run_to(*stream, position); };
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+int sum_of_gpus(const void* part, void* sum, std::size_t count, int type, int op, cuda::ncclComm* communicator,
+                CUstream_st* stream) {
+  if (fault() != cudaSuccess) host_nccl::next_status() = 1;  // ncclUnhandledCudaError
+  return host_nccl::all_reduce(std::make_shared<CudaStream>(stream), part, sum, count, type, op, communicator);
+}
+
 /// Stores the launched kernel.
 class Telling : public PassingRuntime {
  public:
@@ -127,6 +161,7 @@ fake::Alive fake::alive() {
 }
 std::size_t& fake::room() { return state.room; }
 bool& fake::room_for_graphs() { return state.room_for_graphs; }
+std::uint64_t& fake::pace() { return state.pace; }
 bool& fake::early() { return state.early; }
 bool& fake::has_pools() { return state.has_pools; }
 bool& fake::peers_reach_each_other() { return state.peers_reach_each_other; }
@@ -151,6 +186,10 @@ void fake::fail_call(std::int64_t number, Fault fault) {
   state.lost = false;
 }
 bool fake::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
+const cuda::Nccl::Functions& fake::nccl() {
+  static const cuda::Nccl::Functions functions = host_nccl::functions(sum_of_gpus);
+  return functions;
+}
 bool& fake::has_products() { return state.has_products; }
 std::unique_ptr<cuda::Runtime> fake::runtime(int ordinal) { return std::make_unique<Telling>(cuda::open_gpu(ordinal)); }
 

@@ -21,14 +21,6 @@ template <class Blocks> bool within(const Blocks& blocks, const void* memory, st
   const auto after = blocks.upper_bound(first);
   return after != blocks.begin() && first + bytes <= std::prev(after)->first + size_of_block(std::prev(after)->second);
 }
-/// Whether the host may pass it to a call.
-bool is_allocated(const void* memory, std::size_t bytes) {
-  return within(state.blocks, memory, bytes, [](const Block& block) { return block.is_allocated ? block.bytes : 0; });
-}
-/// Whether the work of a stream may use it now.
-bool is_usable(const void* memory, std::size_t bytes) {
-  return within(state.blocks, memory, bytes, [](const Block& block) { return block.is_usable ? block.capacity : 0; });
-}
 bool on_host(const void* memory, std::size_t bytes) {
   return within(state.host_blocks, memory, bytes, [](std::size_t size) { return size; });
 }
@@ -82,6 +74,14 @@ std::map<const std::byte*, Block>::iterator find_free(cudaMemPool_t pool, std::s
 }
 
 }  // namespace
+
+bool etude::testing::fake::is_allocated(const void* memory, std::size_t bytes) {
+  return within(state.blocks, memory, bytes, [](const Block& block) { return block.is_allocated ? block.bytes : 0; });
+}
+
+bool etude::testing::fake::is_usable(const void* memory, std::size_t bytes) {
+  return within(state.blocks, memory, bytes, [](const Block& block) { return block.is_usable ? block.capacity : 0; });
+}
 
 void etude::testing::fake::shrink_pools(int device) {
   for (const auto& [handle, pool] : state.pools)

@@ -52,6 +52,7 @@ class PassingRuntime : public cuda::Runtime {
   void lock() override { runtime_->lock(); }
   void unlock() noexcept override { runtime_->unlock(); }
   CUstream_st* stream() override { return runtime_->stream(); }
+  std::unique_ptr<cuda::SideQueue> side_queue() override { return runtime_->side_queue(); }
   void wait() override { runtime_->wait(); }
 
  private:

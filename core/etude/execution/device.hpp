@@ -96,8 +96,9 @@ class Device {
   virtual void run(const instruction::Transpose&, Addresses) = 0;
   virtual void run(const instruction::Uniform&, Addresses) = 0;
   virtual void run(const instruction::Copy&, Addresses) = 0;
-  /// Throws Error(internal): a device alone cannot all-reduce.
+  /// These throw Error(internal): a device alone cannot all-reduce.
   void run(const instruction::AllReduce&, Addresses);
+  void run(const instruction::AwaitSums&, Addresses);
   /// Runs the body's instructions, step after step.
   virtual void run(const instruction::Scan&, Addresses);
 
