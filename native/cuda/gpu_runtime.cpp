@@ -7,12 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
+#include "cuda/device_memory.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/expect.hpp"
 #include "cuda/profile.hpp"
 #include "cuda/program_compiler.hpp"
+#include "cuda/side_queue.hpp"
 #include "cuda/staging.hpp"
 #include "cuda/stopwatch.hpp"
 #include "etude/base/error.hpp"
@@ -29,23 +32,8 @@ constexpr int least_architecture = 80;
 
 void expect_driver(int error, const char* what) { expect(static_cast<cudaError_t>(error), what); }
 
-struct GpuProgram : CompiledProgram {
-  int ordinal;
-  std::string name;
-  Driver::Module module = nullptr;
-  Driver::Function function = nullptr;
-
-  GpuProgram(int of, const std::string& source, const std::vector<char>& cubin)
-      : ordinal(of), name(Profile::program_name(source)) {
-    expect_driver(driver().load(&module, cubin.data()), "loading a program");
-    const int found = driver().find(&function, module, "program");
-    if (found != 0) driver().unload(module);
-    expect_driver(found, "finding a program");
-  }
-  ~GpuProgram() override {
-    cudaSetDevice(ordinal);
-    driver().unload(module);
-  }
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
 };
 
 struct GpuGraph : Graph {
@@ -57,22 +45,19 @@ struct GpuGraph : Graph {
 
 class GpuRuntime : public Runtime {
  public:
-  GpuRuntime(int ordinal, bool tf32) : ordinal_(ordinal) {
-    expect(cudaSetDevice(ordinal), "choosing a GPU", ErrorKind::state);
+  GpuRuntime(int ordinal, bool tf32)
+      : ordinal_(ordinal), owned_stream_{made_stream(ordinal)}, memory_(ordinal, owned_stream_.stream) {
     cudaDeviceProp properties;
     expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
-    expect(cudaStreamCreateWithFlags(&owned_stream_.stream, cudaStreamNonBlocking), "making a stream",
-           ErrorKind::state);
-    stream_ = owned_stream_.stream;
     profile_ = Profile::wanted();
     if (auto choices = driver().choices(tf32 ? model_ + ", TF32" : model_))
       chooser_.emplace(
           std::move(choices), [this](const Chooser::Work& work) { return milliseconds_of(work); },
           [this] {
             const std::lock_guard lock(mutex_);
-            return !recording_;
+            return !memory_.holds();
           });
     const auto explain = [](const char* what, bool no_memory) {
       fail_if_lost(what);
@@ -101,38 +86,22 @@ class GpuRuntime : public Runtime {
 
   std::byte* allocate(std::size_t bytes) override {
     const Turn turn(*this);
-    void* memory = nullptr;
-    const std::size_t wanted = std::max<std::size_t>(bytes, 1);
-    const cudaError_t error = cudaMalloc(&memory, wanted);
-    if (error == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it is not the next call's
-      std::size_t free = 0, total = 0;
-      cudaMemGetInfo(&free, &total);
-      fail(ErrorKind::state, "/gpu:" + std::to_string(ordinal_), wanted, " bytes, of which ", free,
-           " are free - expected them to fit in its memory of ", total, " - pass smaller batches or a smaller model.");
-    }
-    expect(error, "allocating memory");
-    const cudaError_t cleared = cudaMemsetAsync(memory, 0, wanted, stream_);
-    if (cleared != cudaSuccess) cudaFree(memory);
-    expect(cleared, "clearing memory");
-    return static_cast<std::byte*>(memory);
+    return memory_.allocate(bytes);
   }
   void release(std::byte* memory) noexcept override {
     const std::lock_guard lock(mutex_);
-    try {
-      if (recording_) return released_.push_back(memory);  // a recording in which memory is freed is invalid
-    } catch (const std::bad_alloc&) {                      // then it is invalid, which its end reports
-    }
     cudaSetDevice(ordinal_);
-    cudaFree(memory);  // after all queued work
-    cudaGetLastError();
+    memory_.free(memory);
   }
 
   std::size_t free_memory() override {
     const Turn turn(*this);
-    std::size_t free = 0, total = 0;
-    expect(cudaMemGetInfo(&free, &total), "asking for free memory");
-    return free;
+    return memory_.available();
+  }
+  void share_memory(std::span<const int> gpus) override {
+    const Turn turn(*this);
+    memory_.trim();
+    memory_.share_with(gpus);
   }
   void upload(std::byte* to, const void* from, std::size_t bytes) override {
     const Turn turn(*this);
@@ -174,7 +143,7 @@ class GpuRuntime : public Runtime {
   std::vector<int> convolution_algorithms(const VendorConvolution& convolution) override {
     const Turn turn(*this);
     if (!convolutions_) return {};
-    return recording_ ? convolutions_->known_algorithms(convolution) : convolutions_->algorithms(convolution);
+    return memory_.holds() ? convolutions_->known_algorithms(convolution) : convolutions_->algorithms(convolution);
   }
   bool convolve(const VendorConvolution& convolution, int algorithm) override {
     const Turn turn(*this);
@@ -188,14 +157,14 @@ class GpuRuntime : public Runtime {
     const Turn turn(*this);
     std::vector<std::unique_ptr<CompiledProgram>> programs;
     for (std::size_t i = 0; i < cubins.size(); ++i)
-      programs.push_back(std::make_unique<GpuProgram>(ordinal_, sources[i], *cubins[i]));
+      programs.push_back(std::make_unique<Program>(*this, sources[i], *cubins[i]));
     return programs;
   }
   void launch(const CompiledProgram& program, std::int64_t blocks, unsigned threads, const void* arguments,
               std::size_t) override {
     const Turn turn(*this);
     void* parameters[] = {const_cast<void*>(arguments)};
-    const auto& launched = static_cast<const GpuProgram&>(program);
+    const auto& launched = static_cast<const Program&>(program);
     const Profile::Span span(profile_.get(), launched.name, stream_);
     expect_driver(
         driver().launch(launched.function, grid(blocks).x, 1, 1, threads, 1, 1, 0, stream_, parameters, nullptr),
@@ -205,15 +174,12 @@ class GpuRuntime : public Runtime {
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
     const Turn turn(*this);
     if (profile_) return nullptr;  // its events are between launches
-    released_.reserve(16);
     expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "beginning a graph");
     cudaGraph_t graph = nullptr;
-    recording_ = true;
+    memory_.hold();
     const auto end = [&] {
       const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-      recording_ = false;
-      for (std::byte* memory : released_) release(memory);
-      released_.clear();
+      memory_.let_go();
       return ended;
     };
     try {
@@ -225,16 +191,12 @@ class GpuRuntime : public Runtime {
       throw;
     }
     expect(end(), "ending a graph");
+    const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph> owned(graph);
     std::size_t nodes = 0;
-    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes);
-    if (counted != cudaSuccess || nodes > most_nodes) {
-      cudaGraphDestroy(graph);
-      expect(counted, "counting a graph's nodes");
-      return nullptr;
-    }
+    expect(cudaGraphGetNodes(graph, nullptr, &nodes), "counting a graph's nodes");
+    if (nodes > most_nodes) return nullptr;
     auto recorded = std::make_unique<GpuGraph>();
-    cudaError_t error = cudaGraphInstantiate(&recorded->executable, graph, 0);
-    cudaGraphDestroy(graph);
+    cudaError_t error = memory_.with_room([&] { return cudaGraphInstantiate(&recorded->executable, graph, 0); });
     // Otherwise the first launch would upload it.
     if (error == cudaSuccess) error = cudaGraphUpload(recorded->executable, stream_);
     if (error == cudaErrorMemoryAllocation) {
@@ -257,6 +219,10 @@ class GpuRuntime : public Runtime {
   void lock() override { mutex_.lock(); }
   void unlock() noexcept override { mutex_.unlock(); }
   CUstream_st* stream() override { return stream_; }
+  std::unique_ptr<SideQueue> side_queue() override {
+    const Turn turn(*this);
+    return std::make_unique<SideStream>(ordinal_, stream_);
+  }
   void wait() override {
     const Turn turn(*this);
     expect(cudaStreamSynchronize(stream_), "what was queued");
@@ -270,10 +236,26 @@ class GpuRuntime : public Runtime {
     }
     std::lock_guard<std::recursive_mutex> lock;
   };
-  struct Stream {
-    cudaStream_t stream = nullptr;
-    ~Stream() {
-      if (stream) cudaStreamDestroy(stream);
+  struct Program : CompiledProgram {
+    GpuRuntime& runtime;
+    std::string name;
+    Driver::Module module = nullptr;
+    Driver::Function function = nullptr;
+
+    /// The thread has the turn.
+    Program(GpuRuntime& of, const std::string& source, const std::vector<char>& cubin)
+        : runtime(of), name(Profile::program_name(source)) {
+      const auto load = [&] { return static_cast<cudaError_t>(driver().load(&module, cubin.data())); };
+      expect(runtime.memory_.with_room(load), "loading a program");
+      const int found = driver().find(&function, module, "program");
+      if (found != 0) driver().unload(module);
+      expect_driver(found, "finding a program");
+    }
+    ~Program() override {
+      const std::lock_guard lock(runtime.mutex_);
+      cudaSetDevice(runtime.ordinal_);
+      cudaStreamSynchronize(runtime.stream_);  // launches that are still queued
+      driver().unload(module);
     }
   };
   /// Measures work, which a profile does not count.
@@ -283,6 +265,16 @@ class GpuRuntime : public Runtime {
     const std::shared_ptr<void> resumed(nullptr, [&](void*) { profile_ = profile; });
     return cuda::milliseconds_of(work, stream_);
   }
+  struct Stream {
+    cudaStream_t stream;
+    ~Stream() { cudaStreamDestroy(stream); }
+  };
+  static cudaStream_t made_stream(int ordinal) {
+    expect(cudaSetDevice(ordinal), "choosing a GPU", ErrorKind::state);
+    cudaStream_t stream = nullptr;
+    expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream", ErrorKind::state);
+    return stream;
+  }
   static dim3 grid(std::int64_t blocks) {
     check(blocks <= std::numeric_limits<int>::max(), ErrorKind::state, "Cuda", blocks,
           " blocks of threads - expected fewer than 2^31 - pass smaller batches.");
@@ -290,13 +282,12 @@ class GpuRuntime : public Runtime {
   }
 
   std::recursive_mutex mutex_;  ///< recursive: work that is recorded calls the runtime too
-  bool recording_ = false;
-  std::vector<std::byte*> released_;  ///< while something was recorded
   int ordinal_, architecture_ = 0;
   std::string model_;
   Stream owned_stream_;
-  cudaStream_t stream_ = nullptr;
-  Staging staging_;
+  cudaStream_t stream_ = owned_stream_.stream;
+  DeviceMemory memory_;
+  Staging staging_{memory_};
   std::optional<Chooser> chooser_;
   std::optional<CublasLt> products_;
   std::optional<Cudnn> convolutions_;

@@ -55,6 +55,7 @@ class LaunchCounter : public cuda::Runtime {
   void lock() override {}
   void unlock() noexcept override {}
   CUstream_st* stream() override { return nullptr; }
+  std::unique_ptr<cuda::SideQueue> side_queue() override { return nullptr; }
   void wait() override {}
 
  private:
@@ -69,8 +70,9 @@ std::optional<std::int64_t> Cuda::launches(const Instruction& instruction, Addre
   const LaunchCounter& counter = *runtime;
   Cuda device(name_, std::move(runtime), options_);
   return std::visit(
-      [&]<class I>(const I& one) {
+      [&]<class I>(const I& one) -> std::int64_t {
         if constexpr (std::is_same_v<I, instruction::AllReduce>) return std::ssize(one.parts);
+        if constexpr (std::is_same_v<I, instruction::AwaitSums>) return 0;
         device.run(one, addresses);
         return counter.count;
       },

@@ -55,15 +55,21 @@ const Nccl::Functions& Nccl::installed() {
   return functions;
 }
 
-Nccl::Nccl(const Functions& functions, std::vector<Runtime*> runtimes)
-    : functions_(functions), runtimes_(std::move(runtimes)), sorted_(runtimes_) {
+Nccl::Nccl(const Functions& functions, std::vector<Runtime*> runtimes, std::size_t bucket_bytes)
+    : functions_(functions), runtimes_(std::move(runtimes)), sorted_(runtimes_), bucket_bytes_(bucket_bytes) {
   std::ranges::sort(sorted_, {}, &Runtime::ordinal);
+  for (Runtime* one : runtimes_) sides_.push_back(one->side_queue());
   communicators(runtimes_.size());
 }
 
+/// Sums of communicators that failed may wait for ever, until these are aborted.
 Nccl::~Nccl() {
+  const Locked locked(sorted_);
+  if (!failed_)
+    for (const auto& side : sides_) side->wait();
   for (const auto& [replicas, all] : communicators_)
     for (const Communicator one : all) failed_ ? functions_.abort(one) : functions_.destroy(one);
+  sides_.clear();
 }
 
 void Nccl::expect(Status status, const char* what) const {
@@ -80,22 +86,53 @@ const std::vector<Nccl::Communicator>& Nccl::communicators(std::size_t replicas)
   if (known != communicators_.end()) return known->second;
   std::vector<int> gpus;
   for (std::size_t i = 0; i < replicas; ++i) gpus.push_back(runtimes_[i]->ordinal());
+  for (std::size_t i = 0; i < replicas; ++i) runtimes_[i]->share_memory(gpus);
   std::vector<Communicator> made(replicas);
   expect(functions_.create_all(made.data(), static_cast<int>(replicas), gpus.data()), "getting GPUs together");
   return communicators_.emplace(replicas, std::move(made)).first->second;
 }
 
 void Nccl::all_reduce(std::span<const ReplicaSum> bucket) {
+  const Locked locked(sorted_);
+  Streams streams;
+  for (Runtime* one : runtimes_) streams.push_back(one->stream());
+  enqueue(bucket, streams);
+}
+
+void Nccl::start(std::span<const ReplicaSum> bucket, int number) {
+  if (bucket.empty()) return;
+  const Locked locked(sorted_);
+  const auto sides = std::span(sides_).first(bucket.front().parts.size());
+  Streams streams;
+  for (const auto& side : sides) {
+    side->follow();
+    streams.push_back(side->stream());
+  }
+  enqueue(bucket, streams);
+  try {
+    for (const auto& side : sides) side->mark(static_cast<std::size_t>(number));
+  } catch (...) {
+    for (const auto& side : sides) side->wait();  // nothing else can wait for these sums
+    throw;
+  }
+}
+
+void Nccl::await(int number, std::size_t replica) {
+  const std::span one(&runtimes_[replica], 1);
+  const Locked locked(one);
+  sides_[replica]->lead(static_cast<std::size_t>(number));
+}
+
+void Nccl::enqueue(std::span<const ReplicaSum> bucket, const Streams& streams) {
   if (bucket.empty()) return;
   const std::size_t replicas = bucket.front().parts.size();
-  const Locked locked(sorted_);
   const std::vector<Communicator>& joined = communicators(replicas);
   expect(functions_.begin_group(), "beginning a sum");
   Status status = 0;
   for (const ReplicaSum& value : bucket)
     for (std::size_t i = 0; i < replicas && status == 0; ++i)
       status = functions_.all_reduce(value.parts[i], value.sums[i], static_cast<std::size_t>(value.count),
-                                     type_of(value.dtype), number::op_sum, joined[i], runtimes_[i]->stream());
+                                     type_of(value.dtype), number::op_sum, joined[i], streams[i]);
   const Status ended = functions_.end_group();  // also after a failure: otherwise the thread would stay in the group
   failed_ = failed_ || status != 0 || ended != 0;
   expect(status != 0 ? status : ended, "a sum");

@@ -40,6 +40,25 @@ class Graph {
   virtual ~Graph() = default;
 };
 
+/// A second queue of a GPU, whose work runs beside that of the runtime's queue. The thread that calls it holds the
+/// runtime's lock.
+class SideQueue {
+ public:
+  /// Waits for its work.
+  virtual ~SideQueue() = default;
+  /// The queue itself.
+  virtual CUstream_st* stream() = 0;
+  /// Lets what it gets from now on wait for all work that the runtime's queue has now.
+  virtual void follow() = 0;
+  /// Marks the end of the work that it has now by a number. Numbers are small; a later mark replaces that of its
+  /// number.
+  virtual void mark(std::size_t number) = 0;
+  /// Lets what the runtime's queue gets from now on wait for the work before a mark.
+  virtual void lead(std::size_t number) = 0;
+  /// Returns when its work is done, or cannot be done.
+  virtual void wait() noexcept = 0;
+};
+
 /// The interface to one GPU: memory, and a queue of work that runs in order while the host continues. Any thread may
 /// call it; calls of other threads wait while one thread records. Class Cuda knows the GPU only by this interface;
 /// tests implement it on the host, and count its calls.
@@ -56,6 +75,9 @@ class Runtime {
   virtual void release(std::byte* memory) noexcept = 0;
   /// Free device memory, in bytes.
   virtual std::size_t free_memory() = 0;
+  /// Called before a library connects these GPUs: lets them access this GPU's memory, and gives back what is free, for
+  /// the library.
+  virtual void share_memory(std::span<const int> gpus) { static_cast<void>(gpus); }
   /// Copies from the host's memory, which may change as soon as this returns. It waits only for an earlier upload that
   /// used the same pinned memory.
   virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
@@ -98,6 +120,8 @@ class Runtime {
   virtual void unlock() noexcept = 0;
   /// The queue itself, for the thread that holds the lock.
   virtual CUstream_st* stream() = 0;
+  /// A second queue. The runtime must outlive it.
+  virtual std::unique_ptr<SideQueue> side_queue() = 0;
   /// Returns when all queued work is done.
   virtual void wait() = 0;
 };

@@ -25,7 +25,8 @@ bool Staging::make_room_on_gpu(Slot& slot) {
   if (slot.on_gpu) expect(cudaFree(slot.on_gpu), "freeing memory");
   slot.on_gpu = nullptr;
   slot.bytes_on_gpu = 0;
-  const cudaError_t error = cudaMalloc(&slot.on_gpu, slot.bytes);
+  // Not from the pool: the second stream writes it, and the pool follows the queue alone.
+  const cudaError_t error = memory_.with_room([&] { return cudaMalloc(&slot.on_gpu, slot.bytes); });
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it is not the next call's
     return has_room_ = false;

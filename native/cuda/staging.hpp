@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 
+#include "cuda/device_memory.hpp"
+
 namespace etude::cuda {
 
 /// Pinned memory between the host's memory and device memory. An upload is copied to it, so that the host can continue
@@ -13,7 +15,8 @@ namespace etude::cuda {
 /// download arrives in pinned memory: a GPU never writes to memory that the caller may free after an error.
 class Staging {
  public:
-  Staging() = default;
+  /// `memory`: that of the GPU, which must outlive it.
+  explicit Staging(DeviceMemory& memory) : memory_(memory) {}
   /// Waits for all queued work.
   ~Staging();
   Staging(const Staging&) = delete;
@@ -43,6 +46,7 @@ class Staging {
   /// Allocates a slot's buffer in device memory; false if there is not enough memory, and from then on.
   bool make_room_on_gpu(Slot& slot);
 
+  DeviceMemory& memory_;
   std::array<Slot, 8> slots_;
   std::size_t next_ = 0;
   bool has_room_ = true;

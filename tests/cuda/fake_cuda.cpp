@@ -1,6 +1,5 @@
 #include <cuda_runtime.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -8,31 +7,8 @@
 
 // The fake of CUDA's runtime.
 
-namespace {
-
 using namespace etude;
 using namespace etude::testing::fake;
-
-/// Whether all of it lies in one block.
-template <class Blocks> bool within(const Blocks& blocks, const void* memory, std::size_t bytes, auto size_of_block) {
-  const auto* first = static_cast<const std::byte*>(memory);
-  const auto after = blocks.upper_bound(first);
-  return after != blocks.begin() && first + bytes <= std::prev(after)->first + size_of_block(std::prev(after)->second);
-}
-bool on_device(const void* memory, std::size_t bytes) {
-  return within(state.blocks, memory, bytes, [](const auto& block) { return block.second; });
-}
-bool on_host(const void* memory, std::size_t bytes) {
-  return within(state.host_blocks, memory, bytes, [](std::size_t size) { return size; });
-}
-
-std::size_t used(int device) {
-  std::size_t bytes = 0;
-  for (const auto& [memory, block] : state.blocks) bytes += block.first == device ? block.second : 0;
-  return bytes;
-}
-
-}  // namespace
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -66,6 +42,21 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  if (device < 0 || device >= gpus) return said(cudaErrorInvalidDevice);
+  if (attribute != cudaDevAttrMemoryPoolsSupported) return said(cudaErrorInvalidValue);
+  *value = state.has_pools;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  if (device < 0 || device >= gpus || peer < 0 || peer >= gpus) return said(cudaErrorInvalidDevice);
+  *can = device != peer && state.peers_reach_each_other;
+  return cudaSuccess;
+}
+
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorInvalidDevice              ? "invalid device ordinal"
          : error == cudaErrorMemoryAllocation         ? "out of memory"
@@ -76,84 +67,6 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
-  const std::lock_guard lock(state.mutex);
-  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-  if (used(current) + bytes > state.room) return said(cudaErrorMemoryAllocation);
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xff, bytes);  // arbitrary contents
-  state.blocks[static_cast<std::byte*>(*memory)] = {current, bytes};
-  return cudaSuccess;
-}
-
-/// Waits for the GPU.
-cudaError_t cudaFree(void* memory) {
-  const std::lock_guard lock(state.mutex);
-  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-  const auto found = state.blocks.find(static_cast<std::byte*>(memory));
-  if (found == state.blocks.end()) return said(cudaErrorInvalidValue);
-  for (const auto& [handle, stream] : state.streams)
-    if (stream->device == found->second.first) run_to(*stream, stream->queued);
-  std::free(memory);
-  state.blocks.erase(found);
-  return result();
-}
-
-cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
-  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
-  const std::lock_guard lock(state.mutex);
-  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-  *memory = std::malloc(bytes);
-  state.host_blocks[static_cast<std::byte*>(*memory)] = bytes;
-  return cudaSuccess;
-}
-
-cudaError_t cudaFreeHost(void* memory) {
-  const std::lock_guard lock(state.mutex);
-  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-  if (state.host_blocks.erase(static_cast<std::byte*>(memory)) == 0) return said(cudaErrorInvalidValue);
-  std::free(memory);
-  return result();
-}
-
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
-  const std::lock_guard lock(state.mutex);
-  *total = state.room;
-  *free = state.room - used(current);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
-  const std::lock_guard lock(state.mutex);
-  if (!on_device(memory, bytes)) return said(cudaErrorInvalidValue);
-  return queue(stream, [=] { std::memset(memory, value, bytes); });
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
-  const std::lock_guard lock(state.mutex);
-  const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
-  if ((!down && !on_device(to, bytes)) || (!up && !on_device(from, bytes))) return said(cudaErrorInvalidValue);
-  const auto copy = [=] {
-    if ((!down && !on_device(to, bytes)) || (!up && !on_device(from, bytes)))
-      throw std::logic_error("a copy of memory that is gone");
-    std::memmove(to, from, bytes);
-    if (up) state.uploaded += bytes;
-  };
-  if (up && !on_host(from, bytes)) {  // memory that may change as soon as this returns
-    if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-    return queue(stream, [to, own = copy_of(from, bytes)] {
-      std::memcpy(to, own.data(), own.size());
-      state.uploaded += own.size();
-    });
-  }
-  if (const cudaError_t queued = queue(stream, copy); queued != cudaSuccess) return queued;
-  return down && !on_host(to, bytes) ? cudaStreamSynchronize(stream) : cudaSuccess;
-}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
@@ -185,6 +98,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return said(cudaErrorStreamCaptureUnsupported);
   }
   run_to(*stream, stream->queued);
+  shrink_pools(stream->device);
   return result();
 }
 
@@ -228,7 +142,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);
   if (captures()) return said(cudaErrorStreamCaptureUnsupported);
-  if (event->stream) run_to(*event->stream, event->position);
+  if (!event->stream) return result();
+  run_to(*event->stream, event->position);
+  shrink_pools(event->stream->device);
   return result();
 }
 

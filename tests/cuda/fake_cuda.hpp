@@ -6,17 +6,18 @@
 #include <string>
 
 #include "cuda/choices.hpp"
+#include "cuda/nccl.hpp"
 #include "cuda/runtime.hpp"
 
 /// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test asks
 /// for that (early()). So it shows code that relies on another moment, and code that frees memory which queued work
-/// still reads. It fails copies of memory that was not allocated, work of a GPU that is not the current one, and calls
-/// that a capture forbids.
+/// still reads: memory of a pool gets other contents where its stream frees it. It fails copies of memory that was not
+/// allocated, work of a GPU that is not the current one, and calls that a capture forbids.
 namespace etude::testing::fake {
 
 /// Handles and blocks that are not freed yet.
 struct Alive {
-  int streams = 0, events = 0, graphs = 0, programs = 0, blocks = 0, host_blocks = 0;
+  int streams = 0, events = 0, graphs = 0, programs = 0, pools = 0, blocks = 0, host_blocks = 0;
   friend bool operator==(const Alive&, const Alive&) = default;
 };
 Alive alive();
@@ -28,6 +29,16 @@ bool& room_for_graphs();
 
 /// Whether streams that are made from now on execute their work at once.
 bool& early();
+/// If not 0, streams execute some of their work while the host queues more: as much as a generator of this state says.
+std::uint64_t& pace();
+/// Whether GPUs that are opened from now on have memory pools. Default: true.
+bool& has_pools();
+/// Whether GPUs can access each other's memory. Default: true.
+bool& peers_reach_each_other();
+/// Whether the work of a GPU can access this memory of another one.
+bool reaches(int gpu, const std::byte* memory);
+/// How many blocks of device memory were taken from the GPUs so far, by pools and by cudaMalloc.
+std::size_t reservations();
 /// The bytes that were uploaded so far.
 std::size_t uploaded();
 
@@ -51,6 +62,9 @@ bool& has_convolutions();
 std::shared_ptr<cuda::Choices>& choices();
 /// The model of the runtime that asked for them last.
 const std::string& measured_model();
+
+/// The fake NCCL, for streams of this CUDA. Its sums are executed in the order of the streams.
+const cuda::Nccl::Functions& nccl();
 
 /// A GpuRuntime, the class that real GPUs have, on one of the two fake GPUs.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -6,6 +7,7 @@
 #include "fake_cuda.hpp"
 #include "host_cublas_lt.hpp"
 #include "host_cudnn.hpp"
+#include "host_nccl.hpp"
 #include "runtime_under_test.hpp"
 
 // The fakes of NVRTC and of the driver, and the functions by which tests control all of the fake CUDA.
@@ -121,6 +123,39 @@ std::shared_ptr<cuda::Choices> choices(const std::string& model) {
   return state.choices;
 }
 
+/// A stream for the fake NCCL.
+class CudaStream : public HostStream {
+ public:
+  explicit CudaStream(cudaStream_t stream) : stream_(stream) {}
+  int gpu() const override { return stream_->device; }
+  bool locked() const override { return true; }  // CUDA cannot know it
+  bool recording() const override { return stream_->captured != nullptr; }
+  void expect_here(const std::byte* memory, std::size_t bytes) const override {
+    bool is_here = is_allocated(memory, bytes);
+    for (int other = 0; other < gpus && state.peers_reach_each_other; ++other) is_here &= reaches(other, memory);
+    if (!is_here) throw std::logic_error("memory that another GPU cannot access");
+  }
+  void expect_usable(const std::byte* memory, std::size_t bytes) const override {
+    if (!state.lost && !is_usable(memory, bytes)) throw std::logic_error("a sum of memory that is gone");
+  }
+  void queue(std::function<void()> work) override {
+    const std::lock_guard lock(state.mutex);
+    fake::queue(stream_, std::move(work));
+  }
+  std::function<void()> so_far() override {
+    return [stream = state.streams.at(stream_), position = stream_->queued] { run_to(*stream, position); };
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+int sum_of_gpus(const void* part, void* sum, std::size_t count, int type, int op, cuda::ncclComm* communicator,
+                CUstream_st* stream) {
+  if (fault() != cudaSuccess) host_nccl::next_status() = 1;  // ncclUnhandledCudaError
+  return host_nccl::all_reduce(std::make_shared<CudaStream>(stream), part, sum, count, type, op, communicator);
+}
+
 /// Stores the launched kernel.
 class Telling : public PassingRuntime {
  public:
@@ -143,12 +178,29 @@ namespace etude::testing {
 fake::Alive fake::alive() {
   const std::lock_guard lock(state.mutex);
   const auto count = [](const auto& map) { return static_cast<int>(map.size()); };
-  return {count(state.streams), state.events,        state.graphs,
-          count(state.modules), count(state.blocks), count(state.host_blocks)};
+  const auto is_allocated = [](const auto& block) { return block.second.is_allocated; };
+  return {.streams = count(state.streams),
+          .events = state.events,
+          .graphs = state.graphs,
+          .programs = count(state.modules),
+          .pools = count(state.pools),
+          .blocks = static_cast<int>(std::ranges::count_if(state.blocks, is_allocated)),
+          .host_blocks = count(state.host_blocks)};
 }
 std::size_t& fake::room() { return state.room; }
 bool& fake::room_for_graphs() { return state.room_for_graphs; }
+std::uint64_t& fake::pace() { return state.pace; }
 bool& fake::early() { return state.early; }
+bool& fake::has_pools() { return state.has_pools; }
+bool& fake::peers_reach_each_other() { return state.peers_reach_each_other; }
+bool fake::reaches(int gpu, const std::byte* memory) {
+  const auto after = state.blocks.upper_bound(memory);
+  if (after == state.blocks.begin()) return false;
+  const Block& block = std::prev(after)->second;
+  if (!block.pool) return state.peers_reach_each_other;  // as NCCL asks for
+  return block.device == gpu || block.pool->readers.contains(gpu);
+}
+std::size_t fake::reservations() { return state.reservations; }
 std::size_t fake::uploaded() { return state.uploaded; }
 void fake::fail_call(std::int64_t number, Fault fault) {
   const bool in_queue = fault == Fault::lost_in_queue;
@@ -162,6 +214,10 @@ void fake::fail_call(std::int64_t number, Fault fault) {
   state.lost = false;
 }
 bool fake::has_failed() { return state.calls_to_fault == 0 && state.items_to_fault == 0; }
+const cuda::Nccl::Functions& fake::nccl() {
+  static const cuda::Nccl::Functions functions = host_nccl::functions(sum_of_gpus);
+  return functions;
+}
 bool& fake::has_products() { return state.has_products; }
 bool& fake::has_convolutions() { return state.has_convolutions; }
 const std::string& fake::measured_model() { return state.measured_model; }

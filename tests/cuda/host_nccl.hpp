@@ -1,18 +1,29 @@
 #pragma once
 
-#include "cuda/nccl.hpp"
+#include <memory>
 
-/// A fake NCCL on the host, after NVIDIA's documentation of its functions, for the fake GPUs there (HostRuntime).
-/// Throws std::logic_error for calls that might make the real one wait for ever.
+#include "cuda/nccl.hpp"
+#include "host_stream.hpp"
+
+/// A fake NCCL on the host, after NVIDIA's documentation of its functions, for streams of fake GPUs. A rank does its
+/// part of a sum when its stream comes to it. Throws std::logic_error for calls that might make the real one wait for
+/// ever.
 namespace etude::testing::host_nccl {
 
-/// The communicators that are not destroyed yet, and the number of aborted ones.
+/// The communicators that are not destroyed yet, and the numbers of aborted ones and of those that were destroyed
+/// before all their sums were done.
 struct Counts {
-  int alive = 0, aborted = 0;
+  int alive = 0, aborted = 0, destroyed_early = 0;
 };
 Counts& counts();
 
 /// The result of the next sum:
 int& next_status();
+
+/// A rank's call, on a stream of its GPU.
+int all_reduce(std::shared_ptr<HostStream> stream, const void* part, void* sum, std::size_t count, int type, int op,
+               cuda::Nccl::Communicator communicator);
+/// All functions. `all_reduce` calls that one.
+cuda::Nccl::Functions functions(decltype(cuda::Nccl::Functions::all_reduce) all_reduce);
 
 }  // namespace etude::testing::host_nccl

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/runtime.hpp"
+#include "host_stream.hpp"
 
 namespace etude::testing {
 
@@ -16,7 +17,7 @@ namespace etude::testing {
 /// This machine's compiler compiles programs. Throws std::logic_error for copies of memory that was not allocated here,
 /// and if threads of a block wait for others that never come. Its vendor, if it has one, multiplies one number after
 /// the other.
-class HostRuntime : public cuda::Runtime {
+class HostRuntime : public cuda::Runtime, public HostStream {
  public:
   explicit HostRuntime(bool has_vendor = false, int ordinal = 0);
   /// Whether a kernel's first block runs first.
@@ -45,16 +46,24 @@ class HostRuntime : public cuda::Runtime {
   void launch(const cuda::Graph& graph) override;
   void lock() override { ++locks_; }
   void unlock() noexcept override { --locks_; }
-  bool locked() const { return locks_ > 0; }
-  /// The runtime itself.
-  CUstream_st* stream() override { return reinterpret_cast<CUstream_st*>(this); }
+  bool locked() const override { return locks_ > 0; }
+  /// The runtime itself, as a HostStream.
+  CUstream_st* stream() override { return handle(*this); }
+  /// A queue that does its work only when the runtime's queue waits for it.
+  std::unique_ptr<cuda::SideQueue> side_queue() override;
   void wait() override {}
 
+  int gpu() const override { return ordinal_; }
   /// Runs `work`, or records it.
-  void queue(std::function<void()> work);
-  bool recording() const { return recording_ != nullptr; }
+  void queue(std::function<void()> work) override;
+  std::function<void()> so_far() override {
+    return [] {};
+  }
+  bool recording() const override { return recording_ != nullptr; }
   /// Throws unless all of it lies in one block that was allocated here.
-  void expect_here(const std::byte* memory, std::size_t bytes) const;
+  void expect_here(const std::byte* memory, std::size_t bytes) const override;
+
+  static CUstream_st* handle(HostStream& stream) { return reinterpret_cast<CUstream_st*>(&stream); }
 
  private:
   struct Recorded;

@@ -66,6 +66,14 @@ SAME_AS_FAKE(cudaErrorInsufficientDriver);
 SAME_AS_FAKE(cudaMemcpyHostToDevice);
 SAME_AS_FAKE(cudaMemcpyDeviceToHost);
 SAME_AS_FAKE(cudaMemcpyDeviceToDevice);
+SAME_AS_FAKE(cudaDevAttrMemoryPoolsSupported);
+SAME_AS_FAKE(cudaMemAllocationTypePinned);
+SAME_AS_FAKE(cudaMemHandleTypeNone);
+SAME_AS_FAKE(cudaMemLocationTypeDevice);
+SAME_AS_FAKE(cudaMemAccessFlagsProtReadWrite);
+SAME_AS_FAKE(cudaMemPoolAttrReleaseThreshold);
+SAME_AS_FAKE(cudaMemPoolAttrReservedMemCurrent);
+SAME_AS_FAKE(cudaMemPoolAttrUsedMemCurrent);
 SAME_AS_FAKE(cudaStreamCaptureModeGlobal);
 SAME_AS_FAKE(cudaStreamCaptureModeThreadLocal);
 
@@ -88,6 +96,7 @@ SAME_ERROR(cudaErrorMisalignedAddress, CUDA_ERROR_MISALIGNED_ADDRESS);
 SAME_ERROR(cudaErrorInvalidAddressSpace, CUDA_ERROR_INVALID_ADDRESS_SPACE);
 SAME_ERROR(cudaErrorInvalidPc, CUDA_ERROR_INVALID_PC);
 SAME_ERROR(cudaErrorLaunchFailure, CUDA_ERROR_LAUNCH_FAILED);
+SAME_ERROR(cudaErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED);
 SAME_ERROR(cudaErrorStreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 SAME_ERROR(cudaErrorStreamCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 

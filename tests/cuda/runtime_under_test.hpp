@@ -31,6 +31,7 @@ class PassingRuntime : public cuda::Runtime {
   std::byte* allocate(std::size_t bytes) override { return runtime_->allocate(bytes); }
   void release(std::byte* memory) noexcept override { runtime_->release(memory); }
   std::size_t free_memory() override { return runtime_->free_memory(); }
+  void share_memory(std::span<const int> gpus) override { runtime_->share_memory(gpus); }
   void upload(std::byte* to, const void* from, std::size_t bytes) override { runtime_->upload(to, from, bytes); }
   void download(void* to, const std::byte* from, std::size_t bytes) override { runtime_->download(to, from, bytes); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { runtime_->copy(to, from, bytes); }
@@ -61,6 +62,7 @@ class PassingRuntime : public cuda::Runtime {
   void lock() override { runtime_->lock(); }
   void unlock() noexcept override { runtime_->unlock(); }
   CUstream_st* stream() override { return runtime_->stream(); }
+  std::unique_ptr<cuda::SideQueue> side_queue() override { return runtime_->side_queue(); }
   void wait() override { runtime_->wait(); }
 
  private:

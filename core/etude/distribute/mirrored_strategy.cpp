@@ -38,6 +38,7 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   if (devices.empty()) devices = devices_of(replicas);
   Device& first = devices.front();
   one_device_ = std::ranges::all_of(devices, [&](Device& one) { return &one == &first; });
+  overlaps_ = !one_device_ && std::ranges::none_of(devices, [](Device& one) { return one.reads_host_memory(); });
   const bool on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
   if (collective) {
     check(on_host || !collective->in_host_memory(), ErrorKind::value, "MirroredStrategy", collective->name(),
@@ -56,11 +57,23 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   }
 }
 
-void MirroredStrategy::all_reduce(std::span<const ReplicaSum> bucket) {
+template <class Join> void MirroredStrategy::timed(Join join) {
   JoinClock& clock = join_clock();
   const double began = clock.watchers ? monotonic_seconds() : 0;
-  options_.collective->all_reduce(bucket);
+  join(*options_.collective);
   if (clock.watchers) clock.milliseconds += 1e3 * (monotonic_seconds() - began);
+}
+
+void MirroredStrategy::all_reduce(std::span<const ReplicaSum> bucket) {
+  timed([&](Collective& collective) { collective.all_reduce(bucket); });
+}
+
+void MirroredStrategy::start_all_reduce(std::span<const ReplicaSum> bucket, int number) {
+  timed([&](Collective& collective) { collective.start(bucket, number); });
+}
+
+void MirroredStrategy::await_all_reduce(int number, std::size_t replica) {
+  timed([&](Collective& collective) { collective.await(number, replica); });
 }
 
 }  // namespace etude

@@ -49,11 +49,17 @@ class MirroredStrategy : public Strategy {
   int num_replicas_in_sync() const override { return static_cast<int>(options_.devices.size()); }
   Device& device(int replica) override { return options_.devices[static_cast<std::size_t>(replica)]; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
+  std::size_t bucket_bytes() const override { return overlaps_ ? options_.collective->bucket_bytes() : 0; }
+  void start_all_reduce(std::span<const ReplicaSum> bucket, int number) override;
+  void await_all_reduce(int number, std::size_t replica) override;
   bool joins_on_device() const override { return one_device_ && options_.collective->queued(); }
 
  private:
+  /// Calls `join`, and measures its time if somebody wants to know it.
+  template <class Join> void timed(Join join);
+
   MirroredOptions options_;
-  bool one_device_ = false;
+  bool one_device_ = false, overlaps_ = false;
 };
 
 }  // namespace etude

@@ -40,6 +40,11 @@ RowRange rows_of(std::int64_t batch, int replicas, int index) {
   return {begin(index), begin(index + 1)};
 }
 
+Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row) {
+  return {static_cast<int>(plans.size()), first_row,
+          plans.empty() ? Buckets{strategy.bucket_bytes()} : plans.front().buckets()};
+}
+
 Replicas replicas_of(StrategyPtr strategy) {
   Replicas result{std::move(strategy), {}};
   for (int replica = 0; replica < result.strategy->num_replicas_in_sync(); ++replica)
@@ -63,7 +68,11 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
           "rows, not rows.");
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
-  if (!on_host_) chunks_.resize(static_cast<std::size_t>(steps_) * (buckets_.size() + 1) * plans_.size());
+  if (on_host_ || replicas() == 1 || strategy_->joins_on_device()) return;
+  for (const Plan& plan : plans_) {
+    const auto joins = std::ranges::count_if(plan.instructions(), joins_replicas);
+    chunks_.emplace_back(static_cast<std::size_t>(steps_ * (joins + 1)));
+  }
 }
 
 void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
@@ -99,31 +108,52 @@ bool ReplicatedPlan::run_taken() {
 }
 
 void ReplicatedPlan::run_steps(std::int64_t steps) {
-  for (std::int64_t step = 0; step < steps; ++step) {
-    for (Plan& plan : plans_) plan.enter(step);
-    std::size_t chunk = static_cast<std::size_t>(step) * (buckets_.size() + 1);
-    for (auto bucket = buckets_.begin(); advance(chunk); ++bucket, ++chunk) join(*bucket);
+  try {
+    for (std::int64_t step = 0; step < steps; ++step) run_step(step);
+  } catch (...) {
+    await_all();  // so that nothing uses the memory of a plan that is released now
+    throw;
   }
 }
 
+void ReplicatedPlan::run_step(std::int64_t step) {
+  for (Plan& plan : plans_) plan.enter(step);
+  next_chunks_.clear();
+  for (const auto& chunks : chunks_)
+    next_chunks_.push_back(static_cast<std::size_t>(step) * chunks.size() / static_cast<std::size_t>(steps_));
+  for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+  started_ = 0;
+}
+
 /// Runs each replica to its next all-reduce; false if all are at their ends. On GPUs the work is enqueued, one replica
-/// after the other. If each replica has its own GPU, only the work between two all-reduces is replayed: if recordings
-/// contained all-reduces, GPUs might wait for each other.
-bool ReplicatedPlan::advance(std::size_t chunk) {
+/// after the other.
+bool ReplicatedPlan::advance() {
   if (!on_host_) {
-    const bool replays = replicas() > 1 && !strategy_->joins_on_device();
-    for (std::size_t i = 0; i < plans_.size(); ++i)
-      joins_[i] = plans_[i].advance(replays ? &chunks_[chunk * plans_.size() + i] : nullptr);
+    for (std::size_t i = 0; i < plans_.size(); ++i) joins_[i] = advance(i);
     return joins_.front() != nullptr;
   }
   thread_pool().run(
       replicas(),
       [](void* given, int replica) {
         auto& self = *static_cast<ReplicatedPlan*>(given);
-        self.joins_[static_cast<std::size_t>(replica)] = self.plan(replica).advance();
+        self.joins_[static_cast<std::size_t>(replica)] = self.advance(static_cast<std::size_t>(replica));
       },
       this);
   return joins_.front() != nullptr;
+}
+
+const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
+  while (const Instruction* join = plans_[replica].advance(next_chunk(replica))) {
+    if (const auto* all_reduce = std::get_if<AllReduce>(join)) return all_reduce;
+    strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
+  }
+  return nullptr;
+}
+
+/// The recording of the work up to the next all-reduce, if each replica has its own GPU. Only such work is replayed: if
+/// recordings contained all-reduces, GPUs might wait for each other.
+std::unique_ptr<Device::Recording>* ReplicatedPlan::next_chunk(std::size_t replica) {
+  return chunks_.empty() ? nullptr : &chunks_[replica][next_chunks_[replica]++];
 }
 
 void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
@@ -133,7 +163,22 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
       bucket[i].parts[replica] = plans_[replica].address(part.in);
       bucket[i].sums[replica] = plans_[replica].address(part.out);
     }
-  strategy_->all_reduce(bucket);
+  const int number = joins_.front()->number;
+  if (number < 0) return strategy_->all_reduce(bucket);
+  started_ = number + 1;
+  strategy_->start_all_reduce(bucket, number);
+}
+
+/// After an error: awaits what was started in this step.
+void ReplicatedPlan::await_all() noexcept {
+  for (int number = 0; number < started_; ++number)
+    for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
+      try {
+        strategy_->await_all_reduce(number, replica);
+      } catch (const Error&) {  // the first error is reported
+      }
+    }
+  started_ = 0;
 }
 
 void ReplicatedPlan::run_logs() {

@@ -19,6 +19,9 @@ struct RowRange {
 /// first replicas have one row more if the division has a remainder.
 RowRange rows_of(std::int64_t batch, int replicas, int index);
 
+/// The replica for which the next plan is compiled, after `plans`. All plans of a step start the same all-reduces.
+Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row);
+
 /// The devices of a model's plans under a strategy, with an arena on each of them.
 Replicas replicas_of(StrategyPtr strategy);
 
@@ -61,21 +64,27 @@ class ReplicatedPlan {
  private:
   Task<> fetch(std::vector<StorageRange> (Plan::*ranges)() const) const;
   void run_steps(std::int64_t steps);
-  bool advance(std::size_t chunk);
+  bool advance();
+  const instruction::AllReduce* advance(std::size_t replica);
+  std::unique_ptr<Device::Recording>* next_chunk(std::size_t replica);
+  void run_step(std::int64_t step);
   void join(std::vector<ReplicaSum>& bucket);
+  void await_all() noexcept;
 
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
   std::vector<std::size_t> varying_logs_;             ///< indices
   std::vector<Variable> assigned_;                    ///< if some replicas have no shard
   std::vector<const instruction::AllReduce*> joins_;  ///< by replica: its current all-reduce
+  int started_ = 0;                                   ///< all-reduces of this step that may not be awaited yet
   std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the all-reduces of a step
   std::int64_t steps_, taken_ = 0;
   // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
-  /// If each replica has its own GPU: by step, by chunk between all-reduces, by replica.
-  std::vector<std::unique_ptr<Device::Recording>> chunks_;
+  /// If each replica has its own GPU: by replica, by step, by chunk between two instructions that join replicas.
+  std::vector<std::vector<std::unique_ptr<Device::Recording>>> chunks_;
+  std::vector<std::size_t> next_chunks_;  ///< by replica
   bool on_host_;
 };
 

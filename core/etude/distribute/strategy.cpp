@@ -106,7 +106,7 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   for (const Traced& own : traced) {
     const auto index = static_cast<int>(plans.size());
     plans.emplace_back(own.graph, own.results, std::span<const Value>(), std::make_shared<Arena>(device(index)),
-                       Replica{index, begins[plans.size()]});
+                       next_replica(plans, *this, begins[plans.size()]));
     addresses.push_back(own.inputs);
   }
   ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});

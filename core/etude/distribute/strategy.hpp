@@ -39,6 +39,18 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   std::string_view device_name(int replica = 0);
   /// Sums the Values at the current all-reduce of the replicas' plans. With one replica there are none.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) { static_cast<void>(bucket); }
+  /// The least bytes of a bucket if all-reduces run beside the replicas' work, as in Collective; else 0.
+  virtual std::size_t bucket_bytes() const { return 0; }
+  /// Starts an all-reduce, like Collective::start.
+  virtual void start_all_reduce(std::span<const ReplicaSum> bucket, int number) {
+    static_cast<void>(bucket);
+    static_cast<void>(number);
+  }
+  /// Lets a replica wait for the bucket of this number, like Collective::await.
+  virtual void await_all_reduce(int number, std::size_t replica) {
+    static_cast<void>(number);
+    static_cast<void>(replica);
+  }
   /// Whether all its devices multiply half precision.
   bool multiplies_halves();
   /// Whether one device computes all replicas and their all-reduces. Then their step can be replayed.

@@ -33,6 +33,20 @@ class Collective {
   /// It is called at every step that is not replayed, with one bucket for each all-reduce of the plan. There may be
   /// fewer replicas than devices; these are the first devices.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
+
+  /// The least bytes of a bucket if it can all-reduce beside the replicas' work, by start() and await(); else 0.
+  virtual std::size_t bucket_bytes() const { return 0; }
+  /// Starts an all-reduce when the work that the replicas have queued is done. Until await(), parts and sums must be
+  /// left alone. `number` is the number of the bucket in the step; a bucket of that number was awaited before.
+  virtual void start(std::span<const ReplicaSum> bucket, int number) {
+    static_cast<void>(number);
+    all_reduce(bucket);
+  }
+  /// Lets the work that a replica queues from now on wait for the bucket of this number.
+  virtual void await(int number, std::size_t replica) {
+    static_cast<void>(number);
+    static_cast<void>(replica);
+  }
 };
 
 }  // namespace etude

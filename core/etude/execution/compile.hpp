@@ -21,6 +21,6 @@ namespace etude {
 /// A loop's body is compiled by the same passes.
 Lowered compile(const Graph& graph, const Wanted& wanted, const Device& device, const Replica& replica = {});
 /// The passes before placement.
-Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device);
+Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device, const Buckets& buckets = {});
 
 }  // namespace etude

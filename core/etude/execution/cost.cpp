@@ -176,6 +176,7 @@ Ranges ranges(const instruction::Uniform& i) { return {written(i.out, i.count)};
 Ranges ranges(const Copy& i) {
   return {{i.in.space, i.in.offset, i.bytes, false}, {i.out.space, i.out.offset, i.bytes, true}};
 }
+Ranges ranges(const instruction::AwaitSums&) { return {}; }
 Ranges ranges(const instruction::AllReduce& i) {
   Ranges all;
   for (const auto& [count, in, out] : i.parts) {

@@ -25,10 +25,17 @@ void Device::run(std::span<const Instruction> instructions, Addresses addresses)
 void Device::run(const instruction::Attention&, Addresses) { fail_attention(*this); }
 void Device::run(const instruction::AttentionGradient&, Addresses) { fail_attention(*this); }
 
-void Device::run(const instruction::AllReduce&, Addresses) {
+namespace {
+
+[[noreturn]] void refuse_replicas() {
   fail(ErrorKind::internal, "Device",
        "replicas to join - expected the plan of one - a plan of several is run by a ReplicatedPlan.");
 }
+
+}  // namespace
+
+void Device::run(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
+void Device::run(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
 
 void Device::run(const instruction::Scan& scan, Addresses addresses) {
   each_step(scan, 0, addresses, [&](Addresses entries) { run(scan.body->instructions, entries); });

@@ -116,8 +116,9 @@ class Device {
   /// Throw Error(internal) for a device that attends() to no shape.
   virtual void run(const instruction::Attention&, Addresses);
   virtual void run(const instruction::AttentionGradient&, Addresses);
-  /// Throws Error(internal): a device alone cannot all-reduce.
+  /// These throw Error(internal): a device alone cannot all-reduce.
   void run(const instruction::AllReduce&, Addresses);
+  void run(const instruction::AwaitSums&, Addresses);
   /// Runs the body's instructions, step after step.
   virtual void run(const instruction::Scan&, Addresses);
 

@@ -72,6 +72,9 @@ instruction::AllReduce emit_all_reduce(const Placement& placement, int group) {
     const Node& node = scheduled.graph().node(sum);
     result.parts.push_back({node.shape.size(), placement.operand(node.inputs[0]), placement.operand(sum)});
   });
+  const auto& awaits = scheduled.schedule.awaits;
+  const auto await = awaits.find(scheduled.schedule.position[group]);
+  if (await != awaits.end()) result.number = static_cast<int>(std::distance(awaits.begin(), await));
   return result;
 }
 
@@ -104,9 +107,25 @@ void emit_group(std::vector<Instruction>& list, const Placement& placement, int 
   if (!program || !program->segments.empty()) list.push_back(std::move(instruction));
 }
 
-void emit_phase(std::vector<Instruction>& list, const Placement& placement, Phase phase) {
-  for (int group : placement.scheduled.schedule.order)
-    if (placement.scheduled.group(group).phase == phase) emit_group(list, placement, group);
+/// Awaits the all-reduces whose sums the instruction at `position` is the first to read.
+void emit_awaits(std::vector<Instruction>& list, const Schedule& schedule, int position) {
+  int number = 0;
+  for (const auto& [start, await] : schedule.awaits) {
+    if (await == position) list.push_back(instruction::AwaitSums{number});
+    ++number;
+  }
+}
+
+/// Instructions of the step come before those of the logs. What only these read is awaited at the end of the step.
+void emit_phases(Lowered& lowered, const Placement& placement) {
+  const Schedule& schedule = placement.scheduled.schedule;
+  for (int at = 0; at <= schedule.end(); ++at) {
+    emit_awaits(lowered.instructions, schedule, at);
+    if (at == schedule.end()) break;
+    const int group = schedule.order[static_cast<std::size_t>(at)];
+    const bool in_step = placement.scheduled.group(group).phase == Phase::step;
+    emit_group(in_step ? lowered.instructions : lowered.log_instructions, placement, group);
+  }
 }
 
 /// Emits copies to variables and outputs that instructions do not write directly.
@@ -135,12 +154,12 @@ Lowered emit(const Placement& placement, const Wanted& wanted) {
   lowered.input_count = placement.input_count;
   lowered.arena_bytes = placement.arena_bytes;
   lowered.storages = placement.storages;
+  lowered.buckets = placement.scheduled.schedule.buckets;
   for (const auto& [node, block] : placement.saved)
     lowered.instructions.push_back(
         Copy{bytes_of(placement, node), placement.operand(node), placement.kept_operand(node)});
-  emit_phase(lowered.instructions, placement, Phase::step);
+  emit_phases(lowered, placement);
   emit_copies(lowered.instructions, placement);
-  emit_phase(lowered.log_instructions, placement, Phase::logs);
   const auto result_of = [&](NodeId node) {
     return Lowered::Result{placement.kept_operand(placement.scheduled.base(node)), graph.node(node).shape};
   };

@@ -76,8 +76,10 @@ std::string sizes(const Copy& i) { return by({i.bytes}) + " bytes"; }
 std::string sizes(const instruction::AllReduce& i) {
   std::int64_t elements = 0;
   for (const auto& part : i.parts) elements += part.count;
-  return by({elements}) + " of " + std::to_string(i.parts.size()) + " Values";
+  const std::string start = i.number < 0 ? "" : ", start of number " + std::to_string(i.number);
+  return by({elements}) + " of " + std::to_string(i.parts.size()) + " Values" + start;
 }
+std::string sizes(const instruction::AwaitSums& i) { return " of number " + std::to_string(i.number); }
 std::string sizes(const instruction::Scan& i) {
   return by({i.steps}) + " steps" + (i.reverse ? ", from the last to the first" : "") +
          (i.rows > 0 ? ", of" + by({i.rows}) + " rows by themselves" : "");

@@ -307,6 +307,14 @@ struct AllReduce {
     Operand in, out;
   };
   std::vector<Part> parts;
+  /// If not -1, the all-reduce only starts here, and the AwaitSums of this number ends it. Instructions between both
+  /// leave its operands alone.
+  int number = -1;
+};
+
+/// Waits for the sums of the all-reduce of this number. It stands before the first instruction that reads one of them.
+struct AwaitSums {
+  int number;
 };
 
 /// A loop over time: runs `body` for each step, on its own table of addresses. The spaces of the body are, in this
@@ -338,7 +346,7 @@ using Instruction =
                  instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
                  instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
                  instruction::Attention, instruction::AttentionGradient, instruction::Transpose, instruction::Uniform,
-                 instruction::Copy, instruction::AllReduce, instruction::Scan>;
+                 instruction::Copy, instruction::AllReduce, instruction::AwaitSums, instruction::Scan>;
 
 /// The instructions of a Scan, and its tables of addresses, one per arena, which it fills for each step.
 struct instruction::Body {

@@ -91,7 +91,8 @@ class Placer {
     for (NodeId old_value : old_values)
       for (NodeId id : fused.flow.readers[old_value]) {
         const int reader = scheduled_.group_of(id);
-        if (reader >= 0 && reader != group && position[reader] >= position[group]) return false;
+        if (reader >= 0 && reader != group && scheduled_.schedule.end_of(position[reader]) >= position[group])
+          return false;
       }
     // ... and this group must read it element by element as it writes it, or entirely before it writes, if it computes
     // numbers of one whole row. A kernel reads ahead.
@@ -195,6 +196,11 @@ class Placer {
       if (const int group = scheduled_.group_of(id); group >= 0)
         for (NodeId source : scheduled_.fused.flow.dependencies[id])
           placement_.keep(source, scheduled_.schedule.position[group]);
+    for (const auto& [start, await] : scheduled_.schedule.awaits)
+      scheduled_.schedule.for_each_part(start, [&](int part) {
+        const NodeId sum = scheduled_.group(part).anchor;
+        for (const NodeId used : {sum, scheduled_.base(graph_.node(sum).inputs[0])}) placement_.keep(used, await);
+      });
     const int end = scheduled_.schedule.end();
     for (const auto* values : {&scheduled_.wanted.results, &scheduled_.wanted.logs, &scheduled_.wanted.outputs})
       for (NodeId node : *values) placement_.keep(node, end);

@@ -31,6 +31,11 @@ std::int64_t instructions_run(std::span<const Instruction> instructions) {
 
 }  // namespace
 
+bool joins_replicas(const Instruction& instruction) {
+  return std::holds_alternative<instruction::AllReduce>(instruction) ||
+         std::holds_alternative<instruction::AwaitSums>(instruction);
+}
+
 std::string_view name_of(const Instruction& instruction) {
   static constexpr auto names = for_alternatives<Instruction>([]<class I>() { return struct_name<I>(); });
   return names[instruction.index()];
@@ -185,22 +190,22 @@ void Plan::run(std::span<const std::byte* const> inputs) {
   end();
 }
 
-const instruction::AllReduce* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
+const Instruction* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
   const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
-  const auto join = std::ranges::find_if(
-      left, [](const Instruction& one) { return std::holds_alternative<instruction::AllReduce>(one); });
+  const auto join = std::ranges::find_if(left, joins_replicas);
   const std::span<const Instruction> chunk(left.begin(), join);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
     if (first && selects_) device().run(selection_, addresses_);
     device().run(chunk, addresses_);
   };
+  const bool is_empty = chunk.empty() && !(next_ == 0 && selects_);
   next_ += chunk.size() + (join != left.end());
-  if (kept)
+  if (kept && !is_empty)
     device().replay(std::ref(work), addresses_, *kept);
   else
     work();
-  return join == left.end() ? nullptr : &std::get<instruction::AllReduce>(*join);
+  return join == left.end() ? nullptr : &*join;
 }
 
 void Plan::run_logs() {

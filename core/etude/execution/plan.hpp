@@ -38,6 +38,9 @@ struct SelectedRows {
   std::int64_t first, batch;
 };
 
+/// Whether an instruction concerns all replicas: an AllReduce or AwaitSums.
+bool joins_replicas(const Instruction& instruction);
+
 /// A compiled step: instructions in order, with all memory laid out. Running it allocates nothing and calls no user
 /// code.
 class Plan {
@@ -62,9 +65,9 @@ class Plan {
   void take(const SelectedRows& rows, std::int64_t step = 0);
   void begin();
   void enter(std::int64_t step);
-  /// Runs all instructions up to the next all-reduce, and returns it; null at the end of the step. With `kept`, the
-  /// device may replay a recording of these instructions.
-  const instruction::AllReduce* advance(std::unique_ptr<Device::Recording>* kept = nullptr);
+  /// Runs all instructions up to the next AllReduce or AwaitSums, and returns it; null at the end of the step. With
+  /// `kept`, the device may replay a recording of these instructions.
+  const Instruction* advance(std::unique_ptr<Device::Recording>* kept = nullptr);
   void end();
   /// The address of each space in the current step.
   Addresses addresses() const { return addresses_; }
@@ -86,6 +89,8 @@ class Plan {
   std::vector<StorageRange> result_ranges() const { return ranges_of(lowered_.results); }
   std::vector<StorageRange> log_ranges() const { return ranges_of(lowered_.logs); }
 
+  /// How its all-reduces are divided, for the plans of other replicas.
+  const Buckets& buckets() const { return lowered_.buckets; }
   const std::vector<Instruction>& instructions() const { return lowered_.instructions; }
   const std::vector<Instruction>& log_instructions() const { return lowered_.log_instructions; }
   std::size_t arena_bytes() const { return lowered_.arena_bytes; }

@@ -54,7 +54,8 @@ void take_over_inputs(Placement& placement, int part, int position) {
   }
 }
 
-/// Lets an all-reduce write its sum over its summand, unless the same or a later instruction also reads the summand.
+/// Lets an all-reduce write its sum over its summand, unless the same or a later instruction also reads the summand, or
+/// the sums are awaited at the end, when the summand may be a result.
 void sum_in_place(Placement& placement, int part, int position) {
   const Scheduled& scheduled = placement.scheduled;
   if (!is_all_reduce(scheduled.fused, part)) return;
@@ -62,11 +63,15 @@ void sum_in_place(Placement& placement, int part, int position) {
   const NodeId summand = scheduled.base(scheduled.graph().node(sum).inputs[0]);
   const Place &own = placement.places.at(summand), &place = placement.places.at(sum);
   if (own.block < 0 || own.offset || own.part || place.block < 0) return;
-  const auto sums = [&](NodeId reader) { return is_all_reduce(scheduled.fused, scheduled.group_of(reader)); };
-  if (std::ranges::count_if(scheduled.fused.flow.readers[summand], sums) > 1) return;
-  const int other = placement.root(own.block);
-  if (placement.blocks[other].last != position || placement.blocks[other].bytes != scheduled.bytes_of(sum)) return;
-  take_over(placement, place.block, other);
+  const auto reads_now_or_later = [&](NodeId reader) {
+    const int group = scheduled.group_of(reader);
+    return group >= 0 && scheduled.schedule.end_of(scheduled.schedule.position[group]) >= position;
+  };
+  if (std::ranges::count_if(scheduled.fused.flow.readers[summand], reads_now_or_later) > 1) return;
+  const int end = scheduled.schedule.end_of(position);
+  const Block& taken = placement.blocks[placement.root(own.block)];
+  if (end == scheduled.schedule.end() || taken.last != end || taken.bytes != scheduled.bytes_of(sum)) return;
+  take_over(placement, place.block, placement.root(own.block));
 }
 
 }  // namespace

@@ -35,13 +35,23 @@ class Bundler {
     }
   }
 
-  void bundle_all_reduces() {
+  void bundle_levels(const std::vector<int>& all_reduces) {
     std::map<int, int> leaders;  // by level
-    for (int group = 0; group < fused_.grouping.count(); ++group) {
-      if (!is_all_reduce(fused_, group)) continue;
+    for (const int group : all_reduces) {
       const auto [leader, first] = leaders.emplace(fused_.grouping.groups[group].level, group);
       if (!first) bundle(leader->second, group);
     }
+  }
+
+  /// Returns the leader of each bucket.
+  std::vector<int> bundle_buckets(const std::vector<int>& all_reduces, const Buckets& buckets) {
+    std::vector<int> leaders;
+    for (const std::vector<int>& numbers : buckets.all_reduces) {
+      const auto group = [&](int number) { return all_reduces.at(static_cast<std::size_t>(number)); };
+      leaders.push_back(group(numbers.front()));
+      for (std::size_t i = 1; i < numbers.size(); ++i) bundle(leaders.back(), group(numbers[i]));
+    }
+    return leaders;
   }
 
  private:
@@ -68,28 +78,72 @@ class Bundler {
   GroupLinks links_{fused_.flow, fused_.grouping, bundles_};
 };
 
+/// The groups that are all-reduces, in the order of the graph.
+std::vector<int> all_reduces_of(const Fused& fused) {
+  std::vector<int> found;
+  for (int group = 0; group < fused.grouping.count(); ++group)
+    if (is_all_reduce(fused, group)) found.push_back(group);
+  std::ranges::sort(found, {}, [&](int group) { return fused.grouping.groups[group].anchor; });
+  return found;
+}
+
+/// Divides all-reduces into buckets of at least `bytes`, in the order in which their Values are computed. A bucket has
+/// all-reduces of one level.
+Buckets divide(const Fused& fused, const std::vector<int>& all_reduces, std::size_t bytes) {
+  struct AllReduce {
+    int level;
+    NodeId ready;
+    int number;
+    std::size_t bytes;
+    bool operator<(const AllReduce& other) const {
+      return std::tie(level, ready, number) < std::tie(other.level, other.ready, other.number);
+    }
+  };
+  std::vector<AllReduce> all;
+  for (const int index : all_reduces) {
+    const Group& group = fused.grouping.groups[index];
+    const Node& node = fused.flow.graph.node(group.anchor);
+    const int source = fused.grouping.group_of[fused.flow.base[node.inputs[0]]];
+    all.push_back({group.level, source < 0 ? -1 : fused.grouping.groups[source].last, static_cast<int>(all.size()),
+                   static_cast<std::size_t>(node.shape.size()) * size_of(node.dtype)});
+  }
+  std::ranges::sort(all, std::less<>());
+  Buckets buckets{bytes};
+  std::size_t filled = bytes;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (filled >= bytes || all[i].level != all[i - 1].level) {
+      buckets.all_reduces.emplace_back();
+      filled = 0;
+    }
+    buckets.all_reduces.back().push_back(all[i].number);
+    filled += all[i].bytes;
+  }
+  return buckets;
+}
+
 /// An instruction whose operands are computed. Instructions of the step come before those of the logs. Within a level
-/// the AllReduce comes last.
+/// an AllReduce comes last, or, if it only starts, first.
 struct Ready {
   Phase phase;
-  int level;
-  bool all_reduce;
+  int level, rank;
   NodeId last;
   int group;
   bool operator>(const Ready& other) const {
-    return std::tie(phase, level, all_reduce, last) > std::tie(other.phase, other.level, other.all_reduce, other.last);
+    return std::tie(phase, level, rank, last) > std::tie(other.phase, other.level, other.rank, other.last);
   }
 };
 
-/// Orders the leaders such that each follows its inputs.
-std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
+/// Orders the leaders such that each follows its inputs. `buckets`: the leaders of all-reduces that only start, in the
+/// order of their starts.
+std::vector<int> find_order(const Fused& fused, const Bundles& bundles, const std::vector<int>& buckets) {
   const IdVector<Group>& groups = fused.grouping.groups;
   GroupLinks links(fused.flow, fused.grouping, bundles);
   const auto ready_group = [&](int index) {
     const Group& group = groups[index];
     NodeId last = 0;
     bundles.for_each_part(index, [&](int part) { last = std::max(last, groups[part].last); });
-    return Ready{group.phase, group.level, is_all_reduce(fused, index), last, index};
+    const int rank = !is_all_reduce(fused, index) ? 1 : buckets.empty() ? 2 : 0;
+    return Ready{group.phase, group.level, rank, last, index};
   };
   IdVector<int> missing(groups.size());  // inputs of each group that are not in the order yet
   IdVector<std::vector<int>> readers(groups.size());
@@ -101,8 +155,13 @@ std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
     sources.erase(std::ranges::unique(sources).begin(), sources.end());
     missing[index] = static_cast<int>(sources.size());
     for (int source : sources) readers[source].push_back(index);
-    if (sources.empty()) ready.push(ready_group(index));
   }
+  for (std::size_t i = 1; i < buckets.size(); ++i) {
+    readers[buckets[i - 1]].push_back(buckets[i]);
+    ++missing[buckets[i]];
+  }
+  for (int index = 0; index < fused.grouping.count(); ++index)
+    if (!groups[index].is_empty() && bundles.leads(index) && missing[index] == 0) ready.push(ready_group(index));
   std::vector<int> order;
   while (!ready.empty()) {
     const int index = ready.top().group;
@@ -112,6 +171,17 @@ std::vector<int> find_order(const Fused& fused, const Bundles& bundles) {
       if (--missing[reader] == 0) ready.push(ready_group(reader));
   }
   return order;
+}
+
+/// The position of the first instruction that reads a sum of an all-reduce; the end if there is none.
+int first_reader(const Fused& fused, const Schedule& schedule, int all_reduce) {
+  int first = schedule.end();
+  schedule.bundles.for_each_part(all_reduce, [&](int part) {
+    for (const NodeId reader : fused.flow.readers[fused.grouping.groups[part].anchor])
+      if (const int group = fused.grouping.group_of[reader]; group >= 0 && schedule.position[group] >= 0)
+        first = std::min(first, schedule.position[group]);
+  });
+  return first;
 }
 
 }  // namespace
@@ -130,15 +200,23 @@ bool is_all_reduce(const Fused& fused, int group) {
   return anchor >= 0 && is_all_reduce(fused.flow.graph, fused.flow.graph.node(anchor));
 }
 
-Schedule make_schedule(const Fused& fused, const Programs& programs) {
+Schedule make_schedule(const Fused& fused, const Programs& programs, const Buckets& buckets) {
   Schedule schedule;
   Bundler bundler(fused, programs, schedule.bundles);
   bundler.bundle_equal_updates();
-  bundler.bundle_all_reduces();
-  schedule.order = find_order(fused, schedule.bundles);
+  const std::vector<int> all_reduces = all_reduces_of(fused);
+  std::vector<int> starting;
+  if (buckets.bytes == 0) {
+    bundler.bundle_levels(all_reduces);
+  } else {
+    schedule.buckets = buckets.all_reduces.empty() ? divide(fused, all_reduces, buckets.bytes) : buckets;
+    starting = bundler.bundle_buckets(all_reduces, schedule.buckets);
+  }
+  schedule.order = find_order(fused, schedule.bundles, starting);
   schedule.position.assign(fused.grouping.groups.size(), -1);
   for (int at = 0; at < schedule.end(); ++at)
     schedule.for_each_part(at, [&](int part) { schedule.position[part] = at; });
+  for (const int leader : starting) schedule.awaits[schedule.position[leader]] = first_reader(fused, schedule, leader);
   return schedule;
 }
 

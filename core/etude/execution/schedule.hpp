@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "etude/execution/group_links.hpp"
+#include "etude/execution/lowered.hpp"
 #include "etude/execution/program_builder.hpp"
 #include "etude/execution/recompute.hpp"
 
@@ -16,9 +18,19 @@ struct Schedule {
   std::vector<int> order = {};
   /// The position of each group's instruction; -1 for an empty group.
   IdVector<int> position = {};
+  /// How all-reduces are divided.
+  Buckets buckets = {};
+  /// For the position of each all-reduce that only starts there: the position of the first instruction that reads a
+  /// sum, or end().
+  std::map<int, int> awaits = {};
 
   /// The position behind the last instruction.
   int end() const { return static_cast<int>(order.size()); }
+  /// The position up to which the instruction at `position` uses its operands.
+  int end_of(int at) const {
+    const auto await = awaits.find(at);
+    return await == awaits.end() ? at : await->second;
+  }
   /// Calls visit with each group of the instruction at `position`.
   template <class Visitor> void for_each_part(int at, Visitor&& visit) const {
     bundles.for_each_part(order[static_cast<std::size_t>(at)], visit);
@@ -26,9 +38,9 @@ struct Schedule {
 };
 
 /// The fifth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
-/// variables by one optimizer are one instruction with many segments. All all-reduces of one level are one AllReduce. A
-/// group is scheduled by its last node.
-Schedule make_schedule(const Fused& fused, const Programs& programs);
+/// variables by one optimizer are one instruction with many segments. All all-reduces of one level, or of one bucket,
+/// are one AllReduce. A group is scheduled by its last node.
+Schedule make_schedule(const Fused& fused, const Programs& programs, const Buckets& buckets);
 
 /// The result of the passes before placement.
 struct Scheduled {

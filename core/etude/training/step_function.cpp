@@ -250,7 +250,7 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   for (int replica = 0; replica < replicas; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
-                       Replica{replica, rows(replica).begin}, options_.steps_per_execution);
+                       next_replica(plans, *replicas_.strategy, rows(replica).begin), options_.steps_per_execution);
   }
   auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
   const Traced& first = traced.front();

@@ -2,11 +2,14 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,9 +25,16 @@ struct CUstream_st {
   int device;
   bool early;  // executes work at once
   std::deque<std::function<void()>> queue;
-  std::size_t queued = 0, done = 0;
+  std::size_t queued = 0, done = 0;  // what is being executed counts as done
+  bool is_working = false;
   std::unique_ptr<Work> captured;
   bool valid = true;  // whether the capture is valid
+};
+/// A pool. Its memory is among the blocks of the GPU.
+struct CUmemPoolHandle_st {
+  int device = 0;
+  std::uint64_t threshold = 0;
+  std::set<int> readers;  // the other GPUs that can access it
 };
 struct CUevent_st {
   std::shared_ptr<CUstream_st> stream;
@@ -45,17 +55,31 @@ namespace etude::testing::fake {
 
 inline constexpr int gpus = 2;
 
+/// Device memory. The host's calls and the stream's work reach the same state at different times.
+struct Block {
+  int device;
+  std::size_t bytes;  // that were asked for
+  std::size_t capacity = bytes;
+  cudaMemPool_t pool = nullptr;  // null: of cudaMalloc
+  cudaStream_t freed_on = nullptr;
+  bool is_allocated = true;  // after the host's calls so far
+  bool is_usable = true;     // by the work that streams execute now
+};
+
 /// All state of the fake CUDA. One thread at a time may call it.
 struct State {
   std::recursive_mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::map<const std::byte*, std::pair<int, std::size_t>> blocks;  // the GPU, and the bytes
+  std::map<const std::byte*, Block> blocks;
+  std::map<cudaMemPool_t, std::shared_ptr<CUmemPoolHandle_st>> pools;
   std::map<const std::byte*, std::size_t> host_blocks;
   std::map<cuda::Driver::Module, std::shared_ptr<cuda::CUmod_st>> modules;
   int events = 0, graphs = 0;
   std::size_t room = std::size_t{1} << 30;
   bool room_for_graphs = true, early = false;
-  std::size_t uploaded = 0;
+  std::uint64_t pace = 0;  // the state of a generator; 0: work waits
+  bool has_pools = true, peers_reach_each_other = true;
+  std::size_t uploaded = 0, reservations = 0;
   std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first
@@ -98,14 +122,33 @@ inline bool captures() {
 
 /// Executes the work of a stream up to `position`; on a lost GPU, executes nothing.
 inline void run_to(CUstream_st& stream, std::size_t position) {
+  if (stream.is_working && position >= stream.done) throw std::logic_error("streams wait for each other");
   while (stream.done < position) {
     const std::function<void()> work = std::move(stream.queue.front());
     stream.queue.pop_front();
     ++stream.done;
+    const std::shared_ptr<bool> working(&(stream.is_working = true), [](bool* is_working) { *is_working = false; });
     if (state.items_to_fault > 0 && --state.items_to_fault == 0) state.lost = true;
     if (!state.lost) work();
   }
 }
+
+/// Executes some of the work of some stream, if a test asks for that.
+inline void work_a_little() {
+  if (state.pace == 0 || state.streams.empty()) return;
+  const auto random = [] { return static_cast<std::size_t>((state.pace = state.pace * 48271 % 2147483647) / 7); };
+  CUstream_st& stream =
+      *std::next(state.streams.begin(), static_cast<std::ptrdiff_t>(random() % state.streams.size()))->second;
+  run_to(stream, stream.done + random() % (stream.queued - stream.done + 1));
+}
+
+/// Whether the host may pass device memory to a call.
+bool is_allocated(const void* memory, std::size_t bytes);
+/// Whether the work of a stream may use it now.
+bool is_usable(const void* memory, std::size_t bytes);
+
+/// What a synchronization does: pools of the GPU give back what they keep beyond their thresholds.
+void shrink_pools(int device);
 
 /// Enqueues work on a stream, or adds it to the stream's capture.
 inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
@@ -117,6 +160,7 @@ inline cudaError_t queue(cudaStream_t stream, std::function<void()> work) {
     stream->queue.push_back(std::move(work));
     ++stream->queued;
     if (stream->early) run_to(*stream, stream->queued);
+    work_a_little();
   }
   return cudaSuccess;
 }
