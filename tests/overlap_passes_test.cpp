@@ -4,6 +4,7 @@
 
 #include "etude/execution/compile.hpp"
 #include "etude/execution/place.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
@@ -142,4 +143,17 @@ TEST_CASE("overlap: a sum replaces its Value, unless an instruction still reads 
       CHECK((sum.parts[0].in == sum.parts[0].out) == (is_last && !late));
     }
   }
+}
+
+TEST_CASE("overlap: a variable that is summed keeps its value until the await", "[execution][passes]") {
+  Graph graph({.replicas = 2, .rows = 16, .batch = 32});
+  const Trace trace(graph);
+  const Variable variable("v", Tensor({16, 16}, DType::float32));
+  const Value old = graph.read(variable), read = ops::argmax(ops::all_reduce(old));
+  graph.assign(variable, ops::exp(old));
+  std::string names;
+  for (const Instruction& one :
+       compile(graph, {.results = {read.id()}}, cpu_device(), {.buckets = {.bytes = 1}}).instructions)
+    names += std::string(name_of(one)) + ' ';
+  CHECK(names == "AllReduce Elementwise AwaitSums ArgMax Copy ");
 }

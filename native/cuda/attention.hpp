@@ -63,6 +63,7 @@ template <class T, int dims>
 struct AttentionKernel {
   using Tile = AttentionTile<T, dims>;
   static constexpr const char* name = "attention";
+  static constexpr bool wants_registers = true;
   static constexpr unsigned threads = Tile::threads;
   static constexpr int tile = Tile::extent;
   using Meets = void;

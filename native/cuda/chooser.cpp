@@ -9,6 +9,7 @@ std::optional<std::string> Chooser::choose(const std::string& kind, const Ways& 
   if (before && ways.accepts(*before)) return before;
   const std::vector<std::string> names = ways.list();
   if (names.empty()) return {};
+  if (!time_) return names.front();
   const bool measures = names.size() > 1 && can_time_();
   const std::optional<std::string> best = measures ? fastest(names, ways) : names.front();
   if (!best) return {};

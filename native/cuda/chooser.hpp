@@ -24,6 +24,9 @@ class Chooser {
   Chooser(std::shared_ptr<Choices> choices, Time time, std::function<bool()> can_time)
       : choices_(std::move(choices)), time_(std::move(time)), can_time_(std::move(can_time)) {}
 
+  /// One that takes what was chosen, and else the first way: it measures nothing, and keeps nothing.
+  Chooser without_measuring() const { return Chooser(choices_, nullptr, nullptr); }
+
   /// The ways to compute something.
   struct Ways {
     /// Whether a name of an earlier process is still that of a way.
@@ -38,10 +41,6 @@ class Chooser {
   std::optional<std::string> choose(const std::string& kind, const Ways& ways);
   /// What was chosen for `kind` before, here or in another process.
   std::optional<std::string> known(const std::string& kind) const { return choices_->find(kind); }
-  /// A chooser that knows what this one has chosen, and measures nothing.
-  Chooser without_measuring() const {
-    return {choices_, time_, [] { return false; }};
-  }
 
  private:
   std::optional<std::string> fastest(const std::vector<std::string>& names, const Ways& ways) const;

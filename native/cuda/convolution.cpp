@@ -315,6 +315,17 @@ std::size_t Cuda::workspace(const ConvolutionFilter& c) const {
                                     cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
 
+std::string_view Cuda::method(const Instruction& instruction) const {
+  const auto of_vendor = [&](ConvolutionPass pass, const auto& convolution) {
+    return cuda::vendor_method(*runtime_, pass, convolution.shape, convolution.out.dtype);
+  };
+  if (const auto* gemm = std::get_if<instruction::Gemm>(&instruction)) return by_program(*gemm) ? "a program" : "";
+  if (const auto* one = std::get_if<Convolution>(&instruction)) return of_vendor(ConvolutionPass::forward, *one);
+  if (const auto* one = std::get_if<ConvolutionInput>(&instruction)) return of_vendor(ConvolutionPass::input, *one);
+  if (const auto* one = std::get_if<ConvolutionFilter>(&instruction)) return of_vendor(ConvolutionPass::filter, *one);
+  return "";
+}
+
 void Cuda::run(const Convolution& c, Addresses addresses) {
   cuda::convolve_fastest(*this, {ConvolutionPass::forward, c.shape, c.x, c.kernel, c.out, c.workspace}, addresses,
                          [&] { convolve(*this, options_.most_patches_bytes, c, addresses); });

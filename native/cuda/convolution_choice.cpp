@@ -1,6 +1,8 @@
 #include "cuda/convolution_choice.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 

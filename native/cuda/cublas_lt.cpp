@@ -237,6 +237,11 @@ const CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& p, CUstream_st* str
   return plans_.emplace(kind, std::move(plan)).first->second;
 }
 
+bool CublasLt::possible(const MatrixProduct& p) const {
+  const auto known = plans_.find(kind_of(p));
+  return known != plans_.end() ? known->second.algorithm.has_value() : !advised(p, describe(p), 1).empty();
+}
+
 CublasLt::Status CublasLt::enqueue(const MatrixProduct& p, const Plan& plan, const Algorithm& algorithm,
                                    CUstream_st* stream) const {
   std::byte* aligned = p.workspace + (~reinterpret_cast<std::uintptr_t>(p.workspace) + 1) % 256;

@@ -87,11 +87,8 @@ class CublasLt {
   /// Enqueues a product; false if the library does not support it. Throws Error(state) if memory does not suffice; a
   /// later call tries again.
   bool multiply(const MatrixProduct& product, CUstream_st* stream);
-  /// Whether it is a product that the library supports, or one of a kind that was not computed yet.
-  bool possible(const MatrixProduct& product) const {
-    const auto known = plans_.find(kind_of(product));
-    return known == plans_.end() || known->second.algorithm;
-  }
+  /// Whether the library supports it; measures nothing. Throws as multiply() does.
+  bool possible(const MatrixProduct& product) const;
   /// Chooses the algorithm for its kind, unless that was done before: multiply() measures nothing then. Measuring
   /// computes the product on the stream.
   void choose(const MatrixProduct& product, CUstream_st* stream) { plan_of(product, stream); }

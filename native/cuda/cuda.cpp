@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/convolution_choice.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/nccl.hpp"
 #include "etude/base/error.hpp"
@@ -113,20 +112,6 @@ std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrap
     runtimes.push_back(&gpu->runtime());
   }
   return std::make_shared<cuda::Nccl>(cuda::Nccl::installed(), std::move(runtimes));
-}
-
-std::string_view Cuda::method(const Instruction& instruction) const {
-  const auto of_vendor = [&](cuda::ConvolutionPass pass, const auto& convolution) {
-    return cuda::vendor_method(*runtime_, pass, convolution.shape, convolution.out.dtype);
-  };
-  if (const auto* gemm = std::get_if<instruction::Gemm>(&instruction)) return by_program(*gemm) ? "a program" : "";
-  if (const auto* one = std::get_if<instruction::Convolution>(&instruction))
-    return of_vendor(cuda::ConvolutionPass::forward, *one);
-  if (const auto* one = std::get_if<instruction::ConvolutionInput>(&instruction))
-    return of_vendor(cuda::ConvolutionPass::input, *one);
-  if (const auto* one = std::get_if<instruction::ConvolutionFilter>(&instruction))
-    return of_vendor(cuda::ConvolutionPass::filter, *one);
-  return "";
 }
 
 void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {

@@ -6,6 +6,7 @@
 #include "cuda/gpu_runtime.hpp"
 #include "cuda/profile.hpp"
 #include "environment_variable.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 #include "fake_cuda.hpp"
 #include "gpu_samples.hpp"
 #include "host_cublas_lt.hpp"

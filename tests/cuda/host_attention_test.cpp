@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
@@ -194,20 +195,47 @@ TEST_CASE("a GPU attends where that saves more than its kernels lose", "[cuda][a
   CHECK_FALSE(all.device.attends(shape(8, 512, 512, 129)));
 }
 
-TEST_CASE("MultiHeadAttention reads heads where they lie, and explain shows it", "[cuda][attention][explain]") {
+TEST_CASE("MultiHeadAttention on a GPU matches the processor", "[cuda][attention][layers]") {
   Gpu gpu;
+  Random random = draws(4);
+  const std::vector<Tensor> rows{random_tensor(random, {2, 9, 6}, DType::float32),
+                                 random_tensor(random, {2, 7, 4}, DType::float32)},
+      images{random_tensor(random, {2, 3, 4, 6}, DType::float32), random_tensor(random, {2, 5, 2, 4}, DType::float32)};
+  for (const bool bias : {true, false})
+    for (const std::vector<Tensor>& x : {rows, images}) {
+      INFO("bias " << bias << ", rank " << x[0].shape().rank());
+      const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .value_dim = 5, .use_bias = bias});
+      const auto trained = [&](Values v) {
+        const Value y = layer->attend({.query = v[0], .value = v[1]}).output;
+        std::vector<Value> results = gradients(ops::sum(ops::square(y)), layer->trainable_variables());
+        results.push_back(y);
+        return results;
+      };
+      const std::vector<Tensor> want = evaluate(cpu_device(), x, trained);
+      gpu.names().clear();
+      const std::vector<Tensor> got = evaluate(gpu.device, x, trained);
+      for (const std::string& name : all_kernels) CHECK(std::ranges::count(gpu.names(), name) == 1);
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], want[i], {1e-5, 1e-5}) == "");
+    }
+}
+
+TEST_CASE("MultiHeadAttention reads heads where they lie, and explain shows it", "[cuda][attention][explain]") {
   Random random = draws(3);
   const std::vector<Tensor> x{random_tensor(random, {2, 9, 6}, DType::float32)};
-  const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3});
-  const auto both = [&](Values v) {
-    const Value y = layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true}).output;
-    return std::vector{y, gradients(ops::sum(ops::square(y)), v)[0]};
-  };
-  const std::vector<Tensor> want = evaluate(cpu_device(), x, both), got = evaluate(gpu.device, x, both);
-  CHECK(gpu.names() == all_kernels);  // and no Transpose
-  for (std::size_t i = 0; i < 2; ++i) CHECK(difference(got[i], want[i], {2e-6, 1e-5}) == "");
-  Compiled step(x, [&](Graph&, Values v) { return Compiled::Outcome{both(v), {}}; }, gpu.device);
-  const std::string text = explain(step.plan());
-  CHECK_THAT(text, ContainsSubstring("Attention 9×9×3×3 of 4, masked"));
-  CHECK_THAT(text, ContainsSubstring("AttentionGradient 9×9×3×3 of 4, masked"));
+  for (const char* dtype : {"float32", "mixed_float16", "mixed_bfloat16"}) {
+    INFO(dtype);
+    Gpu gpu;
+    const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .dtype = dtype});
+    const auto both = [&](Values v) {
+      const Value y = layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true}).output;
+      return std::vector{y, gradients(ops::sum(ops::square(ops::cast(y, DType::float32))), v)[0]};
+    };
+    evaluate(gpu.device, x, both);
+    CHECK(gpu.names() == all_kernels);  // and no Transpose
+    if (std::string_view(dtype) != "float32") continue;
+    Compiled step(x, [&](Graph&, Values v) { return Compiled::Outcome{both(v), {}}; }, gpu.device);
+    const std::string text = explain(step.plan());
+    CHECK_THAT(text, ContainsSubstring("Attention 9×9×3×3 of 4, masked"));
+    CHECK_THAT(text, ContainsSubstring("AttentionGradient 9×9×3×3 of 4, masked"));
+  }
 }

@@ -31,22 +31,16 @@ struct Process {
             [this] { return !records; }) {}
   explicit Process(const std::shared_ptr<Vfs>& files) : Process(std::make_shared<Choices>("GPU", files, "c")) {}
 
+  MatrixProduct product(std::int64_t n, std::byte* a, std::byte* b, std::byte* c) {
+    return {DType::float32, 2, n, 4, 1, {a, 4, false, 0}, {b, n, false, 0}, {c, n, false, 0}, workspace.data()};
+  }
   /// The algorithms by which the product of a kind was computed; the last one is the product's own, the others were
   /// measured. None if the library does not support the product.
   std::vector<std::uint64_t> multiply(std::int64_t n = 3) {
     library().multiplied.clear();
     std::vector<float> a(8, 2), b(static_cast<std::size_t>(4 * n), 3), c(static_cast<std::size_t>(2 * n));
     const auto at = [](std::vector<float>& of) { return reinterpret_cast<std::byte*>(of.data()); };
-    const bool computed = products.multiply({DType::float32,
-                                             2,
-                                             n,
-                                             4,
-                                             1,
-                                             {at(a), 4, false, 0},
-                                             {at(b), n, false, 0},
-                                             {at(c), n, false, 0},
-                                             workspace.data()},
-                                            nullptr);
+    const bool computed = products.multiply(product(n, at(a), at(b), at(c)), nullptr);
     CHECK(computed == (c == std::vector<float>(c.size(), 24)));
     CHECK(computed == !library().multiplied.empty());
     return library().multiplied;
@@ -184,6 +178,17 @@ TEST_CASE("lack of memory while algorithms are measured is an Error, and the nex
   CHECK_FALSE(files->exists("c"));
   library().algorithms[1].status = 0;
   CHECK(process.multiply() == Numbers{1, 2, 2});
+}
+
+TEST_CASE("whether a product is possible is answered without measuring or choosing an algorithm", "[cuda][choices]") {
+  const Algorithms all({{1, 5}, {2, 2}});
+  Process process(std::make_shared<MemoryVfs>());
+  const MatrixProduct product = process.product(3, nullptr, nullptr, nullptr);
+  CHECK(process.products.possible(product));
+  CHECK(library().multiplied.empty());
+  CHECK(process.multiply() == Numbers{1, 2, 2});
+  library().knows = false;
+  CHECK_FALSE(process.products.possible(process.product(5, nullptr, nullptr, nullptr)));
 }
 
 }  // namespace etude

@@ -29,7 +29,7 @@ class CudnnRuntime : public HostRuntime {
             [this] { return !recording(); }),
         cudnn_(host_cudnn::functions(), tf32, stream()) {
     host_cudnn::library() = {.queue = [](CUstream_st* stream, std::function<void()> work) {
-      reinterpret_cast<HostRuntime*>(stream)->queue(std::move(work));
+      reinterpret_cast<HostStream*>(stream)->queue(std::move(work));
       return 0;
     }};
   }

@@ -8,6 +8,7 @@
 #include "cuda/cuda.hpp"
 #include "etude/base/memory_vfs.hpp"
 #include "etude/execution/window_shapes.hpp"
+#include "etude/kernels/cpu/cpu_device.hpp"
 #include "host_cudnn_runtime.hpp"
 #include "op_entries.hpp"
 #include "support.hpp"
@@ -315,6 +316,20 @@ TEST_CASE("the plan says which convolutions are cuDNN's", "[cuda][convolution][c
   const Convolved ours = dense_convolutions().front();
   later.compute(ours);
   CHECK(method(later, ours).empty());
+}
+
+TEST_CASE("launches are counted of the chosen convolution, without measuring or choosing one",
+          "[cuda][convolution][cudnn][launches]") {
+  Gpu gpu;
+  Instructed one(gpu);
+  const auto counted = [&] { return gpu.device.launches(one.convolution, Addresses(&one.address, 1)); };
+  CHECK(counted() == 1);  // our product
+  CHECK(library().computed.empty());
+  one.run();
+  const All measured = library().computed;
+  CHECK(measured.size() == 3);
+  CHECK(counted() == 2);  // the kernel is transposed first
+  CHECK(library().computed == measured);
 }
 
 }  // namespace etude

@@ -5,7 +5,7 @@
 
 namespace etude::testing {
 
-/// A stream of a fake GPU, as the fake NCCL sees it.
+/// A stream of a fake GPU, as the fakes of NVIDIA's libraries see it.
 class HostStream {
  public:
   virtual ~HostStream() = default;

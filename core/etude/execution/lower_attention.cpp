@@ -1,6 +1,5 @@
-#include "etude/execution/lower_attention.hpp"
-
 #include "etude/execution/find_attention.hpp"
+#include "etude/execution/lowering.hpp"
 #include "etude/execution/strided_source.hpp"
 
 namespace etude {

@@ -5,7 +5,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/execution/access.hpp"
-#include "etude/execution/lower_attention.hpp"
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/window_shapes.hpp"
 

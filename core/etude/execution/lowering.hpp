@@ -64,6 +64,10 @@ concept WithoutKernel = traits_of<O>().role != op::Role::kernel;
 [[noreturn]] void fail_without_kernel(const Site&);
 template <WithoutKernel O> Instruction lower(const O&, const Site& site) { fail_without_kernel(site); }
 
+/// The instruction that computes the output of attention, and that of its gradients.
+Instruction lower_attention(const AttentionPattern& pattern, const Site& site);
+Instruction lower_attention_gradient(const AttentionPattern& pattern, const Site& site);
+
 /// The instruction of a group's anchor, without workspace and epilogue.
 Instruction lower_anchor(const Placement& placement, int group);
 
