@@ -21,6 +21,9 @@ namespace {
 struct Attending : Cpu {
   bool multiplies_halves() const override { return true; }
   bool attends(const instruction::AttentionShape& shape) const override { return shape.depth <= most_depth; }
+  AttentionPatterns attention_in(const Graph& graph, const Wanted& wanted) const override {
+    return find_attention(graph, wanted, *this);
+  }
   std::int64_t most_depth = 8;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cuda/launch.hpp"
+#include "etude/execution/find_attention.hpp"
 
 namespace etude {
 
@@ -79,6 +80,10 @@ template <class Body> void with_kernel(const AttentionShape& shape, Body body) {
 }
 
 }  // namespace
+
+AttentionPatterns Cuda::attention_in(const Graph& graph, const Wanted& wanted) const {
+  return find_attention(graph, wanted, *this);
+}
 
 bool Cuda::attends(const AttentionShape& s) const {
   const std::int64_t batch = s.batch.size(), least = std::min(s.queries, s.keys), most = std::max(s.queries, s.keys);

@@ -61,6 +61,7 @@ class Cuda : public Device {
   std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
   bool attends(const instruction::AttentionShape&) const override;
+  AttentionPatterns attention_in(const Graph& graph, const Wanted& wanted) const override;
   /// False: a separate kernel pools a convolution's result.
   bool pools_alike(const instruction::Convolution&) const override { return false; }
   std::string_view method(const Instruction&) const override;

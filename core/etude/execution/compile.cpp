@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "etude/execution/attention_pattern.hpp"
 #include "etude/execution/emit.hpp"
-#include "etude/execution/find_attention.hpp"
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
@@ -20,7 +20,7 @@ Wanted bases(const Dataflow& flow, Wanted wanted) {
 }  // namespace
 
 Scheduled schedule(const Graph& graph, const Wanted& wanted, const Device& device, const Buckets& buckets) {
-  Dataflow flow = find_dataflow(graph, wanted, find_attention(graph, wanted, device));
+  Dataflow flow = find_dataflow(graph, wanted, device.attention_in(graph, wanted));
   Grouping grouping = form_groups(flow, device);
   Wanted base_nodes = bases(flow, wanted);
   Fused fused = recompute(std::move(flow), std::move(grouping), wanted, device);

@@ -1,7 +1,9 @@
 #include "etude/execution/cost.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace etude {
@@ -37,14 +39,22 @@ struct Range {
   /// count where they were written.
   bool counts = true;
 };
-using Ranges = std::vector<Range>;
+/// The ranges of an instruction.
+class Ranges {
+ public:
+  void read(const Operand& operand, std::int64_t elements) { add(operand, elements, false); }
+  void written(const Operand& operand, std::int64_t elements) { add(operand, elements, true); }
+  void add(const Range& range) { all_.push_back(range); }
+  void last_counts(bool counts) { all_.back().counts = counts; }
+  std::vector<Range>& all() { return all_; }
 
-Range range(const Operand& operand, std::int64_t elements, bool is_written) {
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(operand.dtype));
-  return {operand.space, operand.offset, operand.space < 0 ? 0 : bytes, is_written};
-}
-Range read(const Operand& operand, std::int64_t elements) { return range(operand, elements, false); }
-Range written(const Operand& operand, std::int64_t elements) { return range(operand, elements, true); }
+ private:
+  void add(const Operand& operand, std::int64_t elements, bool is_written) {
+    const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(operand.dtype));
+    all_.push_back({operand.space, operand.offset, operand.space < 0 ? 0 : bytes, is_written});
+  }
+  std::vector<Range> all_;
+};
 
 double size(std::int64_t n) { return static_cast<double>(n); }
 
@@ -58,152 +68,167 @@ std::int64_t extent_of(const Access& access, std::int64_t size) {
   return size == 0 ? 0 : last + 1;
 }
 
-void add(Ranges& ranges, const Elementwise& i) {
+void list(const Elementwise& i, Ranges& ranges) {
   for (const Segment& segment : i.segments) {
     for (const Access& in : segment.inputs) {
-      ranges.push_back(read(in.operand, extent_of(in, segment.size)));
-      ranges.back().counts = in.kind == Access::Kind::contiguous;
+      ranges.read(in.operand, extent_of(in, segment.size));
+      ranges.last_counts(in.kind == Access::Kind::contiguous);
     }
-    for (const Access& out : segment.outputs) ranges.push_back(written(out.operand, segment.size));
+    for (const Access& out : segment.outputs) ranges.written(out.operand, segment.size);
   }
 }
-
-Ranges with_epilogue(Ranges ranges, const std::optional<Elementwise>& epilogue) {
-  if (epilogue) add(ranges, *epilogue);
-  return ranges;
+void list(const std::optional<Elementwise>& epilogue, Ranges& ranges) {
+  if (epilogue) list(*epilogue, ranges);
 }
-
-Ranges ranges(const Elementwise& i) {
-  Ranges all;
-  add(all, i);
-  return all;
-}
-Ranges ranges(const Gemm& g) {
+void list(const Gemm& g, Ranges& ranges) {
   const std::int64_t batch = g.batch.size();
-  return with_epilogue({read(g.a.operand, batch * g.m * g.k), read(g.b.operand, batch * g.k * g.n),
-                        written(g.c.operand, batch * g.m * g.n)},
-                       g.epilogue);
+  ranges.read(g.a.operand, batch * g.m * g.k);
+  ranges.read(g.b.operand, batch * g.k * g.n);
+  ranges.written(g.c.operand, batch * g.m * g.n);
+  list(g.epilogue, ranges);
 }
 
 /// The numbers of elements of a convolution's x and kernel, of its whole result, and of the result that is stored.
 struct ConvolutionSizes {
   std::int64_t x, kernel, cells, seen, stored;
+
+  ConvolutionSizes(const ConvolutionShape& s, const std::optional<Pooling>& pooling)
+      : x(s.batch * s.height * s.width * s.channels),
+        kernel(s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups) * s.filters),
+        cells(s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups)),
+        seen(s.batch * s.rows * s.columns * s.filters),
+        stored(pooling ? s.batch * pooling->rows * pooling->columns * s.filters : seen) {}
 };
-template <class I> ConvolutionSizes sizes_of(const I& i) {
-  const ConvolutionShape& s = i.shape;
-  const std::int64_t cells = s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups);
-  const std::int64_t seen = s.batch * s.rows * s.columns * s.filters;
-  return {s.batch * s.height * s.width * s.channels, cells * s.filters, cells, seen,
-          i.pooling ? s.batch * i.pooling->rows * i.pooling->columns * s.filters : seen};
+void list(const Convolution& i, Ranges& ranges) {
+  const ConvolutionSizes n(i.shape, i.pooling);
+  ranges.read(i.x, n.x);
+  ranges.read(i.kernel, n.kernel);
+  ranges.written(i.out, n.stored);
+  ranges.written(i.index, n.stored);
+  list(i.epilogue, ranges);
 }
-Ranges ranges(const Convolution& i) {
-  const ConvolutionSizes n = sizes_of(i);
-  return with_epilogue({read(i.x, n.x), read(i.kernel, n.kernel), written(i.out, n.stored), written(i.index, n.stored)},
-                       i.epilogue);
+void list(const ConvolutionInput& i, Ranges& ranges) {
+  const ConvolutionSizes n(i.shape, i.pooling);
+  ranges.read(i.dy, n.stored);
+  ranges.read(i.index, n.stored);
+  ranges.read(i.kernel, n.kernel);
+  ranges.written(i.out, n.x);
+  list(i.epilogue, ranges);
 }
-Ranges ranges(const ConvolutionInput& i) {
-  const ConvolutionSizes n = sizes_of(i);
-  return with_epilogue({read(i.dy, n.stored), read(i.index, n.stored), read(i.kernel, n.kernel), written(i.out, n.x)},
-                       i.epilogue);
-}
-Ranges ranges(const ConvolutionFilter& i) {
-  const ConvolutionSizes n = sizes_of(i);
-  return with_epilogue({read(i.x, n.x), read(i.dy, n.stored), read(i.index, n.stored), written(i.out, n.kernel)},
-                       i.epilogue);
+void list(const ConvolutionFilter& i, Ranges& ranges) {
+  const ConvolutionSizes n(i.shape, i.pooling);
+  ranges.read(i.x, n.x);
+  ranges.read(i.dy, n.stored);
+  ranges.read(i.index, n.stored);
+  ranges.written(i.out, n.kernel);
+  list(i.epilogue, ranges);
 }
 
 std::int64_t all_of(const Pooling& p) { return p.batch * p.height * p.width * p.channels; }
 std::int64_t pooled_of(const Pooling& p) { return p.batch * p.rows * p.columns * p.channels; }
-Ranges ranges(const MaxPool& i) {
-  const std::int64_t pooled = pooled_of(i.pooling);
-  return {read(i.in, all_of(i.pooling)), written(i.out, pooled), written(i.index, pooled)};
+void list(const MaxPool& i, Ranges& ranges) {
+  ranges.read(i.in, all_of(i.pooling));
+  ranges.written(i.out, pooled_of(i.pooling));
+  ranges.written(i.index, pooled_of(i.pooling));
 }
-Ranges ranges(const PoolGather& i) {
-  const std::int64_t pooled = pooled_of(i.pooling);
-  return {read(i.in, all_of(i.pooling)), read(i.index, pooled), written(i.out, pooled)};
+void list(const PoolGather& i, Ranges& ranges) {
+  ranges.read(i.in, all_of(i.pooling));
+  ranges.read(i.index, pooled_of(i.pooling));
+  ranges.written(i.out, pooled_of(i.pooling));
 }
-Ranges ranges(const PoolScatter& i) {
-  const std::int64_t pooled = pooled_of(i.pooling);
-  return {read(i.in, pooled), read(i.index, pooled), written(i.out, all_of(i.pooling))};
+void list(const PoolScatter& i, Ranges& ranges) {
+  ranges.read(i.in, pooled_of(i.pooling));
+  ranges.read(i.index, pooled_of(i.pooling));
+  ranges.written(i.out, all_of(i.pooling));
 }
 
-Ranges ranges(const Reduce& i) { return {read(i.in, i.outer * i.count * i.inner), written(i.out, i.outer * i.inner)}; }
-Ranges ranges(const ArgMax& i) { return {read(i.in, i.rows * i.count), written(i.out, i.rows)}; }
-Ranges ranges(const OneHot& i) { return {read(i.labels, i.rows), written(i.out, i.rows * i.depth)}; }
-Ranges ranges(const instruction::Gather& i) {
-  const std::int64_t rows = std::min(i.count, i.rows);
-  return {read(i.indices, i.count), read(i.table, rows * i.width), written(i.out, i.count * i.width)};
+void list(const Reduce& i, Ranges& ranges) {
+  ranges.read(i.in, i.outer * i.count * i.inner);
+  ranges.written(i.out, i.outer * i.inner);
 }
-Ranges ranges(const instruction::ScatterAdd& i) {
-  return {read(i.indices, i.count), read(i.in, i.count * i.width), read(i.out, std::min(i.count, i.rows) * i.width),
-          written(i.out, i.rows * i.width)};
+void list(const ArgMax& i, Ranges& ranges) {
+  ranges.read(i.in, i.rows * i.count);
+  ranges.written(i.out, i.rows);
 }
-Ranges ranges(const instruction::Softmax& i) {
-  return {read(i.in, i.rows * i.count), written(i.out, i.rows * i.count)};
+void list(const OneHot& i, Ranges& ranges) {
+  ranges.read(i.labels, i.rows);
+  ranges.written(i.out, i.rows * i.depth);
 }
-Ranges ranges(const Crossentropy& i) {
-  return {read(i.logits, i.rows * i.count), read(i.targets, i.sparse ? i.rows : i.rows * i.count),
-          written(i.losses, i.rows)};
+void list(const instruction::Gather& i, Ranges& ranges) {
+  ranges.read(i.indices, i.count);
+  ranges.read(i.table, std::min(i.count, i.rows) * i.width);
+  ranges.written(i.out, i.count * i.width);
 }
-/// The numbers of elements of attention's operands.
-struct AttentionSizes {
-  std::int64_t rows, query, key, value, mask, out;
-
-  explicit AttentionSizes(const instruction::AttentionShape& s)
-      : rows(s.batch.size() * s.queries),
-        query(rows * s.depth),
-        key(s.batch.size() * s.keys * s.depth),
-        value(s.batch.size() * s.keys * s.width),
-        mask(s.queries * s.keys),
-        out(rows * s.width) {}
-};
-Ranges ranges(const Attention& i) {
-  const AttentionSizes n(i.attention);
-  return {read(i.query.operand, n.query), read(i.key.operand, n.key),    read(i.value.operand, n.value),
-          read(i.mask.operand, n.mask),   written(i.out.operand, n.out), written(i.statistics, 2 * n.rows)};
+void list(const instruction::ScatterAdd& i, Ranges& ranges) {
+  ranges.read(i.indices, i.count);
+  ranges.read(i.in, i.count * i.width);
+  ranges.read(i.out, std::min(i.count, i.rows) * i.width);
+  ranges.written(i.out, i.rows * i.width);
 }
-Ranges ranges(const AttentionGradient& i) {
-  const AttentionSizes n(i.attention);
-  return {read(i.query.operand, n.query),     read(i.key.operand, n.key),          read(i.value.operand, n.value),
-          read(i.mask.operand, n.mask),       read(i.out.operand, n.out),          read(i.statistics, 2 * n.rows),
-          read(i.d_out.operand, n.out),       written(i.d_query.operand, n.query), written(i.d_key.operand, n.key),
-          written(i.d_value.operand, n.value)};
+void list(const instruction::Softmax& i, Ranges& ranges) {
+  ranges.read(i.in, i.rows * i.count);
+  ranges.written(i.out, i.rows * i.count);
 }
-Ranges ranges(const instruction::Transpose& i) {
-  return {read(i.in, i.extents.size()), written(i.out, i.extents.size())};
+void list(const Crossentropy& i, Ranges& ranges) {
+  ranges.read(i.logits, i.rows * i.count);
+  ranges.read(i.targets, i.sparse ? i.rows : i.rows * i.count);
+  ranges.written(i.losses, i.rows);
 }
-Ranges ranges(const instruction::Uniform& i) { return {written(i.out, i.count)}; }
-Ranges ranges(const Copy& i) {
-  return {{i.in.space, i.in.offset, i.bytes, false}, {i.out.space, i.out.offset, i.bytes, true}};
+/// The operands that attention and its gradients share. The gradients read the result.
+template <class I> void list_attention(const I& i, Ranges& ranges) {
+  const instruction::AttentionShape& s = i.attention;
+  const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
+  ranges.read(i.query.operand, rows * s.depth);
+  ranges.read(i.key.operand, columns * s.depth);
+  ranges.read(i.value.operand, columns * s.width);
+  ranges.read(i.mask.operand, s.queries * s.keys);
+  ranges.written(i.out.operand, rows * s.width);
+  ranges.written(i.statistics, 2 * rows);
 }
-Ranges ranges(const instruction::AwaitSums&) { return {}; }
-Ranges ranges(const instruction::AllReduce& i) {
-  Ranges all;
+void list(const Attention& i, Ranges& ranges) { list_attention(i, ranges); }
+void list(const AttentionGradient& i, Ranges& ranges) {
+  const instruction::AttentionShape& s = i.attention;
+  const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
+  list_attention(i, ranges);
+  ranges.read(i.d_out.operand, rows * s.width);
+  ranges.written(i.d_query.operand, rows * s.depth);
+  ranges.written(i.d_key.operand, columns * s.depth);
+  ranges.written(i.d_value.operand, columns * s.width);
+}
+void list(const instruction::Transpose& i, Ranges& ranges) {
+  ranges.read(i.in, i.extents.size());
+  ranges.written(i.out, i.extents.size());
+}
+void list(const instruction::Uniform& i, Ranges& ranges) { ranges.written(i.out, i.count); }
+void list(const Copy& i, Ranges& ranges) {
+  ranges.add({i.in.space, i.in.offset, i.bytes, false});
+  ranges.add({i.out.space, i.out.offset, i.bytes, true});
+}
+void list(const instruction::AwaitSums&, Ranges&) {}
+void list(const instruction::AllReduce& i, Ranges& ranges) {
   for (const auto& [count, in, out] : i.parts) {
-    all.push_back(read(in, count));
-    all.push_back(written(out, count));
+    ranges.read(in, count);
+    ranges.written(out, count);
   }
-  return all;
 }
-Ranges ranges(const instruction::Scan& i);
+void list(const instruction::Scan& i, Ranges& ranges);
 
-Ranges ranges_of(const Instruction& instruction) {
-  return std::visit([](const auto& i) { return ranges(i); }, instruction);
+void list_ranges(const Instruction& instruction, Ranges& ranges) {
+  std::visit([&](const auto& i) { list(i, ranges); }, instruction);
 }
 
 /// What the body reads and writes outside of its arena, in all steps.
-Ranges ranges(const instruction::Scan& i) {
-  Ranges all;
-  for (const Instruction& one : i.body->instructions)
-    for (Range range : ranges_of(one)) {
-      if (range.space <= 0) continue;
-      const instruction::Scan::Space& space = i.spaces[static_cast<std::size_t>(range.space)];
-      range.space = space.operand.space;
-      range.first += space.operand.offset;
-      if (space.stride > 0) range.bytes += (i.steps - 1) * space.stride;
-      all.push_back(range);
-    }
-  return all;
+void list(const instruction::Scan& i, Ranges& ranges) {
+  Ranges of_body;
+  for (const Instruction& one : i.body->instructions) list_ranges(one, of_body);
+  for (Range range : of_body.all()) {
+    if (range.space <= 0) continue;
+    const instruction::Scan::Space& space = i.spaces[static_cast<std::size_t>(range.space)];
+    range.space = space.operand.space;
+    range.first += space.operand.offset;
+    if (space.stride > 0) range.bytes += (i.steps - 1) * space.stride;
+    ranges.add(range);
+  }
 }
 
 double operations(const Elementwise& i) {
@@ -237,7 +262,7 @@ double operations(const instruction::AllReduce& i) {
 }
 template <class I> double operations(const I& i) {
   if constexpr (requires { i.shape; }) {
-    const ConvolutionSizes n = sizes_of(i);
+    const ConvolutionSizes n(i.shape, i.pooling);
     return with_epilogue(2 * size(n.seen) * size(n.cells), i.epilogue);
   } else if constexpr (requires { i.pooling; }) {
     return size(all_of(i.pooling));
@@ -252,29 +277,22 @@ Cost& operator+=(Cost& sum, const Cost& more) {
   return sum;
 }
 
-Cost cost(const instruction::Scan& i) {
-  Cost sum;
-  for (const Instruction& one : i.body->instructions) sum += cost_of(one);
-  return {sum.operations * size(i.steps), sum.bytes * size(i.steps)};
-}
-template <class I> Cost cost(const I& i) {
-  Cost sum{operations(i), 0};
-  for (const Range& range : ranges(i)) sum.bytes += range.counts ? size(range.bytes) : 0;
-  return sum;
-}
-
 /// The bytes of ranges outside of the arena. What several instructions read counts once, and so does what they write.
-double bytes_of_union(Ranges all) {
-  std::erase_if(all, [](const Range& range) { return range.space <= 0; });
-  std::ranges::sort(all, {}, [](const Range& range) { return std::tuple(range.is_written, range.space, range.first); });
+double bytes_of_union(const std::vector<Range>& all) {
+  std::map<std::tuple<bool, std::int32_t, std::int64_t>, std::int64_t> ends;  // by kind, space and first byte
+  for (const Range& range : all)
+    if (range.space > 0) {
+      std::int64_t& end = ends[{range.is_written, range.space, range.first}];
+      end = std::max(end, range.first + range.bytes);
+    }
   double sum = 0;
-  const Range* before = nullptr;
-  std::int64_t end = 0;  // of the ranges before, in the same space
-  for (const Range& range : all) {
-    if (!before || before->is_written != range.is_written || before->space != range.space) end = range.first;
-    sum += size(std::max<std::int64_t>(range.first + range.bytes - std::max(end, range.first), 0));
-    end = std::max(end, range.first + range.bytes);
-    before = &range;
+  std::pair<bool, std::int32_t> space{};
+  std::int64_t counted = 0;  // the end of what was counted in that space
+  for (const auto& [key, end] : ends) {
+    const auto& [is_written, number, first] = key;
+    if (std::exchange(space, {is_written, number}) != std::pair(is_written, number)) counted = first;
+    sum += size(std::max<std::int64_t>(end - std::max(counted, first), 0));
+    counted = std::max(counted, end);
   }
   return sum;
 }
@@ -282,17 +300,26 @@ double bytes_of_union(Ranges all) {
 }  // namespace
 
 Cost cost_of(const Instruction& instruction) {
-  return std::visit([](const auto& i) { return cost(i); }, instruction);
+  Cost sum;
+  if (const auto* scan = std::get_if<instruction::Scan>(&instruction)) {
+    for (const Instruction& one : scan->body->instructions) sum += cost_of(one);
+    return {sum.operations * size(scan->steps), sum.bytes * size(scan->steps)};
+  }
+  sum.operations = std::visit([](const auto& i) { return operations(i); }, instruction);
+  Ranges ranges;
+  list_ranges(instruction, ranges);
+  for (const Range& range : ranges.all()) sum.bytes += range.counts ? size(range.bytes) : 0;
+  return sum;
 }
 
 StepCost cost_of(const Plan& plan) {
   StepCost result;
-  Ranges all;
+  Ranges ranges;
   for (const Instruction& one : plan.instructions()) {
     result.sum += cost_of(one);
-    for (const Range& range : ranges_of(one)) all.push_back(range);
+    list_ranges(one, ranges);
   }
-  result.least_bytes = bytes_of_union(std::move(all));
+  result.least_bytes = bytes_of_union(ranges.all());
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/task.hpp"
+#include "etude/execution/attention_pattern.hpp"
 
 namespace etude {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 }
 
 }  // namespace
+
+AttentionPatterns Device::attention_in(const Graph&, const Wanted&) const { return {}; }
 
 PendingPtr Device::fetch(std::span<const StorageRange>) { return nullptr; }
 

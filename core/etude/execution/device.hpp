@@ -15,7 +15,10 @@
 
 namespace etude {
 
+class Graph;
 class Pending;
+class AttentionPatterns;
+struct Wanted;
 
 /// Bytes of a storage.
 struct StorageRange {
@@ -62,6 +65,9 @@ class Device {
   /// Whether one instruction computes attention of this shape, and another one its gradients. If not, products and a
   /// softmax compute them.
   virtual bool attends(const instruction::AttentionShape&) const { return false; }
+  /// The attention of a graph that it computes by instructions of its own: none, or what find_attention() finds. A
+  /// program without such a device does not contain that pass.
+  virtual AttentionPatterns attention_in(const Graph& graph, const Wanted& wanted) const;
   /// The number of chunks of a loop's rows that it can run at the same time.
   virtual int loop_arenas() const { return 1; }
   /// Whether pooling within a convolution gives the same bits as pooling after it, for this shape, this pooling and

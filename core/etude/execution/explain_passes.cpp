@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "etude/execution/find_attention.hpp"
+#include "etude/execution/attention_pattern.hpp"
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
@@ -109,7 +109,7 @@ std::string text_of(const Placement& placement) {
 }  // namespace
 
 std::string explain_passes(const Graph& graph, const Wanted& wanted, const Device& device) {
-  const Dataflow flow = find_dataflow(graph, wanted, find_attention(graph, wanted, device));
+  const Dataflow flow = find_dataflow(graph, wanted, device.attention_in(graph, wanted));
   const Scheduled scheduled = schedule(graph, wanted, device);
   const CompileBody compile_body = [&](const Graph& body, const Wanted& of_body) {
     return compile(body, of_body, device);

@@ -87,37 +87,42 @@ std::vector<int> all_reduces_of(const Fused& fused) {
   return found;
 }
 
+/// Only the collectives of a library of devices sum beside the replicas' work.
+#ifdef ETUDE_DEVICE_LIBRARY
+constexpr bool has_device_libraries = true;
+#else
+constexpr bool has_device_libraries = false;
+#endif
+
 /// Divides all-reduces into buckets of at least `bytes`, in the order in which their Values are computed. A bucket has
 /// all-reduces of one level.
 Buckets divide(const Fused& fused, const std::vector<int>& all_reduces, std::size_t bytes) {
   struct AllReduce {
-    int level;
-    NodeId ready;
     int number;
     std::size_t bytes;
-    bool operator<(const AllReduce& other) const {
-      return std::tie(level, ready, number) < std::tie(other.level, other.ready, other.number);
-    }
   };
-  std::vector<AllReduce> all;
+  std::map<std::pair<int, NodeId>, std::vector<AllReduce>> ready;  // by level, and by the node that is computed last
+  int number = 0;
   for (const int index : all_reduces) {
     const Group& group = fused.grouping.groups[index];
     const Node& node = fused.flow.graph.node(group.anchor);
     const int source = fused.grouping.group_of[fused.flow.base[node.inputs[0]]];
-    all.push_back({group.level, source < 0 ? -1 : fused.grouping.groups[source].last, static_cast<int>(all.size()),
-                   static_cast<std::size_t>(node.shape.size()) * size_of(node.dtype)});
+    ready[{group.level, source < 0 ? -1 : fused.grouping.groups[source].last}].push_back(
+        {number++, static_cast<std::size_t>(node.shape.size()) * size_of(node.dtype)});
   }
-  std::ranges::sort(all, std::less<>());
   Buckets buckets{bytes};
   std::size_t filled = bytes;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (filled >= bytes || all[i].level != all[i - 1].level) {
-      buckets.all_reduces.emplace_back();
-      filled = 0;
+  int level = 0;
+  for (const auto& [key, all] : ready)
+    for (const AllReduce& one : all) {
+      if (filled >= bytes || key.first != level) {
+        buckets.all_reduces.emplace_back();
+        filled = 0;
+      }
+      level = key.first;
+      buckets.all_reduces.back().push_back(one.number);
+      filled += one.bytes;
     }
-    buckets.all_reduces.back().push_back(all[i].number);
-    filled += all[i].bytes;
-  }
   return buckets;
 }
 
@@ -206,7 +211,7 @@ Schedule make_schedule(const Fused& fused, const Programs& programs, const Bucke
   bundler.bundle_equal_updates();
   const std::vector<int> all_reduces = all_reduces_of(fused);
   std::vector<int> starting;
-  if (buckets.bytes == 0) {
+  if (!has_device_libraries || buckets.bytes == 0) {
     bundler.bundle_levels(all_reduces);
   } else {
     schedule.buckets = buckets.all_reduces.empty() ? divide(fused, all_reduces, buckets.bytes) : buckets;
@@ -216,7 +221,9 @@ Schedule make_schedule(const Fused& fused, const Programs& programs, const Bucke
   schedule.position.assign(fused.grouping.groups.size(), -1);
   for (int at = 0; at < schedule.end(); ++at)
     schedule.for_each_part(at, [&](int part) { schedule.position[part] = at; });
-  for (const int leader : starting) schedule.awaits[schedule.position[leader]] = first_reader(fused, schedule, leader);
+  if (has_device_libraries)
+    for (const int leader : starting)
+      schedule.awaits[schedule.position[leader]] = first_reader(fused, schedule, leader);
   return schedule;
 }
 

@@ -19,29 +19,54 @@ CallbackList::CallbackList(std::vector<CallbackPtr> callbacks, Model& model, con
   std::ranges::stable_partition(callbacks_, [](const CallbackPtr& callback) { return !callback->runs_last(); });
 }
 
-CallbackList::HookCall<Logs&> CallbackList::run(Hook hook, Logs& logs) {
-  const auto method = hook == Hook::train_begin     ? &Callback::on_train_begin
-                      : hook == Hook::train_end     ? &Callback::on_train_end
-                      : hook == Hook::test_begin    ? &Callback::on_test_begin
-                      : hook == Hook::test_end      ? &Callback::on_test_end
-                      : hook == Hook::predict_begin ? &Callback::on_predict_begin
-                                                    : &Callback::on_predict_end;
-  return {*this, hook, method, logs};
+bool CallbackList::HookCall::await_ready() {
+  if (list_.fetch_) return suspends(fetch_and_call());
+  list_.in_hook_ = true;
+  for (std::size_t i = 0; i < list_.callbacks_.size(); ++i)
+    if (PendingPtr pending = call(i)) return suspends(rest(std::move(pending), i + 1));
+  return true;
 }
 
-CallbackList::HookCall<int, Logs&> CallbackList::run(Hook hook, int epoch, Logs& logs) {
-  const auto method = hook == Hook::epoch_begin ? &Callback::on_epoch_begin : &Callback::on_epoch_end;
-  return {*this, hook, method, epoch, logs};
+void CallbackList::HookCall::await_resume() {
+  list_.in_hook_ = false;
+  if (rest_) rest_->await_resume();
 }
 
-CallbackList::HookCall<std::int64_t, Logs&> CallbackList::run(Hook hook, std::int64_t step, Logs& logs) {
-  const auto method = hook == Hook::train_batch_begin     ? &Callback::on_train_batch_begin
-                      : hook == Hook::train_batch_end     ? &Callback::on_train_batch_end
-                      : hook == Hook::test_batch_begin    ? &Callback::on_test_batch_begin
-                      : hook == Hook::test_batch_end      ? &Callback::on_test_batch_end
-                      : hook == Hook::predict_batch_begin ? &Callback::on_predict_batch_begin
-                                                          : &Callback::on_predict_batch_end;
-  return {*this, hook, method, step, logs};
+bool CallbackList::HookCall::suspends(Task<> task) {
+  rest_.emplace(std::move(task));
+  return rest_->await_ready();
+}
+
+PendingPtr CallbackList::HookCall::call(std::size_t index) {
+  Callback& callback = *list_.callbacks_[index];
+  switch (hook_) {
+    case Hook::train_begin: callback.on_train_begin(logs_); break;
+    case Hook::train_end: callback.on_train_end(logs_); break;
+    case Hook::epoch_begin: callback.on_epoch_begin(static_cast<int>(index_), logs_); break;
+    case Hook::epoch_end: callback.on_epoch_end(static_cast<int>(index_), logs_); break;
+    case Hook::train_batch_begin: callback.on_train_batch_begin(index_, logs_); break;
+    case Hook::train_batch_end: callback.on_train_batch_end(index_, logs_); break;
+    case Hook::test_begin: callback.on_test_begin(logs_); break;
+    case Hook::test_end: callback.on_test_end(logs_); break;
+    case Hook::test_batch_begin: callback.on_test_batch_begin(index_, logs_); break;
+    case Hook::test_batch_end: callback.on_test_batch_end(index_, logs_); break;
+    case Hook::predict_begin: callback.on_predict_begin(logs_); break;
+    case Hook::predict_end: callback.on_predict_end(logs_); break;
+    case Hook::predict_batch_begin: callback.on_predict_batch_begin(index_, logs_); break;
+    case Hook::predict_batch_end: callback.on_predict_batch_end(index_, logs_); break;
+  }
+  return callback.take_pending();
+}
+
+Task<> CallbackList::HookCall::rest(PendingPtr pending, std::size_t next) {
+  co_await std::move(pending);
+  for (; next < list_.callbacks_.size(); ++next) co_await call(next);
+}
+
+Task<> CallbackList::HookCall::fetch_and_call() {
+  co_await list_.fetch_(list_.needs(hook_));
+  list_.in_hook_ = true;
+  co_await rest(nullptr, 0);
 }
 
 Needs CallbackList::needs(Hook hook) const {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,58 +28,33 @@ class CallbackList {
   const std::vector<CallbackPtr>& callbacks() const { return callbacks_; }
 
   /// One hook of all callbacks, awaitable.
-  template <class... Arguments> class HookCall {
+  class HookCall {
    public:
-    using Method = void (Callback::*)(Arguments...);
-    HookCall(CallbackList& list, Hook hook, Method method, Arguments... arguments)
-        : list_(list), hook_(hook), method_(method), arguments_(arguments...) {}
+    HookCall(CallbackList& list, Hook hook, std::int64_t index, Logs& logs)
+        : list_(list), hook_(hook), index_(index), logs_(logs) {}
 
-    bool await_ready() {
-      if (list_.fetch_) return suspends(fetch_and_call());
-      list_.in_hook_ = true;
-      for (std::size_t i = 0; i < list_.callbacks_.size(); ++i)
-        if (PendingPtr pending = call(i)) return suspends(rest(std::move(pending), i + 1));
-      return true;
-    }
+    bool await_ready();
     void await_suspend(std::coroutine_handle<> parent) { rest_->await_suspend(parent); }
-    void await_resume() {
-      list_.in_hook_ = false;
-      if (rest_) rest_->await_resume();
-    }
+    void await_resume();
 
    private:
-    bool suspends(Task<> task) {
-      rest_.emplace(std::move(task));
-      return rest_->await_ready();
-    }
-    PendingPtr call(std::size_t index) {
-      Callback& callback = *list_.callbacks_[index];
-      std::apply([&](auto&... arguments) { (callback.*method_)(arguments...); }, arguments_);
-      return callback.take_pending();
-    }
-    Task<> rest(PendingPtr pending, std::size_t next) {
-      co_await std::move(pending);
-      for (; next < list_.callbacks_.size(); ++next) co_await call(next);
-    }
-    Task<> fetch_and_call() {
-      co_await list_.fetch_(list_.needs(hook_));
-      list_.in_hook_ = true;
-      co_await rest(nullptr, 0);
-    }
+    bool suspends(Task<> task);
+    PendingPtr call(std::size_t callback);
+    Task<> rest(PendingPtr pending, std::size_t next);
+    Task<> fetch_and_call();
 
     CallbackList& list_;
     Hook hook_;
-    Method method_;
-    std::tuple<Arguments...> arguments_;
+    std::int64_t index_;
+    Logs& logs_;
     std::optional<Task<>> rest_;
   };
 
+  /// `index`: the epoch of Hook::epoch_begin and Hook::epoch_end, the step of hooks of an execution, such as
+  /// Hook::train_batch_end.
+  HookCall run(Hook hook, std::int64_t index, Logs& logs) { return {*this, hook, index, logs}; }
   /// A hook without an index, such as Hook::train_begin.
-  HookCall<Logs&> run(Hook hook, Logs& logs);
-  /// Hook::epoch_begin and Hook::epoch_end.
-  HookCall<int, Logs&> run(Hook hook, int epoch, Logs& logs);
-  /// A hook of an execution, such as Hook::train_batch_end.
-  HookCall<std::int64_t, Logs&> run(Hook hook, std::int64_t step, Logs& logs);
+  HookCall run(Hook hook, Logs& logs) { return run(hook, 0, logs); }
 
  private:
   /// The most that a callback reads in a hook.
