@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/execution/device_libraries.hpp"
 
 namespace etude {
 namespace {
@@ -145,6 +146,7 @@ bool ReplicatedPlan::advance() {
 const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
   while (const Instruction* join = plans_[replica].advance(next_chunk(replica))) {
     if (const auto* all_reduce = std::get_if<AllReduce>(join)) return all_reduce;
+    if (!has_device_libraries) continue;  // whose collectives alone are awaited
     strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
   }
   return nullptr;
@@ -164,13 +166,14 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
       bucket[i].sums[replica] = plans_[replica].address(part.out);
     }
   const int number = joins_.front()->number;
-  if (number < 0) return strategy_->all_reduce(bucket);
+  if (!has_device_libraries || number < 0) return strategy_->all_reduce(bucket);
   started_ = number + 1;
   strategy_->start_all_reduce(bucket, number);
 }
 
 /// After an error: awaits what was started in this step.
 void ReplicatedPlan::await_all() noexcept {
+  if (!has_device_libraries) return;
   for (int number = 0; number < started_; ++number)
     for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
       try {
@@ -186,9 +189,12 @@ void ReplicatedPlan::run_logs() {
   for (int replica = 0; replica < count; ++replica) plan(replica).run_logs();
 }
 
-Task<> ReplicatedPlan::fetch(std::vector<StorageRange> (Plan::*ranges)() const) const {
-  for (const Plan& plan : plans_)
-    if (PendingPtr fetched = plan.device().fetch((plan.*ranges)())) co_await std::move(fetched);
+void ReplicatedPlan::add_log_ranges(std::vector<StorageRange>& ranges) const {
+  for (const Plan& plan : plans_) plan.add_log_ranges(ranges);
+}
+
+void ReplicatedPlan::add_result_ranges(std::vector<StorageRange>& ranges) const {
+  for (const Plan& plan : plans_) plan.add_result_ranges(ranges);
 }
 
 double ReplicatedPlan::log(std::size_t index) const {

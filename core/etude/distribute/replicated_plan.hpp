@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "etude/base/task.hpp"
 #include "etude/distribute/replicas.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/execution/plan.hpp"
@@ -51,9 +50,9 @@ class ReplicatedPlan {
   bool run_taken();
   /// Computes the logs from the results of the last step.
   void run_logs();
-  /// For devices whose memory the host can read only later: fetches the logs, or the results, of all replicas.
-  Task<> fetch_logs() const { return fetch(&Plan::log_ranges); }
-  Task<> fetch_results() const { return fetch(&Plan::result_ranges); }
+  /// Adds where the logs, or the results, of all replicas are.
+  void add_log_ranges(std::vector<StorageRange>& ranges) const;
+  void add_result_ranges(std::vector<StorageRange>& ranges) const;
   /// A log; its mean over the replicas, if it may differ between them.
   double log(std::size_t index) const;
 
@@ -62,7 +61,6 @@ class ReplicatedPlan {
   void read_result(std::size_t index, std::byte* out) const;
 
  private:
-  Task<> fetch(std::vector<StorageRange> (Plan::*ranges)() const) const;
   void run_steps(std::int64_t steps);
   bool advance();
   const instruction::AllReduce* advance(std::size_t replica);

@@ -9,14 +9,9 @@ void AttentionPatterns::add(const AttentionPattern& pattern, std::size_t count) 
   all_.push_back(pattern);
 }
 
-const AttentionPattern* AttentionPatterns::at(NodeId id) const {
+const AttentionPattern* AttentionPatterns::find(NodeId id) const {
   const int index = index_.empty() ? -1 : index_[id];
   return index < 0 ? nullptr : &all_[static_cast<std::size_t>(index)];
-}
-
-const AttentionPattern* AttentionPatterns::of_weights(NodeId id) const {
-  const AttentionPattern* pattern = at(id);
-  return pattern && pattern->weights == id ? pattern : nullptr;
 }
 
 std::span<const NodeId> AttentionPatterns::operands(NodeId id) const {

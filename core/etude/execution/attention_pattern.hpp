@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "etude/execution/device_libraries.hpp"
 #include "etude/execution/id_vector.hpp"
 #include "etude/graph/graph.hpp"
 
@@ -30,15 +31,20 @@ class AttentionPatterns {
   /// Adds a pattern; `count` is the number of nodes in the graph.
   void add(const AttentionPattern& pattern, std::size_t count);
   /// The pattern of which a node is the output, the weights or a gradient; null for other nodes.
-  const AttentionPattern* at(NodeId id) const;
+  const AttentionPattern* at(NodeId id) const { return has_device_libraries ? find(id) : nullptr; }
   /// The pattern of which a node is the weights; null for other nodes.
-  const AttentionPattern* of_weights(NodeId id) const;
+  const AttentionPattern* of_weights(NodeId id) const {
+    const AttentionPattern* pattern = at(id);
+    return pattern && pattern->weights == id ? pattern : nullptr;
+  }
   /// The nodes that a node of a pattern is computed from. The weights are computed with the output.
   std::span<const NodeId> operands(NodeId id) const;
 
   const std::vector<AttentionPattern>& all() const { return all_; }
 
  private:
+  const AttentionPattern* find(NodeId id) const;
+
   std::vector<AttentionPattern> all_;
   IdVector<int> index_;  ///< in all_, by node; -1 for other nodes. Empty if there are none.
 };

@@ -218,13 +218,11 @@ const Storage& Plan::storage_of(const Operand& operand) const {
   return space == 0 ? *arena_->storage() : *lowered_.storages[space - 1 - lowered_.input_count];
 }
 
-std::vector<StorageRange> Plan::ranges_of(std::span<const Lowered::Result> results) const {
-  std::vector<StorageRange> ranges;
+void Plan::add_ranges(std::span<const Lowered::Result> results, std::vector<StorageRange>& ranges) const {
   for (const auto& [operand, shape] : results) {
     const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(operand.dtype);
     if (bytes > 0) ranges.push_back({&storage_of(operand), static_cast<std::size_t>(operand.offset), bytes});
   }
-  return ranges;
 }
 
 void Plan::read_result(std::size_t index, std::byte* out) const {

@@ -85,9 +85,9 @@ class Plan {
   void read_result(std::size_t index, std::byte* out) const;
   Tensor result(std::size_t index) const;
   double log(std::size_t index) const;
-  /// Where the results of the last step are, and the logs that run_logs() computed.
-  std::vector<StorageRange> result_ranges() const { return ranges_of(lowered_.results); }
-  std::vector<StorageRange> log_ranges() const { return ranges_of(lowered_.logs); }
+  /// Adds where the results of the last step are, and the logs that run_logs() computed.
+  void add_result_ranges(std::vector<StorageRange>& ranges) const { add_ranges(lowered_.results, ranges); }
+  void add_log_ranges(std::vector<StorageRange>& ranges) const { add_ranges(lowered_.logs, ranges); }
 
   /// How its all-reduces are divided, for the plans of other replicas.
   const Buckets& buckets() const { return lowered_.buckets; }
@@ -116,7 +116,7 @@ class Plan {
   void check_step(std::size_t inputs, std::int64_t step) const;
   void prepare_selection(std::int64_t first_row, std::int64_t batch_rows);
   const Storage& storage_of(const Operand& operand) const;
-  std::vector<StorageRange> ranges_of(std::span<const Lowered::Result> results) const;
+  void add_ranges(std::span<const Lowered::Result> results, std::vector<StorageRange>& ranges) const;
 
   std::shared_ptr<Arena> arena_;
   Lowered lowered_;

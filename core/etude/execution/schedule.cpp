@@ -8,6 +8,7 @@
 #include <queue>
 #include <tuple>
 
+#include "etude/execution/device_libraries.hpp"
 #include "etude/execution/find_attention.hpp"
 #include "etude/execution/node_kinds.hpp"
 
@@ -86,13 +87,6 @@ std::vector<int> all_reduces_of(const Fused& fused) {
   std::ranges::sort(found, {}, [&](int group) { return fused.grouping.groups[group].anchor; });
   return found;
 }
-
-/// Only the collectives of a library of devices sum beside the replicas' work.
-#ifdef ETUDE_DEVICE_LIBRARY
-constexpr bool has_device_libraries = true;
-#else
-constexpr bool has_device_libraries = false;
-#endif
 
 /// Divides all-reduces into buckets of at least `bytes`, in the order in which their Values are computed. A bucket has
 /// all-reduces of one level.

@@ -20,7 +20,8 @@ CallbackList::CallbackList(std::vector<CallbackPtr> callbacks, Model& model, con
 }
 
 bool CallbackList::HookCall::await_ready() {
-  if (list_.fetch_) return suspends(fetch_and_call());
+  if (list_.fetch_)
+    if (PendingPtr reads = list_.fetch_(list_.needs(hook_))) return suspends(rest(std::move(reads), 0));
   list_.in_hook_ = true;
   for (std::size_t i = 0; i < list_.callbacks_.size(); ++i)
     if (PendingPtr pending = call(i)) return suspends(rest(std::move(pending), i + 1));
@@ -60,13 +61,8 @@ PendingPtr CallbackList::HookCall::call(std::size_t index) {
 
 Task<> CallbackList::HookCall::rest(PendingPtr pending, std::size_t next) {
   co_await std::move(pending);
-  for (; next < list_.callbacks_.size(); ++next) co_await call(next);
-}
-
-Task<> CallbackList::HookCall::fetch_and_call() {
-  co_await list_.fetch_(list_.needs(hook_));
   list_.in_hook_ = true;
-  co_await rest(nullptr, 0);
+  for (; next < list_.callbacks_.size(); ++next) co_await call(next);
 }
 
 Needs CallbackList::needs(Hook hook) const {

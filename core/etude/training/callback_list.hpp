@@ -18,8 +18,8 @@ namespace etude {
 /// costs a plain call, without a coroutine, unless a callback has pending work.
 class CallbackList {
  public:
-  /// Fetches what a hook reads. Empty where the host can read device memory at any time.
-  using Fetch = std::function<Task<>(Needs)>;
+  /// Begins to fetch what a hook reads. Empty where the host can read device memory at any time.
+  using Fetch = std::function<PendingPtr(Needs)>;
 
   /// `in_hook` is true while a hook runs.
   CallbackList(std::vector<CallbackPtr> callbacks, Model& model, const CallbackParams& params, bool& in_hook,
@@ -41,7 +41,6 @@ class CallbackList {
     bool suspends(Task<> task);
     PendingPtr call(std::size_t callback);
     Task<> rest(PendingPtr pending, std::size_t next);
-    Task<> fetch_and_call();
 
     CallbackList& list_;
     Hook hook_;

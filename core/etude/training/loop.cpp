@@ -145,7 +145,7 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
                                model_.stop_training());
     // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
-    if (reads_later_) co_await fetch_logs();
+    if (reads_later_) co_await fetch(Needs::logs);
     if (ran) logs = fetched(training.step().logs());
     resumed = {};
 
@@ -165,10 +165,10 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
     if (PendingPtr others = turn(true)) co_await std::move(others);
     if (model_.stop_training() || ran_out) break;
   }
-  if (reads_later_) co_await fetch_variables();
+  if (reads_later_) co_await fetch(Needs::variables);
   if (options.epochs > 0) model_.finish_training();
   co_await callbacks.run(Hook::train_end, logs);
-  if (reads_later_) co_await fetch_variables();  // the user may read them after fit
+  if (reads_later_) co_await fetch(Needs::variables);  // the user may read them after fit
   co_return history;
 }
 
@@ -189,7 +189,7 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
           break;
         }
         if (!std::exchange(begun, true)) co_await callbacks.run(begin, step, no_logs());
-        if (reads_later_ && claim_ == Claim::nothing && model_.running.loop) co_await fetch_logs();
+        if (reads_later_ && claim_ == Claim::nothing && model_.running.loop) co_await fetch(Needs::logs);
         keep_or_check_claim();
         if (function.prepare(*batch)) {
           if (PendingPtr others = turn_after_trace()) co_await std::move(others);
@@ -199,7 +199,7 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
         function.take(*batch, data.purpose());
         if (!sink) continue;
         function.finish();
-        if (reads_later_) co_await function.fetch_outputs();
+        if (reads_later_) co_await fetch_outputs(function);
         sink->take(function);
       }
     } catch (...) {
@@ -218,9 +218,22 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
   co_return ran;
 }
 
-Task<> Loop::fetch(Needs needs) const {
-  if (needs != Needs::nothing) co_await fetch_logs();
-  if (needs == Needs::variables) co_await fetch_variables();
+PendingPtr Loop::fetch(Needs needs) const {
+  std::vector<StorageRange> ranges;
+  if (needs != Needs::nothing)
+    for (const auto& function : model_.existing_functions())
+      if (function) function->add_log_ranges(ranges);
+  if (needs == Needs::variables)
+    for (const Variable& variable : model_.all_variables())
+      if (variable.bytes() > 0 && variable.storage() && !variable.storage()->in_host_memory())
+        ranges.push_back({variable.storage().get(), variable.offset(), variable.bytes()});
+  return ranges.empty() ? nullptr : model_.strategy().device().fetch(ranges);
+}
+
+PendingPtr Loop::fetch_outputs(const StepFunction& function) const {
+  std::vector<StorageRange> ranges;
+  function.add_output_ranges(ranges);
+  return model_.strategy().device().fetch(ranges);
 }
 
 CallbackList Loop::list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params) {
@@ -228,19 +241,6 @@ CallbackList Loop::list_of(std::vector<CallbackPtr> callbacks, const CallbackPar
   if (reads_later_) fetches = [this](Needs needs) { return fetch(needs); };
   return {with_progress_bar(std::move(callbacks), params.verbose), model_.model(), params, in_hook_,
           std::move(fetches)};
-}
-
-Task<> Loop::fetch_variables() const {
-  std::vector<StorageRange> ranges;
-  for (const Variable& variable : model_.all_variables())
-    if (variable.bytes() > 0 && variable.storage() && !variable.storage()->in_host_memory())
-      ranges.push_back({variable.storage().get(), variable.offset(), variable.bytes()});
-  if (PendingPtr fetched = model_.strategy().device().fetch(ranges)) co_await std::move(fetched);
-}
-
-Task<> Loop::fetch_logs() const {
-  for (const auto& function : model_.existing_functions())
-    if (function) co_await function->fetch_logs();
 }
 
 /// Called before each step of the model.
@@ -267,7 +267,7 @@ Task<Logs> Loop::run_validation(DataHandler& data, CallbackList& callbacks) {
     ran = co_await run_steps(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
                              model_.stop_evaluating());
   // Exhausted validation data of a single pass has no logs.
-  if (reads_later_) co_await fetch_logs();
+  if (reads_later_) co_await fetch(Needs::logs);
   Logs logs = ran ? fetched(test_function->logs()) : Logs();
   co_await callbacks.run(Hook::test_end, logs);
   co_return logs;

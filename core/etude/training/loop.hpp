@@ -46,10 +46,9 @@ class Loop {
   Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
                        const bool& stop, PredictionSink* sink = nullptr);
   // For a device whose memory the host can read only later.
-  /// Fetches what a hook reads.
-  Task<> fetch(Needs needs) const;
-  Task<> fetch_logs() const;
-  Task<> fetch_variables() const;
+  /// Begins to fetch what a hook reads: logs, and perhaps all variables. Null if that is nothing.
+  PendingPtr fetch(Needs needs) const;
+  PendingPtr fetch_outputs(const StepFunction& function) const;
   /// Yields to other work, if it is time.
   PendingPtr turn(bool epoch_over) const;
   /// The same after a trace. The option give_turn applies to executions and epochs only.

@@ -311,16 +311,16 @@ Logs& StepFunction::logs() {
   return compiled_.front()->logs;
 }
 
-Task<> StepFunction::fetch_logs() {
-  if (compiled_.empty()) co_return;
-  const std::shared_ptr<PlanLogs> last = compiled_.front()->source;
-  if (!last || last->generation() == 0) co_return;
+void StepFunction::add_log_ranges(std::vector<StorageRange>& ranges) {
+  if (compiled_.empty()) return;
+  PlanLogs* const last = compiled_.front()->source.get();
+  if (!last || last->generation() == 0) return;
   last->compute();
-  co_await last->plan->fetch_logs();
+  last->plan->add_log_ranges(ranges);
 }
 
-Task<> StepFunction::fetch_outputs() const {
-  if (plan()) co_await compiled_.front()->source->plan->fetch_results();
+void StepFunction::add_output_ranges(std::vector<StorageRange>& ranges) const {
+  if (plan()) compiled_.front()->source->plan->add_result_ranges(ranges);
 }
 
 void StepFunction::keep_logs() {

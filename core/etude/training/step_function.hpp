@@ -62,9 +62,9 @@ class StepFunction {
   void release_arrays() { arrays_.release(); }
   /// The logs of the last step: handles, whose values are fetched when they are read.
   Logs& logs();
-  /// For devices whose memory the host can read only later: fetches the logs, or the outputs, of the last step.
-  Task<> fetch_logs();
-  Task<> fetch_outputs() const;
+  /// Adds where the logs of the last step are, which it computes, or its outputs.
+  void add_log_ranges(std::vector<StorageRange>& ranges);
+  void add_output_ranges(std::vector<StorageRange>& ranges) const;
   /// Fetches the logs of the last step, if they are valid, before another step of the model overwrites them.
   void keep_logs();
   /// Output `index` of the last step: its shape and dtype, and a copy of it to `out`.
