@@ -1,10 +1,10 @@
 #include "etude/data/tensor_like_adapter.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "etude/data/copy_rows.hpp"
 #include "etude/data/element.hpp"
 
 namespace etude {
@@ -16,16 +16,6 @@ Batch checked(Batch arrays) {
   check_cardinality(arrays, where);
   cast_to_floatx(arrays);
   return arrays;
-}
-
-/// Copies the rows in `order`. The usual sizes of labels are compiled to one move each.
-template <std::size_t known_size = 0>
-void gather(const std::byte* in, std::byte* out, const std::int64_t* order, std::int64_t rows,
-            std::size_t size = known_size) {
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::memcpy(out, in + static_cast<std::size_t>(order[i]) * size, known_size ? known_size : size);
-    out += size;
-  }
 }
 
 }  // namespace
@@ -123,14 +113,8 @@ void TensorLikeAdapter::fill(Tensor& out, const Tensor& array, Tensor& buffer, s
     out = array.rows(order_.first(), order_.first() + rows);
     return;
   }
-  const std::int64_t* order = order_.indices();
-  const std::size_t size = array.bytes() / static_cast<std::size_t>(order_.samples());
-  switch (size) {
-    case 1: gather<1>(array.raw(), buffer.raw(), order, rows); break;
-    case 4: gather<4>(array.raw(), buffer.raw(), order, rows); break;
-    case 8: gather<8>(array.raw(), buffer.raw(), order, rows); break;
-    default: gather(array.raw(), buffer.raw(), order, rows, size);
-  }
+  copy_rows(array.raw(), buffer.raw(), {order_.indices(), static_cast<std::size_t>(rows)},
+            array.bytes() / static_cast<std::size_t>(order_.samples()));
   out = buffer.rows(0, rows);
 }
 

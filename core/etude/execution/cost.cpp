@@ -1,10 +1,10 @@
 #include "etude/execution/cost.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "etude/execution/device_libraries.hpp"
 
 namespace etude {
 
@@ -176,6 +176,7 @@ void list(const Crossentropy& i, Ranges& ranges) {
 }
 /// The operands that attention and its gradients share. The gradients read the result.
 template <class I> void list_attention(const I& i, Ranges& ranges) {
+  if (!has_device_libraries) return;
   const instruction::AttentionShape& s = i.attention;
   const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
   ranges.read(i.query.operand, rows * s.depth);
@@ -187,6 +188,7 @@ template <class I> void list_attention(const I& i, Ranges& ranges) {
 }
 void list(const Attention& i, Ranges& ranges) { list_attention(i, ranges); }
 void list(const AttentionGradient& i, Ranges& ranges) {
+  if (!has_device_libraries) return;
   const instruction::AttentionShape& s = i.attention;
   const std::int64_t rows = s.batch.size() * s.queries, columns = s.batch.size() * s.keys;
   list_attention(i, ranges);
@@ -251,6 +253,7 @@ double operations(const instruction::Softmax& i) { return 5 * size(i.rows * i.co
 double operations(const Crossentropy& i) { return 4 * size(i.rows * i.count); }
 /// Attention with `deep` products along the depth and `wide` ones along the width, and a softmax between them.
 double attention(const instruction::AttentionShape& s, double deep, double wide) {
+  if (!has_device_libraries) return 0;
   return size(s.batch.size() * s.queries * s.keys) * (2 * deep * size(s.depth) + 2 * wide * size(s.width) + 5);
 }
 double operations(const Attention& i) { return attention(i.attention, 1, 1); }
@@ -277,22 +280,29 @@ Cost& operator+=(Cost& sum, const Cost& more) {
   return sum;
 }
 
+/// Whether a range comes before another: those that are read first, by space and first byte.
+bool comes_before(const Range& a, const Range& b) {
+  if (a.is_written != b.is_written) return b.is_written;
+  return a.space != b.space ? a.space < b.space : a.first < b.first;
+}
+
 /// The bytes of ranges outside of the arena. What several instructions read counts once, and so does what they write.
 double bytes_of_union(const std::vector<Range>& all) {
-  std::map<std::tuple<bool, std::int32_t, std::int64_t>, std::int64_t> ends;  // by kind, space and first byte
-  for (const Range& range : all)
-    if (range.space > 0) {
-      std::int64_t& end = ends[{range.is_written, range.space, range.first}];
-      end = std::max(end, range.first + range.bytes);
-    }
+  std::vector<Range> sorted;  // by insertion: they are few, and nearly in order
+  for (const Range& range : all) {
+    if (range.space <= 0) continue;
+    sorted.push_back(range);
+    for (std::size_t i = sorted.size() - 1; i > 0 && comes_before(range, sorted[i - 1]); --i)
+      std::swap(sorted[i], sorted[i - 1]);
+  }
   double sum = 0;
-  std::pair<bool, std::int32_t> space{};
-  std::int64_t counted = 0;  // the end of what was counted in that space
-  for (const auto& [key, end] : ends) {
-    const auto& [is_written, number, first] = key;
-    if (std::exchange(space, {is_written, number}) != std::pair(is_written, number)) counted = first;
-    sum += size(std::max<std::int64_t>(end - std::max(counted, first), 0));
-    counted = std::max(counted, end);
+  const Range* before = nullptr;
+  std::int64_t counted = 0;  // the end of what was counted in the same space
+  for (const Range& range : sorted) {
+    if (!before || before->is_written != range.is_written || before->space != range.space) counted = range.first;
+    sum += size(std::max<std::int64_t>(range.first + range.bytes - std::max(counted, range.first), 0));
+    counted = std::max(counted, range.first + range.bytes);
+    before = &range;
   }
   return sum;
 }

@@ -74,7 +74,8 @@ instruction::AllReduce emit_all_reduce(const Placement& placement, int group) {
   });
   const auto& awaits = scheduled.schedule.awaits;
   const auto await = awaits.find(scheduled.schedule.position[group]);
-  if (await != awaits.end()) result.number = static_cast<int>(std::distance(awaits.begin(), await));
+  if (has_device_libraries && await != awaits.end())
+    result.number = static_cast<int>(std::distance(awaits.begin(), await));
   return result;
 }
 
@@ -109,6 +110,7 @@ void emit_group(std::vector<Instruction>& list, const Placement& placement, int 
 
 /// Awaits the all-reduces whose sums the instruction at `position` is the first to read.
 void emit_awaits(std::vector<Instruction>& list, const Schedule& schedule, int position) {
+  if (!has_device_libraries) return;
   int number = 0;
   for (const auto& [start, await] : schedule.awaits) {
     if (await == position) list.push_back(instruction::AwaitSums{number});

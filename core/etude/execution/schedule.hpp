@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "etude/execution/device_libraries.hpp"
 #include "etude/execution/group_links.hpp"
 #include "etude/execution/lowered.hpp"
 #include "etude/execution/program_builder.hpp"
@@ -28,6 +29,7 @@ struct Schedule {
   int end() const { return static_cast<int>(order.size()); }
   /// The position up to which the instruction at `position` uses its operands.
   int end_of(int at) const {
+    if (!has_device_libraries) return at;
     const auto await = awaits.find(at);
     return await == awaits.end() ? at : await->second;
   }
