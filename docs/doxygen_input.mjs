@@ -17,7 +17,7 @@ const privateHeaders = {
   callbacks: 'event_file output',
   classes: 'snake_case',
   data: `
-    array_like_adapter awaited_adapter data_adapter
+    array_like_adapter awaited_adapter copy_rows data_adapter
     dataset_adapter dataset_node dataset_stages element generator_adapter lists_adapter
     ordered_queue prefetch row_order sequence_adapter split structure tensor_like_adapter
   `,
@@ -33,15 +33,15 @@ const privateHeaders = {
     model_state registry safetensors_header training_state
   `,
   training: `
-    callback_list compiled_losses compiled_metrics index_ranges on_thread
-    prediction_sink progress_bar resident_arrays step_function trainer training
+    callback_list compiled_losses compiled_metrics index_ranges
+    prediction_sink progress_bar resident_arrays step_function loop loop_model training
   `,
 };
 const publicFolders = [
-  'activations', 'base', 'callbacks', 'classes', 'data', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
+  'activations', 'base', 'callbacks', 'classes', 'data', 'devices', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
   'optimizers', 'regularizers', 'saving', 'training',
 ];
-const publicFiles = ['etude.hpp', 'eigen.hpp', join('execution', 'devices.hpp')];
+const publicFiles = ['etude.hpp', 'eigen.hpp'];
 
 // ---- headers ----
 

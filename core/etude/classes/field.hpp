@@ -70,9 +70,11 @@ struct FieldRow {
   /// A text with the member's name. Every program with options parses these rows, so the name is found in it only where
   /// a table is made of them.
   const char* function;
-  /// As in Field.
+  /// The address of the member in a struct of options.
   void* (*member)(void* options);
+  /// The member's type.
   FieldType type;
+  /// Whether configs and JavaScript must give it.
   bool required;
   /// What the option means, with its unit.
   const char* text;
