@@ -34,7 +34,7 @@ const privateHeaders = {
   `,
   training: `
     callback_list compiled_losses compiled_metrics index_ranges
-    prediction_sink progress_bar resident_arrays step_function loop loop_model training
+    prediction_sink progress_bar resident_arrays step_function loop_model training training_loop
   `,
 };
 const publicFolders = [

@@ -12,7 +12,7 @@
 
 namespace etude {
 
-class Loop;
+class TrainingLoop;
 class Model;
 class Training;
 
@@ -21,7 +21,7 @@ struct RunningLoops {
   /// Identifies the thread on which they run.
   std::atomic<const void*> thread = nullptr;
   /// The innermost loop that owns the metrics, or null.
-  Loop* loop = nullptr;
+  TrainingLoop* loop = nullptr;
   /// The fit, or null.
   Training* training = nullptr;
 };

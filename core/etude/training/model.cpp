@@ -8,8 +8,8 @@
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
-#include "etude/training/loop.hpp"
 #include "etude/training/training.hpp"
+#include "etude/training/training_loop.hpp"
 
 namespace etude {
 namespace {
@@ -97,12 +97,12 @@ Tensor Model::predict(const Data& x, const PredictOptions& options) {
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
   const OnThread thread(*face_, "fit");
-  Loop loop(*face_, "fit", Loop::Claim::weights);
+  TrainingLoop loop(*face_, "fit", TrainingLoop::Claim::weights);
   co_return co_await loop.fit(std::move(data), std::move(options));
 }
 Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
   const OnThread thread(*face_, "evaluate");
-  Loop loop(*face_, "evaluate", Loop::Claim::metrics);
+  TrainingLoop loop(*face_, "evaluate", TrainingLoop::Claim::metrics);
   co_return co_await loop.evaluate(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
@@ -136,14 +136,14 @@ Logs Model::run_on_batch(StepFunction& step, const Data& data, const BatchOption
 
 Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
   const OnThread thread(*face_, "train_on_batch");
-  const Loop loop(*face_, "train_on_batch", Loop::Claim::weights);
+  const TrainingLoop loop(*face_, "train_on_batch", TrainingLoop::Claim::weights);
   check_compiled("train_on_batch");
   return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 
 Logs Model::test_on_batch(const Data& batch, const BatchOptions& options) {
   const OnThread thread(*face_, "test_on_batch");
-  const Loop loop(*face_, "test_on_batch", Loop::Claim::metrics);
+  const TrainingLoop loop(*face_, "test_on_batch", TrainingLoop::Claim::metrics);
   check_compiled("test_on_batch");
   return run_on_batch(*make_test_function(), batch, options, "test_on_batch");
 }
@@ -154,7 +154,7 @@ Tensor Model::predict_on_batch(const Data& x) {
 
 std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
   const OnThread thread(*face_, "predict_on_batch");
-  const Loop loop(*face_, "predict_on_batch", Loop::Claim::nothing);
+  const TrainingLoop loop(*face_, "predict_on_batch", TrainingLoop::Claim::nothing);
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
   std::vector<Tensor> outputs;

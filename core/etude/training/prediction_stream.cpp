@@ -5,7 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/data/npy_writer.hpp"
-#include "etude/training/loop.hpp"
+#include "etude/training/training_loop.hpp"
 
 namespace etude {
 namespace {
@@ -48,7 +48,7 @@ class PredictionLoop : public PredictionSink {
   }
 
   Task<std::optional<std::vector<Tensor>>> next() {
-    Loop::check_outside_steps("predict_stream");
+    TrainingLoop::check_outside_steps("predict_stream");
     check(!runs(), ErrorKind::state, "predict_stream",
           "a batch was asked for while another is awaited, or in a hook of its own - expected one at a time - await it "
           "first.");

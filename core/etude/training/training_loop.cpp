@@ -1,4 +1,4 @@
-#include "etude/training/loop.hpp"
+#include "etude/training/training_loop.hpp"
 
 #include <utility>
 
@@ -28,7 +28,7 @@ AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::opti
 
 }  // namespace
 
-Loop::Loop(LoopModel& model, const char* method, Claim claim)
+TrainingLoop::TrainingLoop(LoopModel& model, const char* method, Claim claim)
     : kept_(model.keep_alive()), model_(model), claim_(claim), reads_later_(model.strategy().device().reads_later()) {
   check_outside_steps(method);
   keep_logs();
@@ -43,9 +43,9 @@ Loop::Loop(LoopModel& model, const char* method, Claim claim)
     for (const Variable& variable : metric->variables()) lent_.emplace_back(variable, variable.value());
 }
 
-Loop::~Loop() {
+TrainingLoop::~TrainingLoop() {
   // Not always the innermost loop: an asynchronous callback may not have awaited its evaluate.
-  Loop** place = &model_.running.loop;
+  TrainingLoop** place = &model_.running.loop;
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
   if (claim_ != Claim::nothing && !outer_)
@@ -63,19 +63,19 @@ Loop::~Loop() {
   for (auto& [variable, value] : lent_) variable.assign(value);
 }
 
-void Loop::check_outside_steps(const char* method) {
+void TrainingLoop::check_outside_steps(const char* method) {
   check(!Graph::tracing(), ErrorKind::state, method, "Detected a call to `Model.", method,
         "` inside a step - expected it outside of all steps - a step says what one "
         "batch means; loop around the model, not inside it.");
 }
 
-void Loop::keep_logs() const {
+void TrainingLoop::keep_logs() const {
   if (!model_.running.loop) return;
   for (const auto& function : model_.existing_functions())
     if (function) function->keep_logs();
 }
 
-Task<DataHandler> Loop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
+Task<DataHandler> TrainingLoop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
   options.steps_per_execution = model_.steps_per_execution();
   DataHandler handler(std::move(adapter), std::move(options));
   if (!model_.built()) {
@@ -85,7 +85,7 @@ Task<DataHandler> Loop::make_handler(std::unique_ptr<DataAdapter> adapter, DataH
   co_return handler;
 }
 
-Task<DataHandler> Loop::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
+Task<DataHandler> TrainingLoop::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
   check(options.rows.steps.value_or(1) > 0, ErrorKind::value, "data", "steps = ", options.rows.steps.value_or(0),
         " - expected 1 or more - choose a positive one.");
   DataHandlerOptions once;
@@ -95,7 +95,7 @@ Task<DataHandler> Loop::make_handler(const Data& data, const AdapterOptions& opt
   return make_handler(data.adapter(options), std::move(once));
 }
 
-Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
+Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   model_.check_compiled("fit");
   give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
@@ -172,8 +172,8 @@ Task<HistoryPtr> Loop::fit(Data data, FitOptions options) {
   co_return history;
 }
 
-Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
-                           const bool& stop, PredictionSink* sink) {
+Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin,
+                                   Hook end, const bool& stop, PredictionSink* sink) {
   bool ran = false;
   for (const std::int64_t step : data.steps()) {
     // If the data may be exhausted, a step begins only when its batch is available, so every step that begins also
@@ -218,7 +218,7 @@ Task<bool> Loop::run_steps(StepFunction& function, DataHandler& data, CallbackLi
   co_return ran;
 }
 
-PendingPtr Loop::fetch(Needs needs) const {
+PendingPtr TrainingLoop::fetch(Needs needs) const {
   std::vector<StorageRange> ranges;
   if (needs != Needs::nothing)
     for (const auto& function : model_.existing_functions())
@@ -230,13 +230,13 @@ PendingPtr Loop::fetch(Needs needs) const {
   return ranges.empty() ? nullptr : model_.strategy().device().fetch(ranges);
 }
 
-PendingPtr Loop::fetch_outputs(const StepFunction& function) const {
+PendingPtr TrainingLoop::fetch_outputs(const StepFunction& function) const {
   std::vector<StorageRange> ranges;
   function.add_output_ranges(ranges);
   return model_.strategy().device().fetch(ranges);
 }
 
-CallbackList Loop::list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params) {
+CallbackList TrainingLoop::list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params) {
   CallbackList::Fetch fetches;
   if (reads_later_) fetches = [this](Needs needs) { return fetch(needs); };
   return {with_progress_bar(std::move(callbacks), params.verbose), model_.model(), params, in_hook_,
@@ -244,20 +244,20 @@ CallbackList Loop::list_of(std::vector<CallbackPtr> callbacks, const CallbackPar
 }
 
 /// Called before each step of the model.
-void Loop::keep_or_check_claim() const {
+void TrainingLoop::keep_or_check_claim() const {
   if (claim_ == Claim::nothing) return keep_logs();
   check(model_.running.loop == this, ErrorKind::state, "fit",
         "an evaluate() begun by a callback still runs - expected it to end within its hook - await it there.");
 }
 
-PendingPtr Loop::turn(bool epoch_over) const {
+PendingPtr TrainingLoop::turn(bool epoch_over) const {
   if (give_turn_) return give_turn_(epoch_over);
   return host().yield && !epoch_over ? host().yield() : nullptr;
 }
 
-PendingPtr Loop::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }
+PendingPtr TrainingLoop::turn_after_trace() const { return give_turn_ ? nullptr : turn(false); }
 
-Task<Logs> Loop::run_validation(DataHandler& data, CallbackList& callbacks) {
+Task<Logs> TrainingLoop::run_validation(DataHandler& data, CallbackList& callbacks) {
   const auto test_function = model_.test_function();
   model_.reset_metrics();
   model_.stop_evaluating() = false;
@@ -273,7 +273,7 @@ Task<Logs> Loop::run_validation(DataHandler& data, CallbackList& callbacks) {
   co_return logs;
 }
 
-Task<Logs> Loop::evaluate(Data data, EvaluateOptions options) {
+Task<Logs> TrainingLoop::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
   DataHandler handler = co_await make_handler(
       model_.in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
@@ -282,7 +282,7 @@ Task<Logs> Loop::evaluate(Data data, EvaluateOptions options) {
   co_return co_await run_validation(handler, callbacks);
 }
 
-Task<> Loop::predict(Data x, PredictOptions options, PredictionSink& sink) {
+Task<> TrainingLoop::predict(Data x, PredictOptions options, PredictionSink& sink) {
   DataHandler handler = co_await make_handler(
       model_.in_order(x), adapter_options(options.batch_size, options.steps, options), Purpose::prediction);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
@@ -301,7 +301,7 @@ Task<> Loop::predict(Data x, PredictOptions options, PredictionSink& sink) {
 }
 
 Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink) {
-  Loop loop(model, "predict", Loop::Claim::nothing);
+  TrainingLoop loop(model, "predict", TrainingLoop::Claim::nothing);
   co_await loop.predict(std::move(x), std::move(options), sink);
 }
 

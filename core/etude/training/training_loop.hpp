@@ -18,17 +18,17 @@ namespace etude {
 
 /// The loops of fit, evaluate and predict: epochs, executions, callbacks, validation. They are coroutines, which run
 /// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
-class Loop {
+class TrainingLoop {
  public:
   /// The parts of the model that a loop changes, and so cannot share.
   enum class Claim : std::uint8_t { nothing, metrics, weights };
 
   /// Claims the model for one loop. Throws Error(state) within a trace, or while another loop has the claimed parts.
   /// Callbacks may lend the metrics to an evaluate, since their loop waits for it.
-  Loop(LoopModel& model, const char* method, Claim claim);
-  ~Loop();
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+  TrainingLoop(LoopModel& model, const char* method, Claim claim);
+  ~TrainingLoop();
+  TrainingLoop(const TrainingLoop&) = delete;
+  TrainingLoop& operator=(const TrainingLoop&) = delete;
 
   Task<HistoryPtr> fit(Data data, FitOptions options);
   Task<Logs> evaluate(Data data, EvaluateOptions options);
@@ -72,7 +72,7 @@ class Loop {
   GiveTurn give_turn_;
   /// Whether the host can read device memory only after it was fetched.
   const bool reads_later_;
-  Loop* outer_ = nullptr;
+  TrainingLoop* outer_ = nullptr;
   /// The sums of the outer loop's metrics: a callback's evaluate does not change those of the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
