@@ -205,13 +205,14 @@ unpack_cuda_12() {
   local from=$toolchain/cuda-12.deb into=$toolchain/cuda-12.new tools=usr/lib/nvidia-cuda-toolkit libraries=usr/lib/x86_64-linux-gnu
   rm -rf "$from" "$into"
   newer_component=non-free unpack_newer "$from" nvidia-cuda-toolkit nvidia-cuda-dev libcudart12
-  mkdir -p "$into"/{bin,lib64}
+  mkdir -p "$into"/{bin,lib64,nvvm}
   cp -r "$from/$tools"/bin/{nvcc,cicc,crt} "$from"/usr/bin/{ptxas,fatbinary,cudafe++,nvlink,bin2c} "$into/bin"
-  cp -r "$from/$tools/libdevice" "$from/usr/include" "$into"
+  cp -r "$from/$tools/libdevice" "$into/nvvm" # CMake looks for nvvm/libdevice
+  cp -r "$from/usr/include" "$into"
   cp -a "$from/$libraries"/libcudart* "$from/$libraries/libcudadevrt.a" "$into/lib64"
   cat >"$into/bin/nvcc.profile" <<'PROFILE'
 TOP = $(_HERE_)/..
-NVVMIR_LIBRARY_DIR = $(TOP)/libdevice
+NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
 PATH += $(_HERE_):
 INCLUDES += "-I$(TOP)/include" $(_SPACE_)
 LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"

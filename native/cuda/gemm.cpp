@@ -93,7 +93,10 @@ bool only_adds(const instruction::Program& program) {
          std::ranges::all_of(steps.subspan(1), rounds) && program.outputs[0].reg == steps.back().result;
 }
 
-/// The bias that the epilogue adds to each row of c, if it does nothing else; otherwise null.
+/// The bias that the epilogue adds to each row of c, if it does nothing else; otherwise null. cuBLASLt adds it while
+/// the product is in registers. Its other epilogues are not used: RELU turns NaN into 0, where Keras keeps NaN, and
+/// BGRAD adds the rows in another order than the processor. For these, the epilogue's own program runs after the
+/// product.
 const Operand* added_to_rows(const Gemm& g) {
   if (!g.epilogue || g.batch.size() != 1 || !only_adds(g.epilogue->program)) return nullptr;
   const instruction::Segment& segment = g.epilogue->segments.front();
