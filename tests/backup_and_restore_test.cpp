@@ -164,7 +164,7 @@ TEST_CASE("backup and restore: a damaged state is skipped for the previous one, 
   CHECK(script.run() == whole);
   REQUIRE(backup.warnings.lines.size() == 1);
   CHECK_THAT(backup.warnings.lines[0],
-             ContainsSubstring("a checkpoint is not used") && ContainsSubstring("model.safetensors"));
+             ContainsSubstring("a checkpoint was skipped") && ContainsSubstring("model.safetensors"));
 }
 
 TEST_CASE("backup and restore: one state is kept, or two with double_checkpoint; the last with delete_checkpoint off",
@@ -267,7 +267,7 @@ TEST_CASE("backup and restore: an unusable backup is reported", "[callbacks]") {
   CHECK_THROWS_AS(script.run(24), Interruption);
   SECTION("all are damaged") {
     for (const std::string& name : backup.checkpoints()) backup.damage(name);
-    CHECK_THAT(error_of([&] { script.run(); }), ContainsSubstring("no checkpoint in \"backup\" is whole"));
+    CHECK_THAT(error_of([&] { script.run(); }), ContainsSubstring("no checkpoint in \"backup\" is undamaged"));
   }
   SECTION("it is of another model") {
     Sequential model(two_dense());
@@ -275,7 +275,7 @@ TEST_CASE("backup and restore: an unusable backup is reported", "[callbacks]") {
     const Tensor x = waves({8, 3});
     FitOptions options{.verbose = 0, .callbacks = {callbacks::backup_and_restore(script.backup)}};
     CHECK_THAT(error_of([&] { model.fit(x, signs_of(x), options); }),
-               ContainsSubstring("training state model") && ContainsSubstring("the model it is of"));
+               ContainsSubstring("training state model") && ContainsSubstring("the model that saved"));
   }
   SECTION("it is no state of a training") {
     CheckpointStore("backup", {.files = backup.files}).save(testing::checkpoint_of(9000));

@@ -101,7 +101,7 @@ TEST_CASE("safetensors: names that the format does not allow are refused before 
   };
   CHECK(saving({"a", "b"}) == "no error");
   CHECK(saving({std::string(4096, 'x')}) == "no error");
-  CHECK_THAT(saving({"a", "b", "a"}), ContainsSubstring("two tensors are called \"a\""));
+  CHECK_THAT(saving({"a", "b", "a"}), ContainsSubstring("two tensors are named \"a\""));
   CHECK_THAT(saving({std::string(4097, 'x')}),
              ContainsSubstring("a name of 4097 bytes") || ContainsSubstring("4097 bytes"));
   CHECK_THAT(saving({"__metadata__"}), ContainsSubstring("__metadata__"));
@@ -117,7 +117,7 @@ TEST_CASE("safetensors: each rule of the format is kept; errors name the file an
     CHECK_THAT(refusal(std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10)),
                ContainsSubstring("18446744073709551615 bytes"));
     CHECK_THAT(refusal(std::string("\3\0\0\0\0\0\0\0{}", 10)), ContainsSubstring("expected at most 2"));
-    CHECK_THAT(refusal(std::string("\1\xE1\xF5\5\0\0\0\0{}", 10)), ContainsSubstring("header has 100000001 bytes"));
+    CHECK_THAT(refusal(std::string("\1\xE1\xF5\5\0\0\0\0{}", 10)), ContainsSubstring("header of 100000001 bytes"));
     CHECK_THAT(refusal("", ""), ContainsSubstring("does not begin with { at byte 8"));
     CHECK_THAT(refusal(" {}", ""), ContainsSubstring("does not begin with {"));
     CHECK_THAT(refusal("[]", ""), ContainsSubstring("does not begin with {"));

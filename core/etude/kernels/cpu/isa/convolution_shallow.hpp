@@ -7,11 +7,11 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// Rows of dkernel that fit in registers beside a piece of dy, what is named in it, and an element of x.
+/// Rows of dkernel that fit in registers beside a register of dy, its index and an element of x.
 inline constexpr Index shallow_rows = registers > 16 ? 16 : registers - 5;
 
 template <class T> struct ShallowArguments {
-  const T* x;           // what the first window's first cell sees
+  const T* x;           // the input of the first window's first cell
   const Index* cells;   // elements from there to each row of dkernel's
   Index rows, columns;  // windows
   Index pool_height, pool_width;
