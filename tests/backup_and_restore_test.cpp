@@ -299,7 +299,7 @@ TEST_CASE("backup and restore: a generator with fewer batches than before is an 
     model.fit(batches_of(x, y, 8, batches), options);
   };
   CHECK_THROWS_AS(trained(8, 12), Interruption);
-  CHECK_THAT(error_of([&] { trained(2, {}); }), ContainsSubstring("make the generator as it was made then"));
+  CHECK_THAT(error_of([&] { trained(2, {}); }), ContainsSubstring("create the generator as before"));
 }
 
 }  // namespace etude

@@ -81,7 +81,7 @@ const std::vector<Case> option_cases{
      },
      "steps = -1"},
     {"validation_split 1.5", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = 1.5})); },
-     "[fit] validation_split 1.5 - expected a number between 0 and 1 - choose the share of samples to validate on."},
+     "[fit] validation_split 1.5 - expected a number between 0 and 1 - pass the fraction of samples for validation."},
     {"validation_split -0.1", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = -0.1})); }, "between 0 and 1"},
     {"validation_split nan", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = nan})); }, "between 0 and 1"},
     {"validation_split of too little",
@@ -279,7 +279,7 @@ TEST_CASE("bad input: an exhausted generator is an error, not an empty epoch", "
   const Data once(std::make_unique<Once>());
   model.fit(once, quiet());
   CHECK(error_of([&] { model.fit(once, quiet()); }) ==
-        "[Data] a generator that was used up - expected a fresh one for each fit, evaluate or predict - make a new "
+        "[Data] an exhausted generator - expected a new one for each fit, evaluate or predict - create a new "
         "generator.");
   const std::string text = error_of([&] { model.fit(Data([] { return std::optional<Batch>(); }), quiet()); });
   CHECK(in_house_form(text));

@@ -236,7 +236,7 @@ TEST_CASE("data handler: exhausted data is reported by insufficient()", "[data]"
 }
 
 TEST_CASE("data handler: numbers below 1 and missing data are errors", "[data]") {
-  CHECK_THROWS_WITH(DataHandler(nullptr, {}), ContainsSubstring("[data] no adapter"));
+  CHECK_THROWS_WITH(DataHandler(nullptr, {}), ContainsSubstring("[data] missing data"));
   CHECK_THROWS_WITH(DataHandler(array_adapter(3), {.steps_per_epoch = 0}),
                     ContainsSubstring("steps_per_epoch 0 - expected 1 or more"));
   CHECK_THROWS_WITH(DataHandler(array_adapter(3), {.steps_per_execution = -1}),

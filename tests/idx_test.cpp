@@ -182,7 +182,7 @@ TEST_CASE("gunzip: data that expands to more than 100 times its size is refused,
   CHECK_THROWS_WITH(gunzip(bomb, "bomb"), ContainsSubstring("[bomb] expands to more than 1048576 bytes, of 2067"));
   CHECK(gunzip(bomb, "bomb", std::uint64_t{2} << 20).size() == std::size_t{2} << 20);
   const TemporaryFile file(bomb);
-  CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("pass a larger limit if it is"));
+  CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("or pass a larger limit"));
   CHECK_THROWS_WITH(read_idx(file.path, std::uint64_t{2} << 20), !ContainsSubstring("expands"));  // zeros are no IDX
 }
 

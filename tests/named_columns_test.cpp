@@ -97,7 +97,7 @@ TEST_CASE("names that do not match the model are errors", "[data]") {
              ContainsSubstring("`sample_weight` for output \"triple\""));
   Sequential unnamed(two_dense());
   CHECK_THAT(error_of([&] { unnamed.predict(NamedColumns{{"x", ones}}, {.verbose = 0}); }),
-             ContainsSubstring("has no names for it"));
+             ContainsSubstring("a model without names"));
 }
 
 TEST_CASE("inputs that the model does not have are ignored, with Keras's warning", "[data]") {

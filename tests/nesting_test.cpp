@@ -160,7 +160,7 @@ TEST_CASE("datasets of 1,000 consecutive stages are iterated, and one more stage
     const std::string error = error_of([&] {
       for (; count < 2000; ++count, before = data) data = stage(data);
     });
-    CHECK_THAT(error, ContainsSubstring("1001 of them behind each other - expected at most"));
+    CHECK_THAT(error, ContainsSubstring("1001 of them in a chain - expected at most"));
     CHECK(count > 400);
     std::int64_t elements = 0;
     for ([[maybe_unused]] const Batch& element : before) ++elements;

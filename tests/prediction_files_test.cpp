@@ -84,8 +84,8 @@ TEST_CASE("a .npy file is written for every dtype and number of axes, or the row
   CHECK_THAT(error_of([&] { file.append(filled({2, 4}, 1)); }), ContainsSubstring("[2, 4]"));
   CHECK_THAT(error_of([&] { file.append(filled({2, 3}, 1).astype(DType::int32)); }), ContainsSubstring("int32"));
   file.commit();
-  CHECK_THAT(error_of([&] { file.append(x); }), ContainsSubstring("is whole already"));
-  CHECK_THAT(error_of([&] { file.commit(); }), ContainsSubstring("is whole already"));
+  CHECK_THAT(error_of([&] { file.append(x); }), ContainsSubstring("is already committed"));
+  CHECK_THAT(error_of([&] { file.commit(); }), ContainsSubstring("is already committed"));
 }
 
 TEST_CASE("if any system call fails, a .npy file is the previous or the new one, and nothing else is left",

@@ -122,10 +122,9 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"fortran_order", "a key of .npy files"},
     {"make layers by from_json<Layer>()", "what JavaScript is advised instead stands beside it"},
     {"that is not NumPy's", "the format's inventor"},
-    {"as NumPy writes it", "the format's inventor"},
-    {"NumPy's mark", "the format's inventor"},
-    {"that NumPy does not write", "the format's inventor"},
-    {"a dtype that NumPy has", "the format's inventor"},
+    {"NumPy's .npy format", "the format's inventor"},
+    {"NumPy's magic number", "the format's inventor"},
+    {"a dtype of NumPy", "the format's inventor"},
 };
 const std::string for_native_users_alone = "core/etude/eigen.hpp";
 

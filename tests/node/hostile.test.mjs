@@ -113,16 +113,16 @@ test('a config with a value of another type is an error that names the field', a
 test('CSV with a stray quote is an error that names the line, in a file of any length', async () => {
   const rows = '3,4\n'.repeat(2 ** 18);
   const told = (text) => et.data.toArray(et.data.csv(new TextEncoder().encode(text)));
-  await assertError(() => told(`a,b\n1,2\n5,"6\n${rows}`), 'data', 'line 3 has a quote without an end');
+  await assertError(() => told(`a,b\n1,2\n5,"6\n${rows}`), 'data', 'line 3 has an unclosed quote');
   await assertError(() => told('a,b\n1,2\n5,6"7\n'), 'data', 'line 3');
   assert.deepEqual((await told('a,b\n1,"2"\n')).map(({ x }) => [...x.data]), [[1, 2]]);
 });
 
 test('CSV with a text column that may be the label: the error says how to name it, in JavaScript\'s spelling', async () => {
   const bytes = new TextEncoder().encode('a,b,species\n1,2,setosa\n');
-  const hint = 'leave the column out by `columns`, or, if it is what a model shall predict, name it as `label` and list its texts in `classNames`.';
+  const hint = 'exclude the column by `columns`, or, if the model shall predict it, set it as `label` and list its texts in `classNames`.';
   await assertError(() => et.data.toArray(et.data.csv(bytes)), 'data', 'line 2, column "species": "setosa"', hint);
-  await assertError(() => et.data.toArray(et.data.csv(bytes, { label: 'species' })), 'data', 'list the texts that the labels are in `classNames`');
+  await assertError(() => et.data.toArray(et.data.csv(bytes, { label: 'species' })), 'data', 'list the label texts in `classNames`');
 });
 
 /** A .npy file. */
