@@ -241,8 +241,8 @@ TEST_CASE("bad input: a loop within a step is an error, and the next one runs", 
   model.compile(mse());
   const std::string text = error_of([&] { model.fit(x, y, quiet()); });
   CHECK(text ==
-        "[fit] Detected a call to `Model.fit` inside a step - expected it outside of all steps - a step says what one "
-        "batch means; loop around the model, not inside it.");
+        "[fit] Detected a call to `Model.fit` inside a step - expected a call outside of steps - a step processes one "
+        "batch; call the loop outside the model.");
   model.nests = false;
   model.fit(x, y, quiet());
 }

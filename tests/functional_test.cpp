@@ -305,6 +305,6 @@ TEST_CASE("functional: a model of several outputs, called on data, returns a lis
     CHECK(numbers(called[i]) == numbers(predicted[i]));
   }
   CHECK_THAT(error_of([&] { model(x); }),
-             ContainsSubstring("2 outputs where one is used") && ContainsSubstring("call_all()"));
+             ContainsSubstring("2 outputs instead of one") && ContainsSubstring("call_all()"));
   CHECK(layers::dense({.units = 2})->call_all({x}).size() == 1);
 }

@@ -75,7 +75,8 @@ TEST_CASE("a label out of range is an error that names value, row and range, and
   const auto model = classifier();
   const std::vector<double> before = weights_of(*model);
   const std::string text =
-      "[SparseCategoricalCrossentropy] label 7 in row 5 of y - expected 0 to 2, for there are 3 classes - check the "
+      "[SparseCategoricalCrossentropy] label 7 in row 5 of y - expected 0 to 2, because there are 3 classes - check "
+      "the "
       "labels, or give the last layer more units.";
   const Tensor y = labels_with(7);
   CHECK(error_of([&] { model->fit(x, y, in_order(8)); }) == text);
@@ -223,7 +224,8 @@ TEST_CASE("an index out of a table's range is an error that names the layer", "[
   const auto model = embedder();
   const std::vector<double> before = weights_of(*model);
   const std::string text =
-      "[Embedding \"words\"] index 4 in row 2 of x - expected 0 to 3, for there are 4 rows in its table - check the "
+      "[Embedding \"words\"] index 4 in row 2 of x - expected 0 to 3, because there are 4 rows in its table - check "
+      "the "
       "data, or set a larger input_dim.";
   CHECK(error_of([&] { model->fit(ids, targets, in_order(3)); }) == text);
   CHECK(error_of([&] { model->predict(ids, {.batch_size = 1, .verbose = 0}); }) == text);

@@ -292,7 +292,7 @@ TEST_CASE("a prediction stream awaits asynchronous batches", "[predict_stream]")
     };
     PendingPtr pending = started(consume());
     while (pending && !pending->ready()) {
-      CHECK_THAT(error_of([&] { stream.next(); }), ContainsSubstring("another is awaited"));
+      CHECK_THAT(error_of([&] { stream.next(); }), ContainsSubstring("another is pending"));
       REQUIRE_FALSE(loop.waiting.empty());
       loop.turn();
     }

@@ -112,7 +112,7 @@ TEST_CASE("a metric object that is passed twice is refused, with Keras's text", 
 
 TEST_CASE("a metric of a class that cannot be copied is refused for several outputs", "[metrics]") {
   CHECK_THAT(error_of([] { logs_of({std::make_shared<Own>()}); }),
-             ContainsSubstring("one metric \"own\" for several outputs") && ContainsSubstring("overrides copy()"));
+             ContainsSubstring("one metric \"own\" for several outputs") && ContainsSubstring("an overridden copy()"));
 }
 
 TEST_CASE("outputs without a loss or a target by name are not trained", "[training]") {

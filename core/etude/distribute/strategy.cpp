@@ -79,7 +79,7 @@ void Strategy::place(const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
     check(variable_created_in_scope(variable), ErrorKind::state, name(), "Variable (", variable.name(),
           ") was not created in the distribution strategy scope of (", name(),
-          ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
+          ") - expected layers, model and optimizer to be created within it - create them during strategy->scope().");
     if (!variable.flat() && std::ranges::find(fresh, variable) == fresh.end()) fresh.push_back(variable);
   }
   if (fresh.empty()) return;

@@ -154,7 +154,7 @@ Layer::Building::~Building() {
 Value Layer::operator()(Value x, bool training) {
   const Outputs outputs = (*this)(std::vector{x}, training);
   check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - call it on a list: layer({x}).");
+        " outputs instead of one - expected a layer of one output - call it on a list: layer({x}).");
   return outputs;
 }
 

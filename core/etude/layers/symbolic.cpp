@@ -78,7 +78,7 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
 SymbolicTensor Layer::apply(const std::vector<SymbolicTensor>& inputs) {
   std::vector<SymbolicTensor> outputs = apply_all(inputs);
   check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - use apply_all().");
+        " outputs instead of one - expected a layer of one output - use apply_all().");
   return outputs.front();
 }
 
