@@ -105,7 +105,7 @@ const std::vector<Case> option_cases{
     {"batch_size with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.batch_size = 4})); },
      "[Data] batch_size = 4 with a generator - The `batch_size` argument must not be specified for data that comes in "
-     "batches - leave it out."},
+     "batches - omit it."},
     {"validation_split with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.validation_split = 0.5})); },
      "`validation_split` is only supported for arrays"},

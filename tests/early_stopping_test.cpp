@@ -172,8 +172,9 @@ TEST_CASE("monitor: an unknown direction is an error that lists the known ones (
                      .loss = "mse",
                      .metrics = {metrics::from_function([](Value t, Value p) { return t * p; }, "product")}});
   CHECK(error_of([&] { run.fit({.monitor = "product"}, {1, 2}); }) ==
-        "[EarlyStopping] monitor = \"product\", of which it is not known whether more or less is better - expected one "
-        "of: loss, product - name one whose direction is known, or set mode to \"max\" or \"min\".");
+        "[EarlyStopping] monitor = \"product\" has an unknown direction - expected one of: loss, product - name a log "
+        "with "
+        "a known direction, or set mode to \"max\" or \"min\".");
   CHECK_THAT(error_of([&] { run.fit(callbacks::reduce_lr_on_plateau({.monitor = "val_auc"}), "mine", {1, 2}); }),
              ContainsSubstring("[ReduceLROnPlateau] monitor = \"val_auc\"") &&
                  ContainsSubstring("expected one of: loss, product, mine -"));

@@ -161,7 +161,7 @@ TEST_CASE("replicas: a step that all-reduces rows instead of sums over rows is r
                strategy->run([](std::span<const Value> x) { return std::vector{ops::all_reduce(x[0])}; },
                              {strategy->split(waves({3, 2}))});
              }),
-             ContainsSubstring("join sums over rows, not rows"));
+             ContainsSubstring("all-reduce sums over rows, not rows"));
 }
 
 TEST_CASE("reduce and reduce_per_replica: first, concat, sum, mean, auto", "[mirrored]") {
@@ -177,7 +177,7 @@ TEST_CASE("reduce and reduce_per_replica: first, concat, sum, mean, auto", "[mir
   CHECK_THAT(error_of([&] { reduce_per_replica(rows, "last"); }), ContainsSubstring("`reduction` must be \"first\""));
   CHECK_THAT(error_of([&] { reduce_per_replica(uneven, "sum"); }), ContainsSubstring("replicas with [2]"));
   CHECK_THAT(error_of([] { reduce_per_replica({}); }), ContainsSubstring("no values"));
-  CHECK_THAT(error_of([&] { reduce_per_replica(scalars, "concat"); }), ContainsSubstring("scalars to join"));
+  CHECK_THAT(error_of([&] { reduce_per_replica(scalars, "concat"); }), ContainsSubstring("scalars to concatenate"));
 }
 
 TEST_CASE("MirroredStrategy: the number of replicas is the option, or that of devices, or of threads", "[mirrored]") {

@@ -137,7 +137,7 @@ TEST_CASE("model checkpoint: invalid options are Errors", "[callbacks]") {
   const auto error = [](const ModelCheckpointOptions& options) {
     return testing::error_of([&] { callbacks::model_checkpoint(options); });
   };
-  CHECK_THAT(error({}), ContainsSubstring("[ModelCheckpoint] no filepath - expected where to save"));
+  CHECK_THAT(error({}), ContainsSubstring("[ModelCheckpoint] no filepath - expected the path"));
   CHECK_THAT(error({.filepath = "weights.h5", .save_weights_only = true}), ContainsSubstring("ends with .safetensors"));
   CHECK_THAT(testing::error_of([] { SaveFrequency("batch"); }), ContainsSubstring("expected \"epoch\" or a number"));
   CHECK_THAT(testing::error_of([] { SaveFrequency(0); }), ContainsSubstring("save_freq = 0 - expected"));

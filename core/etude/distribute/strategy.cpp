@@ -93,7 +93,7 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   const auto replicas = static_cast<std::size_t>(num_replicas_in_sync());
   for (const PerReplica& input : inputs)
     check(input.size() == replicas, ErrorKind::value, name(), input.size(), " tensors for ", replicas,
-          " replicas - expected one for each - split() gives them.");
+          " replicas - expected a tensor for each - use split().");
   const std::vector<std::int64_t> begins = begins_of(inputs, replicas);
   const Scope scope(shared_from_this());
   std::list<Traced> traced;
