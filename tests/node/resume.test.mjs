@@ -128,7 +128,7 @@ test('a fit that is refused because of another in its folder does not change tha
 });
 
 test('invalid options are errors', async () => {
-  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'leave it out; set saveFreq.');
+  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'omit it and set saveFreq.');
   et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: false });
   await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backupDir` argument');
   await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'saveFreq = 0');

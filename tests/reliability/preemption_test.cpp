@@ -258,7 +258,7 @@ TEST_CASE("a process warns once, on stderr, of threads that the system refuses, 
     CHECK(refused.exit_status() == 0);
   }
   const std::string text = text_of(scratch.path() + "/stderr");
-  CHECK(text.find("Warning: The system refused a thread for a worker. Work goes on") != std::string::npos);
+  CHECK(text.find("Warning: The system refused a thread for a worker. Work continues") != std::string::npos);
   CHECK(text.find("The system refused") == text.rfind("The system refused"));
 }
 
