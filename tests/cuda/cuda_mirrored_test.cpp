@@ -189,7 +189,7 @@ TEST_CASE("devices without a common all-reduce are refused", "[cuda][mirrored]")
   };
   using Catch::Matchers::StartsWith;
   CHECK_THAT(refused({gpu.device, again.device}),
-             StartsWith("[/gpu:0] replicas on /gpu:0, which has more than one of them, together with this one - "
+             StartsWith("[/gpu:0] replicas on /gpu:0, which has several of them, together with this one - "
                         "expected"));
   CHECK_THAT(refused({cpu_device(), gpu.device}),
              StartsWith("[/gpu:0] replicas on cpu together with this one - expected"));

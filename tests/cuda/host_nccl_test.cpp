@@ -40,9 +40,9 @@ TEST_CASE("communicators are destroyed with their owner, and aborted after a fai
   {
     Nccl nccl(nccl_under_test(), gpus.both);
     host_nccl::next_status() = 3;
-    CHECK_THAT(
-        error_of([&] { nccl.all_reduce(std::span(&value, 1)); }),
-        Catch::Matchers::StartsWith("[NcclAllReduce] a sum failed: internal error - expected NCCL to reach all"));
+    CHECK_THAT(error_of([&] { nccl.all_reduce(std::span(&value, 1)); }),
+               Catch::Matchers::StartsWith(
+                   "[NcclAllReduce] a sum failed: internal error - expected a connection between all GPUs"));
   }
   CHECK(host_nccl::counts().alive == 0);
   CHECK(host_nccl::counts().aborted == 2);
