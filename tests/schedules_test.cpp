@@ -161,7 +161,7 @@ TEST_CASE("schedules: options out of range are errors with the full text", "[sch
        "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - say how much longer each period is."},
       {[] { return from_json<LearningRateSchedule>(R"({"class_name": "StepDecay"})"); },
        "[schedule] class \"StepDecay\" - expected one of: CosineDecay, CosineDecayRestarts, ExponentialDecay, "
-       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - make objects of other classes in code."},
+       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - create objects of other classes in code."},
   };
   for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
 }

@@ -14,8 +14,8 @@
 #include "etude/graph/elementwise.hpp"
 #include "etude/graph/window.hpp"
 
-/// The instructions that fusion lowers ops to: a second closed variant. Each Device implements one `run` per
-/// alternative. Instructions are plain data: shapes are proven, and memory is laid out.
+/// The instructions to which fusion lowers ops: a second closed variant. Each Device implements one `run` per
+/// alternative. Instructions are plain data: shapes are checked, and memory is placed.
 namespace etude {
 
 /// A place in a plan's memory: `offset` bytes after the address of `space`. The plan has a table of addresses, one per
