@@ -169,12 +169,12 @@ TEST_CASE("MultiHeadAttention refuses inputs and options that do not fit", "[lay
   const Tensor x({2, 5, 6});
   const auto said = [](const std::function<void()>& action) { return error_of(action); };
   CHECK(said([] { layers::multi_head_attention({.num_heads = 0, .key_dim = 3, .name = "a"}); }) ==
-        "[MultiHeadAttention \"a\"] num_heads = 0, key_dim = 3, value_dim = 3 - expected positive numbers - set them.");
+        "[MultiHeadAttention \"a\"] num_heads = 0, key_dim = 3, value_dim = 3 - expected positive numbers - set both.");
   const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .name = "b"});
   CHECK(said([&] { (*layer)(x); }).find("expected a list of query and value") != std::string::npos);
   CHECK(said([&] { (*layer)({x, Tensor({2, 4, 6}), Tensor({2, 3, 6})}); }).find("same steps") != std::string::npos);
   CHECK((*layer)({x, x}).shape() == x.shape());
-  CHECK(said([&] { (*layer)({Tensor({2, 5, 7}), Tensor({2, 5, 7})}); }).find("as it was built for") !=
+  CHECK(said([&] { (*layer)({Tensor({2, 5, 7}), Tensor({2, 5, 7})}); }).find("for which it was built") !=
         std::string::npos);
   const auto axes = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .attention_axes = {1, 2}});
   CHECK(said([&] { (*axes)({x, x}); }).find("attention_axes = [1, 2]") != std::string::npos);

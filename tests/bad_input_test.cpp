@@ -48,8 +48,7 @@ FitOptions quiet(FitOptions options = {}) {
 const std::vector<Case> data_cases{
     {"another number of features", [](Sequential& m) { m.fit(waves({8, 2}), y, quiet()); },
      "[Dense \"first\"] expected input of shape [batch, .., 3], received [8, 2]. The layer was built for 3 inputs; "
-     "build "
-     "a new one or check the data."},
+     "build a new layer or check the data."},
     {"no features", [](Sequential& m) { m.fit(waves({8}), y, quiet()); }, "expected input of shape"},
     {"y longer than x", [](Sequential& m) { m.fit(x, waves({9, 1}), quiet()); }, "x sizes: 8; y sizes: 9"},
     {"y shorter than x", [](Sequential& m) { m.evaluate(x, y.rows(0, 3), {.verbose = 0}); }, "x sizes: 8; y sizes: 3"},

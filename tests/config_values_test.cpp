@@ -202,7 +202,7 @@ TEST_CASE("text that is not UTF-8 is an Error where a layer is named, not where 
   for (const std::string name :
        {"\xED\xA0\x80", "a\xFF", "\xC0\xAF", "\xE2\x82", "\xF5\x80\x80\x80", "\xF0\x80\x80\xAF"})
     CHECK(error_of([&] { layers::dense({.units = 1, .name = name}); }) ==
-          "[Dense] a name that is not UTF-8 - expected whole characters - choose another name.");
+          "[Dense] a name that is not UTF-8 - expected whole characters - use another name.");
   for (const std::string name : {"naïve", "層", "🎹", "a/b c"})
     CHECK(layers::dense({.units = 1, .name = name})->name() == name);
 }

@@ -322,7 +322,7 @@ TEST_CASE("datasets: a model refuses a dataset without batch", "[data]") {
                         ContainsSubstring("call .batch(n) on the dataset"));
   CHECK_THROWS_WITH(model.fit(Dataset::range(3), {.verbose = 0}), ContainsSubstring("call .batch(n) on the dataset"));
   const Dataset one_feature = Dataset::from_tensor_slices({{counting(6, 1)}, {counting(6, 1)}, {}});
-  CHECK_THROWS_WITH(model.fit(one_feature, {.verbose = 0}), ContainsSubstring("give a Dataset batches by .batch(n)"));
+  CHECK_THROWS_WITH(model.fit(one_feature, {.verbose = 0}), ContainsSubstring("call .batch(n) on a Dataset"));
   model.fit(samples_of_four.batch(3), {.verbose = 0});
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("a label out of range is an error that names value, row and range, and
   const std::string text =
       "[SparseCategoricalCrossentropy] label 7 in row 5 of y - expected 0 to 2, because there are 3 classes - check "
       "the "
-      "labels, or give the last layer more units.";
+      "labels, or increase the last layer's units.";
   const Tensor y = labels_with(7);
   CHECK(error_of([&] { model->fit(x, y, in_order(8)); }) == text);
   CHECK(error_of([&] { model->evaluate(x, y, {.batch_size = 3, .verbose = 0}); }) == text);

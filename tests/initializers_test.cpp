@@ -113,7 +113,8 @@ TEST_CASE("an array for Constant that does not broadcast to the weight's shape i
   CHECK(wanted.at("refused").at("kind") == "ValueError");
   CHECK(wanted.at("shape of [2, 3] for [3]") == json{2, 3});
   CHECK(error_of([] { constant(Tensor({2, 3}), {3}); }) ==
-        "[Constant] an array of shape [2, 3] for a weight of shape [3] - expected one that broadcasts to it - reshape "
+        "[Constant] an array of shape [2, 3] for a weight of shape [3] - expected a shape that broadcasts to it - "
+        "reshape "
         "the array.");
   CHECK(kind_of([] { constant({1, 2, 3}, {1}); }) == ErrorKind::shape);
 }

@@ -146,7 +146,7 @@ TEST_CASE("an invalid loss scale is an error", "[optimizers][mixed]") {
   CHECK_THROWS_WITH(scaled_sgd(0, 10), ContainsSubstring("initial_scale = 0"));
   CHECK_THROWS_WITH(scaled_sgd(1, 0), ContainsSubstring("dynamic_growth_steps = 0"));
   CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.loss_scale_factor = 8})}),
-                    ContainsSubstring("leave loss_scale_factor out"));
+                    ContainsSubstring("omit loss_scale_factor"));
 }
 
 TEST_CASE("a model in half precision is saved, loaded and continues with the same bits", "[saving][mixed]") {

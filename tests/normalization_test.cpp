@@ -92,7 +92,7 @@ TEST_CASE("BatchNormalization refuses shapes and options that it does not suppor
 TEST_CASE("BatchNormalization has no weights along the batch axis, whose extent may change", "[normalization]") {
   for (const std::ptrdiff_t axis : {0, -2}) {
     BatchNormalization layer({.axis = axis});
-    CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
+    CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis after the batch axis"));
     CHECK_FALSE(layer.built());
   }
 }

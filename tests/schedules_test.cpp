@@ -114,7 +114,7 @@ TEST_CASE("schedules: setting the rate of a schedule is an error (O-17)", "[sche
   CHECK(
       error_of([&] { adam->set_learning_rate(0.5); }) ==
       "[adam] learning_rate = 0.5 - This optimizer was created with a `LearningRateSchedule`, hence its learning rate "
-      "is not settable - make it with a number, or change the schedule.");
+      "is not settable - create it with a number, or change the schedule.");
   CHECK(adam->learning_rate() == 1);
 }
 
@@ -127,8 +127,8 @@ TEST_CASE("schedules: a schedule that does not use scalars trains, without a rat
   Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Drawn>()}));
   CHECK(sgd.after({1, 1})[0] < 1);
   CHECK(error_of([&] { sgd.optimizer->learning_rate(); }) ==
-        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in "
-        "those.");
+        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in such "
+        "ops.");
 }
 
 TEST_CASE("schedules: options out of range are errors with the full text", "[schedules]") {
@@ -141,24 +141,24 @@ TEST_CASE("schedules: options out of range are errors with the full text", "[sch
        "[ExponentialDecay] initial_learning_rate = nan - expected a finite number of 0 or more - set "
        "initial_learning_rate."},
       {[] { return schedules::exponential_decay({.initial_learning_rate = 1, .decay_rate = 1}); },
-       "[ExponentialDecay] decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+       "[ExponentialDecay] decay_steps = 0 - expected 1 or more - set the number of steps of the decay."},
       {[] { return schedules::inverse_time_decay({.initial_learning_rate = 1, .decay_steps = 1}); },
        "[InverseTimeDecay] decay_rate = nan - expected a finite number of 0 or more - set decay_rate."},
       {[] { return schedules::piecewise_constant_decay({.boundaries = {1, 2}, .values = {1, 2}}); },
-       "[PiecewiseConstant] 2 boundaries and 2 values - expected one value more than boundaries - give one for each "
+       "[PiecewiseConstant] 2 boundaries and 2 values - expected one value more than boundaries - pass one for each "
        "interval."},
       {[] { return schedules::piecewise_constant_decay({.boundaries = {2, 2}, .values = {1, 2, 3}}); },
-       "[PiecewiseConstant] boundaries out of order - expected each to be larger than the one before - sort them."},
+       "[PiecewiseConstant] boundaries out of order - expected increasing boundaries - sort them."},
       {[] { return schedules::polynomial_decay({.initial_learning_rate = 1, .decay_steps = 1, .power = -1}); },
        "[PolynomialDecay] power = -1 - expected a finite number of 0 or more - set power."},
       {[] { return schedules::cosine_decay({.initial_learning_rate = 1, .decay_steps = -2}); },
-       "[CosineDecay] decay_steps = -2 - expected 1 or more - say over how many steps it decays."},
+       "[CosineDecay] decay_steps = -2 - expected 1 or more - set the number of steps of the decay."},
       {[] { return schedules::cosine_decay_restarts({.initial_learning_rate = 1}); },
-       "[SGDRDecay] first_decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+       "[SGDRDecay] first_decay_steps = 0 - expected 1 or more - set the number of steps of the decay."},
       {[] {
          return schedules::cosine_decay_restarts({.initial_learning_rate = 1, .first_decay_steps = 1, .t_mul = 0.5});
        },
-       "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - say how much longer each period is."},
+       "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - set the factor of each period's length."},
       {[] { return from_json<LearningRateSchedule>(R"({"class_name": "StepDecay"})"); },
        "[schedule] class \"StepDecay\" - expected one of: CosineDecay, CosineDecayRestarts, ExponentialDecay, "
        "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - create objects of other classes in code."},

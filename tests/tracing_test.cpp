@@ -223,7 +223,7 @@ TEST_CASE("a variable that only a step reads is not a weight of the model", "[tr
 }
 
 #ifndef __EMSCRIPTEN__
-TEST_CASE("a variable that is made within call is a warning, once, and no weight", "[tracing]") {
+TEST_CASE("a variable that is created within call is a warning, once, and no weight", "[tracing]") {
   class Forgetful : public Model {
    public:
     Value call(Value given, bool) override {
@@ -236,7 +236,7 @@ TEST_CASE("a variable that is made within call is a warning, once, and no weight
     model.predict(x, {.verbose = 0});
     model.predict(x.rows(0, 3), {.verbose = 0});
   });
-  CHECK_THAT(text, ContainsSubstring("the variable \"scale\" is made within call"));
+  CHECK_THAT(text, ContainsSubstring("the variable \"scale\" is created within call"));
   CHECK(text.find("scale") == text.rfind("scale"));
   CHECK(text.find("constant") == std::string::npos);
   CHECK(model.weights().empty());

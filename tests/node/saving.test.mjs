@@ -118,8 +118,8 @@ test('an unpaired surrogate in a name is an Error where the name is set', () => 
 
 test('models nested in themselves, and thousands deep, are an Error, and other models train on', async () => {
   const outer = et.sequential([et.layers.dense({ units: 1 })]);
-  assert.throws(() => outer.add(outer), /is or holds this one/);
-  assert.throws(() => outer.add(et.sequential([outer])), /is or holds this one/);
+  assert.throws(() => outer.add(outer), /is or contains this model/);
+  assert.throws(() => outer.add(et.sequential([outer])), /is or contains this model/);
   const nest = (levels) => {
     let layer = et.layers.dense({ units: 1 });
     for (let i = 0; i < levels; i += 1) layer = et.sequential([layer]);

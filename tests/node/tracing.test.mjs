@@ -106,9 +106,9 @@ test("a variable that a model's call reads is trained, counted, saved and loaded
   }
 });
 
-test('a variable that is made within call is a warning, and no weight', async () => {
+test('a variable that is created within call is a warning, and no weight', async () => {
   const model = et.model({ layers: [], call: (x) => ops.sum(ops.multiply(x, ones('anew').read()), [-1], true) });
   const text = await stderrOf(() => model.predict(x, quiet));
-  assert.match(text, /the variable "anew" is made within call/);
+  assert.match(text, /the variable "anew" is created within call/);
   assert.equal(model.countParams(), 0);
 });

@@ -12,7 +12,8 @@
 ///       double rate = 0;
 ///       std::string name = {};
 ///       static constexpr auto fields() {
-///         return option_rows(option<&DropoutOptions::rate>("Share of the inputs that are set to 0.", Need::required),
+///         return option_rows(option<&DropoutOptions::rate>("Fraction of the inputs that are set to 0.",
+///         Need::required),
 ///                            option<&DropoutOptions::name>("Name of the layer."));
 ///       }
 ///     };

@@ -29,7 +29,7 @@ struct DatasetShuffleOptions {
 
   static constexpr auto fields() {
     return option_rows(
-        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: drawn from the seed that was set for all."),
+        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: derived from the global seed."),
         option<&DatasetShuffleOptions::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
   }
 };
