@@ -22,7 +22,8 @@ TEST_CASE("backup and restore: an uninterrupted fit is unchanged, and leaves not
 }
 
 TEST_CASE("backup and restore: saves per epoch resume at an epoch, saves per batches at a batch", "[callbacks]") {
-  // The hooks are train_begin, and for each epoch its begin, two for each of six batches, two of validation, its end.
+  // The hooks are train_begin, and for each epoch its begin, two for each of six batches, two of validation, and its
+  // end.
   const auto [save_freq, first] =
       GENERATE(std::pair(SaveFrequency("epoch"), std::pair(1, 0)), std::pair(SaveFrequency(4), std::pair(1, 2)));
   Backup backup;
@@ -46,7 +47,7 @@ TEST_CASE("backup and restore: an epoch whose steps had all run continues with i
   Backup backup;
   script.backup = backup.options(1);
   const int epoch = (whole.hooks - 2) / 3;
-  for (const int end : {epoch, 2 * epoch})  // and before it two hooks of the epoch's validation
+  for (const int end : {epoch, 2 * epoch})  // after two hooks of the epoch's validation
     for (int hook = end - 2; hook <= end; ++hook) {
       CHECK_THROWS_AS(script.run(hook), Interruption);
       CHECK(script.run() == whole);
@@ -116,7 +117,7 @@ TEST_CASE("backup and restore: eager steps resume as compiled ones do", "[callba
 }
 
 TEST_CASE("backup and restore: other variables of a train_step are saved too", "[callbacks]") {
-  /// Two optimizers in one step, and a sum of its own.
+  /// Two optimizers in one step, and a custom sum.
   class TwoOptimizers : public Model {
    public:
     LayerPtr dense = layers::dense({.units = 1, .kernel_initializer = "ones"});
@@ -210,7 +211,7 @@ TEST_CASE("backup and restore: a stop by EarlyStopping is final, other stops are
     const auto epochs = [&](CallbackPtr also) {
       const RandomSeed of_this_run(1);
       Sequential model(two_dense());
-      model.compile(mse(0));  // nothing gets better
+      model.compile(mse(0));  // nothing improves
       FitOptions options{.batch_size = 8, .epochs = 9, .verbose = 0};
       options.callbacks = {callbacks::early_stopping({.monitor = "loss", .patience = 2}), std::move(also),
                            callbacks::backup_and_restore(script.backup)};

@@ -7,7 +7,7 @@
 
 #include "training_samples.hpp"
 
-// What goes wrong is told in the house's form, as early as it can be known, and leaves the model as it was.
+// Errors have the standard form, are thrown as early as possible, and leave the model unchanged.
 namespace etude {
 namespace {
 
@@ -27,7 +27,7 @@ bool in_house_form(const std::string& text) {
 struct Case {
   const char* what;
   std::function<void(Sequential&)> action;
-  /// The whole text, or if it does not begin with '[' and end with '.', a part of it.
+  /// The whole text, or, if it does not begin with '[' and end with '.', a part of it.
   std::string text;
 };
 
@@ -170,7 +170,7 @@ const std::vector<Case> number_cases{
      "[binary_accuracy] threshold = 1 - expected a number between 0 and 1 - set threshold."},
 };
 
-/// Built and compiled; its first layer is called "first".
+/// A built and compiled model; its first layer is named "first".
 void prepare(Sequential& model) {
   model.add(layers::dense({.units = 4, .activation = "tanh", .name = "first"}));
   model.add(layers::dense({.units = 1}));
@@ -186,7 +186,7 @@ void check_all(const std::vector<Case>& cases) {
     const std::int64_t steps = model.optimizer().iterations();
     check_error(test, error_of([&] { test.action(model); }));
     CAPTURE(test.what);
-    // verbose and validation are looked at when it is their turn; the steps before them have been trained.
+    // verbose and validation are checked late; the steps before have been trained.
     if (model.optimizer().iterations() == steps) CHECK(weights_of(model) == before);
     model.fit(x, y, quiet());
     CHECK(model.optimizer().name() == "SGD");

@@ -26,7 +26,7 @@ Names checkpoints_in(Vfs& files, const std::string& folder) {
   return names;
 }
 
-/// A manifest changed as if it had been written so.
+/// A manifest with a change, and with the correct checksum for it.
 void change_manifest(Vfs& files, const std::string& folder,
                      const std::function<void(nlohmann::ordered_json&)>& change) {
   const std::string path = folder + "/manifest.json";

@@ -30,7 +30,7 @@ std::string layer_error(const std::string& text) {
   return error_of([&] { from_json<Layer>(text); });
 }
 
-/// The predictions of a model and of the one that its config makes, with its weights.
+/// The predictions of a model, and of the model from its config with the same weights.
 bool predicts_alike(Model& model, const Tensor& x) {
   const auto twin = std::dynamic_pointer_cast<Model>(from_json<Layer>(to_json<Layer>(model)));
   twin->set_weights(model.get_weights());

@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 /// [count] with 0, 1, 2, …, read row by row.
 struct Rows : ArrayLike {
   Shape extents;
-  mutable Indices runs;  // how many rows were read at a time
+  mutable Indices runs;  // the number of rows of each read
 
   explicit Rows(std::int64_t count) : extents{count, 1} {}
   const Shape& shape() const override { return extents; }

@@ -30,7 +30,7 @@ FitOptions epochs(int first, int last) {
   return {.batch_size = 16, .epochs = last, .verbose = 0, .initial_epoch = first};
 }
 
-/// All that training leaves in a model.
+/// The complete state of a trained model.
 std::vector<Tensor> state_of(const Model& model) {
   std::vector<Tensor> result;
   for (const Variable& variable : model.variables()) result.push_back(variable.value());
@@ -184,7 +184,7 @@ TEST_CASE("a config with more weights than the file is refused before memory is 
     CHECK_FALSE(refused.reached());
   }
   const FailingAllocation refused(1, large);
-  CHECK(load_model("steps")->count_params() == recurrent.count_params());  // steps are no weights
+  CHECK(load_model("steps")->count_params() == recurrent.count_params());  // steps are not weights
   CHECK_FALSE(refused.reached());
 }
 

@@ -7,7 +7,7 @@
 #include "scratch_folder.hpp"
 #include "support.hpp"
 
-// Losses that are scaled so that gradients are numbers of float16.
+// Losses that are scaled so that gradients are in the range of float16.
 
 namespace etude {
 namespace {
@@ -51,7 +51,7 @@ TEST_CASE("a loss that is scaled is float32", "[optimizers][mixed]") {
 }
 
 TEST_CASE("a loss is scaled so that small gradients do not vanish in float16", "[optimizers][mixed]") {
-  // The gradient of the kernel, x = 2^-20, times the derivative of the loss by y, 2^-10, is no number of float16.
+  // The gradient of the kernel, x = 2^-20, times the derivative of the loss by y, 2^-10, is not a number of float16.
   const auto trained = [](OptimizerPtr optimizer, bool automatically) {
     Sequential model(
         {layers::dense({.units = 1, .use_bias = false, .kernel_initializer = "zeros", .dtype = "mixed_float16"})});
