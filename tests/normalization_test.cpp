@@ -7,7 +7,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// BatchNormalization and Embedding: layers whose variables are not only trained, and not only dense.
+// BatchNormalization and Embedding: layers with variables that are not only trained, or not dense.
 using namespace etude;
 using namespace etude::samples;
 using Catch::Matchers::ContainsSubstring;
@@ -70,7 +70,7 @@ TEST_CASE("masked entries count in no moment", "[normalization]") {
   CHECK(layer.get_weights()[3].at(0) == 1);
 }
 
-TEST_CASE("a model with BatchNormalization learns, its moments with it", "[normalization]") {
+TEST_CASE("a model with BatchNormalization learns, and updates its moments", "[normalization]") {
   const Tensor x = waves({64, 3});
   Sequential model(
       {layers::batch_normalization({.momentum = 0.5}), layers::dense({.units = 1, .activation = "sigmoid"})});

@@ -18,7 +18,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// A .npy file, as NumPy would write it.
+/// A .npy file in NumPy's format.
 template <class T> std::string npy(const std::string& descr, const std::string& shape, const std::vector<T>& values) {
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
   header.resize(118 - 1, ' ');
@@ -33,7 +33,7 @@ template <class T> std::string npy(const std::string& descr, const std::string& 
 
 Tensor parsed(const std::string& file) { return parse_npy(std::as_bytes(std::span(file))); }
 
-/// A file that is there while this lives.
+/// A file that exists during the lifetime of this object.
 struct TemporaryFile {
   std::string path;
   explicit TemporaryFile(const std::string& text) {
@@ -50,7 +50,7 @@ std::vector<double> numbers(const Tensor& tensor) {
   return result;
 }
 
-/// x and y of every line, one after the other; the text comes in pieces of `size` bytes.
+/// x and y of every line in sequence; the text arrives in pieces of `size` bytes.
 std::vector<double> csv(const std::string& text, const CsvOptions& options = {}, std::size_t size = 1000) {
   struct Pieces : ByteSource {
     std::string rest;
@@ -145,7 +145,7 @@ TEST_CASE("npy: no change of a single header byte causes a read beyond the file"
       try {
         accepted += parsed(changed).bytes() <= 24 ? 1 : 0;
       } catch (const Error&) {
-        // said, not read
+        // the values are named, not read
       }
     }
   CHECK(accepted > 0);
@@ -181,7 +181,7 @@ TEST_CASE("csv: lines become elements, in pieces of any size", "[data]") {
   CHECK(csv("\"a\"\"b\",c\n1,2\n", {.columns = {"a\"b"}}) == std::vector<double>{1});
 }
 
-TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no part of a name", "[data]") {
+TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is not part of a name", "[data]") {
   const std::vector<double> want{1, 2, 3, 4};
   for (const char* end : {"\n", "\r\n", "\r", "\r\r", "\n\n"})
     for (const char* mark : {"", "\xEF\xBB\xBF"})
@@ -195,7 +195,7 @@ TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no par
 }
 
 TEST_CASE("csv: an unclosed quote is scanned once, in a file of any length", "[data]") {
-  // Pieces of one byte: beginning anew with each would take 10^11 steps.
+  // Pieces of one byte: restarting with each would take 10^11 steps.
   const std::string text = "a,b\n1,\"2\n" + std::string(500000, '1');
   CHECK_THROWS_WITH(csv(text, {}, 64), ContainsSubstring("line 2 has an unclosed quote"));
 }
@@ -243,7 +243,7 @@ TEST_CASE("csv: each iteration reads the file again, and can return to a positio
   CHECK_THROWS_WITH(*read_csv("/no/such/file.csv").begin(), ContainsSubstring("/no/such/file.csv"));
 }
 
-TEST_CASE("a path with a NUL byte does not open the file of the name before it", "[data]") {
+TEST_CASE("a path with a NUL byte does not open the file named by its first part", "[data]") {
   const TemporaryFile table("y,a\n1,2\n"), array(npy<float>("<f4", "(1,)", {1}));
   const std::string suffix("\0.csv", 5);
   CHECK_THROWS_WITH(*read_csv(table.path + suffix, {.label = "y"}).begin(), ContainsSubstring("a NUL byte follows"));

@@ -5,7 +5,7 @@
 
 #include "optimizer_samples.hpp"
 
-// What every optimizer can be asked for besides its own arithmetic.
+// The options of every optimizer.
 namespace etude {
 namespace {
 
@@ -103,7 +103,7 @@ TEST_CASE("optimizers: several calls are one update of the mean gradient, and in
     check_close(accumulated.after({1, 9}), whole.after({2, 2}), 1e-6);
     CHECK(accumulated.now() != before);
     CHECK(accumulated.optimizer->iterations() == update + 1);
-    // Slots too, but for the accumulated gradient, which is empty again.
+    // Slots too, except for the accumulated gradient, which is empty again.
     const auto kinds = accumulated.optimizer->slots(), expected = whole.optimizer->slots();
     CHECK(numbers(kinds[0][0].value()) == std::vector<double>{0, 0});
     for (std::size_t i = 0; i < expected.size(); ++i)

@@ -8,7 +8,7 @@
 #include "scratch_folder.hpp"
 #include "training_samples.hpp"
 
-// Predictions written to files of NumPy.
+// Predictions written to NumPy files.
 namespace etude {
 namespace {
 
@@ -21,7 +21,7 @@ const PredictOptions by_four{.batch_size = 4, .verbose = 0};
 
 }  // namespace
 
-TEST_CASE("a prediction stream writes a .npy file, whose number of rows is known at the end only", "[predict_stream]") {
+TEST_CASE("a prediction stream writes a .npy file, whose number of rows is known only at the end", "[predict_stream]") {
   const FilesInMemory here;
   Sequential model(two_dense(4, 2));
   model.predict_stream(batches_of(x, x, 4, 3), {.verbose = 0}).write_npy("out.npy");

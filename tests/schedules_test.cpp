@@ -6,7 +6,7 @@
 
 #include "optimizer_samples.hpp"
 
-// Learning rates that follow from the step: what the cases of other libraries do not cover.
+// Learning rates as functions of the step: tests that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -14,7 +14,7 @@ using namespace samples;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
-/// The rate as a step computes it, in float32.
+/// The rate in a step, in float32.
 double traced(const LearningRateSchedule& schedule, std::int64_t step) {
   return testing::run({Tensor::from<float>({}, {static_cast<float>(step)})},
                       [&](std::span<const Value> given) { return schedule(given[0]); })
@@ -67,7 +67,7 @@ TEST_CASE("schedules: a restart is at its step, after any number of restarts", "
     CHECK_THAT(schedule->at(step), WithinAbs(highest, 0.1));
     CHECK(schedule->at(step - 1) < 0.1);
     CHECK_THAT(traced(*schedule, step), WithinAbs(highest, 0.1));
-    if (length < 5e4) CHECK(traced(*schedule, step - 1) < 0.1);  // float32 cannot tell the steps of longer ones apart
+    if (length < 5e4) CHECK(traced(*schedule, step - 1) < 0.1);  // float32 cannot distinguish the steps of longer ones
   }
 }
 

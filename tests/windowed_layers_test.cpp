@@ -5,7 +5,7 @@
 #include "etude/etude.hpp"
 #include "support.hpp"
 
-// Conv2D and MaxPooling2D: what the cases of other libraries do not cover.
+// Conv2D and MaxPooling2D: tests that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -79,7 +79,7 @@ TEST_CASE("the default strides of MaxPooling2D are its window", "[layers][convol
 }
 
 TEST_CASE("a model of convolutions learns, fused and op by op alike", "[layers][training][convolution]") {
-  // Which half of an image is brighter.
+  // Whether the upper or the lower half of an image is brighter.
   Random random = testing::draws(5);
   Tensor x = testing::random_tensor(random, {64, 8, 8, 1}, DType::float32, 0, 1), y({64, 1});
   for (std::int64_t n = 0; n < 64; ++n) {
