@@ -1,4 +1,4 @@
-// Sizes, configs and files that ask for what cannot be: each is an EtudeError, or works, and the module goes on.
+// Sizes, configs and files beyond all limits: each is an EtudeError, or works, and the module stays usable.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const quiet = { verbose: 0 };
 const folder = mkdtempSync(join(tmpdir(), 'etude-hostile-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Whatever was refused: another model trains, and predicts what it should. */
+/** Checks that after the error another model trains, and predicts correctly. */
 afterEach(async () => {
   const model = summing();
   model.compile(mse(0));
@@ -75,7 +75,7 @@ function crc32c(bytes) {
   return (~sum >>> 0).toString(16).padStart(8, '0');
 }
 
-/** Changes the config of a saved model; its sums are right afterwards. */
+/** Changes the config of a saved model, and corrects its checksums. */
 function changeConfig(saved, change) {
   const [checkpoint] = readdirSync(saved).filter((name) => name.startsWith('ckpt-'));
   const at = (name) => join(saved, checkpoint, name);

@@ -54,7 +54,7 @@ test('a model is described as JSON, and restored from it', () => {
   assert.deepEqual(twin.predictOnBatch(x), model.predictOnBatch(x));
 });
 
-test('a damaged model, and a file that is none, are Errors with the reason', () => {
+test('a damaged model, and a file of another kind, are Errors with the reason', () => {
   assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model.save wrote/);
   assert.throws(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), /expected Sequential or Functional/);
   const model = trainedModel();
@@ -130,7 +130,7 @@ test('models nested in themselves, and thousands deep, are an Error, and other m
   deep.compile({ loss: 'mse' });
   await deep.fit(x, y, { epochs: 1, verbose: 0 });
 
-  // Functions of one's own that call each other without an end.
+  // Custom functions with endless recursion.
   const own = et.model({ layers: [], call: (value) => own.call(value) });
   assert.throws(() => own.predictOnBatch(x), /expected at most 100/);
   let end = et.input({ shape: [6] });

@@ -1,4 +1,4 @@
-// What a trace makes a constant of, what a step forgets, and variables that a model reads.
+// Values that a trace turns into constants, steps without an optimizer, and variables that a model reads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
@@ -9,7 +9,7 @@ const quiet = { verbose: 0, batchSize: 4 };
 const x = waves([8, 3]);
 const y = signsOf(x);
 
-/** What is written to stderr meanwhile. */
+/** The text that is written to stderr meanwhile. */
 async function stderrOf(action) {
   const write = process.stderr.write;
   let text = '';
