@@ -169,10 +169,10 @@ CublasLt::Plan CublasLt::describe(const MatrixProduct& p) const {
 
 std::vector<CublasLt::Algorithm> CublasLt::advised(const MatrixProduct& p, const Plan& plan, int most) const {
   Preference preference = nullptr;
-  expect(functions_.create_preference(&preference), "asking for a product");
+  expect(functions_.create_preference(&preference), "selecting an algorithm");
   const Owned<Preference> owned(preference, functions_.destroy_preference);
   const auto prefer = [&](int attribute, auto value) {
-    expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
+    expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "selecting an algorithm");
   };
   prefer(number::preference_workspace, std::uint64_t{used_workspace});
   prefer(number::preference_reductions, number::reduction_in_compute_type);
@@ -184,7 +184,7 @@ std::vector<CublasLt::Algorithm> CublasLt::advised(const MatrixProduct& p, const
   int count = 0;
   const Status status = functions_.find(handle_, plan.description.get(), plan.b.get(), plan.a.get(), plan.c.get(),
                                         plan.c.get(), preference, most, found.data(), &count);
-  if (!is_unsupported(status)) expect(status, "asking for a product");
+  if (!is_unsupported(status)) expect(status, "selecting an algorithm");
   std::vector<Algorithm> algorithms;
   for (int i = 0; status == 0 && i < count; ++i)
     if (const Found& one = found[static_cast<std::size_t>(i)]; one.state == 0) algorithms.push_back(one.algorithm);

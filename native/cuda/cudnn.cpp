@@ -127,7 +127,8 @@ Cudnn::Plan Cudnn::describe(const VendorConvolution& c) const {
   if (!accepts(c, plan)) return plan;
   for (const int algorithm : algorithms_of(c.pass)) {
     std::size_t bytes = 0;
-    if (succeeded(ask_workspace(c.pass, plan, algorithm, bytes), "asking for a convolution") && bytes <= used_workspace)
+    if (succeeded(ask_workspace(c.pass, plan, algorithm, bytes), "reading the workspace of a convolution") &&
+        bytes <= used_workspace)
       plan.algorithms.push_back(algorithm);
   }
   return plan;

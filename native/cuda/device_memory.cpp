@@ -13,8 +13,8 @@ namespace {
 /// A pool on a GPU that keeps all memory it has allocated; null if the GPU has no pools.
 cudaMemPool_t make_pool(int ordinal) {
   int supported = 0;
-  expect(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal), "asking for memory pools",
-         ErrorKind::state);
+  expect(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal),
+         "reading the support of memory pools", ErrorKind::state);
   if (supported == 0) return nullptr;
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -92,7 +92,7 @@ void DeviceMemory::let_go() noexcept {
 
 std::size_t DeviceMemory::available() const {
   std::size_t free = 0, total = 0;
-  expect(cudaMemGetInfo(&free, &total), "asking for free memory");
+  expect(cudaMemGetInfo(&free, &total), "reading the free memory");
   if (!pool_) return free;
   return free + attribute(pool_, cudaMemPoolAttrReservedMemCurrent) - attribute(pool_, cudaMemPoolAttrUsedMemCurrent);
 }

@@ -48,7 +48,7 @@ class GpuRuntime : public Runtime {
   GpuRuntime(int ordinal, bool tf32)
       : ordinal_(ordinal), owned_stream_{made_stream(ordinal)}, memory_(ordinal, owned_stream_.stream) {
     cudaDeviceProp properties;
-    expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
+    expect(cudaGetDeviceProperties(&properties, ordinal), "reading a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
     profile_ = Profile::wanted();

@@ -82,7 +82,7 @@ std::vector<std::byte> add_up_any(const std::vector<Call>& ranks) {
     case 7: return add_up<float>(ranks);
     case 8: return add_up<double>(ranks);
     case 9: return add_up<BFloat16>(ranks);
-    default: throw std::logic_error("a type that nobody joins");
+    default: throw std::logic_error("a dtype without all-reduce");
   }
 }
 

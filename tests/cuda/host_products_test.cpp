@@ -291,7 +291,7 @@ TEST_CASE("if cuBLASLt lacks memory, the GPU's error is reported, and the next p
     CHECK(kind_of(multiply) == ErrorKind::state);
     found = 13;
     CHECK(kind_of(multiply) == ErrorKind::internal);
-    CHECK(asked == "asking for a product!asking for a product.");
+    CHECK(asked == "selecting an algorithm!selecting an algorithm.");
     found = 0;
     CHECK(multiply());
   }

@@ -171,7 +171,7 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
   strategy_->start_all_reduce(bucket, number);
 }
 
-/// After an error: awaits what was started in this step.
+/// After an error: awaits the started work of this step.
 void ReplicatedPlan::await_all() noexcept {
   if (!has_device_libraries) return;
   for (int number = 0; number < started_; ++number)

@@ -258,7 +258,7 @@ struct AttentionShape {
   DType dtype;
   double scale = 1;  ///< of the scores
   bool is_masked = false;
-  double absent = 0;  ///< what is added to scores whose entry in the mask is false
+  double absent = 0;  ///< added to scores whose entry in the mask is false
 };
 /// An operand with strides in elements: of each axis of a batch, of rows and of columns.
 struct StridedOperand {

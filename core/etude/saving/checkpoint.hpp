@@ -14,7 +14,7 @@ namespace etude {
 struct TensorGroup {
   /// The name of the file, without its suffix.
   std::string name;
-  /// What is saved.
+  /// The content of a checkpoint.
   std::vector<NamedTensor> tensors;
 };
 

@@ -30,7 +30,7 @@ struct ComposedFile {
 
 /// The files of a checkpoint in the order in which they are written. The manifest, which describes the others, is the
 /// last. `serial` numbers the checkpoints of a folder: the highest is the newest. Throws Error(value) for names that
-/// are invalid as file names or not unique, and whatever safetensors_header throws; Error(data) for a document that is
+/// are invalid as file names or not unique, and the errors of safetensors_header; Error(data) for a document that is
 /// not valid JSON.
 std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial);
 
@@ -66,7 +66,7 @@ Manifest parse_manifest(std::string_view text, const std::string& path);
 using ReadCheckpointFile = std::function<std::vector<std::byte>(const std::string& name, std::uint64_t size)>;
 
 /// Compares each file with the manifest, one after another. `path` is the folder's name in errors. Throws Error(data),
-/// naming the damaged file and if possible the damaged tensor, and whatever `read` throws.
+/// naming the damaged file and if possible the damaged tensor, and the errors of `read`.
 void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
 
 /// The checkpoint that a manifest describes; throws what verify_checkpoint does.

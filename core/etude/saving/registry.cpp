@@ -24,7 +24,7 @@ const Json& config_in(const Json& json) {
 
 namespace {
 
-/// Writes what has changed since the object was created.
+/// Writes the changes since the object was created.
 template <class T> void update_config(const T&, Json&) {}
 void update_config(const Layer& layer, Json& config) {
   config["name"] = layer.name();

@@ -45,7 +45,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
 
 /// Writes a file so that readers find the complete old one or the complete new one. Throws Error(io) on failure.
 void save_safetensors(const std::string& path, const Safetensors& contents, const std::shared_ptr<Vfs>& files = {});
-/// Reads a file: Error(io) if it cannot be read, and whatever parse_safetensors throws.
+/// Reads a file: Error(io) if it cannot be read, and the errors of parse_safetensors.
 Safetensors load_safetensors(const std::string& path, const std::shared_ptr<Vfs>& files = {});
 
 }  // namespace etude

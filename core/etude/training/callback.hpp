@@ -93,8 +93,8 @@ class Callback {
   /// Logs::outputs() has the outputs.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
 
-  /// What a hook reads. On devices whose memory the host can read only later, such as those of WebGPU, the loop fetches
-  /// it before the hook; reading more is an error there. On other devices it is not called.
+  /// The data that a hook reads. On devices whose memory the host can read only later, such as those of WebGPU, the
+  /// loop fetches it before the hook; reading more is an error there. On other devices it is not called.
   virtual Needs needs(Hook) const { return Needs::variables; }
   /// The pending work of the last hook, which the loop awaits before it continues. Null: none.
   virtual PendingPtr take_pending() { return nullptr; }

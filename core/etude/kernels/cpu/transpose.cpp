@@ -89,7 +89,7 @@ constexpr std::int64_t grain = 32768;
 
 }  // namespace
 
-/// T has the size of the elements, whatever their type.
+/// T has the size of the elements, of any type.
 template <class T> void Cpu::transpose(const Transpose& instruction, Addresses addresses) {
   const T* in = at<const T>(addresses, instruction.in);
   T* out = at<T>(addresses, instruction.out);

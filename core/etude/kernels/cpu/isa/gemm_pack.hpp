@@ -3,7 +3,7 @@
 #include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
 // Packing copies A and B, block by block, into the order in which the tiles read them. A tile then reads two contiguous
-// panels, whatever was transposed and whatever the row distance is (with 4096 bytes all rows would map to one cache
+// panels, for any transposition and any row distance (with 4096 bytes all rows would map to one cache
 // set).
 
 namespace etude::cpu::ETUDE_ISA {
