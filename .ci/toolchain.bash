@@ -1,8 +1,8 @@
-# How a machine gets Étude's tools. Sourced by ./dev, which says which piece a command needs.
+# Installs the tools for building Étude. ./dev sources this file and calls the pieces that a command needs.
 #
-# What is already there is used: emsdk (EMSDK, or an emcc on PATH), a CMake, a Node, installed libraries. Only on Debian
-# is anything installed: what its release has, system-wide; what only a newer release has, unpacked in a folder of its
-# own below the user's cache, because adding a newer suite to the system's apt would upgrade its libc.
+# Existing installations are used: emsdk (EMSDK, or an emcc on PATH), CMake, Node.js, libraries. Packages are installed on
+# Debian only: those of its release, system-wide; those of a newer release, unpacked in a folder in the user's cache,
+# because adding a newer suite to the system's apt would upgrade its libc.
 
 toolchain=${ETUDE_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/etude/toolchain}
 newer_suite=trixie
@@ -15,7 +15,7 @@ have() { command -v "$1" >/dev/null; }
 as_root() { if ((EUID)); then sudo "$@"; else "$@"; fi; }
 at_least() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -1) == "$1" ]]; } # at_least OLDEST FOUND
 
-# One command of the whole toolchain at a time: two would unpack into the same folder.
+# Runs one such command at a time, because two would unpack into the same folder.
 locked() {
   mkdir -p "$toolchain"
   if have flock; then (flock 9; "$@") 9>"$toolchain/.lock"; else "$@"; fi
@@ -28,14 +28,14 @@ want() {
     [[ -e ${pair%%:*} ]] || have "${pair%%:*}" || missing+=("${pair##*:}")
   done
   ((${#missing[@]})) || return 0
-  have apt-get || { say "not found, and there is no apt-get to install it: ${missing[*]}"; return 0; } # CMake has the last word
+  have apt-get || { say "not found, and there is no apt-get to install it: ${missing[*]}"; return 0; } # CMake reports what is missing
   say "installing ${missing[*]}"
   local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
   as_root "${install[@]}" >/dev/null 2>&1 || { as_root apt-get update -qq && as_root "${install[@]}" >/dev/null; }
 }
 
-# apt_newer COMMAND…  apt-get that sees one suite only, in lists of its own. Its address is this machine's own source's
-# with another suite's name, so a mirror stays that mirror. newer_component: a part of the suite other than main.
+# apt_newer COMMAND…  runs apt-get for one newer suite only, with separate lists. It uses the address of this machine's
+# source with the name of that suite, so a mirror is kept. newer_component: a component other than main.
 apt_newer() {
   local component=${newer_component:-main} apt
   apt=$toolchain/apt${newer_component:+-$newer_component}
@@ -54,7 +54,7 @@ apt_newer() {
   apt-get "${options[@]}" "$@"
 }
 
-# unpack_newer FOLDER PACKAGE…  downloads packages and unpacks them below FOLDER, touching nothing else.
+# unpack_newer FOLDER PACKAGE…  downloads packages and unpacks them in FOLDER, without changing anything else.
 unpack_newer() {
   local into=$1 downloads deb
   shift
@@ -67,7 +67,7 @@ unpack_newer() {
 
 # ---- the pieces ----
 
-# What the library and the README's programs are built with.
+# The requirements of the library and the README's programs.
 setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
     /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
@@ -76,7 +76,7 @@ setup_core() {
   locked unpack_xsimd
 }
 
-# And the tests, and the programs that take options.
+# The requirements of the tests, and of programs with options.
 setup_native() {
   setup_core
   want /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/CLI/CLI.hpp:libcli11-dev
@@ -85,9 +85,9 @@ setup_native() {
   locked unpack_catch2
 }
 
-# xsimd and Catch2 as sources: the same ones for every compiler, sanitizer and for wasm.
+# xsimd and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
 unpack_xsimd() {
-  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev was faster
+  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev has done it
   say "unpacking xsimd into $toolchain"
   unpack_newer "$toolchain/xsimd" libxsimd-dev
   mkdir -p "$toolchain/include"
@@ -119,7 +119,7 @@ node_is_recent() { have node && at_least "$node_oldest" "$(node --version | tr -
 
 setup_wasm() { setup_native; setup_wasm_core; }
 
-# Finds Emscripten (emsdk, then PATH, then the folder in the cache) and tells CMakePresets.json through ETUDE_EMSCRIPTEN.
+# Finds Emscripten (emsdk, then PATH, then the folder in the cache) and sets ETUDE_EMSCRIPTEN for CMakePresets.json.
 setup_wasm_core() {
   local found
   setup_core
@@ -138,13 +138,13 @@ setup_wasm_core() {
 }
 
 setup_emscripten() {
-  [[ -e $toolchain/emscripten/emscripten-version.txt ]] && return # another ./dev was faster
+  [[ -e $toolchain/emscripten/emscripten-version.txt ]] && return # another ./dev has done it
   local root=$toolchain/emscripten.deb
   say "unpacking Emscripten into $toolchain (1.7 GB; about a minute)"
   rm -rf "$root"
   unpack_newer "$root" emscripten binaryen libc6 libstdc++6 libgcc-s1
 
-  # Binaryen was linked against the newer suite's libc: each tool starts through that libc's own loader.
+  # Binaryen was linked against the newer suite's libc: each tool starts through the loader of that libc.
   local loader libraries tool
   loader=$(echo "$root"/usr/lib/*/ld-linux-*.so.*)
   libraries=$(dirname "$loader")
@@ -154,7 +154,7 @@ setup_emscripten() {
   done
   chmod +x "$root"/binaryen/bin/*
 
-  # acorn is what Emscripten parses JavaScript with, typescript what --emit-tsd calls.
+  # Emscripten parses JavaScript with acorn; --emit-tsd calls typescript.
   npm install --silent --no-fund --no-audit --prefix "$root" acorn@8 typescript@5
   cat >"$root/usr/share/emscripten/.emscripten" <<CONFIG
 import os
@@ -166,7 +166,7 @@ CACHE = '$root/usr/share/emscripten/cache'
 FROZEN_CACHE = True
 os.environ['PATH'] += ':$root/node_modules/.bin'  # Debian's Emscripten looks for tsc on PATH only
 CONFIG
-  ln -sfn emscripten.deb/usr/share/emscripten "$toolchain/emscripten" # last: it marks the whole as done
+  ln -sfn emscripten.deb/usr/share/emscripten "$toolchain/emscripten" # last: it marks the end of the setup
 }
 
 setup_clang() { setup_native; want clang++-19:clang-19 ld.lld-19:lld-19; }
@@ -174,12 +174,12 @@ setup_fuzz() { setup_clang; want /usr/lib/llvm-19/lib/clang/19/lib/linux:libclan
 setup_format() { want clang-format-19:clang-format-19; }
 setup_docs() { want doxygen:doxygen /usr/share/doxygen-awesome-css/doxygen-awesome.css:doxygen-awesome-css; }
 setup_images() { want /usr/share/datasets/fashion-mnist:dataset-fashion-mnist; }
-# de_DE: a test makes a locale of it, whose numbers have commas.
+# A test creates a locale from de_DE, which has decimal commas.
 setup_data() { setup_images; want /usr/share/i18n/locales/de_DE:locales; }
 setup_browser() { want chromium:chromium; }
 
-# nvcc, which has to be there: false where it is not; and from PyPI what the system lacks: NVRTC, also that of CUDA 12, and
-# cuobjdump, which shows what ptxas made.
+# Returns false without nvcc, which must be installed. Fetches from PyPI what the system lacks: NVRTC, also that of CUDA
+# 12, and cuobjdump, which lists the code of ptxas.
 setup_cuda() {
   setup_native
   have nvcc || PATH=$PATH:/usr/local/cuda/bin
@@ -192,15 +192,15 @@ setup_cuda() {
 }
 has_nvrtc() { [[ $(ldconfig -p) == *libnvrtc.so* || -e $toolchain/nvrtc ]]; }
 
-# CUDA 12's compiler, for GPU machines whose driver is older than CUDA 13: downloads 1 GB, of which 400 MB stay.
+# CUDA 12's compiler, for GPU machines with a driver older than CUDA 13: downloads 1 GB and keeps 400 MB.
 setup_cuda-12() {
   setup_native
   [[ -e $toolchain/cuda-12/bin/nvcc ]] || locked unpack_cuda_12
 }
 
-# Debian divides the toolkit between folders of its own. nvcc finds all of it beside itself, by its profile.
+# Debian distributes the toolkit over several folders. Here nvcc finds all parts next to itself, by its profile.
 unpack_cuda_12() {
-  [[ ! -e $toolchain/cuda-12/bin/nvcc ]] || return 0 # another ./dev was faster
+  [[ ! -e $toolchain/cuda-12/bin/nvcc ]] || return 0 # another ./dev has done it
   say "unpacking CUDA 12 into $toolchain/cuda-12"
   local from=$toolchain/cuda-12.deb into=$toolchain/cuda-12.new tools=usr/lib/nvidia-cuda-toolkit libraries=usr/lib/x86_64-linux-gnu
   rm -rf "$from" "$into"
@@ -221,8 +221,8 @@ PROFILE
   mv "$into" "$toolchain/cuda-12"
 }
 
-# NVIDIA's headers that tests/cuda/real_headers.cpp compares our numbers with, as far as the toolkit lacks them: downloads
-# 1.3 GB, of which 4 stay.
+# NVIDIA's headers for the comparison in tests/cuda/real_headers.cpp, as far as the toolkit lacks them: downloads 1.3 GB
+# and keeps 4 MB.
 setup_cuda-headers() {
   local package
   for package in nvidia-cublas nvidia-cudnn-cu13 nvidia-nccl-cu13 nvidia-cuda-nvrtc; do
@@ -231,8 +231,8 @@ setup_cuda-headers() {
   done
 }
 
-# unpack_wheel FOLDER PART PACKAGE  what lies in PART of NVIDIA's Python package (bin, lib, include) into FOLDER of the
-# toolchain. False where pip cannot fetch it.
+# unpack_wheel FOLDER PART PACKAGE  unpacks PART (bin, lib, include) of NVIDIA's Python package into FOLDER of the
+# toolchain. Returns false if pip cannot fetch it.
 unpack_wheel() {
   want pip3:python3-pip
   say "unpacking $3 into $toolchain/$1"
@@ -241,7 +241,7 @@ unpack_wheel() {
 
 fetch_wheel() {
   local downloads
-  [[ ! -e $toolchain/$1 ]] || return 0 # another ./dev was faster
+  [[ ! -e $toolchain/$1 ]] || return 0 # another ./dev has done it
   downloads=$(mktemp -d -p "$toolchain")
   mkdir -p "$(dirname "$toolchain/$1")"
   pip3 download --quiet --no-deps --dest "$downloads" "$3" &&
@@ -259,8 +259,8 @@ UNPACK
   [[ -e $toolchain/$1 ]]
 }
 
-# A Python that has PyTorch, for the benchmark: named by ETUDE_PYTHON, the system's, or that of an environment in the
-# cache, which pip fills from whatever index it is set to.
+# Finds a Python with PyTorch for the benchmark: that of ETUDE_PYTHON, the system's, or that of an environment in the
+# cache, which pip fills from its configured index.
 setup_pytorch() {
   for ETUDE_PYTHON in "${ETUDE_PYTHON:-python3}" "$toolchain/pytorch/bin/python"; do
     export ETUDE_PYTHON

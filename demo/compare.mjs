@@ -1,9 +1,9 @@
-// node compare.mjs LOG LOG  prints what the demo's programs measured and checks that they trained the same model.
+// node compare.mjs LOG LOG  prints the demo programs' measurements and checks that they trained the same model.
 // A program's last line of output is one JSON object.
 import { readFileSync } from 'node:fs';
 
 const accuracyNeeded = 0.86;
-const lossTolerance = 2e-3; // between targets: same seed, same shuffles, another order of additions
+const lossTolerance = 2e-3; // between targets: same seed, same shuffles, different order of additions
 
 const results = process.argv.slice(2).map((file) => {
   const line = readFileSync(file, 'utf8').trimEnd().split('\n').at(-1);

@@ -1,5 +1,5 @@
-// Checks the guides: code stands in a program that the tests run, or in a README; names of factories exist; links lead
-// somewhere; docs/semantics.md states each rule that core and tests cite.
+// Checks the guides: code is from a program that the tests run, or from a README; names of factories and targets of links
+// exist; docs/semantics.md states each rule that core and tests cite.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,13 +17,13 @@ const complain = (guide, text) => complaints.push(`docs/${guide}: ${text}`);
 const languages = ['cpp', 'js', 'ts', 'cmake'];
 const linesOf = (text) => text.split('\n').map((line) => line.trim()).filter((line) => line);
 
-/** Whether `part` stands in `whole`, line by line; at what line of it the part ends. */
+/** The line of `whole` after `part`, which is compared line by line; -1 if it does not occur. */
 function find(part, whole, from) {
   for (let at = from; at + part.length <= whole.length; at += 1) if (part.every((line, i) => whole[at + i] === line)) return at + part.length;
   return -1;
 }
 
-/** Each block of code names its file above it: "From `demo/native/train.cpp`:". A line "// …" stands for lines left out. */
+/** Each block of code names its file above it: "From `demo/native/train.cpp`:". A line "// …" stands for omitted lines. */
 function checkCode(guide, text) {
   for (const [, above, language, code] of text.matchAll(/^(.*)\n\n?```(\w+)\n([^]*?)^```$/gm)) {
     if (!languages.includes(language)) continue;

@@ -1,5 +1,5 @@
-// Checks what TypeDoc wrote into build/docs.json: every function that makes a layer, loss, … and every option has a text,
-// which the declarations have from the table of classes.
+// Checks build/docs.json, written by TypeDoc: every factory of a layer, loss, … and every option has a text, which comes
+// from the table of classes.
 import { readFileSync } from 'node:fs';
 
 const families = ['Layers', 'Losses', 'Metrics', 'Optimizers', 'Schedules', 'Initializers', 'Regularizers', 'Callbacks'];

@@ -1,14 +1,13 @@
-// Writes what Doxygen reads into build/docs-input: the public headers and the guides. Options are documented in rows
-// (core/etude/classes/field.hpp), and classes by their ClassText (core/etude/classes/class_entry.hpp): here these texts
-// become comments where Doxygen looks for them. Files keep their paths and their lines, so that warnings name the right
-// ones.
+// Writes the input of Doxygen into build/docs-input: the public headers and the guides. Options are documented in rows
+// (core/etude/classes/field.hpp), and classes by their ClassText (core/etude/classes/class_entry.hpp): this script turns
+// these texts into comments for Doxygen. Files keep their paths and line numbers, so that warnings name the right ones.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Folders of core/etude whose headers are public, without those that only the library itself uses. */
+/** The private headers in the public folders of core/etude. */
 const privateHeaders = {
   base: `
     alternatives catalogue checked clock crc32c denormals mapped_file number
@@ -55,12 +54,12 @@ function header(text) {
   return linkRules(text);
 }
 
-/** Each member of a struct of options gets the text of its row. */
+/** Gives each member of a struct of options the text of its row. */
 function documentOptions(text) {
   for (const { name } of structs(text)) {
-    const { body } = structs(text).find((one) => one.name === name); // as those inside it have made it
+    const { body } = structs(text).find((one) => one.name === name); // including the changes to inner structs
     const own = /static constexpr auto fields\(\)/.test(body);
-    // What many structs share is a struct, too: RecurrentOptions, and recurrent_fields.
+    // Options that many structs share are a struct too: RecurrentOptions, and recurrent_fields.
     const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
     const at = text.indexOf(body);
     text = text.slice(0, at) + documentMembers(body, rowsIn(own ? fieldsFunction(body) : shared ?? '')) + text.slice(at + body.length);
@@ -71,7 +70,7 @@ function documentOptions(text) {
   return text;
 }
 
-/** Structs and classes, the inner ones too, as {name, body}. */
+/** Structs and classes, including inner ones, as {name, body}. */
 function structs(text) {
   return [...text.matchAll(/^( *)(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{\n([^]*?)^\1\};/gm)].flatMap(([, , name, body]) => [
     ...structs(body),
@@ -79,7 +78,7 @@ function structs(text) {
   ]);
 }
 
-/** The class that takes these options. */
+/** The class with these options. */
 function ownerOf(options, text) {
   return structs(text).find(({ body }) => new RegExp(`using Options = ${options};|\\bmake\\(const (?:\\w+::)*${options}&`).test(body))?.name;
 }
@@ -102,7 +101,7 @@ function rowsIn(text) {
   return rows;
 }
 
-/** The bodies of the functions that give rows of many structs, by name. */
+/** The bodies of the functions that return rows of many structs, by name. */
 function sharedRows() {
   sharedRows.found ??= new Map(
     headers().map((path) => readFileSync(join(root, path), 'utf8'))
@@ -114,20 +113,20 @@ function sharedRows() {
   return sharedRows.found;
 }
 
-/** One declaration a member, each with its text before it, on the line where the declarations began. */
+/** One declaration per member, each after its text, on the first line of the declarations. */
 function documentMembers(body, rows) {
   let result = '';
   for (const { comment, code, after } of statements(body)) {
     const members = declarators(code);
     const own = [...`${comment}${after}`.matchAll(/\/\/\/<? ?(.*)/g)].map(([, line]) => line).join(' ');
-    // A comment before several members is that of each.
+    // A comment before several members applies to each.
     if (!members?.some(({ name }) => rows.has(name)) && !(members?.length > 1 && own)) {
       result += comment + code + after;
       continue;
     }
     const declared = members.map(({ type, name, rest }) => {
       const row = rows.get(name);
-      // The comment says more than the row, or the same once more.
+      // The comment adds to the row's text, or repeats it.
       const said = row && own ? (alike(row, own) ? own : `@brief ${plain(row)} @details ${own}`) : row ? plain(row) : own;
       return `/** ${said} */ ${type} ${name}${rest};`;
     });
@@ -140,7 +139,7 @@ function documentMembers(body, rows) {
 
 const alike = (row, comment) => comment.toLowerCase().includes(row.toLowerCase().slice(0, 20));
 
-/** The statements of a class's body: the comment before each, its code, and what stands behind it on its last line. */
+/** The statements of a class's body: the comment before each, its code, and the rest of its last line. */
 function statements(body) {
   const result = [];
   for (let at = 0; at < body.length; ) {
@@ -166,7 +165,7 @@ function statements(body) {
   return result;
 }
 
-/** What `std::vector<int> a = {}, b;` declares, as {type, name, rest}; nothing for other statements. */
+/** The declarations of `std::vector<int> a = {}, b;`, as {type, name, rest}; nothing for other statements. */
 function declarators(code) {
   if (!code.endsWith(';') || /^(?:using|template|friend|explicit|virtual|enum|struct|class)\b/.test(code)) return undefined;
   const [first, ...others] = splitAtCommas(code.slice(0, -1));
@@ -201,7 +200,7 @@ function closing(text, begin) {
   return text.length;
 }
 
-/** A class without a comment gets its ClassText; its constructor and its `make` say that they take its options. */
+/** Gives classes without a comment their ClassText, and documents their constructors and `make` with options. */
 function documentClasses(text) {
   for (const { name, body } of structs(text)) {
     const [said, about] = body.match(/static constexpr ClassText about\{([^]*?)\};/) ?? [];
@@ -209,26 +208,26 @@ function documentClasses(text) {
     const strings = [...about.matchAll(/(\.\w+ = )?((?:"(?:[^"\\]|\\.)*"\s*)+)/g)];
     const text_ = strings.find(([, field], index) => (field ? field === '.text = ' : index === 1))?.[2].replace(/"\s*"|^"|"\s*$/g, '');
     text = documentUndocumented(text, new RegExp(`^( *)(?:class|struct) ${name}(?: final)?(?: : [^{;]*)? \\{`, 'm'), text_ ?? '');
-    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const [\\w:]+& `, 'm'), 'Makes one of its options.');
-    text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Takes its options.');
+    text = documentUndocumented(text, new RegExp(`^( *)static [\\w:<>]+ make\\(const [\\w:]+& `, 'm'), 'Creates an object with these options.');
+    text = documentUndocumented(text, new RegExp(`^( *)(?:explicit )?${name}\\((?:const )?\\w*Options\\b&? options`, 'm'), 'Creates an object with these options.');
   }
   return text;
 }
 
-/** Factories say what they make, with links; so do pointers what they point to. */
+/** Documents factories and pointers, with links to their classes. */
 function documentFactories(text) {
   return text
     .replace(/^inline constexpr Factory<(\w+)> (\w+);/gm, (line, type) => {
       const body = structs(text).find(({ name }) => name === type)?.body ?? '';
       const [, used, taken] = body.match(/using Options = (\w+);|\bmake\(const (\w+)&/) ?? [];
       const options = used ?? taken;
-      return `/** Makes ${/^[AEIOU]/.test(type) ? 'an' : 'a'} @ref ${type}${options && options !== 'NoOptions' ? `, of @ref ${options}` : ''}. */ ${line}`;
+      return `/** Creates ${/^[AEIOU]/.test(type) ? 'an' : 'a'} @ref ${type}${options && options !== 'NoOptions' ? ` from @ref ${options}` : ''}. */ ${line}`;
     })
     .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Joined)<)/gm, '$1/** The classes of a family. */ $2')
     .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<(?:const )?\3>;)/gm, '$1/** A shared @ref $3. */ $2');
 }
 
-/** Puts a comment before what matches, unless the line above is one. */
+/** Adds a comment before each match, unless the line above is one. */
 function documentUndocumented(text, pattern, comment) {
   let from = 0;
   for (;;) {
@@ -249,7 +248,7 @@ const operators = {
   'operator*': 'The product, elementwise.', 'operator/': 'The quotient, elementwise.',
 };
 
-/** A function right below a documented one of its name is an overload; comparisons and `<<` need no words of their own. */
+/** A function directly below a documented one of the same name is an overload; operators have fixed texts. */
 function documentOverloads(text) {
   let above = '', documented = false, ended = true;
   const lines = text.split('\n').map((line) => {
@@ -272,7 +271,7 @@ function documentOverloads(text) {
   return lines.join('\n');
 }
 
-/** What every class has and no reader asks for: rows, the ClassText, the names that templates use, deleted copies. */
+/** Removes members that every class has and that need no documentation: rows, the ClassText, names for templates, deleted copies. */
 function dropBoilerplate(text) {
   const blank = (code) => code.replace(/[^\n]/g, '');
   for (let at; (at = text.search(/^ *static constexpr auto fields\(\) \{/m)) >= 0; ) {
@@ -287,23 +286,23 @@ function dropBoilerplate(text) {
     .replace(/^ *\w+& operator=\(\w+&&\) noexcept;/gm, blank);
 }
 
-/** A text of a row as Doxygen reads it. */
+/** A row's text, escaped for Doxygen. */
 function plain(text) {
   return text.replace(/[<>]/g, (letter) => `\\${letter}`).replace(/([#%])/g, '\\$1');
 }
 
-/** A rule that a comment cites, such as (L-28), is a link to the guide that states it. */
+/** Turns a rule in a comment, such as (L-28), into a link to the guide. */
 function linkRules(text) {
   return text.replace(/^.*(?:\/\/\/|\/\*\*).*$/gm, (line) => line.replace(/\b([ACLMOR]-\d+)\b(?=[,;)])/g, '<a href="semantics.html#$1">$1</a>'));
 }
 
 // ---- guides ----
 
-/** A guide's page has the name of its file, and each row of the table of rules an anchor. */
+/** Gives a guide's page the name of its file, and each row of the table of rules an anchor. */
 function guide(text, path) {
   const name = basename(path, '.md').replaceAll('-', '_');
   return text
-    .replace(/(?<!`)`([^`\n]*'[^`\n]*)`(?!`)/g, '``$1``') // Doxygen takes ' for the end of a quotation
+    .replace(/(?<!`)`([^`\n]*'[^`\n]*)`(?!`)/g, '``$1``') // Doxygen treats ' as the end of a quotation
     .replace(/^# (.*)$/m, name === 'index' ? '# $1' : `# $1 {#${name}}`)
     .replace(/^\| ([ACLMOR]-\d+) \|/gm, '| <a name="$1"></a>$1 |');
 }

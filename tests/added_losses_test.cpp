@@ -4,7 +4,8 @@
 #include "golden.hpp"
 #include "mirrored_samples.hpp"
 
-// What layers add to the loss of a step: which calls count, and by how much. Numbers of Keras 2 and 3, which agree.
+// Losses that layers add to a step: which calls count, and how much. The numbers are those of Keras 2 and 3, which
+// agree.
 namespace etude {
 namespace {
 
@@ -21,7 +22,7 @@ class Eight : public Layer {
   }
 };
 
-/// x [1] -> x, with 8 added to the loss by `eight`, in a step that `step` writes.
+/// x [1] -> x; `eight` adds 8 to the loss. `step` is the custom step.
 struct Own : Model {
   using Step = std::function<Outputs(Own&, Value)>;
   const LayerPtr unit = summing_unit().front(), eight = std::make_shared<Eight>();
@@ -44,7 +45,7 @@ struct Own : Model {
 
 const Tensor twos = filled({4, 1}, 2), zeros = filled({4, 1}, 0);
 
-/// The loss of outputs of 2 for targets of 0, which is 4 without what is added.
+/// The loss of outputs of 2 for targets of 0: 4 without added losses.
 double loss_of(Model& model) {
   CompileOptions how = mse();
   how.run_eagerly = GENERATE(false, true);
@@ -56,7 +57,7 @@ double loss_of(const Own::Step& step) {
   return loss_of(model);
 }
 
-/// The loss that both versions of Keras give.
+/// The loss in both versions of Keras.
 double keras_loss(const char* name) {
   const double loss = testing::keras(2, "added losses").at(name);
   CHECK(testing::keras(3, "added losses").at(name) == loss);
@@ -103,7 +104,7 @@ TEST_CASE("a layer that a step calls by itself adds the losses of its last call"
 }
 
 TEST_CASE("a loss that a step adds to the model counts unless the model is called afterwards", "[training]") {
-  // Keras 2 takes no number here, only a function.
+  // Keras 2 accepts no number here, only a function.
   const json wanted = testing::keras(3, "loss added by a step");
   const auto add_100 = [](Own& model, Value x) { model.add_loss(Graph::current().constant(100, x.dtype())); };
   CHECK(loss_of([&](Own& model, Value x) {

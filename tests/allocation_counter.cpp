@@ -9,7 +9,7 @@
 namespace {
 
 std::atomic<std::size_t> count{0}, freed{0}, requested{0};
-/// How many large requests are granted before one is not, and which are large.
+/// The number of large requests before one fails, and the size of a large request.
 std::atomic<std::ptrdiff_t> until_refusal{0};
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> large{none}, limit{none};
@@ -39,7 +39,7 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) {
   if (is_refused(bytes)) throw std::bad_alloc();
   count_request(bytes);
   const auto align = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   if (void* memory = std::aligned_alloc(align, (std::max<std::size_t>(bytes, 1) + align - 1) / align * align))
     return memory;
   throw std::bad_alloc();
@@ -69,7 +69,7 @@ etude::FailingAllocation::~FailingAllocation() { large = none; }
 bool etude::FailingAllocation::reached() const { return until_refusal <= 0; }
 std::ptrdiff_t etude::FailingAllocation::requests() const { return nth_ - until_refusal; }
 
-// The standard library's other forms come through these; a sanitizer's own nothrow forms would not.
+// The standard library's other forms call these; a sanitizer's own nothrow forms would not.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }

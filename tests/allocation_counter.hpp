@@ -4,31 +4,31 @@
 
 namespace etude {
 
-/// How often any thread of this process has asked operator new for memory. A test takes the difference around the code
-/// that must not.
+/// The number of calls of operator new by all threads of this process. A test takes the difference around code that
+/// must not allocate.
 std::size_t allocations();
-/// Those of them that were not given back yet.
+/// The allocations that are not freed yet.
 std::size_t live_allocations();
-/// How many bytes they have asked for, those included that were given back.
+/// The bytes of all allocations, including freed ones.
 std::size_t allocated_bytes();
 
-/// While it lives, the n-th request for `at_least` bytes or more is refused.
+/// During its lifetime, the n-th request for `at_least` bytes or more fails.
 class FailingAllocation {
  public:
   FailingAllocation(std::ptrdiff_t nth, std::size_t at_least);
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
-  /// Whether there were as many.
+  /// Whether there were n such requests.
   bool reached() const;
-  /// How many there were so far.
+  /// The number of such requests so far.
   std::ptrdiff_t requests() const;
 
  private:
   const std::ptrdiff_t nth_;
 };
 
-/// While it lives, every request for more than `bytes` is refused.
+/// During its lifetime, every request for more than `bytes` fails.
 class LimitedAllocations {
  public:
   explicit LimitedAllocations(std::size_t bytes);

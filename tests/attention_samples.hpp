@@ -42,7 +42,7 @@ inline Mixed attend(Value query, Value key, Value value, double scale = 1, Value
   return {weights, by_heads(ops::matmul(weights, by_heads(value)))};
 }
 
-/// The result, and the gradients of x[0], x[1] and x[2]; x[3] is what the result is multiplied with, x[4] a mask.
+/// The result, and the gradients of x[0], x[1] and x[2]; x[3] is the factor of the result, x[4] a mask.
 inline std::vector<Value> with_gradients(std::span<const Value> x, double scale) {
   const Value output = attend(x[0], x[1], x[2], scale, x.size() > 4 ? x[4] : Value{}).output;
   std::vector<Value> results{output};

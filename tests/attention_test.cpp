@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::span<const Value>;
 
-/// Random weights, biases too.
+/// Random weights and biases.
 void randomise(Layer& layer, std::uint64_t seed) {
   Random random = draws(seed);
   std::vector<Tensor> weights;
@@ -121,7 +121,7 @@ TEST_CASE("MultiHeadAttention attends only to unmasked entries", "[layers][atten
       attended([&](Values v) { return layer->attend({.query = v[0], .value = v[0], .use_causal_mask = true}); }),
       [](auto, auto i, auto j) { return j <= i; });
   check_against(attended([&](Values v) {
-                  // Every step attends to one at least.
+                  // Every step attends to at least one step.
                   const Value first = ops::one_hot(ops::argmax(ops::cast(v[1], DType::float64)), 5);
                   const Value own = ops::logical_or(v[1], ops::cast(first, DType::boolean));
                   return layer->attend({.query = v[0], .value = v[0], .attention_mask = own});
@@ -132,7 +132,7 @@ TEST_CASE("MultiHeadAttention attends only to unmasked entries", "[layers][atten
                   if (mask.at((b * 5 + i) * 5 + first) == 0) first = 0;
                   return mask.at((b * 5 + i) * 5 + j) != 0 || j == first;
                 });
-  // A mask of the value: every step attends to the steps that count.
+  // A mask of the value: every step attends to the unmasked steps.
   check_against(attended([&](Values v) { return layer->attend({.query = v[0], .value = v[3].with_mask(v[2])}); }),
                 [&](auto b, auto, auto j) { return steps.at(b * 5 + j) != 0; });
 }
@@ -169,12 +169,12 @@ TEST_CASE("MultiHeadAttention refuses inputs and options that do not fit", "[lay
   const Tensor x({2, 5, 6});
   const auto said = [](const std::function<void()>& action) { return error_of(action); };
   CHECK(said([] { layers::multi_head_attention({.num_heads = 0, .key_dim = 3, .name = "a"}); }) ==
-        "[MultiHeadAttention \"a\"] num_heads = 0, key_dim = 3, value_dim = 3 - expected positive numbers - set them.");
+        "[MultiHeadAttention \"a\"] num_heads = 0, key_dim = 3, value_dim = 3 - expected positive numbers - set both.");
   const auto layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .name = "b"});
   CHECK(said([&] { (*layer)(x); }).find("expected a list of query and value") != std::string::npos);
   CHECK(said([&] { (*layer)({x, Tensor({2, 4, 6}), Tensor({2, 3, 6})}); }).find("same steps") != std::string::npos);
   CHECK((*layer)({x, x}).shape() == x.shape());
-  CHECK(said([&] { (*layer)({Tensor({2, 5, 7}), Tensor({2, 5, 7})}); }).find("as it was built for") !=
+  CHECK(said([&] { (*layer)({Tensor({2, 5, 7}), Tensor({2, 5, 7})}); }).find("for which it was built") !=
         std::string::npos);
   const auto axes = layers::multi_head_attention({.num_heads = 2, .key_dim = 3, .attention_axes = {1, 2}});
   CHECK(said([&] { (*axes)({x, x}); }).find("attention_axes = [1, 2]") != std::string::npos);

@@ -22,7 +22,8 @@ TEST_CASE("backup and restore: an uninterrupted fit is unchanged, and leaves not
 }
 
 TEST_CASE("backup and restore: saves per epoch resume at an epoch, saves per batches at a batch", "[callbacks]") {
-  // The hooks are train_begin, and for each epoch its begin, two for each of six batches, two of validation, its end.
+  // The hooks are train_begin, and for each epoch its begin, two for each of six batches, two of validation, and its
+  // end.
   const auto [save_freq, first] =
       GENERATE(std::pair(SaveFrequency("epoch"), std::pair(1, 0)), std::pair(SaveFrequency(4), std::pair(1, 2)));
   Backup backup;
@@ -46,7 +47,7 @@ TEST_CASE("backup and restore: an epoch whose steps had all run continues with i
   Backup backup;
   script.backup = backup.options(1);
   const int epoch = (whole.hooks - 2) / 3;
-  for (const int end : {epoch, 2 * epoch})  // and before it two hooks of the epoch's validation
+  for (const int end : {epoch, 2 * epoch})  // after two hooks of the epoch's validation
     for (int hook = end - 2; hook <= end; ++hook) {
       CHECK_THROWS_AS(script.run(hook), Interruption);
       CHECK(script.run() == whole);
@@ -116,7 +117,7 @@ TEST_CASE("backup and restore: eager steps resume as compiled ones do", "[callba
 }
 
 TEST_CASE("backup and restore: other variables of a train_step are saved too", "[callbacks]") {
-  /// Two optimizers in one step, and a sum of its own.
+  /// Two optimizers in one step, and a custom sum.
   class TwoOptimizers : public Model {
    public:
     LayerPtr dense = layers::dense({.units = 1, .kernel_initializer = "ones"});
@@ -164,7 +165,7 @@ TEST_CASE("backup and restore: a damaged state is skipped for the previous one, 
   CHECK(script.run() == whole);
   REQUIRE(backup.warnings.lines.size() == 1);
   CHECK_THAT(backup.warnings.lines[0],
-             ContainsSubstring("a checkpoint is not used") && ContainsSubstring("model.safetensors"));
+             ContainsSubstring("a checkpoint was skipped") && ContainsSubstring("model.safetensors"));
 }
 
 TEST_CASE("backup and restore: one state is kept, or two with double_checkpoint; the last with delete_checkpoint off",
@@ -210,7 +211,7 @@ TEST_CASE("backup and restore: a stop by EarlyStopping is final, other stops are
     const auto epochs = [&](CallbackPtr also) {
       const RandomSeed of_this_run(1);
       Sequential model(two_dense());
-      model.compile(mse(0));  // nothing gets better
+      model.compile(mse(0));  // nothing improves
       FitOptions options{.batch_size = 8, .epochs = 9, .verbose = 0};
       options.callbacks = {callbacks::early_stopping({.monitor = "loss", .patience = 2}), std::move(also),
                            callbacks::backup_and_restore(script.backup)};
@@ -267,7 +268,7 @@ TEST_CASE("backup and restore: an unusable backup is reported", "[callbacks]") {
   CHECK_THROWS_AS(script.run(24), Interruption);
   SECTION("all are damaged") {
     for (const std::string& name : backup.checkpoints()) backup.damage(name);
-    CHECK_THAT(error_of([&] { script.run(); }), ContainsSubstring("no checkpoint in \"backup\" is whole"));
+    CHECK_THAT(error_of([&] { script.run(); }), ContainsSubstring("no checkpoint in \"backup\" is undamaged"));
   }
   SECTION("it is of another model") {
     Sequential model(two_dense());
@@ -275,7 +276,7 @@ TEST_CASE("backup and restore: an unusable backup is reported", "[callbacks]") {
     const Tensor x = waves({8, 3});
     FitOptions options{.verbose = 0, .callbacks = {callbacks::backup_and_restore(script.backup)}};
     CHECK_THAT(error_of([&] { model.fit(x, signs_of(x), options); }),
-               ContainsSubstring("training state model") && ContainsSubstring("the model it is of"));
+               ContainsSubstring("training state model") && ContainsSubstring("the model that saved"));
   }
   SECTION("it is no state of a training") {
     CheckpointStore("backup", {.files = backup.files}).save(testing::checkpoint_of(9000));
@@ -299,7 +300,7 @@ TEST_CASE("backup and restore: a generator with fewer batches than before is an 
     model.fit(batches_of(x, y, 8, batches), options);
   };
   CHECK_THROWS_AS(trained(8, 12), Interruption);
-  CHECK_THAT(error_of([&] { trained(2, {}); }), ContainsSubstring("make the generator as it was made then"));
+  CHECK_THAT(error_of([&] { trained(2, {}); }), ContainsSubstring("create the generator as before"));
 }
 
 }  // namespace etude

@@ -7,7 +7,7 @@
 
 #include "training_samples.hpp"
 
-// What goes wrong is told in the house's form, as early as it can be known, and leaves the model as it was.
+// Errors have the standard form, are thrown as early as possible, and leave the model unchanged.
 namespace etude {
 namespace {
 
@@ -27,7 +27,7 @@ bool in_house_form(const std::string& text) {
 struct Case {
   const char* what;
   std::function<void(Sequential&)> action;
-  /// The whole text, or if it does not begin with '[' and end with '.', a part of it.
+  /// The whole text, or, if it does not begin with '[' and end with '.', a part of it.
   std::string text;
 };
 
@@ -48,8 +48,7 @@ FitOptions quiet(FitOptions options = {}) {
 const std::vector<Case> data_cases{
     {"another number of features", [](Sequential& m) { m.fit(waves({8, 2}), y, quiet()); },
      "[Dense \"first\"] expected input of shape [batch, .., 3], received [8, 2]. The layer was built for 3 inputs; "
-     "build "
-     "a new one or check the data."},
+     "build a new layer or check the data."},
     {"no features", [](Sequential& m) { m.fit(waves({8}), y, quiet()); }, "expected input of shape"},
     {"y longer than x", [](Sequential& m) { m.fit(x, waves({9, 1}), quiet()); }, "x sizes: 8; y sizes: 9"},
     {"y shorter than x", [](Sequential& m) { m.evaluate(x, y.rows(0, 3), {.verbose = 0}); }, "x sizes: 8; y sizes: 3"},
@@ -81,7 +80,7 @@ const std::vector<Case> option_cases{
      },
      "steps = -1"},
     {"validation_split 1.5", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = 1.5})); },
-     "[fit] validation_split 1.5 - expected a number between 0 and 1 - choose the share of samples to validate on."},
+     "[fit] validation_split 1.5 - expected a number between 0 and 1 - pass the fraction of samples for validation."},
     {"validation_split -0.1", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = -0.1})); }, "between 0 and 1"},
     {"validation_split nan", [](Sequential& m) { m.fit(x, y, quiet({.validation_split = nan})); }, "between 0 and 1"},
     {"validation_split of too little",
@@ -105,7 +104,7 @@ const std::vector<Case> option_cases{
     {"batch_size with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.batch_size = 4})); },
      "[Data] batch_size = 4 with a generator - The `batch_size` argument must not be specified for data that comes in "
-     "batches - leave it out."},
+     "batches - omit it."},
     {"validation_split with a generator",
      [](Sequential& m) { m.fit(Data(batches_of(x, y, 4, 2)), quiet({.validation_split = 0.5})); },
      "`validation_split` is only supported for arrays"},
@@ -171,7 +170,7 @@ const std::vector<Case> number_cases{
      "[binary_accuracy] threshold = 1 - expected a number between 0 and 1 - set threshold."},
 };
 
-/// Built and compiled; its first layer is called "first".
+/// A built and compiled model; its first layer is named "first".
 void prepare(Sequential& model) {
   model.add(layers::dense({.units = 4, .activation = "tanh", .name = "first"}));
   model.add(layers::dense({.units = 1}));
@@ -187,7 +186,7 @@ void check_all(const std::vector<Case>& cases) {
     const std::int64_t steps = model.optimizer().iterations();
     check_error(test, error_of([&] { test.action(model); }));
     CAPTURE(test.what);
-    // verbose and validation are looked at when it is their turn; the steps before them have been trained.
+    // verbose and validation are checked late; the steps before have been trained.
     if (model.optimizer().iterations() == steps) CHECK(weights_of(model) == before);
     model.fit(x, y, quiet());
     CHECK(model.optimizer().name() == "SGD");
@@ -241,8 +240,8 @@ TEST_CASE("bad input: a loop within a step is an error, and the next one runs", 
   model.compile(mse());
   const std::string text = error_of([&] { model.fit(x, y, quiet()); });
   CHECK(text ==
-        "[fit] Detected a call to `Model.fit` inside a step - expected it outside of all steps - a step says what one "
-        "batch means; loop around the model, not inside it.");
+        "[fit] Detected a call to `Model.fit` inside a step - expected a call outside of steps - a step processes one "
+        "batch; call the loop outside the model.");
   model.nests = false;
   model.fit(x, y, quiet());
 }
@@ -279,7 +278,7 @@ TEST_CASE("bad input: an exhausted generator is an error, not an empty epoch", "
   const Data once(std::make_unique<Once>());
   model.fit(once, quiet());
   CHECK(error_of([&] { model.fit(once, quiet()); }) ==
-        "[Data] a generator that was used up - expected a fresh one for each fit, evaluate or predict - make a new "
+        "[Data] an exhausted generator - expected a new one for each fit, evaluate or predict - create a new "
         "generator.");
   const std::string text = error_of([&] { model.fit(Data([] { return std::optional<Batch>(); }), quiet()); });
   CHECK(in_house_form(text));

@@ -31,7 +31,7 @@ struct Trained {
   }
 };
 
-/// ProgbarLogger as fit makes it for `verbose`, with its text kept.
+/// ProgbarLogger as fit creates it for `verbose`; its text is stored.
 struct Bar : ProgbarLogger {
   int verbose;
   Bar(int v, std::string& text) : ProgbarLogger([&text](std::string_view part) { text += part; }), verbose(v) {}
@@ -173,7 +173,7 @@ TEST_CASE("callbacks: an exception of any hook ends the loop, and the model trai
   struct Case {
     const char* hook;
     LambdaCallbackOptions throwing;
-    /// Steps that were trained before.
+    /// The steps before the exception.
     std::int64_t steps;
   };
   const auto which = GENERATE_COPY(

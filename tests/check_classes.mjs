@@ -1,5 +1,5 @@
-// Checks what a compiler does not know of the table of classes: that the factory of each class is called in C++ as the
-// table says, and so in JavaScript, in configs and in string forms.
+// Checks a property of the table of classes that a compiler cannot check: the factory of each class has the name in the
+// table, in C++, JavaScript, configs and string forms.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,14 +7,14 @@ import { fileURLToPath } from 'node:url';
 const core = fileURLToPath(new URL('../core/etude', import.meta.url));
 const headers = readdirSync(core, { recursive: true }).filter((file) => file.endsWith('.hpp'));
 
-/** As core/etude/classes/snake_case.hpp. */
+/** The same as core/etude/classes/snake_case.hpp. */
 const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z0-9])/g, '_$1').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 const complaints = [];
 let classes = 0;
 for (const file of headers) {
   const text = readFileSync(join(core, file), 'utf8');
-  /** What each class says of itself, by its C++ name. */
+  /** The description of each class, by its C++ name. */
   const about = new Map();
   for (const [, type, body] of text.matchAll(/^(?:class|struct) (\w+)(?: : [^{]*)? \{\n([^]*?)^\};/gm)) {
     const [, said] = body.match(/static constexpr ClassText about\{([^]*?)\};/) ?? [];

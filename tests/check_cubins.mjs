@@ -1,7 +1,8 @@
-// node tests/check_cubins.mjs [--write] LIBRARY  reads what ptxas made of our kernels from libetude_cuda.so, by cuobjdump:
-// no kernel may have a stack frame or local memory, and those of tests/cuda/resources.json no more registers, and no less
-// occupancy, than stands there (--write: writes it anew, from this library). Then ptxas compiles the PTX in it for newer
-// GPUs, where spilled registers are errors, too. Without cuobjdump or ptxas it says what it skipped.
+// node tests/check_cubins.mjs [--write] LIBRARY  reads the code that ptxas generated for our kernels from
+// libetude_cuda.so, by cuobjdump: no kernel may have a stack frame or local memory, and those of
+// tests/cuda/resources.json may not have more registers or less occupancy than listed there (--write: rewrites the list
+// from this library). Then ptxas compiles its PTX for newer GPUs, where spilled registers are errors too. Without
+// cuobjdump or ptxas it prints what it skipped.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,34 +16,35 @@ const run = (command, args, options = {}) =>
 const has = (command) => spawnSync(command, ['--version']).status === 0;
 const complaints = [];
 
-// What one multiprocessor has, by compute capability. Source: the CUDA C++ programming guide, "Compute capabilities".
+// The resources of a multiprocessor, by compute capability. Source: the CUDA C++ programming guide, "Compute
+// capabilities".
 const multiprocessors = {
   sm_80: { registers: 65536, warps: 64, blocks: 32, shared: 164 * 1024 },
   sm_90: { registers: 65536, warps: 64, blocks: 32, shared: 228 * 1024 },
 };
 
-/** Which part of a multiprocessor's warps can be there at a time. */
+/** The fraction of a multiprocessor's warps that can be resident at a time. */
 function occupancy({ arch, registers, shared, threads }) {
   const has = multiprocessors[arch];
   const warps = Math.ceil(threads / 32);
-  const registersOfWarp = Math.ceil(registers / 8) * 8 * 32; // they come by 256
+  const registersOfWarp = Math.ceil(registers / 8) * 8 * 32; // allocated in units of 256
   const blocks = Math.min(
     has.blocks,
     Math.floor(has.warps / warps),
     Math.floor(Math.floor(has.registers / registersOfWarp) / warps),
-    Math.floor(has.shared / (shared + 1024)), // each block takes 1 kB of its own
+    Math.floor(has.shared / (shared + 1024)), // each block needs another 1 kB
   );
   return (blocks * warps) / has.warps;
 }
 
-/** "Product", or "Product in float64": kernels of a name, whatever else they are made of. */
+/** "Product", or "Product in float64": the name of kernels, for any other template arguments. */
 function familyOf(demangled) {
   const inner = demangled.replace(/^void etude::cuda::enter(?:_alone)?<(etude::cuda::EachElement<)?/, '').replaceAll('(anonymous namespace)', '_');
   const name = /^(?:\w+::)*(\w+)/.exec(inner)[1];
   return name + (inner.includes('double') ? ' in float64' : '');
 }
 
-/** Runs work in an empty folder, which has the files that cuobjdump extracts. */
+/** Runs work in an empty folder, for the files that cuobjdump extracts. */
 function withPtx(work) {
   const folder = mkdtempSync(join(tmpdir(), 'etude-ptx'));
   try {
@@ -77,7 +79,7 @@ function kernels(files) {
   return found;
 }
 
-/** Of each family the most registers and the least occupancy, of all its kernels on all GPUs. */
+/** The most registers and the least occupancy of each family, over all its kernels and GPUs. */
 function resourcesOf(found) {
   const families = {};
   for (const kernel of found) {

@@ -1,5 +1,5 @@
-// Checks rules that a compiler does not know: which folder may include which, that includes make no circle, and what
-// core must not say. bindings/ and demo/ see the public headers only.
+// Checks rules that a compiler cannot check: which folder may include which, that there are no include cycles, and
+// which names core must not use. bindings/ and demo/ may only use the public headers.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ const umbrella = 'etude.hpp'; // may include everything in core
 const beside = 'eigen.hpp'; // for users of Eigen
 const publicHeaders = [umbrella, beside]; // the only ones for bindings/ and demo/
 
-// Folder: the folders that it may include. What those may include is allowed too.
+// Each folder and the folders that it may include, directly or through them.
 const classFolders = ['initializers', 'regularizers', 'constraints', 'activations'];
 const includes = {
   base: [],
@@ -48,7 +48,7 @@ function closure(folder, seen = new Set()) {
   return seen;
 }
 
-// Circles that are still to be untied: the list only gets shorter. A header and its source count as one.
+// Include cycles that are still allowed: the list must only get shorter. A header and its source count as one.
 const knownCircles = new Set([
   'core/etude/graph/graph core/etude/graph/rules',
   'core/etude/ops/elementwise core/etude/ops/reduction core/etude/ops/shape',
@@ -62,7 +62,7 @@ const knownCircles = new Set([
 ]);
 
 const complaints = [];
-const linked = new Map(); // of each header with its source: those that it includes
+const linked = new Map(); // by header, with its source: the headers that it includes
 let files = 0;
 for (const top of ['core', 'native', 'bindings', 'demo', 'tests']) {
   for (const path of sourcesBelow(top)) check(path);
@@ -96,7 +96,7 @@ function check(path) {
     const complain = (text) => complaints.push(`${path}:${index + 1}: ${text}`);
     const include = /^\s*#\s*include\s*(["<])([^">]+)[">]/.exec(line);
     if (include) checkInclude(path, folder, include[1], include[2], complain);
-    if (path.startsWith('core/') && /cuda|emscripten/i.test(line)) complain('core knows neither of these by name; ask the Device');
+    if (path.startsWith('core/') && /cuda|emscripten/i.test(line)) complain('core must not name either of these; use the Device');
     const program = path.startsWith('tests/') || path.startsWith('demo/'); // files that are never included
     if (!program && /^using namespace\b/.test(line)) complain('"using namespace" at file scope');
   });
@@ -131,7 +131,7 @@ function link(from, to) {
   if (pair(from) !== pair(to)) linked.get(pair(from)).add(pair(to));
 }
 
-/** Strongly connected components of several pairs, after Tarjan. */
+/** Strongly connected components with several members, after Tarjan. */
 function circles() {
   const found = [], open = [], number = new Map(), lowest = new Map();
   const visit = (pair) => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_isa.bash BUILD_FOLDER  Fails if an object compiled for AVX2 or AVX-512 defines a function that other objects may
-# share (an inline function of a header outside that instruction set's namespace): the linker keeps one copy for all, and
-# a processor without those instructions would run it.
+# share (an inline function of a header outside that instruction set's namespace): the linker keeps one copy for all
+# objects, and a processor without those instructions would run it.
 set -euo pipefail
 found=0
 for isa in avx2 avx512; do

@@ -1,4 +1,4 @@
-// The READMEs show exactly what the demos run: what stands between two lines `// README` of each is in them.
+// Checks that the READMEs contain the part of each demo between its two lines `// README`.
 import { readFileSync } from 'node:fs';
 
 const root = new URL('..', import.meta.url);

@@ -8,7 +8,7 @@
 
 namespace etude::testing {
 
-/// A small checkpoint whose every number says which step it is of.
+/// A small checkpoint whose numbers depend on its step.
 inline Checkpoint checkpoint_of(std::int64_t step) {
   Tensor kernel({16, 24}), slots({384}), flags(Shape{3}, DType::boolean);
   for (std::size_t i = 0; i < 384; ++i) {
@@ -39,7 +39,7 @@ inline bool is_checkpoint_of(const Checkpoint& loaded, std::int64_t step) {
   return true;
 }
 
-/// What is said while it lives.
+/// Collects the output during its lifetime.
 struct Warnings {
   std::vector<std::string> lines;
   TextSink sink() {
@@ -47,7 +47,7 @@ struct Warnings {
   }
 };
 
-/// How often a campaign is repeated: as ETUDE_CAMPAIGN says ("long", which ./dev test reliability sets), else the quick
+/// The repetitions of a campaign, by ETUDE_CAMPAIGN ("long", which ./dev test reliability sets), else of the quick
 /// form.
 inline int rounds(int quick, int full) {
   const char* wanted = std::getenv("ETUDE_CAMPAIGN");

@@ -26,7 +26,7 @@ Names checkpoints_in(Vfs& files, const std::string& folder) {
   return names;
 }
 
-/// A manifest changed as if it had been written so.
+/// A manifest with a change, and with the correct checksum for it.
 void change_manifest(Vfs& files, const std::string& folder,
                      const std::function<void(nlohmann::ordered_json&)>& change) {
   const std::string path = folder + "/manifest.json";
@@ -177,11 +177,11 @@ TEST_CASE("checkpoints: a damaged one is a warning that names its file, and the 
   std::string bytes = whole.at("model.safetensors");
   bytes[bytes.size() - 100] ^= 1;
   write(*files, "c/ckpt-00000002/model.safetensors", bytes);
-  expect("model.safetensors", "other bytes than were written, in the tensor \"dense/kernel\"");
+  expect("model.safetensors", "differs from what was written, in the tensor \"dense/kernel\"");
   bytes = whole.at("model.safetensors");
   bytes[10] ^= 1;
   write(*files, "c/ckpt-00000002/model.safetensors", bytes);
-  expect("model.safetensors", "other bytes than were written");
+  expect("model.safetensors", "differs from what was written");
   write(*files, "c/ckpt-00000002/state.json", whole.at("state.json") + " ");
   expect("state.json", " bytes - expected ");
   write(*files, "c/ckpt-00000002/manifest.json", whole.at("manifest.json").substr(1));
@@ -189,12 +189,12 @@ TEST_CASE("checkpoints: a damaged one is a warning that names its file, and the 
   files->remove("c/ckpt-00000002/optimizer.safetensors");
   expect("optimizer.safetensors", "cannot be read");
   files->remove("c/ckpt-00000002/manifest.json");
-  expect("manifest.json", "is not there");
+  expect("manifest.json", "is missing");
 
   for (const char* folder : {"c/ckpt-00000001/", "c/ckpt-00000002/"})
     write(*files, folder + std::string("state.json"), "");
   CHECK_THAT(error_of([&] { load_newest_checkpoint("c", files, warnings.sink()); }),
-             ContainsSubstring("no checkpoint in \"c\" is whole") && ContainsSubstring("ckpt-00000002/state.json"));
+             ContainsSubstring("no checkpoint in \"c\" is undamaged") && ContainsSubstring("ckpt-00000002/state.json"));
 }
 
 TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not skipped", "[saving]") {
@@ -237,7 +237,7 @@ TEST_CASE("checkpoints: a manifest cannot refer to files outside the folder, or 
   CHECK_THAT(refused([](auto& manifest) { manifest["files"][1]["crc32c"] = "E3069283"; }),
              ContainsSubstring("lacks crc32c"));
   CHECK_THAT(refused([](auto& manifest) { manifest = nlohmann::ordered_json::array({1, 2}); }),
-             ContainsSubstring("is no JSON"));
+             ContainsSubstring("is not valid JSON"));
   CHECK_THAT(refused([&](auto& manifest) {
                auto nested = nlohmann::ordered_json::array();
                for (int i = 0; i < 70; ++i) nested = nlohmann::ordered_json::array({nested});
@@ -258,11 +258,11 @@ TEST_CASE("checkpoints: invalid file names, documents that are not JSON and nega
     return error;
   };
   CHECK_THAT(refused([](Checkpoint& c) { c.tensors[0].name = "../model"; }),
-             ContainsSubstring("a file called \"../model"));
+             ContainsSubstring("a file named \"../model"));
   CHECK_THAT(refused([](Checkpoint& c) { c.tensors[1].name = "model"; }), ContainsSubstring("each name once"));
   CHECK_THAT(refused([](Checkpoint& c) { c.documents[0].name = "manifest"; }), ContainsSubstring("\"manifest.json\""));
   CHECK_THAT(refused([](Checkpoint& c) { c.documents[0].json = "{\"a\": NaN}"; }),
-             ContainsSubstring("\"state.json\" is no JSON"));
+             ContainsSubstring("\"state.json\" is not valid JSON"));
   CHECK_THAT(refused([](Checkpoint& c) { c.documents[0].json = R"({"a": 1, "a": 2})"; }),
              ContainsSubstring("the key \"a\" twice"));
   CHECK_THAT(refused([](Checkpoint& c) { c.step = -1; }), ContainsSubstring("step = -1"));

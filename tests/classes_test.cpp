@@ -1,4 +1,4 @@
-// The table of classes: what each class says of itself.
+// The table of classes: the description of each class.
 #include <catch2/catch_test_macros.hpp>
 #include <cctype>
 #include <nlohmann/json.hpp>

@@ -8,7 +8,7 @@
 
 namespace etude::samples {
 
-/// What a config of each class needs besides its defaults: the example of its table; nothing for most classes.
+/// The required options of each class: the example of its table; empty for most classes.
 inline nlohmann::json needed(const std::string& class_name) {
   static const std::map<std::string, std::string> examples = [] {
     std::map<std::string, std::string> result;

@@ -30,7 +30,7 @@ std::string layer_error(const std::string& text) {
   return error_of([&] { from_json<Layer>(text); });
 }
 
-/// The predictions of a model and of the one that its config makes, with its weights.
+/// The predictions of a model, and of the model from its config with the same weights.
 bool predicts_alike(Model& model, const Tensor& x) {
   const auto twin = std::dynamic_pointer_cast<Model>(from_json<Layer>(to_json<Layer>(model)));
   twin->set_weights(model.get_weights());
@@ -108,10 +108,10 @@ TEST_CASE("an invalid config is an Error that names the class, the field and the
   CHECK(dense(R"({"units": 3, "lora_rank": 4})")
             .starts_with("[Dense] config field \"lora_rank\" - expected one of: units, activation, "));
   CHECK(dense(R"({"units": 0})").find("expected a positive number") != std::string::npos);
-  CHECK(dense("[]").starts_with("[Dense] a config that is no object: [] - expected "));
+  CHECK(dense("[]").starts_with("[Dense] a config that is not an object: [] - expected "));
   CHECK(
       layer_error(R"({"class": "Dense"})").starts_with("[config] {\"class\":\"Dense\"} - expected {\"class_name\": "));
-  CHECK(layer_error("{\"class_name\": ").find("is no JSON") != std::string::npos);
+  CHECK(layer_error("{\"class_name\": ").find("is not valid JSON") != std::string::npos);
   CHECK(layer_error(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})") ==
         "[Conv2D] kernel_size = [1,2,3] - expected a whole number, or two - set kernel_size.");
 }
@@ -119,8 +119,8 @@ TEST_CASE("an invalid config is an Error that names the class, the field and the
 TEST_CASE("custom functions and classes have no config, and the Error has advice", "[config]") {
   const auto twice = [](Value x) { return x * 2; };
   CHECK(error_of([&] { to_json(*layers::dense({.units = 3, .activation = Activation(twice)})); }) ==
-        "[Dense] activation is a function - expected one that has a name, for code is not saved - choose an activation "
-        "by name.");
+        "[Dense] activation is a function - expected a named activation, because code is not saved - pass a "
+        "name.");
   struct Doubling : Layer {
     Doubling() : Layer("Doubling") {}
     Value call(Value x, bool) override { return x * 2; }

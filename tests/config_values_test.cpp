@@ -9,7 +9,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Every place of a config with every kind of value: an object is made, or an Error says why not, and nothing else is
+// Every place of a config with every kind of value: an object is created, or an Error gives the reason; nothing else is
 // thrown.
 
 using namespace etude;
@@ -58,7 +58,7 @@ const std::vector<json>& odd_values() {
   return values;
 }
 
-/// Whether `action` ended well, or with an Error, or without memory.
+/// Whether `action` succeeded, threw an Error, or ran out of memory.
 template <class Action> bool behaves(Action&& action) {
   try {
     action();
@@ -97,7 +97,7 @@ template <class T> void check_each_field() {
   }
 }
 
-/// The places in a JSON text: those of all its members and elements, at any depth.
+/// The places in a JSON text: all its members and elements, at any depth.
 void add_places(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& places) {
   if (!at.empty()) places.push_back(at);
   if (value.is_object())
@@ -106,7 +106,8 @@ void add_places(const json& value, const json::json_pointer& at, std::vector<jso
     for (std::size_t i = 0; i < value.size(); ++i) add_places(value[i], at / i, places);
 }
 
-/// Calls visit(changed) with each value in each place, and with none there; in the quick form with every fifth change.
+/// Calls visit(changed) with each value in each place, and with each place removed; in the quick form with every fifth
+/// change.
 template <class Visit> void for_each_change(const json& good, Visit&& visit) {
   const int step = testing::rounds(5, 1);
   int number = 0;
@@ -202,7 +203,7 @@ TEST_CASE("text that is not UTF-8 is an Error where a layer is named, not where 
   for (const std::string name :
        {"\xED\xA0\x80", "a\xFF", "\xC0\xAF", "\xE2\x82", "\xF5\x80\x80\x80", "\xF0\x80\x80\xAF"})
     CHECK(error_of([&] { layers::dense({.units = 1, .name = name}); }) ==
-          "[Dense] a name that is not UTF-8 - expected whole characters - choose another name.");
+          "[Dense] a name that is not UTF-8 - expected whole characters - use another name.");
   for (const std::string name : {"naïve", "層", "🎹", "a/b c"})
     CHECK(layers::dense({.units = 1, .name = name})->name() == name);
 }

@@ -106,13 +106,13 @@ std::string difference_from(const json& expect, Tensor got) {
     for (double& element : all.data<double>()) element = want.item();
     want = all;
   }
-  // Values are written with eight digits, and many peers ask for more than another summation order can give.
+  // Values have eight digits, and many tolerances are smaller than the effect of another summation order.
   return testing::difference(got, want, {expect.value("atol", 0.0) + 1e-6, expect.value("rtol", 0.0) + 1e-5});
 }
 
 namespace {
 
-/// As the library writes configs: "class" is called "class_name"; what Keras has no effect of is left out.
+/// In the library's form of configs: "class" becomes "class_name"; options without an effect in Keras are removed.
 json in_library_form(const json& value) {
   if (value.is_array()) {
     json result = json::array();
@@ -122,7 +122,7 @@ json in_library_form(const json& value) {
   if (!value.is_object()) return value;
   json result = json::object();
   for (const auto& [name, element] : value.items()) {
-    // How Keras computes it: no other numbers.
+    // Options of Keras's implementation, without an effect on numbers.
     if (name == "implementation" || name == "unroll") continue;
     result[name == "class" ? "class_name" : name] = in_library_form(element);
   }
@@ -136,7 +136,7 @@ template <class T> std::shared_ptr<T> make(const json& class_name, const json& c
   const std::string text = json{{"class_name", class_name}, {"config", in_library_form(config)}}.dump();
   try {
     return from_json<T>(text);
-  } catch (const Error& error) {  // a class or option that there is not, or an option that takes no such value
+  } catch (const Error& error) {  // an unknown class or option, or an invalid value of an option
     const std::string_view what = error.what();
     throw Missing(std::string(what.substr(0, what.find(" - "))));
   }

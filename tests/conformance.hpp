@@ -12,46 +12,46 @@
 #include "etude/layers/layer.hpp"
 #include "etude/optimizers/optimizer.hpp"
 
-/// Cases of tests/golden/conformance/*.json, read as tests/golden/README.md says.
+/// Cases of tests/golden/conformance/*.json, in the format of tests/golden/README.md.
 namespace etude::conformance {
 
-/// What a case needs that Étude, or what reads cases, does not have: a class, an option of one, a form of data.
+/// A feature that a case needs and that Étude, or the reader of cases, lacks: a class, an option, a form of data.
 struct Missing : std::runtime_error {
   explicit Missing(const std::string& what) : std::runtime_error(what) {}
 };
 
 using nlohmann::json;
 
-/// What a case may have at most, so that no unknown one takes all memory.
+/// Limits of a case, so that an unknown case cannot use all memory.
 constexpr std::int64_t most_rows = 1'000'000;
 
-/// The array of that name; throws Missing where it is none.
+/// The array of that name; throws Missing if it is not an array.
 const json& list_in(const json& object, const char* name);
-/// Throws Missing unless the object has all names of `needed`, and no others but those of `optional`.
+/// Throws Missing unless the object has all names of `needed`, and otherwise only those of `optional`.
 void check_names(const json& object, std::initializer_list<std::string_view> needed,
                  std::initializer_list<std::string_view> optional);
-/// Extents; throws Missing for what is none, or too large.
+/// Extents; throws Missing for invalid or too large ones.
 Shape shape_in(const json& extents);
-/// What `got` has under the name of an expectation; throws Missing where it has none.
+/// The entry of `got` with the name of an expectation; throws Missing if there is none.
 const json& known(const std::map<std::string, json>& got, const std::string& name);
 
-/// A value of a case: nested lists, a number, or a recipe (fill, arange), as floatx unless they are booleans.
+/// A value of a case: nested lists, a number, or a formula (fill, arange), in floatx unless it is boolean.
 Tensor tensor_of(const json& value);
 /// A number, which may be written "inf", "-inf" or "nan".
 double number_of(const json& value);
 
-/// Empty if `got` is what `expect` says: its `value` within its `atol` and `rtol`, at its `index`; else the difference.
+/// Empty if `got` matches `expect`: its `value` within its `atol` and `rtol`, at its `index`; else the difference.
 std::string difference_from(const json& expect, Tensor got);
 
 /// The object of a class and config, by the library's own table.
 template <class T> std::shared_ptr<T> make(const json& class_name, const json& config);
-/// Its warnings go to `warn`.
+/// `warn` receives its warnings.
 std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink warn = {});
 
-/// Empty if both are the same; else what is not.
+/// Empty if both are equal; else the difference.
 std::string expect_equal(const char* what, const json& got, const json& want);
 
-// Each runs one case of its family and tells what is wrong; empty: nothing.
+// Each runs one case of its family and returns the error; empty: success.
 std::string run_loss(const json&);
 std::string run_metric(const json&);
 std::string run_activation(const json&);

@@ -5,7 +5,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Callbacks by name, each in a real fit whose epochs report what the case says.
+// Callbacks by name, each in a fit whose epochs report the logs of the case.
 namespace etude::conformance {
 
 std::string expect_equal(const char* what, const json& got, const json& want) {
@@ -25,7 +25,7 @@ std::shared_ptr<EarlyStopping> make_early_stopping(const json& config, TextSink 
 
 namespace {
 
-/// Makes each epoch report what a script says, and remembers the weights that it ended with.
+/// Makes each epoch report the logs of a script, and stores its final weights.
 struct Script : Callback {
   json logs;
   int stop_at = -1;
@@ -73,7 +73,7 @@ std::string run_early_stopping(const json& test) {
   return expect_equal("warnings", warnings, monitored ? 0 : epochs);
 }
 
-/// Says what a MonitorCallback has found out.
+/// Exposes the results of a MonitorCallback.
 struct Probe : MonitorCallback {
   Direction found = Direction::unknown;
   Probe(const json& config)
@@ -88,7 +88,7 @@ struct Probe : MonitorCallback {
 
 std::string run_direction(const json& test) {
   MetricList known;
-  // The direction is the monitored metric's; those that Étude has not yet only keep it company.
+  // The direction is that of the monitored metric; other metrics that Étude lacks are dropped.
   for (const json& name : test.at("inputs").at("compiled_metrics"))
     if (testing::error_of([&] { metrics::check_name(name.get<std::string>()); }) == "no error")
       known.emplace_back(name.get<std::string>());
@@ -127,7 +127,7 @@ std::string run_scheduler(const json& test) {
   const std::map<std::string, EpochSchedule> schedules{
       {"1/(2+epoch)", [](int epoch, double) { return 1.0 / (2 + epoch); }},
       {"lr/2", [](int, double rate) { return rate / 2; }}};
-  if (test.at("expect").contains("error")) {  // the optimizer has a schedule of its own
+  if (test.at("expect").contains("error")) {  // the optimizer has a schedule
     CompileOptions options = samples::mse();
     options.optimizer = optimizers::sgd(
         {.learning_rate = etude::schedules::polynomial_decay({.initial_learning_rate = 0.1, .decay_steps = 10})});

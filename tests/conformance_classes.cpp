@@ -9,7 +9,7 @@ namespace {
 
 using testing::Compiled;
 
-/// (t - p)² without a mean: what Keras tests reductions with.
+/// (t - p)² without a mean, which Keras uses to test reductions.
 class ElementwiseSquaredError : public Loss {
  public:
   explicit ElementwiseSquaredError(Reduction reduction) : Loss("elementwise_squared_error", reduction) {}
@@ -25,7 +25,7 @@ LossPtr make_loss(const std::string& name, const json& config) {
   return make<Loss>(name, given);
 }
 
-/// The tensors of those names that a case has, and of each the Value in a step; empty for those that it has not.
+/// The case's tensors of those names, and the Value of each in a step; empty for missing ones.
 class Inputs {
  public:
   Inputs(const json& given, std::initializer_list<const char*> names) {
@@ -127,7 +127,7 @@ std::vector<Tensor> weights_of(const json& given, const Layer& layer) {
   return weights;
 }
 
-/// x, and the state that a recurrent layer begins from: one, or a list of them.
+/// x, and the initial state of a recurrent layer: one tensor, or a list.
 std::vector<Tensor> inputs_of(const Tensor& x, const json& options) {
   std::vector<Tensor> inputs{x};
   const json state = options.value("initial_state", json::array());
@@ -216,7 +216,7 @@ std::string run_layer_shape(const json& test) {
 
 namespace {
 
-/// The variables of a case, under names of which only those that it gives matter.
+/// The variables of a case; names that it does not set are arbitrary.
 std::vector<Variable> variables_of(const json& given) {
   std::vector<Variable> variables;
   for (const json& variable : given) {
@@ -227,7 +227,7 @@ std::vector<Variable> variables_of(const json& given) {
   return variables;
 }
 
-/// What a checkpoint looks at: a variable, its average, which is the first kind of slot, or a counter.
+/// The values at a checkpoint: a variable, its average, which is the first kind of slot, or a counter.
 Tensor looked_at(const json& checkpoint, const Optimizer& optimizer, const std::vector<Variable>& variables) {
   if (checkpoint.contains("variable")) return variables.at(checkpoint.at("variable")).value();
   if (checkpoint.contains("ema")) return optimizer.slots().at(0).at(checkpoint.at("ema")).value();
@@ -318,7 +318,7 @@ std::string run_optimizer_loss_scale(const json& test) {
   return difference_from(value, variables[0].value());
 }
 
-/// Traced, and on the host.
+/// The rate in a trace and on the host.
 std::string run_schedule(const json& test) {
   const LearningRateSchedulePtr schedule = make<LearningRateSchedule>(test.at("target"), test.at("config"));
   const double step = test.at("inputs").at("step");

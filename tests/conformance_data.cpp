@@ -32,7 +32,7 @@ std::string run_weighted_batch(const json& test) {
   return difference_from(expect, adapter.take()->sample_weight.at(0));
 }
 
-/// Keras's sampler hands out batches in turn, as Dataset::shard does; with drop_last, as many to each.
+/// Keras's sampler distributes batches in turn, as Dataset::shard does; with drop_last, each gets the same number.
 std::string run_sampler(const json& test) {
   const json &config = test.at("config"), &expect = test.at("expect");
   const std::int64_t shards = config.at("num_data_shards"), batches = test.at("inputs").at("num_batches");

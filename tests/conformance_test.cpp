@@ -12,9 +12,9 @@
 #include "files_in_memory.hpp"
 #include "support.hpp"
 
-// What the tests of Keras and TensorFlow.js expect: see tests/golden/README.md. The folder that ETUDE_CONFORMANCE names
-// is read instead of tests/golden/conformance, if it is set: any further cases of that form run as they are. Cases that
-// need a class that Étude does not have are skipped and counted by it; all others must agree.
+// The expected results of tests of Keras and TensorFlow.js: see tests/golden/README.md. If ETUDE_CONFORMANCE is set,
+// its folder is read instead of tests/golden/conformance: further cases of that form run unchanged. Cases that need a
+// class that Étude lacks are skipped and counted by class; all others must agree.
 namespace etude::conformance {
 namespace {
 
@@ -44,14 +44,14 @@ std::string chosen_folder() {
 }
 std::string folder() { return chosen_folder().empty() ? ETUDE_GOLDEN_DIR "/conformance" : chosen_folder(); }
 
-/// A case, or why there is none to read.
+/// A case, or the reason why it is unreadable.
 struct Case {
   std::string id;
   json test;
   std::string unreadable = {};
 };
 
-/// Those of a file.
+/// The cases of a file.
 std::vector<Case> cases_in(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   json list;
@@ -82,8 +82,8 @@ std::vector<Case> cases_of(const std::string& folder) {
   return cases;
 }
 
-/// Whether Étude says that it lacks a class, one of its options, or what goes by a name: `[layer] class "Conv3D" -
-/// expected one of: …`, `[Dense] config field "lora_rank" - …`, `[loss] "poisson" - …`.
+/// Whether the error is about a class, option or name that Étude lacks: `[layer] class "Conv3D" - expected one of: …`,
+/// `[Dense] config field "lora_rank" - …`, `[loss] "poisson" - …`.
 bool is_missing(std::string_view error) {
   if (!error.starts_with('[') || error.find("] ") == error.npos) return false;
   error.remove_prefix(error.find("] ") + 2);
@@ -95,10 +95,10 @@ bool is_missing(std::string_view error) {
 
 struct Outcome {
   enum { passed, failed, skipped } kind;
-  std::string text;  // what is wrong, or missing
+  std::string text;  // the error, or the missing feature
 };
 
-/// Skips what is missing, and cases of a form that their family does not have.
+/// Skips cases with missing features, and cases of an unknown form in their family.
 Outcome run(const Case& given) {
   const auto unknown_form = [&](const std::string& why) {
     return Outcome{Outcome::skipped, "a form like that of " + given.id + ": " + why};
@@ -125,7 +125,7 @@ Outcome run(const Case& given) {
   }
 }
 
-/// How all cases went; says so when the program ends.
+/// Counts the results of all cases; prints them when the program ends.
 struct Tally {
   int counts[3] = {};
   std::map<std::string, int> missing;

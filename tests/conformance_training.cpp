@@ -17,7 +17,7 @@ LayerPtr make_layer(const json& description) {
   return layer;
 }
 
-/// Layers one after the other, or a graph of named ones.
+/// Layers in sequence, or a graph of named ones.
 std::unique_ptr<Model> make_layers(const json& config) {
   if (!config.contains("graph")) {
     std::vector<LayerPtr> layers;
@@ -42,14 +42,14 @@ std::unique_ptr<Model> make_layers(const json& config) {
   return std::make_unique<Functional>(inputs, named(config.at("outputs")));
 }
 
-/// What a model is compiled with, of a class and config or by names.
+/// An argument of compile, with a class and config or by name.
 template <class T> Choice<T> choice_of(const json& given) {
   if (given.is_null()) return {};
   if (given.is_object()) return make<T>(given.at("class"), given.at("config"));
   return given.get<std::string>();
 }
 
-/// What is given for all outputs, for each, or by name.
+/// A value for all outputs, for each, or by name.
 template <class T, class Read> PerOutput<T> per_output(const json& given, Read read) {
   if (given.is_object() && !given.contains("class")) {
     std::map<std::string, T> named;
@@ -87,7 +87,7 @@ std::vector<Tensor> tensors_of(const json& given, std::size_t count) {
   return result;
 }
 
-/// The same, with the tolerance that the whole case has.
+/// The same, with the tolerance of the whole case.
 std::string compare(const json& expect, const json& value, const Tensor& got) {
   return difference_from({{"value", value}, {"atol", expect.value("atol", 0.0)}, {"rtol", expect.value("rtol", 0.0)}},
                          got);
@@ -97,7 +97,7 @@ Tensor vector_of(const std::vector<double>& values) {
   return testing::tensor_of({static_cast<std::int64_t>(values.size())}, DType::float64, values);
 }
 
-/// What `named` says each log is, against what the logs say.
+/// Compares the logs with those of `named`.
 std::string compare_logs(const json& expect, const json& named, const Logs& logs) {
   for (const auto& [name, value] : named.items())
     if (const std::string text = compare(expect, json::array({value}), vector_of({logs[name]})); !text.empty())
@@ -105,7 +105,7 @@ std::string compare_logs(const json& expect, const json& named, const Logs& logs
   return {};
 }
 
-/// A model of one unit on so many rows, and a fit of it that `recorder` watches.
+/// A model of one unit on `rows` rows, and a fit of it with `recorder`.
 HistoryPtr recorded_fit(const std::shared_ptr<Recorder>& recorder, std::int64_t rows, std::int64_t steps_per_execution,
                         FitOptions options) {
   if (rows < 0 || rows > most_rows) throw Missing(std::to_string(rows) + " rows");
@@ -226,7 +226,7 @@ std::string run_loop(const json& test) {
   const auto history = recorded_fit(recorder, rows, per_execution, options);
   const auto begins = indices(*recorder, "batch_begin"), ends = indices(*recorder, "batch_end");
   int batches = 0;
-  // Data that runs out leaves a begin without an end.
+  // When data runs out, Keras calls a begin hook without an end hook.
   for (std::size_t i = 0; i < ends.size(); ++i) batches += ends[i] - begins.at(i) + 1;
   const auto each_epoch = [&](const std::vector<int>& all) { return all.size() / static_cast<std::size_t>(epochs); };
   const std::map<std::string, json> got{

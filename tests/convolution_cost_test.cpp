@@ -6,7 +6,7 @@
 #include "etude/ops/convolution.hpp"
 #include "support.hpp"
 
-// Which method the planner takes for a convolution, by the table of costs.
+// The planner's choice of a convolution's method, by the table of costs.
 
 using namespace etude;
 using cpu::ForwardMethod;

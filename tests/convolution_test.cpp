@@ -54,7 +54,7 @@ template <class Visitor> void for_each_product(const Geometry& g, Visitor visit)
 std::vector<double> zeros(const Shape& shape) { return std::vector<double>(static_cast<std::size_t>(shape.size())); }
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The largest of each window of y, and where in y it is.
+/// The maximum of each window of y, and its cell.
 struct Pooled {
   std::vector<double> largest;
   std::vector<std::int64_t> from;
@@ -81,7 +81,7 @@ Pooled pool(const std::vector<double>& y, const Shape& shape, const Window& wind
   return result;
 }
 
-/// Whole numbers: sums of their products are exact in float32, so that every order gives them.
+/// Integers: sums of their products are exact in float32, in any order.
 Tensor whole(Random& random, const Shape& shape, DType dtype) {
   Tensor tensor(shape, DType::float64);
   for (double& x : tensor.data<double>()) x = static_cast<double>(random.below(9)) - 4;
@@ -92,7 +92,7 @@ std::int64_t one_of(Random& random, std::initializer_list<std::int64_t> from) {
   return from.begin()[random.below(static_cast<std::uint32_t>(from.size()))];
 }
 
-/// Shapes that meet every path of the kernels: few and many channels and filters, whole registers and rests of them.
+/// Shapes for every path of the kernels: few and many channels and filters, complete and partial registers.
 Geometry random_geometry(Random& random) {
   Geometry g;
   const std::int64_t groups = one_of(random, {1, 1, 1, 1, 2, 3});
@@ -118,7 +118,7 @@ Geometry random_geometry(Random& random) {
   return g;
 }
 
-/// y, or what is pooled of it, and the gradients of x and the kernel for a given gradient of that.
+/// y, pooled or not, and the gradients of x and the kernel for a given gradient of it.
 std::vector<Value> forward_and_back(Values x, const Geometry& g) {
   const Value y = ops::convolution(x[0], x[1], g.window), result = g.pool ? ops::max_pool(y, *g.pool) : y;
   const std::vector<Value> sources{x[0], x[1]};
@@ -250,7 +250,7 @@ TEST_CASE("pooling after bias and relu equals pooling before them", "[ops][convo
   const Value x = graph.input({2, 6, 7, 3}, DType::float32), bias = graph.input({3}, DType::float32);
   CHECK(std::holds_alternative<op::Relu>(ops::max_pool(ops::relu(x + bias), pool).op()));
   CHECK(std::holds_alternative<op::Add>(ops::max_pool(bias + x, pool).op()));
-  // Neither grows with x, or not channel by channel.
+  // Not monotonic in x, or not by channel.
   CHECK(std::holds_alternative<op::PoolGather>(ops::max_pool(-x, pool).op()));
   CHECK(std::holds_alternative<op::PoolGather>(ops::max_pool(x + x, pool).op()));
   const Value columns = graph.input({7, 1}, DType::float32);

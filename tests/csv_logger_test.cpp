@@ -22,7 +22,7 @@ using Catch::Matchers::ContainsSubstring;
 const Tensor x = waves({8, 3}), y = signs_of(x);
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A file that only this test sees, written anew unless it is appended to.
+/// A file in memory, which starts empty unless it is appended to.
 struct Memory {
   std::string text, path;
   int opened = 0, flushed = 0, open_now = 0;
@@ -48,7 +48,7 @@ struct Memory {
   };
 };
 
-/// Fits that report exactly what a test says.
+/// Fits with the logs of a test.
 struct Scripted {
   Sequential model{two_dense()};
   Scripted() { model.compile(mse()); }
@@ -193,12 +193,12 @@ struct Logged {
   SaveFrequency save_freq = "epoch";
   std::int64_t units = 4;
 
-  /// How many hooks there were.
+  /// The number of hooks so far.
   int run(std::optional<int> interrupt_at = {}) {
     const RandomSeed of_this_run(5);
     Sequential model(two_dense(units));
     model.compile(mse());
-    // Its hooks come after the logger's, and before those that save.
+    // Its hooks run after the logger's, and before those of callbacks that save.
     const auto interrupter = std::make_shared<Interrupter>(interrupt_at);
     model.fit(x, y,
               {.batch_size = 4,

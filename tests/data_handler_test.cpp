@@ -29,7 +29,7 @@ std::unique_ptr<DataAdapter> generator_adapter(int count, const GeneratorOptions
   return std::make_unique<GeneratorAdapter>(generator_of(count), options);
 }
 
-/// A sequence of `count` batches, which starts over with every epoch.
+/// A sequence of `count` batches, which restarts with every epoch.
 struct RestartingAdapter : DataAdapter {
   int count, next = 0;
   Batch batch;
@@ -158,7 +158,7 @@ TEST_CASE("data handler: data that is exhausted within an execution reports the 
 }
 
 TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L-18)", "[data]") {
-  SECTION("epoch 2 goes on where epoch 1 stopped") {
+  SECTION("epoch 2 continues where epoch 1 stopped") {
     const Record record = run(array_adapter(10, {.batch_size = 1}), {.epochs = 4, .steps_per_epoch = 7});
     Indices expected;
     for (int i = 0; i < 28; ++i) expected.push_back(i % 10);
@@ -166,7 +166,7 @@ TEST_CASE("data handler: arrays with steps are one stream of epochs x batches (L
     CHECK(record.batches_per_epoch == Indices{7, 7, 7, 7});
     CHECK(record.warning.empty());
   }
-  SECTION("longer epochs than passes use the stream up") {
+  SECTION("epochs longer than passes exhaust the stream") {
     const Record record = run(array_adapter(10, {.batch_size = 1}), {.epochs = 3, .steps_per_epoch = 14});
     CHECK(record.seen.size() == 30);
     CHECK(record.batches_per_epoch == Indices{14, 14, 2});
@@ -236,7 +236,7 @@ TEST_CASE("data handler: exhausted data is reported by insufficient()", "[data]"
 }
 
 TEST_CASE("data handler: numbers below 1 and missing data are errors", "[data]") {
-  CHECK_THROWS_WITH(DataHandler(nullptr, {}), ContainsSubstring("[data] no adapter"));
+  CHECK_THROWS_WITH(DataHandler(nullptr, {}), ContainsSubstring("[data] missing data"));
   CHECK_THROWS_WITH(DataHandler(array_adapter(3), {.steps_per_epoch = 0}),
                     ContainsSubstring("steps_per_epoch 0 - expected 1 or more"));
   CHECK_THROWS_WITH(DataHandler(array_adapter(3), {.steps_per_execution = -1}),

@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 /// [count] with 0, 1, 2, …, read row by row.
 struct Rows : ArrayLike {
   Shape extents;
-  mutable Indices runs;  // how many rows were read at a time
+  mutable Indices runs;  // the number of rows of each read
 
   explicit Rows(std::int64_t count) : extents{count, 1} {}
   const Shape& shape() const override { return extents; }
@@ -109,7 +109,7 @@ TEST_CASE("lists: integers are int32, others floatx, and rows must have equal le
   CHECK(List{1, 2.5}.tensor().at(1) == 2.5);
   CHECK(List(std::vector<std::vector<double>>{{1, 2}, {3, 4}}).tensor().at(3) == 4);
   CHECK(List(std::vector<int>{7}).tensor().dtype() == DType::int32);
-  CHECK_THROWS_WITH((List{{1, 2}, {3}}), ContainsSubstring("rows that are equally long"));
+  CHECK_THROWS_WITH((List{{1, 2}, {3}}), ContainsSubstring("rows of equal length"));
 }
 
 TEST_CASE("lists: every epoch starts at the first batch (L-19); arrays continue (L-18)", "[data]") {
@@ -169,7 +169,7 @@ TEST_CASE("ragged rows: a batch is padded and has a mask", "[data]") {
   for (std::int64_t i = 0; i < 6; ++i) there.push_back(static_cast<std::int64_t>(first.mask[0].at(i)));
   CHECK(there == Indices{1, 1, 0, 0, 0, 0});
   CHECK(pass(*adapter) == std::vector<Indices>{{1, 2, 0, 0, 0, 0}, {3, 4, 5, 6, 0, 0}});
-  CHECK_THROWS_WITH(RaggedTensor(Tensor(Shape{3}), {0, 2, 1, 3}), ContainsSubstring("expected them to rise"));
+  CHECK_THROWS_WITH(RaggedTensor(Tensor(Shape{3}), {0, 2, 1, 3}), ContainsSubstring("numbers that rise from 0"));
 }
 
 TEST_CASE("dataset creators: steps are required, and the function gets an InputContext", "[data]") {
@@ -327,13 +327,13 @@ TEST_CASE("a generator is restored by skipping consumed batches, and cannot go b
   after.restore(at_two);
   CHECK(after.state() == at_two);
   CHECK(next(after) == 2);
-  CHECK_THROWS_WITH(after.restore(at_one), ContainsSubstring("3 batches were taken from it - expected at most 1"));
+  CHECK_THROWS_WITH(after.restore(at_one), ContainsSubstring("3 batches were consumed - expected at most 1"));
   CHECK(next(after) == 3);
   CHECK(next(after) == -1);
 
   GeneratorAdapter fewer(generator_of(1));
   fewer.restore(at_two);
-  CHECK_THROWS_WITH(fewer.fetch(), ContainsSubstring("make the generator as it was made then"));
+  CHECK_THROWS_WITH(fewer.fetch(), ContainsSubstring("create the generator as before"));
 }
 
 TEST_CASE("an invalid state is refused", "[data]") {

@@ -11,7 +11,7 @@
 #include "etude/data/data_handler.hpp"
 #include "etude/data/generator_adapter.hpp"
 
-/// Data whose values tell which row they are, and a loop that writes them down.
+/// Data whose values are row numbers, and a loop that records them.
 namespace etude::samples {
 
 using Indices = std::vector<std::int64_t>;
@@ -43,13 +43,14 @@ inline Generator generator_of(int count, int* calls = nullptr) {
   };
 }
 
-/// What a loop did: epoch indices, first and last steps of executions, the numbers in the batches, batches per epoch.
+/// The record of a loop: epoch indices, first and last steps of executions, the numbers in the batches, batches per
+/// epoch.
 struct Record {
   Indices epochs, begins, ends, seen, batches_per_epoch;
   std::string warning;
 };
 
-/// The loop of fit, which writes down what it sees.
+/// The loop of fit, which records its data.
 inline Task<> loop(DataHandler& data, Record& record) {
   for (int epoch : data.enumerate_epochs()) {
     record.epochs.push_back(epoch);

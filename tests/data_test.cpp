@@ -20,7 +20,7 @@ using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 using testing::kind_of;
 
-/// `samples` rows whose number can be read off x [n, 3], y [n] and sample_weight [n].
+/// `samples` rows with their number in x [n, 3], y [n] and sample_weight [n].
 Batch arrays_of(std::int64_t samples) {
   Tensor y(Shape{samples}, DType::int32);
   std::iota(y.data<std::int32_t>().begin(), y.data<std::int32_t>().end(), 0);
@@ -71,7 +71,7 @@ TEST_CASE("arrays: batches of 32 by default, of ceil(n / steps) when only steps 
   CHECK(TensorLikeAdapter(arrays_of(100), {.batch_size = 10, .steps = 7}).batch_size() == 10);
 }
 
-TEST_CASE("arrays: every row comes once per pass, in order, the last batch partial (L-2)", "[data]") {
+TEST_CASE("arrays: every row occurs once per pass, in order, the last batch partial (L-2)", "[data]") {
   for (std::int64_t samples : {1, 2, 3, 7, 31, 32, 33, 100})
     for (std::int64_t batch_size : {1, 2, 3, 7, 32, 1000}) {
       for (bool prefetch : {false, true}) {
@@ -99,8 +99,7 @@ TEST_CASE("arrays: without shuffling a batch is a view of the data", "[data]") {
   CHECK(second->x[0].shape() == Shape{4, 3});
 }
 
-TEST_CASE("arrays: shuffling gives each epoch a permutation of its own, from (seed, epoch) alone (L-31, L-32)",
-          "[data]") {
+TEST_CASE("arrays: shuffling gives each epoch another permutation, by (seed, epoch) only (L-31, L-32)", "[data]") {
   const bool prefetch = GENERATE(false, true);
   TensorLikeAdapter adapter(arrays_of(100),
                             {.batch_size = 7, .shuffle = Shuffle::samples, .seed = 3, .prefetch = prefetch});
@@ -201,8 +200,8 @@ TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-3
   }
 }
 
-TEST_CASE("arrays: one-dimensional data stays so (L-34)", "[data]") {
-  const Tensor x = counting(4, 1).reshape(Shape{4});  // no partial batch, which may come first in a shuffled order
+TEST_CASE("arrays: one-dimensional data keeps its shape (L-34)", "[data]") {
+  const Tensor x = counting(4, 1).reshape(Shape{4});  // no partial batch, which may be the first in a shuffled order
   for (Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch}) {
     TensorLikeAdapter adapter({{x}, {x}, {}}, {.batch_size = 2, .shuffle = shuffle});
     adapter.fetch();

@@ -164,7 +164,7 @@ TEST_CASE("datasets: shuffle is a permutation that depends on seed and iteration
   CHECK((numbers_of(shuffled, 1) == first) == (size == 1));
   CHECK((numbers_of(Dataset::range(100).shuffle(size, {.seed = 6})) == first) == (size == 1));
   CHECK(numbers_of(Dataset::range(100).shuffle(size, {.seed = 5, .reshuffle_each_iteration = false}), 1) == first);
-  // Nothing comes before it can have been in the buffer.
+  // No element is returned before it can be in the buffer.
   for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i] < static_cast<std::int64_t>(i) + size);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("datasets: a restored iterator continues with exactly the next element
   DatasetIterator after(base.map(counted));
   after.restore({0, 20});
   after.next().get();
-  CHECK(calls == 1);  // what lies before is passed over, not made
+  CHECK(calls == 1);  // earlier elements are skipped, not computed
 }
 
 TEST_CASE("datasets: an iterator can return to any state, which is two small numbers", "[data]") {
@@ -322,7 +322,7 @@ TEST_CASE("datasets: a model refuses a dataset without batch", "[data]") {
                         ContainsSubstring("call .batch(n) on the dataset"));
   CHECK_THROWS_WITH(model.fit(Dataset::range(3), {.verbose = 0}), ContainsSubstring("call .batch(n) on the dataset"));
   const Dataset one_feature = Dataset::from_tensor_slices({{counting(6, 1)}, {counting(6, 1)}, {}});
-  CHECK_THROWS_WITH(model.fit(one_feature, {.verbose = 0}), ContainsSubstring("give a Dataset batches by .batch(n)"));
+  CHECK_THROWS_WITH(model.fit(one_feature, {.verbose = 0}), ContainsSubstring("call .batch(n) on a Dataset"));
   model.fit(samples_of_four.batch(3), {.verbose = 0});
 }
 

@@ -9,7 +9,7 @@
 #include "etude/ops/reduction.hpp"
 #include "support.hpp"
 
-// Numbers smaller than any normal one. Where the target cannot flush them to zero they are what they are.
+// Denormal numbers. On targets that cannot flush them to zero they are unchanged.
 using namespace etude;
 using namespace etude::testing;
 
@@ -23,7 +23,7 @@ double half_of_smallest() {
   return smallest / 2;
 }
 
-/// A plan over so many elements: what it reads, or else makes of what it reads, is smaller than any normal number.
+/// A plan over `count` elements whose inputs, or results, are denormal.
 Tensor run_tiny(DType dtype, std::int64_t size, bool read) {
   const bool wide = dtype == DType::float64;
   const double root = wide ? 0x1p-515 : 0x1p-65, x = read ? root * root : root, big = wide ? 0x1p600 : 0x1p80;
@@ -62,7 +62,7 @@ TEST_CASE("a plan restores the floating-point mode of its caller", "[execution][
     CHECK((half_of_smallest() == 0) == flushes);
   }
   CHECK(half_of_smallest() > 0);
-  constexpr std::uint64_t what_happened = 0x3F;  // bits of MXCSR that tell of exceptions
+  constexpr std::uint64_t what_happened = 0x3F;  // the exception flags of MXCSR
   CHECK((FlushDenormals::mode() & ~what_happened) == (mode & ~what_happened));
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("all threads of a pool flush denormals", "[threads][denormals]") {
   } parts;
   ThreadPool pool(3);
   const FlushDenormals mode;
-  // A part waits for the others: each thread does one.
+  // Each part waits for the others, so that each thread processes one.
   const auto task = [](void* context, int) {
     Parts& all = *static_cast<Parts*>(context);
     ++all.begun;

@@ -10,7 +10,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using testing::error_of;
 
-TEST_CASE("devices() lists the processor first, and a device is found by its name", "[devices]") {
+TEST_CASE("devices() lists the CPU first, and a device is found by its name", "[devices]") {
   REQUIRE(!devices().empty());
   CHECK(devices().front().name == "/cpu:0");
   for (const char* name : {"/cpu:0", "cpu:0", "CPU", "/device:CPU:0"}) CHECK(&device(name) == &cpu_device());

@@ -6,7 +6,7 @@
 #include "golden.hpp"
 #include "training_samples.hpp"
 
-// EarlyStopping, and what every callback that monitors has in common: rules C-1 to C-5.
+// EarlyStopping, and the common rules of monitoring callbacks: rules C-1 to C-5.
 namespace etude {
 namespace {
 
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
 
-/// A small model whose epochs report what a test says as `name`, and what they report otherwise.
+/// A small model whose epochs report the values of a test as `name`, and the logs of `otherwise`.
 struct Scripted {
   Sequential model{two_dense()};
   std::vector<std::vector<double>> weights;
@@ -150,7 +150,7 @@ TEST_CASE("early stopping: a missing monitor is a warning each epoch, and never 
 TEST_CASE("monitor: auto uses the metric's direction, for its name and with val_ (C-1)", "[callbacks]") {
   const bool validation = GENERATE(false, true);
   const std::string prefix = validation ? "val_" : "";
-  // Each falls and then grows: what is to grow stops first.
+  // Each value falls and then grows: a monitor of growing values stops first.
   Scripted run;
   CHECK(run.fit({.monitor = prefix + "accuracy"}, {3, 2, 1, 4}) == up_to(1));
   CHECK(run.fit({.monitor = prefix + "loss"}, {3, 2, 1, 4}) == up_to(3));
@@ -172,8 +172,9 @@ TEST_CASE("monitor: an unknown direction is an error that lists the known ones (
                      .loss = "mse",
                      .metrics = {metrics::from_function([](Value t, Value p) { return t * p; }, "product")}});
   CHECK(error_of([&] { run.fit({.monitor = "product"}, {1, 2}); }) ==
-        "[EarlyStopping] monitor = \"product\", of which it is not known whether more or less is better - expected one "
-        "of: loss, product - name one whose direction is known, or set mode to \"max\" or \"min\".");
+        "[EarlyStopping] monitor = \"product\" has an unknown direction - expected one of: loss, product - name a log "
+        "with "
+        "a known direction, or set mode to \"max\" or \"min\".");
   CHECK_THAT(error_of([&] { run.fit(callbacks::reduce_lr_on_plateau({.monitor = "val_auc"}), "mine", {1, 2}); }),
              ContainsSubstring("[ReduceLROnPlateau] monitor = \"val_auc\"") &&
                  ContainsSubstring("expected one of: loss, product, mine -"));
@@ -187,12 +188,12 @@ TEST_CASE("monitor: an unknown mode is a warning, and auto is used (C-1)", "[cal
 }
 
 TEST_CASE("monitor: in mode auto the names of Keras's metrics determine the direction (C-1)", "[callbacks]") {
-  // With an output's name, and as JavaScript spells functions.
+  // With an output's name, and in JavaScript's spelling of functions.
   Texts up{"val_left_f1_score", "f1Score", "meanIoU"}, down{"left_loss", "val_left_mse", "accuracy_loss"};
-  // The names that Keras 3 gives to metrics that have a direction, the first and the second of a class.
+  // The names of metrics with a direction in Keras 3, the first and the second of a class.
   for (const auto& [name, direction] : testing::keras(3, "directions").items())
     (direction == "up" ? up : down).push_back(name);
-  // Keras 2: its callbacks do not agree; what one of them takes to grow does so here.
+  // Keras 2: its callbacks differ; names that grow in any of them grow here.
   for (const auto& [name, of] : testing::keras(2, "directions of names").items())
     (of.at("EarlyStopping") == "up" || of.at("ModelCheckpoint") == "up" ? up : down).push_back(name);
   CHECK(up.size() + down.size() > 50);

@@ -8,7 +8,7 @@
 #include "etude/ops/reduction.hpp"
 #include "support.hpp"
 
-// Products and convolutions against Eigen, which shares no line with them, on every instruction set.
+// Products and convolutions against Eigen's independent code, on every instruction set.
 
 using namespace etude;
 using namespace etude::testing;
@@ -28,7 +28,7 @@ eigen::Matrix<double> transposed(const Tensor& tensor, bool transpose) {
 }
 
 /// The windows of x [batch, rows, columns, channels], a row for each element of y and each place of the kernel in it.
-/// Eigen reads the axes of row-major tensors backwards: what it calls rows are our columns.
+/// Eigen orders the axes of row-major tensors in reverse: its rows are our columns.
 EigenTensor<5> windows(const Tensor& x, const Shape& kernel, const Window& w) {
   const auto of = [](const std::array<std::int64_t, 2>& axes, std::size_t axis) {
     return static_cast<Eigen::Index>(axes[axis]);
@@ -93,12 +93,12 @@ TEST_CASE("convolutions and their gradients match Eigen's contractions", "[execu
       const Tensor flat_kernel = kernel.reshape({terms, y[3]}), flat_dy = dy.reshape({places, y[3]});
       const EigenTensor<2> want = rows.contract(eigen::tensor<double, 2>(flat_kernel), Axes{{{1, 0}}}),
                            want_dkernel = rows.contract(eigen::tensor<double, 2>(flat_dy), Axes{{{0, 0}}});
-      // What an element of the windows adds to dx, added up where the element came from.
+      // The contribution of each element of the windows to dx, added at its origin.
       const EigenTensor<2> drows =
           eigen::tensor<double, 2>(flat_dy).contract(eigen::tensor<double, 2>(flat_kernel), Axes{{{1, 1}}});
       Tensor numbered(one.x, DType::float64), want_dx(one.x, DType::float64);
       std::iota(numbered.data<double>().begin(), numbered.data<double>().end(), 1.0);
-      const EigenTensor<5> sources = windows(numbered, one.kernel, window);  // 0 where there is padding
+      const EigenTensor<5> sources = windows(numbered, one.kernel, window);  // 0 in the padding
       for (Eigen::Index i = 0; i < sources.size(); ++i)
         if (const auto source = static_cast<std::size_t>(sources.data()[i]); source > 0)
           want_dx.data<double>()[source - 1] += drows.data()[i];

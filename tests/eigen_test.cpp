@@ -10,7 +10,7 @@ using namespace etude::testing;
 
 namespace {
 
-/// x + 2 y, taught by a matrix of examples.
+/// x + 2 y, learned from a matrix of examples.
 Tensor trained(const Tensor& x, const Tensor& y) {
   set_random_seed(4);
   Sequential model({layers::dense({.units = 1})});

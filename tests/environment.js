@@ -1,2 +1,2 @@
-// Linked into programs for Node.js: they get the environment of their process, which Emscripten's do not see otherwise.
+// Linked into programs for Node.js: gives them the environment of their process, which Emscripten hides otherwise.
 Module.preRun = [() => Object.assign(ENV, process.env)];

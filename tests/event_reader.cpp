@@ -8,7 +8,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& text) { throw std::runtime_error("event file: " + text); }
 
-/// Takes so many bytes off the front.
+/// Removes `count` bytes from the front.
 std::string_view take(std::string_view& bytes, std::size_t count) {
   if (bytes.size() < count) fail("ends too early");
   const std::string_view taken = bytes.substr(0, count);
@@ -32,7 +32,7 @@ std::uint64_t varint(std::string_view& bytes) {
   }
 }
 
-/// CRC-32C, bit by bit, as polynomial division says.
+/// CRC-32C, bit by bit, by polynomial division.
 std::uint32_t checksum(std::string_view bytes) {
   std::uint32_t remainder = 0xFFFFFFFF;
   for (const char c : bytes) {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-/// Reads TensorBoard's event files without anything of Étude: what is written has to be right, not only the same.
+/// Reads TensorBoard's event files without code of Étude: a test of correctness, not only of consistency.
 namespace etude::testing {
 
-/// A message of protocol buffers, by field numbers. Each value is what stood there: a varint, or bytes.
+/// A message of protocol buffers, by field numbers. Each value is a varint, or bytes.
 struct ProtoMessage {
   struct Field {
     std::uint64_t integer = 0;
@@ -35,8 +35,8 @@ struct Summary {
   std::vector<double> values;
 };
 
-/// The events of a file. Throws std::runtime_error, saying what, for a length or checksum that is wrong, a file that
-/// does not begin with its version, and bytes left over.
+/// The events of a file. Throws std::runtime_error with the reason for a wrong length or checksum, a file that does not
+/// begin with its version, and trailing bytes.
 std::vector<Summary> read_events(std::string_view file);
 
 }  // namespace etude::testing

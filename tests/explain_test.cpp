@@ -50,7 +50,7 @@ TEST_CASE("the least bytes of a step are those of its batch and of the variables
   model.compile({.optimizer = optimizers::sgd({.momentum = 0.9}), .loss = "mean_squared_error"});
   model.train_on_batch(Tensor({4, 5}), Tensor({4, 3}));
   const std::int64_t batch = 4 * 5 + 4 * 3, weights = 5 * 8 + 8 + 8 * 3 + 3;
-  // Momentums are as large as weights. Scalars: the step's number, the learning rate, and the mean of the loss.
+  // Momenta are as large as weights. Scalars: the step's number, the learning rate, and the mean of the loss.
   const std::string text = model.explain();
   INFO(text);
   CHECK(batch + 4 * weights == 332);

@@ -4,8 +4,8 @@
 
 #include "etude/base/tensor.hpp"
 
-/// The training set of Fashion-MNIST, from the folder that the environment variable ETUDE_FASHION_MNIST names, or from
-/// where Debian's dataset-fashion-mnist puts it. Files may be gzipped, in builds with zlib. Throw Error(io).
+/// The training set of Fashion-MNIST, from the folder of the environment variable ETUDE_FASHION_MNIST, or that of
+/// Debian's dataset-fashion-mnist. Files may be gzipped, in builds with zlib. Throw Error(io).
 namespace etude::fashion_mnist {
 
 constexpr std::int64_t samples = 60000;

@@ -7,7 +7,7 @@
 
 namespace etude::testing {
 
-/// Files in memory, while it lives.
+/// Replaces the host's files by files in memory during its lifetime.
 class FilesInMemory {
  public:
   FilesInMemory() : before_(host().files) { host().files = files; }

@@ -4,7 +4,7 @@
 
 #include "training_samples.hpp"
 
-// What fit, evaluate and predict make of each kind of data.
+// fit, evaluate and predict with each kind of data.
 namespace etude {
 namespace {
 

@@ -14,7 +14,7 @@ using Catch::Matchers::WithinAbs;
 
 const Tensor x = waves({10, 3}), y = signs_of(x);
 
-/// Fits a fresh small model on 10 rows in batches of 4, and tells what callbacks saw.
+/// Fits a new small model on 10 rows in batches of 4, and returns the record of its callbacks.
 struct Run {
   Sequential model{two_dense()};
   std::shared_ptr<Recorder> recorder = std::make_shared<Recorder>();
@@ -31,7 +31,7 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("fit: hooks come in Keras's order, with the logs of their moment (L-3, L-4, L-5)", "[fit]") {
+TEST_CASE("fit: hooks run in Keras's order, with the logs of their moment (L-3, L-4, L-5)", "[fit]") {
   const Run run({.epochs = 1, .validation_data = Data(x, y)});
   CHECK(run.recorder->events ==
         Texts{"train_begin", "epoch_begin 0", "batch_begin 0", "batch_end 0: loss", "batch_begin 1",
@@ -70,7 +70,7 @@ TEST_CASE("fit: the batch size is 32 by default, and ceil(samples / steps) where
   CHECK(steps({.batch_size = 100}) == 1);
 }
 
-TEST_CASE("fit: the partial last batch is trained on, in a plan of its own (L-2)", "[fit]") {
+TEST_CASE("fit: the partial last batch is trained on, by a separate plan (L-2)", "[fit]") {
   const Run run({.epochs = 3});
   CHECK(run.recorder->starting_with("batch_end").size() == 9);
   CHECK(run.model.optimizer().iterations() == 9);
@@ -94,7 +94,7 @@ TEST_CASE("fit: validation_split takes the last samples, before shuffling (L-7)"
   CHECK(weights_of(split) == weights_of(given));
 }
 
-TEST_CASE("fit: validation_data wins over validation_split (L-9)", "[fit]") {
+TEST_CASE("fit: validation_data takes precedence over validation_split (L-9)", "[fit]") {
   const Run both({.epochs = 2, .validation_split = 0.3, .validation_data = Data(x, y)}),
       data({.epochs = 2, .validation_data = Data(x, y)});
   CHECK((*both.history)["val_loss"] == (*data.history)["val_loss"]);
@@ -162,7 +162,7 @@ TEST_CASE("fit: weights and history are the same for any steps_per_execution (L-
   CHECK(one.history->history() == many.history->history());
 }
 
-TEST_CASE("fit: batch callbacks see the logs of the last step of their execution (L-14)", "[fit]") {
+TEST_CASE("fit: batch callbacks get the logs of the last step of their execution (L-14)", "[fit]") {
   std::vector<double> each, last;
   const auto fit = [](std::int64_t n, std::vector<double>& losses) {
     CompileOptions how = mse();
@@ -191,7 +191,7 @@ TEST_CASE("fit: run_eagerly gives the same weights and history", "[fit]") {
     for (std::size_t i = 0; i < values.size(); ++i) CHECK_THAT((*eager.history)[name][i], WithinAbs(values[i], 1e-6));
 }
 
-TEST_CASE("fit: the epoch's loss weighs batches by their samples (L-21)", "[fit]") {
+TEST_CASE("fit: the epoch's loss weights batches by their samples (L-21)", "[fit]") {
   // A model that never learns: batches of 3, 3 and 2 rows have losses 1, 4 and 100.
   const Tensor targets = Tensor::from<float>({8, 1}, {1, 1, 1, 2, 2, 2, 10, 10});
   Sequential model({layers::dense({.units = 1, .kernel_initializer = "zeros", .trainable = false}),
@@ -201,7 +201,7 @@ TEST_CASE("fit: the epoch's loss weighs batches by their samples (L-21)", "[fit]
   CHECK_THAT((*history)["loss"][0], WithinAbs((3 * 1 + 3 * 4 + 2 * 100) / 8.0, 1e-5));
 }
 
-TEST_CASE("fit: metrics see the predictions made before the batch's update (L-22)", "[fit]") {
+TEST_CASE("fit: metrics use the predictions made before the batch's update (L-22)", "[fit]") {
   Sequential model(summing_unit());
   model.compile({.optimizer = optimizers::sgd({.learning_rate = 0.1}), .loss = "mse", .metrics = {"mse"}});
   const Logs logs = model.train_on_batch(filled({5, 4}, 1), filled({5, 1}, 1));
@@ -209,7 +209,7 @@ TEST_CASE("fit: metrics see the predictions made before the batch's update (L-22
   CHECK_THAT(logs["mse"], WithinAbs(9, 1e-5));
 }
 
-TEST_CASE("fit: logs come as loss, metrics, weighted metrics, then val_* (L-24)", "[fit]") {
+TEST_CASE("fit: the order of logs is loss, metrics, weighted metrics, then val_* (L-24)", "[fit]") {
   CompileOptions how = mse();
   how.metrics = {"accuracy", "mse"};
   how.weighted_metrics = {"mse"};
@@ -223,7 +223,7 @@ TEST_CASE("fit: logs come as loss, metrics, weighted metrics, then val_* (L-24)"
 }
 
 TEST_CASE("fit: each epoch's shuffle depends on (seed, epoch), and there is one each epoch (L-31)", "[fit]") {
-  // What a batch of one row costs tells which row it was, for nothing is learned.
+  // The loss of a batch of one row identifies the row, because nothing is learned.
   const auto order = [](std::uint64_t seed, ShuffleChoice shuffle, int first) {
     set_random_seed(seed);
     Sequential model(summing_unit());

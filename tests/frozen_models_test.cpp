@@ -6,7 +6,7 @@
 #include "golden.hpp"
 #include "training_samples.hpp"
 
-// Which layers are trained goes with the model that is saved.
+// The trainable flags of layers are saved with the model.
 
 using namespace etude;
 using nlohmann::json;
@@ -86,7 +86,7 @@ TEST_CASE("a model that is saved before it is compiled keeps its frozen layers",
 TEST_CASE("the JSON of a model has the trainable flag of each layer and each inner model", "[saving]") {
   for (const ModelPtr& model : {nested(), described()}) {
     model->build({-1, 3});
-    // Frozen as a whole, but for one layer: nothing is trained, and all of that is kept.
+    // All frozen, except one layer: nothing is trained, and all flags are kept.
     for (const bool frozen : {false, true}) {
       if (frozen) {
         model->set_trainable(false);
@@ -127,8 +127,8 @@ TEST_CASE("a layer that is frozen after compile is saved as frozen, and trained 
   const ModelPtr model = nested();
   model->compile(adam());
   model->fit(x, y, quiet());
-  model->layers()[4]->set_trainable(false);  // compile() has seen it trainable (L-28)
-  model->layers()[0]->set_trainable(true);   // and this one not
+  model->layers()[4]->set_trainable(false);  // trainable at compile() (L-28)
+  model->layers()[0]->set_trainable(true);   // not trainable at compile()
   check_goes_on(*model);
   const ModelPtr loaded = load_model("model");
   const Tensor first = loaded->layers()[0]->get_weights()[0], last = loaded->layers()[4]->get_weights()[0];

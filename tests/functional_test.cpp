@@ -6,7 +6,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Models that are described from their inputs to their outputs; losses, weights and metrics of several outputs.
+// Models that are defined from their inputs to their outputs; losses, weights and metrics of several outputs.
 using namespace etude;
 using namespace etude::samples;
 using Catch::Matchers::ContainsSubstring;
@@ -215,7 +215,7 @@ TEST_CASE("add_loss and activity regularizers add to the loss, and add_metric to
     }
   } model;
   model.compile(sgd());
-  // Without a loss of its own: outputs are 2, four of them.
+  // Without another loss: outputs are 2, four of them.
   const Logs logs = model.evaluate(ones, zeros, {.verbose = 0});
   CHECK(logs["loss"] == 0.5 * 8 / 4 + 10 * 2);
   CHECK(logs["mean_output"] == 2);
@@ -252,7 +252,7 @@ TEST_CASE("class_weight multiplies sample_weight in the loss and in weighted met
 
 TEST_CASE("functional: summary prints inputs as Keras does, and the inputs of layers in a branched model",
           "[functional]") {
-  // The rows of Keras 3.15.1, whose columns are as wide as its terminal.
+  // The rows of Keras 3.15.1, whose columns have the width of its terminal.
   const auto summary_of = [](const Model& model) {
     std::string text;
     model.summary({.print_fn = [&](std::string_view part) { text += part; }});
@@ -305,6 +305,6 @@ TEST_CASE("functional: a model of several outputs, called on data, returns a lis
     CHECK(numbers(called[i]) == numbers(predicted[i]));
   }
   CHECK_THAT(error_of([&] { model(x); }),
-             ContainsSubstring("2 outputs where one is used") && ContainsSubstring("call_all()"));
+             ContainsSubstring("2 outputs instead of one") && ContainsSubstring("call_all()"));
   CHECK(layers::dense({.units = 2})->call_all({x}).size() == 1);
 }

@@ -11,7 +11,7 @@ using namespace etude::testing;
 
 namespace {
 
-/// Where a compiled step and the same step computed op by op differ; empty if nowhere.
+/// The difference between a compiled step and the same step computed op by op; empty if there is none.
 class Comparison {
  public:
   Comparison(std::uint64_t seed, int ops, Device& device) : step_(seed, ops), device_(device) {}
@@ -43,7 +43,7 @@ class Comparison {
   }
 
  private:
-  /// Nothing that an earlier step left in the arena may be read: these bytes are NaN.
+  /// No step may read bytes of an earlier step in the arena: they are set to NaN.
   static void poison(const Arena& arena) {
     if (arena.bytes()) std::memset(arena.address(), 0xFF, arena.bytes());
   }
@@ -76,7 +76,7 @@ class Comparison {
   std::string where_, report_, listing_;
 };
 
-/// The report of the shortest beginning of the step that shows the difference.
+/// The report of the shortest prefix of the step with the difference.
 std::string shortest_report(std::uint64_t seed, int ops, Device& device) {
   for (int fewer = 1; fewer < ops; ++fewer)
     if (const std::string report = Comparison(seed, fewer, device).run(2); !report.empty())
@@ -156,7 +156,7 @@ TEST_CASE("a sum of 600 tensors, and its product with each, are programs of at m
   }
 }
 
-// Hidden: takes some minutes. For changes of fusion or lowering.
+// Hidden: takes some minutes. Run it after changes of fusion or lowering.
 TEST_CASE("a fused plan computes the same bits as its ops one by one: thousands of steps", "[.soak]") {
   compare_steps(10000, 20000, 8);
   compare_steps(20000, 26000, 30);

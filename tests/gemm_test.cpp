@@ -18,7 +18,7 @@ namespace {
 using etude::cpu::GemmArguments;
 using etude::cpu::Workers;
 
-/// The products of type T of every instruction set that this build has and this machine can run.
+/// The products of type T of every instruction set of this build that this machine can run.
 template <class T> struct Gemm {
   std::string isa;
   void (*run)(const GemmArguments<T>&, const Workers&);
@@ -34,7 +34,7 @@ template <class T> std::vector<Gemm<T>> gemms() {
   return all;
 }
 
-/// Every part on a thread of its own; where there are no threads, one after the other, the last first.
+/// Runs each part on a separate thread; without threads, one after another, the last first.
 Workers workers(int count) {
   const auto run = [](void*, int parts, void (*task)(void*, int), void* context) {
 #if !defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__)
@@ -60,8 +60,8 @@ struct Case {
   }
 };
 
-/// One case's operands. Padding of A and B is NaN, so that it poisons whatever reads it; padding of C and what lies
-/// behind the workspace must stay as they are.
+/// One case's operands. Padding of A and B is NaN, which propagates to any result that reads it; padding of C and the
+/// memory after the workspace must not change.
 template <class T>
 struct Fixture {
   static constexpr T untouched = T(12345);
@@ -102,7 +102,7 @@ struct Fixture {
 
   struct Result {
     std::vector<T> c;
-    std::vector<int> finished;  // times each row was reported
+    std::vector<int> finished;  // the number of reports of each row
     bool in_bounds;
   };
 
@@ -131,8 +131,8 @@ struct Fixture {
     return {result, report.finished, in_bounds};
   }
 
-  /// The largest error in units of what rounding may do, infinite if the padding of C was touched. Of large products
-  /// every few rows.
+  /// The largest error relative to the rounding error, infinite if the padding of C was written. For large products
+  /// every few rows are checked.
   double error(const std::vector<T>& result) const {
     double worst = 0;
     const std::int64_t step = shape.m * shape.n * shape.k < 1'000'000 ? 1 : 7;

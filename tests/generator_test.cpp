@@ -15,7 +15,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// A promise of another language: the test resumes its waiters.
+/// A promise of another language; the test resumes the waiting coroutines.
 struct Promise {
   bool ready = false;
   std::coroutine_handle<> waiting;
@@ -50,7 +50,7 @@ struct AsynchronousSource : BatchSource {
   }
 };
 
-/// Starts a coroutine and lets it wait, as an event loop would.
+/// Starts a coroutine and lets it wait, like an event loop.
 struct Started {
   struct promise_type {
     Started get_return_object() { return {}; }
@@ -70,7 +70,7 @@ Started start(Task<> task, bool& done, std::string& error) {
   done = true;
 }
 
-/// Counts in batches; says when it is gone, and breaks at the number of `breaks_at`.
+/// Yields numbers in batches; reports its destruction, and throws at the number `breaks_at`.
 BatchGenerator counter(int count, bool& gone, int breaks_at = -1) {
   struct Guard {
     bool& gone;
@@ -93,7 +93,7 @@ TEST_CASE("generators: one batch is peeked at, and no batch is lost or repeated"
   CHECK_FALSE(adapter.size());
   CHECK(adapter.passes() == Passes::one);
   for (int i = 0; i < 20; ++i) {
-    if (i % 5 == 0) adapter.begin_epoch(i);  // goes on all the same (L-19)
+    if (i % 5 == 0) adapter.begin_epoch(i);  // continues (L-19)
     CHECK_FALSE(adapter.fetch());
     const Batch* batch = adapter.take();
     REQUIRE(batch);
@@ -206,7 +206,7 @@ TEST_CASE("generators: none, an empty one and a negative number of workers are e
 TEST_CASE("asynchronous generators: the loop waits for each batch and sees them all", "[data]") {
   std::shared_ptr<Promise> promise;
   DataHandler data(std::make_unique<GeneratorAdapter>(std::make_unique<AsynchronousSource>(5, &promise)), {});
-  CHECK_FALSE(promise);  // nothing is asked for before the first fetch
+  CHECK_FALSE(promise);  // nothing is requested before the first fetch
   Record record;
   bool done = false;
   std::string error;
@@ -230,7 +230,7 @@ TEST_CASE("asynchronous generators: the first fetch gives a batch to build a mod
   REQUIRE(pending);
   promise->settle();
   REQUIRE(adapter.peek());
-  CHECK_FALSE(adapter.fetch());  // it is there already
+  CHECK_FALSE(adapter.fetch());  // it is available already
   CHECK(adapter.take()->x[0].at(0) == 0);
   CHECK(adapter.fetch());
 }

@@ -11,14 +11,14 @@
 
 namespace etude::testing {
 
-/// A file of tests/golden, as its README.md describes it.
+/// A file of tests/golden; see its README.md.
 inline nlohmann::json golden(const std::string& name) {
   const auto bytes = read_file(ETUDE_GOLDEN_DIR "/" + name);
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   return nlohmann::json::parse(text, text + bytes.size());
 }
 
-/// What real Keras of that major version gave in a case of tests/golden/make_repairs.py.
+/// The result of Keras of that major version in a case of tests/golden/make_repairs.py.
 inline const nlohmann::json& keras(int version, const std::string& name) {
   static const nlohmann::json versions[] = {golden("keras2.json"), golden("keras3.json")};
   return versions[version - 2].at("cases").at(name);
@@ -40,7 +40,7 @@ inline Shape shape_in(const nlohmann::json& extents) {
   return shape;
 }
 
-/// An array that the generator described by its dtype, shape and value.
+/// An array that the generator defined by its dtype, shape and value.
 inline Tensor tensor_in(const nlohmann::json& described) {
   const std::string name = described.at("dtype");
   const DType dtype = name == "uint8" ? DType::uint8 : name == "int32" ? DType::int32 : DType::float32;

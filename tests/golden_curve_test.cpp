@@ -10,7 +10,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Training must follow curves that numpy and PyTorch computed step by step: see tests/golden/README.md.
+// Compares training with curves that numpy and PyTorch computed step by step: see tests/golden/README.md.
 namespace etude {
 namespace {
 
@@ -19,7 +19,7 @@ using testing::difference;
 using testing::FloatX;
 using testing::Tolerance;
 
-/// What a golden file describes in words: a network, its first weights, and its batches in order.
+/// The contents of a golden file: a network, its initial weights, and its batches in order.
 struct Network {
   std::vector<std::int64_t> sizes;
   const char *hidden, *output, *loss;
@@ -34,7 +34,7 @@ struct Network {
     return result;
   }
 
-  /// A sine of the element's index: no random generator to agree about.
+  /// A sine of the element's index, which needs no common random generator.
   std::vector<Tensor> weights() const {
     std::vector<Tensor> result;
     const auto add = [&](const Shape& shape, double scale, double phase) {
@@ -112,7 +112,7 @@ void by_train_on_batch(Sequential& model, const Network& network, std::int64_t s
   }
 }
 
-/// Epochs of one step, for each epoch's history is that of its own steps; the batches are one stream (L-18).
+/// Epochs of one step, because each epoch's history is that of its own steps; the batches are one stream (L-18).
 void by_fit(Sequential& model, const Network& network, std::int64_t steps, Curve& curve) {
   const auto history = model.fit(network.x, network.y,
                                  {.batch_size = network.batch_size,
@@ -148,7 +148,7 @@ Curve train(const Network& network, CompileOptions how, std::int64_t steps, cons
 
 struct Case {
   const char* name;
-  /// How far losses may be from the golden ones, relatively, in each float type: in float32 twice what PyTorch's are.
+  /// The relative tolerance of losses in each float type: in float32 twice the error of PyTorch.
   double float64, float32;
 };
 

@@ -24,13 +24,13 @@ std::vector<Value> floats(Values x) {
   return result;
 }
 
-/// y as one number: its elements with random weights.
+/// y as one number: a random weighted sum of its elements.
 Value weighted(Value y, std::uint32_t stream = 0) {
   const Value weights = ops::uniform(y.shape(), DType::float64, 5, stream, Graph::current().constant(1, DType::int32));
   return ops::sum(ops::cast(y, DType::float64) * (weights + 0.5));
 }
 
-/// The gradient of a scalar function by each float it is given; zeros where none passes.
+/// The gradient of a scalar function with respect to each float input; zeros without a gradient.
 std::vector<Value> gradients_of(const Function& scalar, Values x) {
   const std::vector<Value> sources = floats(x);
   std::vector<Value> result = gradients(scalar(x), sources);
@@ -62,7 +62,7 @@ std::vector<double> differences_of(const Function& scalar, const std::vector<Ten
   return result;
 }
 
-/// How gradients() and differences of a scalar function disagree; empty if they do not.
+/// The disagreement between gradients() and differences of a scalar function; empty if there is none.
 std::string disagreement(const Function& scalar, const std::vector<Tensor>& at) {
   std::vector<double> got;
   for (const Tensor& gradient : evaluate(default_device(), at, [&](Values x) { return gradients_of(scalar, x); }))
@@ -70,7 +70,7 @@ std::string disagreement(const Function& scalar, const std::vector<Tensor>& at) 
   return difference(got, differences_of(scalar, at), close);
 }
 
-/// The function that `function`'s gradient is, as one number.
+/// The gradient of `function` as a function with one number as result.
 Function derivative(const Function& function) {
   return [=](Values x) {
     Value total = Graph::current().constant(0, DType::float64);
@@ -84,7 +84,7 @@ Function as_number(const Function& function) {
   return [=](Values x) { return weighted(function(x)); };
 }
 
-/// How the gradient of a sum of `function` at `points` differs from `want`.
+/// The difference between the gradient of a sum of `function` at `points` and `want`.
 std::string off(const std::vector<double>& points, const Function& function, const std::vector<double>& want) {
   const Tensor x = Tensor::from({static_cast<std::int64_t>(points.size())}, points);
   const Function summed = [&](Values v) { return ops::sum(function(v)); };
@@ -126,10 +126,10 @@ TEST_CASE("third derivatives match finite differences", "[graph][gradient]") {
 
 TEST_CASE("gradients through a composed op equal those through its ops", "[graph][gradient]") {
   for (const OpCase& one : differentiable_cases()) {
-    if (one.name.starts_with("Cast, ")) continue;  // float32 has no such fine steps off the eighths
+    if (one.name.starts_with("Cast, ")) continue;  // float32 is too coarse for such steps, except at eighths
     const auto within = [&](Values x) {
       std::vector<Value> operands(x.begin(), x.end());
-      // Near enough to where they were: away from kinks, and in the function's domain.
+      // Close to the original points: away from kinks, and in the function's domain.
       for (Value& operand : operands)
         if (is_floating(operand.dtype())) operand = operand + 0.01 * ops::sin(3 * operand);
       return ops::tanh(one.function(operands));
@@ -231,7 +231,7 @@ TEST_CASE("a variable's gradient is that of the Value that the trace read", "[gr
   read.run({});
   CHECK(numbers(read.plan().result(0)) == std::vector<double>{2, 4, 6});
 
-  // What an assignment made of it is another Value: the target is differentiated by that.
+  // The result of an assignment is another Value: the target is differentiated with respect to that.
   const auto after = [&](Graph& graph, Values) {
     graph.assign(variable, graph.read(variable) * 10);
     return Compiled::Outcome{gradients(ops::sum(ops::square(graph.read(variable))), {variable}), {}};

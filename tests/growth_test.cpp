@@ -5,13 +5,13 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Graphs are built, differentiated and compiled in a time that grows as they do. What is counted is allocations.
+// The time to build, differentiate and compile graphs is proportional to their size. The test counts allocations.
 namespace etude {
 namespace {
 
 using namespace samples;
 
-/// A first step of a model of so many layers.
+/// The first step of a model with `layers` layers.
 std::size_t stacked(int count) {
   const Tensor x = waves({4, 3}), y = signs_of(x);
   const std::size_t before = allocations();
@@ -24,7 +24,7 @@ std::size_t stacked(int count) {
   return allocations() - before;
 }
 
-/// The same of one that is described, with a connection around each layer.
+/// The same for a functional model with a connection around each layer.
 std::size_t described(int count) {
   const Tensor x = waves({4, 3});
   const std::size_t before = allocations();
@@ -50,7 +50,7 @@ std::size_t chained(int count) {
 }
 
 void check_linear(const char* what, std::size_t (*cost)(int), int size) {
-  cost(size);  // what is made once
+  cost(size);  // the parts that exist once
   const std::size_t small = cost(size), middle = cost(2 * size), large = cost(4 * size);
   CAPTURE(what, small, middle, large);
   REQUIRE(middle > small);

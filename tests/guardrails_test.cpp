@@ -4,7 +4,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// The combinations of arguments that Keras refuses, with Keras's texts: a search for a message finds the same advice.
+// Combinations of arguments that Keras rejects, with Keras's texts, so that a search finds the same advice.
 // bad_input_test checks the form of errors.
 namespace etude {
 namespace {
@@ -70,7 +70,7 @@ const std::vector<Guardrail> guardrails{
      "No loss to compute"},
 };
 
-/// What belongs to one strategy, given to another one's.
+/// An object of one strategy, passed to a model of another.
 struct ScopeGuardrail {
   const char* combination;
   std::function<void(const StrategyPtr&)> action;

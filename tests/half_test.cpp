@@ -9,7 +9,7 @@
 #include "etude/ops/matmul.hpp"
 #include "op_cases.hpp"
 
-// Numbers of 16 bits, and what is computed of them.
+// Numbers of 16 bits, and computations with them.
 
 using namespace etude;
 using namespace etude::testing;
@@ -26,7 +26,7 @@ template <class Half> std::vector<std::uint32_t> ascending() {
   return all;
 }
 
-/// float32 as wide as the line, small and large, with what half precision has and what lies halfway between.
+/// float32 numbers of all magnitudes, with half-precision numbers and the midpoints between them.
 std::vector<float> many_numbers() {
   std::vector<float> all{0.0f,
                          -0.0f,
@@ -47,7 +47,7 @@ std::vector<float> many_numbers() {
                          std::numeric_limits<float>::quiet_NaN()};
   for (std::uint32_t i = 0; i < 40000; ++i) {
     const float x = std::bit_cast<float>(i * 2654435761u);
-    if (std::isnormal(x)) all.push_back(x);  // those that are not are zero to a plan
+    if (std::isnormal(x)) all.push_back(x);  // plans treat denormal numbers as zero
     all.push_back(static_cast<float>(i) * 0x1p-12f);
     all.push_back(static_cast<float>(of_bits<Float16>(i)) * (1 + 0x1p-11f));
   }
@@ -78,7 +78,7 @@ TEMPLATE_TEST_CASE("a float rounds to the nearest number of half precision, ties
   for (std::size_t i = 0; i + 2 < all.size(); ++i) {
     const double low = of_bits<TestType>(all[i]), high = of_bits<TestType>(all[i + 1]), middle = (low + high) / 2;
     const auto halfway = static_cast<float>(middle);
-    if (static_cast<double>(halfway) != middle) continue;  // between the smallest of bfloat16
+    if (static_cast<double>(halfway) != middle) continue;  // between the smallest numbers of bfloat16
     const float below = std::nextafter(halfway, 0.0f),
                 above = std::nextafter(halfway, std::numeric_limits<float>::infinity());
     const std::uint32_t even = all[i] % 2 == 0 ? all[i] : all[i + 1];

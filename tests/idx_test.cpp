@@ -30,7 +30,7 @@ Bytes operator+(Bytes a, const Bytes& b) {
   return a;
 }
 
-/// A file in the current folder, gone at the end of the test.
+/// A file in the current folder, removed at the end of the test.
 struct TemporaryFile {
   std::string path = "etude_idx_test.tmp";
   explicit TemporaryFile(const Bytes& content) {
@@ -115,7 +115,7 @@ TEST_CASE("IDX: impossible sizes are refused before memory is allocated", "[idx]
                     ContainsSubstring("only 0 bytes of data for shape [4294967295]"));
   const Bytes header = bytes({0, 0, 14, 3});
   CHECK_THROWS_WITH(parse_idx(header + huge + huge + huge), ContainsSubstring("at most 2^40 elements"));
-  // 0 in any place must not hide that the others overflow.
+  // An extent of 0 in any place must not hide an overflow of the others.
   CHECK(kind_of([&] { parse_idx(header + huge + huge + none); }) == ErrorKind::data);
   CHECK(kind_of([&] { parse_idx(header + none + huge + huge); }) == ErrorKind::data);
   // 2^32 times 2^32 elements are 0 in 64 bits.
@@ -174,7 +174,7 @@ TEST_CASE("gunzip: other data, data after the end, and data beyond the limit are
 
 TEST_CASE("gunzip: data that expands to more than 100 times its size is refused, unless a larger limit is given",
           "[idx]") {
-  // 2 MiB of zeros in 2067 bytes, which zlib 1.2 makes by level 9.
+  // 2 MiB of zeros in 2067 bytes, compressed by zlib 1.2 at level 9.
   const Bytes bomb =
       bytes({31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 109, 12, 31, 160}) +
       Bytes(2032) + bytes({190, 6, 126, 135, 137, 141, 0, 0, 32, 0});
@@ -182,8 +182,8 @@ TEST_CASE("gunzip: data that expands to more than 100 times its size is refused,
   CHECK_THROWS_WITH(gunzip(bomb, "bomb"), ContainsSubstring("[bomb] expands to more than 1048576 bytes, of 2067"));
   CHECK(gunzip(bomb, "bomb", std::uint64_t{2} << 20).size() == std::size_t{2} << 20);
   const TemporaryFile file(bomb);
-  CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("pass a larger limit if it is"));
-  CHECK_THROWS_WITH(read_idx(file.path, std::uint64_t{2} << 20), !ContainsSubstring("expands"));  // zeros are no IDX
+  CHECK_THROWS_WITH(read_idx(file.path), ContainsSubstring("or pass a larger limit"));
+  CHECK_THROWS_WITH(read_idx(file.path, std::uint64_t{2} << 20), !ContainsSubstring("expands"));  // zeros are not IDX
 }
 
 TEST_CASE("IDX: a gzipped file is recognised by its first bytes, not by its name", "[idx]") {

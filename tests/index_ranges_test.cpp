@@ -7,7 +7,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Labels and indices that the host gives are checked before a step runs (R-10).
+// Labels and indices from the host are checked before a step runs (R-10).
 namespace etude {
 namespace {
 
@@ -19,7 +19,7 @@ using testing::tensor_of;
 
 const Tensor x = waves({8, 3});
 
-/// 8 labels of 3 classes, of which number 5 is `label`.
+/// 8 labels of 3 classes; label 5 is `label`.
 Tensor labels_with(double label, DType dtype = DType::int32) {
   return tensor_of({8}, dtype, {0, 1, 2, 0, 1, label, 0, 1});
 }
@@ -51,14 +51,14 @@ std::unique_ptr<Sequential> embedder() {
 
 const Tensor ids = Tensor::from<std::int32_t>({3, 2}, {0, 1, 2, 3, 4, 1}), targets({3, 1});
 
-/// A batch after the other, once.
+/// Batches one after another, once.
 Data batches(std::vector<Batch> all) {
   return Data([all = std::move(all), next = std::size_t{0}]() mutable {
     return next < all.size() ? std::optional(all[next++]) : std::nullopt;
   });
 }
 
-/// What `call` makes of a model's inputs.
+/// The result of `call` for a model's inputs.
 class Calling : public Model {
  public:
   explicit Calling(std::function<Value(Value)> function) : function_(std::move(function)) {}
@@ -75,13 +75,14 @@ TEST_CASE("a label out of range is an error that names value, row and range, and
   const auto model = classifier();
   const std::vector<double> before = weights_of(*model);
   const std::string text =
-      "[SparseCategoricalCrossentropy] label 7 in row 5 of y - expected 0 to 2, for there are 3 classes - check the "
-      "labels, or give the last layer more units.";
+      "[SparseCategoricalCrossentropy] label 7 in row 5 of y - expected 0 to 2, because there are 3 classes - check "
+      "the "
+      "labels, or increase the last layer's units.";
   const Tensor y = labels_with(7);
   CHECK(error_of([&] { model->fit(x, y, in_order(8)); }) == text);
   CHECK(error_of([&] { model->evaluate(x, y, {.batch_size = 3, .verbose = 0}); }) == text);
   CHECK(kind_of([&] { model->fit(x, y, in_order(8)); }) == ErrorKind::data);
-  // A batch by itself has no other rows.
+  // A single batch has no other rows.
   CHECK_THAT(error_of([&] { model->train_on_batch(x, y); }), ContainsSubstring("in row 5 of y of this batch"));
   CHECK_THAT(error_of([&] { model->test_on_batch(x, y); }), ContainsSubstring("in row 5 of y of this batch"));
   CHECK(weights_of(*model) == before);
@@ -138,14 +139,14 @@ TEST_CASE("an error in validation data names the row of the data before the spli
   options.validation_split = 0.5;
   CHECK_THAT(error_of([&] { model->fit(x, labels_with(7), options); }),
              ContainsSubstring("label 7 in row 5 of y of the validation data -"));
-  // A row of the training part is what it was, and evaluate() says nothing of validation.
+  // Row numbers of the training part are unchanged, and evaluate() does not mention validation.
   options.validation_split = 0.25;
   for (const char* text : {"label 7 in row 5 of y -", "label -1 in row 5 of y -"}) {
     const Tensor y = labels_with(text[6] == '7' ? 7 : -1);
     CHECK_THAT(error_of([&] { model->fit(x, y, options); }), ContainsSubstring(text));
     CHECK_THAT(error_of([&] { model->evaluate(x, y, {.verbose = 0}); }), ContainsSubstring(text));
   }
-  // Data in batches has no rows as a whole.
+  // Data in batches has no global row numbers.
   options = in_order(8);
   options.validation_data = Data(Dataset::from_tensor_slices(Batch{{x}, {labels_with(7)}, {}}).batch(4));
   CHECK_THAT(error_of([&] { model->fit(x, labels_with(1), options); }),
@@ -223,7 +224,8 @@ TEST_CASE("an index out of a table's range is an error that names the layer", "[
   const auto model = embedder();
   const std::vector<double> before = weights_of(*model);
   const std::string text =
-      "[Embedding \"words\"] index 4 in row 2 of x - expected 0 to 3, for there are 4 rows in its table - check the "
+      "[Embedding \"words\"] index 4 in row 2 of x - expected 0 to 3, because there are 4 rows in its table - check "
+      "the "
       "data, or set a larger input_dim.";
   CHECK(error_of([&] { model->fit(ids, targets, in_order(3)); }) == text);
   CHECK(error_of([&] { model->predict(ids, {.batch_size = 1, .verbose = 0}); }) == text);
@@ -246,7 +248,7 @@ TEST_CASE("indices are checked through ops that only move them", "[index_ranges]
   CHECK_THAT(rows([](Value i) { return ops::reshape(ops::cast(i, DType::float32), {-1}); }), ContainsSubstring(text));
   CHECK_THAT(rows([](Value i) { return ops::slice(i, -1, 0, 1); }), ContainsSubstring(text));
   CHECK_THAT(rows([](Value i) { return ops::transpose(i); }), ContainsSubstring(text));
-  // Not of the table's rows, or the step's own.
+  // Not indices of the table, or computed by the step.
   CHECK(rows([](Value i) { return ops::slice(i, -1, 1, 1); }) == "");
   CHECK(rows([](Value i) { return ops::minimum(i, ops::scalar(3, i)); }) == "");
   CHECK(rows([](Value i) { return i + 7; }) == "");

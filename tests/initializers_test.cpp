@@ -16,7 +16,7 @@ namespace {
 
 std::uint32_t checksum(const Tensor& tensor) { return crc32c(std::as_bytes(std::span(tensor.raw(), tensor.bytes()))); }
 
-/// Elements that are drawn one by one, in their order, from the stream that seed 9 gives.
+/// Elements drawn one by one, in order, from the stream of seed 9.
 template <class Draw> Tensor one_by_one(const Shape& shape, DType dtype, Draw draw) {
   Tensor wide(shape, DType::float64);
   Random random(9, RandomStream::initializer);
@@ -59,7 +59,7 @@ TEST_CASE("initial values equal the draws one by one, for any number and dtype",
     }
 }
 
-// Of values that were drawn one by one. Saved experiments hold such numbers: they do not change.
+// The bits of values drawn one by one. Saved experiments contain such numbers: they must not change.
 TEST_CASE("uniform initial values have fixed bits", "[initializers]") {
   struct Case {
     const char* name;
@@ -108,12 +108,13 @@ TEST_CASE("Constant broadcasts an array to the weight, as NumPy does", "[initial
 
 TEST_CASE("an array for Constant that does not broadcast to the weight's shape is an Error", "[initializers]") {
   CHECK(kind_of([] { constant({1, 2, 3}, {3, 2}); }) == ErrorKind::shape);
-  // Keras 3 refuses the first, too; of the second it makes a weight that has not the shape that was asked for.
+  // Keras 3 rejects the first too; for the second it creates a weight of another shape than requested.
   const json wanted = testing::keras(3, "Constant of an array");
   CHECK(wanted.at("refused").at("kind") == "ValueError");
   CHECK(wanted.at("shape of [2, 3] for [3]") == json{2, 3});
   CHECK(error_of([] { constant(Tensor({2, 3}), {3}); }) ==
-        "[Constant] an array of shape [2, 3] for a weight of shape [3] - expected one that broadcasts to it - reshape "
+        "[Constant] an array of shape [2, 3] for a weight of shape [3] - expected a shape that broadcasts to it - "
+        "reshape "
         "the array.");
   CHECK(kind_of([] { constant({1, 2, 3}, {1}); }) == ErrorKind::shape);
 }

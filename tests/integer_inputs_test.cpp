@@ -50,7 +50,7 @@ TEST_CASE("layers compute the same from integers and booleans as from floats", "
   const std::set<std::string> others{"Dropout", "GaussianNoise", "LayerNormalization", "MaxPooling2D"};
   for (const auto& [name, layer, shape] : float_layers()) {
     CAPTURE(name);
-    // Étude's own: Keras 3 keeps the dtype in those others, and LayerNormalization rounds to it.
+    // Étude differs here: Keras 3 keeps the dtype in those others, and LayerNormalization rounds to it.
     const char* of = dtype == DType::uint8 ? "uint8" : dtype == DType::int32 ? "int32" : "bool";
     CHECK((keras.at(name).at(of) == "float32") != others.contains(name));
     const Tensor x = small_numbers(shape, dtype);
@@ -115,10 +115,10 @@ TEST_CASE("layers that merge promote integers to floats", "[integers]") {
       check(layers::concatenate(), inputs, wanted.dtype(), numbers(wanted));
     else if (wanted.dtype() != DType::uint8)
       check(layers::add(), inputs, wanted.dtype(), numbers(wanted));
-    else  // Étude's own: bytes are added up as int32; Keras 3 has 144 here, on tensors without a model
+    else  // Étude adds bytes as int32; Keras 3 returns 144 here, on tensors without a model
       CHECK(numbers(wanted) == std::vector<double>{400 - 256, 200});
   }
-  // Not modulo 256: a model of Keras whose inputs have the default dtype gives 400, too.
+  // Not modulo 256: a Keras model whose inputs have the default dtype also returns 400.
   check(layers::add(), {bytes, bytes}, DType::int32, {400, 200});
   check(layers::add(), {bytes, bytes.astype(DType::boolean)}, DType::int32, {201, 101});
 }

@@ -18,7 +18,7 @@ namespace etude::samples {
 enum class DataKind { arrays, cut_arrays, shuffled_batches, dataset, filtered, sequence, generator };
 inline constexpr int data_kinds = 7;
 
-/// Sets the random seed while it lives: other tests have theirs.
+/// Sets the random seed during its lifetime: other tests use other seeds.
 class RandomSeed {
  public:
   explicit RandomSeed(std::uint64_t seed) { set_random_seed(seed); }
@@ -30,7 +30,7 @@ class RandomSeed {
   std::uint64_t before_ = random_seed();
 };
 
-/// What ends a run in the middle.
+/// The exception that interrupts a run.
 struct Interruption {};
 
 /// Counts the hooks, and interrupts at number `at`: throws.
@@ -58,7 +58,7 @@ class Interrupter : public Callback {
   int hooks_ = 0;
 };
 
-/// Batches by their number.
+/// Batches by number.
 class BatchesByNumber : public Sequence {
  public:
   BatchesByNumber(Tensor x, Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
@@ -72,7 +72,7 @@ class BatchesByNumber : public Sequence {
   Tensor x_, y_;
 };
 
-/// All that a run leaves behind.
+/// The results of a run.
 struct Outcome {
   std::vector<Tensor> variables;
   std::vector<int> epochs;
@@ -80,7 +80,7 @@ struct Outcome {
   std::string csv;
   int hooks = 0;
 
-  /// A number for which all of it has to be equal.
+  /// A hash that requires all of it to be equal.
   std::int64_t fingerprint() const {
     std::string bytes = csv;
     const auto add = [&](const void* begin, std::size_t size) { bytes.append(static_cast<const char*>(begin), size); };
@@ -105,8 +105,8 @@ struct Outcome {
   }
 };
 
-/// All of it is made anew whenever it is run, as by a program that is started again: model with BatchNormalization and
-/// Dropout, data, callbacks that remember something.
+/// Each run creates everything anew, like a restarted program: a model with BatchNormalization and Dropout, data,
+/// callbacks with state.
 struct Script {
   std::string optimizer = "sgd";
   DataKind data = DataKind::arrays;
@@ -118,13 +118,13 @@ struct Script {
   bool run_eagerly = false;
   std::vector<CallbackPtr> further = {};
 
-  /// To its end; throws Interruption at hook number `interrupt_at`.
+  /// Runs to the end; throws Interruption at hook number `interrupt_at`.
   Outcome run(std::optional<int> interrupt_at = {}) const;
-  /// As often as it takes: each run but the last is interrupted at such a hook.
+  /// Runs repeatedly: each run except the last is interrupted at such a hook.
   Outcome run_through(const std::vector<int>& interruptions) const {
     for (const int at : interruptions) {
       try {
-        return run(at);  // it has come to its end before
+        return run(at);  // it has ended before
       } catch (const Interruption&) {
       }
     }
@@ -223,7 +223,7 @@ inline std::shared_ptr<Meddler> after_step(std::function<void(Model&, std::int64
   return meddler;
 }
 
-/// Where a script saves, and what is said of it.
+/// The folder of a script's backup, and its warnings.
 struct Backup {
   std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
   testing::Warnings warnings = {};

@@ -12,12 +12,12 @@
 
 namespace etude::testing {
 
-/// An event loop, in which work is done after some turns.
+/// An event loop that runs work after some turns.
 class Turns {
  public:
-  /// Calls `work` in the turn of that number from now.
+  /// Calls `work` after that number of turns.
   void after(int turns, std::function<void()> work) { queue_.push_back({turns, std::move(work)}); }
-  /// The result of a coroutine, which may await what is done in later turns. Throws std::logic_error if nothing is left
+  /// The result of a coroutine, which may await the work of later turns. Throws std::logic_error if nothing is left
   /// that could resume it.
   template <class T> T result(Task<T> task) {
     if (!task.await_ready()) {
@@ -43,8 +43,8 @@ class Turns {
   std::vector<Entry> queue_;
 };
 
-/// A processor with memory of its own, which the host can read only two turns after it was fetched, as that of a GPU in
-/// a page. Reading what was not fetched, or has changed since, is a std::logic_error.
+/// A CPU device with its own memory, which the host can read only two turns after a fetch, like that of a GPU in a
+/// page. Reading bytes that were not fetched, or have changed since, throws std::logic_error.
 class LaterDevice : public Cpu {
  public:
   explicit LaterDevice(Turns& turns) : turns_(turns) {}
@@ -84,7 +84,7 @@ class LaterDevice : public Cpu {
       if (from.in_host_memory()) return Storage::copy(offset, from, count);
       std::memcpy(address() + offset, const_cast<Storage&>(from).address() + offset, count);
     }
-    /// Copies the bytes now. The result, when it is called, makes the copy readable.
+    /// Copies the bytes now. Calling the result makes the copy readable.
     std::function<void()> copy_of(std::size_t offset, std::size_t bytes) const {
       Copy copy{offset, std::vector<std::byte>(bytes)};
       Storage::read(offset, copy.bytes.data(), bytes);

@@ -6,7 +6,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Layers, losses, metrics and initializers, where the cases of other libraries do not cover them.
+// Layers, losses, metrics and initializers that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -15,7 +15,7 @@ using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 using testing::Compiled;
 
-/// Gives its output the mask: [batch, steps] where the first feature is not 0.
+/// Sets the mask of its output: [batch, steps] where the first feature is not 0.
 class Masks : public Layer {
  public:
   Masks() : Layer("Masks") {}
@@ -44,7 +44,7 @@ LayerPtr ones(std::int64_t units = 1) {
 }  // namespace
 
 TEST_CASE("masks are propagated through layers to losses and metrics (R-3)", "[mask]") {
-  // Sums of the steps that count: 3, 7 and 11. The others would have a loss of 0.
+  // Sums of the unmasked steps: 3, 7 and 11. The others would have a loss of 0.
   const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
   const CompileOptions how{.loss = "mse", .metrics = {"mse"}};
   const auto through = [&](LayerPtr layer) {
@@ -77,7 +77,7 @@ TEST_CASE("masks and sample weights are multiplied, for any number of their axes
 
 TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
   const Batch batch{{sequences()}, {Tensor({2, 1})}, {}};
-  // Flatten joins steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.
+  // Flatten merges steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.
   CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::flatten(), ones()}, batch, {.loss = "mse"}),
              WithinRel((100 + 121) / 2.0, 1e-6));
   const Tensor one_feature = Tensor::from<float>({2, 3, 1}, {1, 2, 0, 3, 0, 0});

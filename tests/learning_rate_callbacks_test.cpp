@@ -42,7 +42,7 @@ struct Trained {
 
 TEST_CASE("reduce lr: the rate is multiplied by the factor after `patience` epochs without improvement (C-6)",
           "[callbacks]") {
-  // Logs hold the rate that the epoch was trained with.
+  // Logs contain the learning rate of the epoch.
   CHECK_THAT(Trained().rates({.monitor = "loss", .factor = 0.5, .patience = 2}, {3, 2, 2, 2, 2, 2, 1, 1}),
              Approx(std::vector<double>{1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25}));
 }

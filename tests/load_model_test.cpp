@@ -30,7 +30,7 @@ FitOptions epochs(int first, int last) {
   return {.batch_size = 16, .epochs = last, .verbose = 0, .initial_epoch = first};
 }
 
-/// All that training leaves in a model.
+/// The complete state of a trained model.
 std::vector<Tensor> state_of(const Model& model) {
   std::vector<Tensor> result;
   for (const Variable& variable : model.variables()) result.push_back(variable.value());
@@ -184,7 +184,7 @@ TEST_CASE("a config with more weights than the file is refused before memory is 
     CHECK_FALSE(refused.reached());
   }
   const FailingAllocation refused(1, large);
-  CHECK(load_model("steps")->count_params() == recurrent.count_params());  // steps are no weights
+  CHECK(load_model("steps")->count_params() == recurrent.count_params());  // steps are not weights
   CHECK_FALSE(refused.reached());
 }
 
@@ -243,8 +243,8 @@ TEST_CASE("names of other formats and places are an Error, and no folder is made
     CHECK(kind_of([&] { callbacks::model_checkpoint({.filepath = name}); }) == ErrorKind::value);
   }
   CHECK(error_of([&] { model.save("model.keras"); }) ==
-        "[Model.save] \"model.keras\" - expected the name of a folder: models are saved to folders, and to no other "
-        "format yet - leave out .keras, or save the weights alone to a .safetensors file.");
+        "[Model.save] \"model.keras\" - expected the name of a folder: models are saved to folders only - "
+        "remove .keras, or save only the weights to a .safetensors file.");
   for (const char* name : {"localstorage://weights.safetensors", "weights.h5", "weights.keras"}) {
     CHECK(kind_of([&] { model.save_weights(name); }) == ErrorKind::value);
     CHECK(kind_of([&] { model.load_weights(name); }) == ErrorKind::value);
@@ -265,8 +265,8 @@ TEST_CASE("callbacks refuse names of other places in their constructor, unless t
           }) == ErrorKind::value);
   }
   CHECK(error_of([] { callbacks::csv_logger({.filename = "localstorage://log"}); }) ==
-        "[CSVLogger] \"localstorage://log\" - expected the path of a file or folder: there is no other storage - leave "
-        "out what stands before the path.");
+        "[CSVLogger] \"localstorage://log\" - expected the path of a file or folder, the only storage - leave out "
+        "what stands before the path.");
   const auto files = std::make_shared<MemoryVfs>();
   const OpenFile open = [files](const std::string& path, bool append) { return files->open(path, append); };
   callbacks::backup_and_restore({.backup_dir = "own://run", .files = files});

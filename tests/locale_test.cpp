@@ -13,13 +13,13 @@
 #include "scratch_folder.hpp"
 #include "training_samples.hpp"
 
-// The process's locale is the host program's business: what is read and written does not depend on it.
+// The host program chooses the process's locale: reading and writing do not depend on it.
 namespace etude {
 namespace {
 
 using namespace samples;
 
-/// While it lives, the process has a locale whose numbers have commas, if the system has one or can make one.
+/// During its lifetime, the process has a locale with decimal commas, if the system has one or can create one.
 class CommaLocale {
  public:
   CommaLocale() { found_ = set("de_DE.UTF-8") || set("de_DE.utf8") || set("fr_FR.UTF-8") || make(); }
@@ -36,7 +36,7 @@ class CommaLocale {
     return std::string(text) == "0,5";
   }
 
-  /// Of the sources of locales, which Debian's package "locales" has.
+  /// Creates it from the sources of locales in Debian's package "locales".
   bool make() {
 #if defined(__linux__) && !defined(__EMSCRIPTEN__)
     static const testing::ScratchFolder folder("etude_locale_test");  // it takes some seconds

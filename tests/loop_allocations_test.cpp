@@ -8,13 +8,13 @@
 #include <emscripten/heap.h>
 #endif
 
-// Nothing in a step allocates: not the loop, not the data, not the plan, not the logs that a callback reads.
+// Nothing in a step allocates: neither the loop, the data, the plan, nor the logs that a callback reads.
 namespace etude {
 namespace {
 
 using namespace samples;
 
-/// What WebAssembly's memory has grown to; it never shrinks.
+/// The size of WebAssembly's memory, which never shrinks.
 std::size_t heap_size() {
 #ifdef __EMSCRIPTEN__
   return emscripten_get_heap_size();
@@ -23,8 +23,8 @@ std::size_t heap_size() {
 #endif
 }
 
-/// Counts the allocations of each step, from one of its hooks to that of the next, once all shapes have been seen. What
-/// a whole epoch takes (the coroutine of its loop) is before its first step.
+/// Counts the allocations of each step, from one of its hooks to that of the next, after all shapes have occurred.
+/// Allocations of a whole epoch (the coroutine of its loop) come before its first step.
 class Watch : public Callback {
  public:
   explicit Watch(int warm_epoch = 0) : warm_epoch_(warm_epoch) {}
@@ -34,7 +34,7 @@ class Watch : public Callback {
   void on_train_batch_end(std::int64_t, Logs&) override { end(); }
   void on_test_batch_begin(std::int64_t step, Logs&) override { begin(step); }
   void on_test_batch_end(std::int64_t, Logs&) override { end(); }
-  // The first output tells how much room all of them need.
+  // The first output determines the memory of all outputs.
   void on_predict_batch_end(std::int64_t step, Logs&) override { step == 0 ? begin(step) : end(); }
 
   std::size_t steps = 0, allocated = 0, first_heap = 0;
@@ -89,7 +89,7 @@ TEST_CASE("fit allocates nothing in a step, and WebAssembly's memory does not gr
   const auto reader = callbacks::lambda(
       {.on_train_batch_end = [&](std::int64_t, Logs& logs) { sum += logs["loss"] + logs["accuracy"]; },
        .on_test_batch_end = [&](std::int64_t, Logs& logs) { sum += logs["loss"]; }});
-  // The watch comes first, so that it also counts what the others did at the end of the step before.
+  // The counter comes first, so that it also counts the work of the others at the end of the previous step.
   model.fit(x, y,
             {.batch_size = 4,
              .epochs = 20,

@@ -9,7 +9,7 @@
 #include "interrupted_runs.hpp"
 #include "training_samples.hpp"
 
-// Loops whose data ends early, what predict tells its callbacks, and models that end within their loop.
+// Loops whose data ends early, the outputs that predict passes to callbacks, and models that end within their loop.
 namespace etude {
 namespace {
 
@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const Tensor x = waves({10, 3}), y = signs_of(x);
 
-/// A fit of a small model, and what a callback saw of it.
+/// A fit of a small model, and the record of its callback.
 struct Run {
   Sequential model{two_dense()};
   std::shared_ptr<Recorder> recorder = std::make_shared<Recorder>();
@@ -30,11 +30,11 @@ struct Run {
     options.callbacks.push_back(recorder);
     history = model.fit(data, options);
   }
-  /// How often hooks were called whose names begin so.
+  /// The number of calls of hooks whose names begin so.
   std::size_t count(const std::string& hook) const { return recorder->starting_with(hook).size(); }
 };
 
-/// [rows, 1] that a unit whose weight is 1 passes on.
+/// [rows, 1], the output of a unit with the weight 1.
 Sequential passing_on() { return Sequential(summing_unit()); }
 
 }  // namespace
@@ -51,13 +51,13 @@ TEST_CASE("fit: validation data of a single pass is used until it is exhausted; 
   for (const auto& [name, values] : wanted.at("history").items()) CHECK((*run.history)[name].size() == values.size());
   for (const std::string hook : {"epoch_", "train_", "test_begin", "test_batch_end", "test_end"})
     CHECK(run.recorder->starting_with(hook) == hooks(hook));
-  // Étude's own: a step that gets no batch does not begin.
+  // Étude differs here: a step without a batch does not begin.
   CHECK(run.count("test_batch_begin") == 2);
 }
 
 TEST_CASE("fit: validation steps are limited to the remaining batches of data of a single pass", "[fit]") {
   const Run run(Data(x, y), {.epochs = 4, .validation_data = Data(batches_of(x, y, 5, 3)), .validation_steps = 2});
-  // Étude's own: Keras 2 loses the third batch, which it has prefetched in the first epoch.
+  // Étude differs here: Keras 2 loses the third batch, which it has prefetched in the first epoch.
   CHECK(testing::keras(2, "validation data that comes once").at("by steps").at("history").at("val_loss").size() == 1);
   CHECK((*run.history)["val_loss"].size() == 2);
   CHECK(run.count("test_batch_begin") == 3);
@@ -80,7 +80,7 @@ TEST_CASE("fit: an epoch without batches ends with the logs of the last one, and
   const Run run(batches_of(x, y, 5, 6), {.epochs = 5, .validation_data = Data(x, y), .steps_per_epoch = 3});
   const nlohmann::json wanted = testing::keras(2, "an epoch without a batch");
   CHECK(run.history->epoch() == wanted.at("epoch").get<std::vector<int>>());
-  // Étude's own: these are the last epoch's logs. Keras 2 has a loss of 0, of metrics that were reset.
+  // Étude differs here: these are the last epoch's logs. Keras 2 has a loss of 0, of reset metrics.
   CHECK(wanted.at("history").at("loss").at(2) == 0);
   for (const auto& [name, values] : run.history->history()) {
     INFO(name);
@@ -131,7 +131,7 @@ TEST_CASE("predict: on_predict_batch_end gets the outputs of its execution (C-13
     REQUIRE(outputs.size() == 1);
     CHECK(outputs[0].shape()[1] == 1);
     seen.push_back(numbers(outputs[0]));
-    outputs[0].data<float>()[0] = 100;  // a copy: what predict gives does not change
+    outputs[0].data<float>()[0] = 100;  // a copy: the result of predict does not change
     kept = logs;
   }});
   const Tensor rows = Tensor::from<float>({5, 1}, {0, 1, 2, 3, 4});

@@ -7,7 +7,7 @@
 #include "scratch_folder.hpp"
 #include "support.hpp"
 
-// Losses that are scaled so that gradients are numbers of float16.
+// Losses that are scaled so that gradients are in the range of float16.
 
 namespace etude {
 namespace {
@@ -51,7 +51,7 @@ TEST_CASE("a loss that is scaled is float32", "[optimizers][mixed]") {
 }
 
 TEST_CASE("a loss is scaled so that small gradients do not vanish in float16", "[optimizers][mixed]") {
-  // The gradient of the kernel, x = 2^-20, times the derivative of the loss by y, 2^-10, is no number of float16.
+  // The gradient of the kernel, x = 2^-20, times the derivative of the loss by y, 2^-10, is not a number of float16.
   const auto trained = [](OptimizerPtr optimizer, bool automatically) {
     Sequential model(
         {layers::dense({.units = 1, .use_bias = false, .kernel_initializer = "zeros", .dtype = "mixed_float16"})});
@@ -146,7 +146,7 @@ TEST_CASE("an invalid loss scale is an error", "[optimizers][mixed]") {
   CHECK_THROWS_WITH(scaled_sgd(0, 10), ContainsSubstring("initial_scale = 0"));
   CHECK_THROWS_WITH(scaled_sgd(1, 0), ContainsSubstring("dynamic_growth_steps = 0"));
   CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.loss_scale_factor = 8})}),
-                    ContainsSubstring("leave loss_scale_factor out"));
+                    ContainsSubstring("omit loss_scale_factor"));
 }
 
 TEST_CASE("a model in half precision is saved, loaded and continues with the same bits", "[saving][mixed]") {

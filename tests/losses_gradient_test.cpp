@@ -49,7 +49,7 @@ TEST_CASE("activations: each gradient matches finite differences", "[activations
                "sparse_plus", "sparse_sigmoid", "glu");
   CAPTURE(name);
   const Tensor x = tensor_of({2, 4}, DType::float64, {-4.2, -1.7, -0.8, -0.3, 0.2, 0.7, 1.6, 3.9});
-  // Weighted, for the sum of a softmax is always 1.
+  // Weighted, because the sum of a softmax is always 1.
   const Binary weighted = [&](Value v, Value) {
     const Value y = activations::get(name)(v);
     return y * (y + 0.5);
@@ -84,7 +84,7 @@ TEST_CASE("losses: each gradient matches finite differences", "[losses]") {
                "binary_focal_crossentropy", "categorical_focal_crossentropy", "dice", "tversky");
   CAPTURE(name);
   const Tensor p = tensor_of({2, 3}, DType::float64, {0.2, 0.3, 0.6, 0.7, 0.15, 0.4});
-  // Errors in percent of 0 are too large to be told apart.
+  // Errors in percent of 0 are too large for a comparison.
   const double none = name == "mape" ? 0.5 : 0;
   const Tensor t = tensor_of({2, 3}, DType::float64, {1, none, none, none, none, 1});
   const auto loss = [&](Value y_pred, Value y_true) { return (*losses::get(name))(y_true, y_pred); };

@@ -5,8 +5,8 @@
 #include "etude/ops/shape.hpp"
 #include "random_step.hpp"
 
-// Products of batches, and of operands that are transposed or repeated: against plain loops, and which instructions
-// they become.
+// Products of batches, and of operands that are transposed or repeated: compared with plain loops, and the instructions
+// that they become.
 using namespace etude;
 using namespace etude::testing;
 
@@ -128,7 +128,7 @@ TEST_CASE("leading axes broadcast, and with one matrix they are rows", "[graph][
                    product(a, one.reshape({1, 1, 6, 5}), false, true), {1e-13, 0}) == "");
   CHECK(run({b, row}, [](Values x) { return ops::matmul(x[1], x[0]); }).shape() == Shape{1, 3, 4, 6});
   CHECK(run({one, row}, [](Values x) { return ops::matmul(x[0], x[1], false, true); }).shape() == Shape{3, 6, 4});
-  // A repeated operand is read where it lies.
+  // A repeated operand is read in place.
   CHECK(compiled({a, b}, [](Values x) { return ops::matmul(x[0], x[1]); }).plan().instructions().size() == 1);
 }
 

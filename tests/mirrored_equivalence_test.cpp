@@ -4,8 +4,8 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// The same global batches on one replica and on several: the same weights, losses and metrics, up to the order in which
-// sums are made.
+// The same global batches on one replica and on several give the same weights, losses and metrics, up to the order of
+// sums.
 namespace etude {
 namespace {
 
@@ -15,7 +15,7 @@ using testing::FloatX;
 constexpr std::int64_t rows = 47, batch_size = 10;  // the last batch has 7 rows
 constexpr int epochs = 20;                          // 100 steps
 
-/// Whole numbers below `bound`, of which some are 0.
+/// Integers below `bound`; some are 0.
 Tensor tokens(const Shape& shape, int bound) {
   Tensor tensor(shape);
   int at = 0;

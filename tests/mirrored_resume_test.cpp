@@ -4,13 +4,13 @@
 #include "interrupted_runs.hpp"
 #include "mirrored_samples.hpp"
 
-// A fit on several replicas that is interrupted, and goes on: one copy of each variable is saved, all replicas get it.
+// A fit on several replicas that is interrupted and continues: one copy of each variable is saved, all replicas get it.
 namespace etude {
 namespace {
 
 using namespace samples;
 
-/// As by a program that is started again: with a strategy of its own.
+/// Like a restarted program: with a new strategy.
 Outcome run_on(int replicas, const Script& script, std::optional<int> interrupt_at = {}) {
   const auto scope = mirrored(replicas)->scope();
   return script.run(interrupt_at);

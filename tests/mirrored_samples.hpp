@@ -7,14 +7,14 @@
 
 #include "training_samples.hpp"
 
-/// What tests of replicas share: models made within a strategy's scope, and a look at every replica's variables.
+/// Shared by tests of replicas: models created within a strategy's scope, and checks of every replica's variables.
 namespace etude::samples {
 
 inline StrategyPtr mirrored(int replicas) {
   return std::make_shared<MirroredStrategy>(MirroredOptions{.replicas = replicas});
 }
 
-/// What `make` gives within the scope of so many replicas.
+/// The result of `make` within the scope of a strategy with `replicas` replicas.
 template <class Make> auto within(const StrategyPtr& strategy, Make&& make) {
   const auto scope = strategy->scope();
   return make();
@@ -29,8 +29,8 @@ inline std::vector<Variable> variables_of(const Model& model) {
   return all;
 }
 
-/// The first variable that lies elsewhere than once on each replica, or that two replicas hold other bits of; empty
-/// without one.
+/// The first variable that does not exist exactly once on each replica, or whose bits differ between replicas; empty if
+/// there is none.
 inline std::string differing_variable(const Model& model) {
   const int replicas = model.strategy()->num_replicas_in_sync();
   for (const Variable& variable : variables_of(model)) {
@@ -42,7 +42,7 @@ inline std::string differing_variable(const Model& model) {
   return {};
 }
 
-/// Looks at them after every step, and keeps the first that differs.
+/// Checks them after every step, and keeps the first that differs.
 class Comparison : public Callback {
  public:
   std::string differing;
@@ -53,13 +53,13 @@ class Comparison : public Callback {
   }
 };
 
-/// The largest difference, of numbers beyond 1 as a part of them; infinite where there are not as many.
+/// The largest difference, relative for numbers beyond 1; infinite for different sizes.
 inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
-    largest = difference <= largest ? largest : difference;  // NaN comes through
+    largest = difference <= largest ? largest : difference;  // NaN propagates
   }
   return largest;
 }

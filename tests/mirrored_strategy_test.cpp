@@ -5,7 +5,7 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// MirroredStrategy without a model: shares of rows, functions that run on all replicas, what they join and reduce.
+// MirroredStrategy without a model: shards of rows, functions that run on all replicas, all-reduces and reductions.
 namespace etude {
 namespace {
 
@@ -27,7 +27,7 @@ std::vector<double> sizes(std::int64_t rows, int replicas) {
   return result;
 }
 
-/// Σ w_i · f_i, of what several replicas make of the shares of x: what a gradient is checked against.
+/// Σ w_i · f_i of the replicas' results for their shards of x, for checks of gradients.
 double weighted_sum(const StrategyPtr& strategy, const Strategy::ReplicaFunction& function, const Tensor& x) {
   double sum = 0;
   const std::vector<PerReplica> made = strategy->run(function, {strategy->split(x)});
@@ -88,7 +88,7 @@ TEST_CASE("replicas: all_reduce adds up in their order, and all of them have the
 
 TEST_CASE("replicas: first and second gradients through all_reduce match finite differences", "[mirrored]") {
   const auto strategy = mirrored(3);
-  // Each replica makes something else of the sum, and the sum is of something else again.
+  // Each replica uses the sum differently, and the summands differ too.
   const auto function = [](std::span<const Value> x) {
     const Value sum = ops::all_reduce(ops::sum(ops::sin(x[0]) * x[0]));
     const Value again = ops::all_reduce(ops::sum(ops::exp(x[0] * sum * 0.1)));
@@ -161,7 +161,7 @@ TEST_CASE("replicas: a step that all-reduces rows instead of sums over rows is r
                strategy->run([](std::span<const Value> x) { return std::vector{ops::all_reduce(x[0])}; },
                              {strategy->split(waves({3, 2}))});
              }),
-             ContainsSubstring("join sums over rows, not rows"));
+             ContainsSubstring("all-reduce sums over rows, not rows"));
 }
 
 TEST_CASE("reduce and reduce_per_replica: first, concat, sum, mean, auto", "[mirrored]") {
@@ -177,7 +177,7 @@ TEST_CASE("reduce and reduce_per_replica: first, concat, sum, mean, auto", "[mir
   CHECK_THAT(error_of([&] { reduce_per_replica(rows, "last"); }), ContainsSubstring("`reduction` must be \"first\""));
   CHECK_THAT(error_of([&] { reduce_per_replica(uneven, "sum"); }), ContainsSubstring("replicas with [2]"));
   CHECK_THAT(error_of([] { reduce_per_replica({}); }), ContainsSubstring("no values"));
-  CHECK_THAT(error_of([&] { reduce_per_replica(scalars, "concat"); }), ContainsSubstring("scalars to join"));
+  CHECK_THAT(error_of([&] { reduce_per_replica(scalars, "concat"); }), ContainsSubstring("scalars to concatenate"));
 }
 
 TEST_CASE("MirroredStrategy: the number of replicas is the option, or that of devices, or of threads", "[mirrored]") {

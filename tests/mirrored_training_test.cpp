@@ -6,7 +6,7 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// Models on several replicas: what users do with a model, and what it costs.
+// Models on several replicas: their use, and their costs.
 namespace etude {
 namespace {
 
@@ -19,7 +19,7 @@ const Tensor x = waves({11, 3}), y = signs_of(x);
 using Layers = std::vector<LayerPtr>;
 Layers dense_layers() { return two_dense(); }
 
-/// Nothing of it is made before the scope.
+/// Everything is created within the scope.
 std::unique_ptr<Sequential> made(const StrategyPtr& strategy, Layers (*layers)() = dense_layers,
                                  const CompileOptions& options = {.optimizer = "sgd", .loss = "mse"}) {
   return within(strategy, [&] {
@@ -74,7 +74,7 @@ TEST_CASE("replicas: runs have the same bits, on any number of threads", "[mirro
 
 TEST_CASE("replicas: a step all-reduces once, and allocates nothing", "[mirrored]") {
   const auto model = made(mirrored(3), drawing_layers, {.optimizer = "adam", .loss = "mse", .metrics = {"accuracy"}});
-  const Threads one(1);  // each begins by making room for its registers
+  const Threads one(1);  // each allocates its registers first
   const auto counted = std::make_shared<StepAllocations>();
   model->fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0, .callbacks = {counted}});
   CHECK(counted->count == 0);

@@ -131,7 +131,7 @@ TEST_CASE("a crossentropy after a softmax or sigmoid of half precision is comput
     kernel.data<float>()[static_cast<std::size_t>(units - 1)] = 9;
     model.set_weights({kernel});
     const double wrong = model.train_on_batch(filled({1, 1}, 1), filled({1, 1}, 0))["loss"];
-    CHECK(weights_of(model).back() < 8.1);  // probabilities of half precision are 1 there, and flat
+    CHECK(weights_of(model).back() < 8.1);  // half-precision probabilities are 1 there, with gradients of 0
     return wrong;
   };
   CHECK(std::abs(loss_of(1, "sigmoid", "binary_crossentropy") - 9) < 0.01);

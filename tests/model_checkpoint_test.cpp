@@ -15,7 +15,7 @@ using testing::FilesInMemory;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
 
-/// A small model whose epochs report as "score" what a test says.
+/// A small model whose epochs report the values of a test as "score".
 struct Run {
   FilesInMemory files;
   Sequential model{two_dense()};
@@ -50,7 +50,7 @@ TEST_CASE("model checkpoint: the model is saved after each epoch, and can be loa
   CHECK(std::ranges::equal(load_model("model")->get_weights(), run.model.get_weights(), testing::same_bits));
 }
 
-TEST_CASE("model checkpoint: names are filled in as Python would, epochs and batches counted from 1", "[callbacks]") {
+TEST_CASE("model checkpoint: names are formatted as in Python, epochs and batches counted from 1", "[callbacks]") {
   Run run;
   run.fit(run.checkpoint(weights), {1, 2});
   CHECK(run.in("to") == Texts{"001.safetensors", "002.safetensors"});
@@ -77,12 +77,12 @@ TEST_CASE("model checkpoint: a number wider than the longest name of a file is r
   CHECK_THAT(error_for("{score:.9999f}"), ContainsSubstring("a precision of at most 255"));
 }
 
-TEST_CASE("model checkpoint: save_freq counts batches over epochs and executions", "[callbacks]") {
+TEST_CASE("model checkpoint: save_freq counts batches across epochs and executions", "[callbacks]") {
   Run run;
   const auto checkpoint = [&] {
     return run.checkpoint({.filepath = "b/{epoch}-{batch}.safetensors", .save_weights_only = true, .save_freq = 3});
   };
-  run.fit(checkpoint(), {0, 0, 0});  // four batches an epoch
+  run.fit(checkpoint(), {0, 0, 0});  // four batches per epoch
   CHECK(run.in("b") == Texts{"1-3.safetensors", "2-2.safetensors", "3-1.safetensors", "3-4.safetensors"});
   run.files.files->remove_tree("b");
   CompileOptions options = mse();
@@ -137,7 +137,7 @@ TEST_CASE("model checkpoint: invalid options are Errors", "[callbacks]") {
   const auto error = [](const ModelCheckpointOptions& options) {
     return testing::error_of([&] { callbacks::model_checkpoint(options); });
   };
-  CHECK_THAT(error({}), ContainsSubstring("[ModelCheckpoint] no filepath - expected where to save"));
+  CHECK_THAT(error({}), ContainsSubstring("[ModelCheckpoint] no filepath - expected the path"));
   CHECK_THAT(error({.filepath = "weights.h5", .save_weights_only = true}), ContainsSubstring("ends with .safetensors"));
   CHECK_THAT(testing::error_of([] { SaveFrequency("batch"); }), ContainsSubstring("expected \"epoch\" or a number"));
   CHECK_THAT(testing::error_of([] { SaveFrequency(0); }), ContainsSubstring("save_freq = 0 - expected"));

@@ -5,10 +5,10 @@
 
 #include "training_samples.hpp"
 
-/// One small model of each kind of layers, data for it, and the precision that it computes in.
+/// One small model of each kind of layers, its data, and its precision.
 namespace etude::samples {
 
-/// Sets the policy of new layers while it lives.
+/// Sets the policy of new layers during its lifetime.
 struct Policy {
   explicit Policy(std::string_view name) { set_dtype_policy(name); }
   ~Policy() { set_dtype_policy(""); }
@@ -16,7 +16,7 @@ struct Policy {
   Policy& operator=(const Policy&) = delete;
 };
 
-/// Logits, in float32 whatever the layers before compute in.
+/// Logits in float32, for any dtype of the layers before.
 inline LayerPtr classes() { return layers::dense({.units = 3, .dtype = "float32"}); }
 
 inline std::vector<LayerPtr> dense() {

@@ -147,7 +147,7 @@ TEST_CASE("compile keeps weights, and resets the optimizer (L-29)", "[model]") {
   CHECK(weights_of(model) != weights);
 }
 
-TEST_CASE("a failing compile leaves the model as it was", "[model]") {
+TEST_CASE("a failing compile leaves the model unchanged", "[model]") {
   Sequential model(two_dense());
   model.compile(mse());
   model.fit(x, y, {.verbose = 0});
@@ -165,7 +165,7 @@ TEST_CASE("trainable flags take effect at compile (L-28)", "[model]") {
   model.get_layer(0)->set_trainable(false);
   const auto first = kernel(0);
   model.fit(x, y, {.verbose = 0});
-  CHECK(kernel(0) != first);  // compile() had seen it trainable
+  CHECK(kernel(0) != first);  // trainable at compile()
   CHECK_FALSE(model.get_layer(0)->trainable());
 
   model.compile(mse());

@@ -18,7 +18,7 @@ LayerPtr times(double factor, const char* name) {
       {.units = 1, .use_bias = false, .kernel_initializer = initializers::constant({.value = factor}), .name = name});
 }
 
-/// z and a, whose names are in another order than they are -> "sum" = z + 10 a, "double" = 2 z.
+/// z and a, in another order than that of their names -> "sum" = z + 10 a, "double" = 2 z.
 Functional two_and_two() {
   const SymbolicTensor z = layers::input({.shape = {1}, .name = "z"}), a = layers::input({.shape = {1}, .name = "a"});
   return Functional(
@@ -28,7 +28,7 @@ Functional two_and_two() {
 constexpr std::int64_t rows = 4;
 const Tensor ones = filled({rows, 1}, 1), twos = filled({rows, 1}, 2), zeros = filled({rows, 1}, 0);
 
-/// The loss of each output, of a model that does not learn.
+/// The loss of each output of a model that is not trained.
 std::vector<double> losses_of(const Data& data) {
   Functional model = two_and_two();
   model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse"});
@@ -97,7 +97,7 @@ TEST_CASE("names that do not match the model are errors", "[data]") {
              ContainsSubstring("`sample_weight` for output \"triple\""));
   Sequential unnamed(two_dense());
   CHECK_THAT(error_of([&] { unnamed.predict(NamedColumns{{"x", ones}}, {.verbose = 0}); }),
-             ContainsSubstring("has no names for it"));
+             ContainsSubstring("a model without names"));
 }
 
 TEST_CASE("inputs that the model does not have are ignored, with Keras's warning", "[data]") {

@@ -7,7 +7,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Models within models, and long chains of layers: what is too deep is an Error, and what is long needs no deep stack.
+// Models within models, and long chains of layers: too deep nesting is an Error, and long chains need no deep stack.
 
 using namespace etude;
 using Catch::Matchers::ContainsSubstring;
@@ -25,14 +25,14 @@ std::shared_ptr<Sequential> holding(LayerPtr layer) {
   return std::make_shared<Sequential>(std::vector<LayerPtr>{std::move(layer)});
 }
 
-/// Afterwards another model must still train.
+/// Checks that another model still trains afterwards.
 void check_trains() {
   Sequential model(samples::two_dense());
   model.compile(samples::mse());
   model.fit(x, y, {.verbose = 0});
 }
 
-/// So many models, each within the one before: each is added to one that others hold already.
+/// `count` models, each within the previous one: each is added to a model that is already contained in others.
 Models from_outside_in(int count, std::shared_ptr<Sequential> first = std::make_shared<Sequential>()) {
   Models models{std::move(first)};
   while (static_cast<int>(models.size()) < count) {
@@ -48,9 +48,9 @@ Models from_outside_in(int count, std::shared_ptr<Sequential> first = std::make_
 TEST_CASE("a model is added neither to itself nor to a model that it contains", "[nesting]") {
   const auto a = std::make_shared<Sequential>(), b = holding(a), c = holding(b);
   a->add(layers::dense({.units = 1}));
-  CHECK_THAT(error_of([&] { a->add(a); }), ContainsSubstring("that is or holds this one"));
-  CHECK_THAT(error_of([&] { a->add(b); }), ContainsSubstring("that is or holds this one"));
-  CHECK_THAT(error_of([&] { a->add(c); }), ContainsSubstring("that is or holds this one"));
+  CHECK_THAT(error_of([&] { a->add(a); }), ContainsSubstring("which is or contains this model"));
+  CHECK_THAT(error_of([&] { a->add(b); }), ContainsSubstring("which is or contains this model"));
+  CHECK_THAT(error_of([&] { a->add(c); }), ContainsSubstring("which is or contains this model"));
   CHECK(a->layers().size() == 1);
   c->compile(samples::mse());
   c->fit(x, y, {.verbose = 0});
@@ -110,14 +110,14 @@ TEST_CASE("custom models that contain each other are an Error when they are call
   check_trains();
 }
 
-TEST_CASE("a description of 200,000 calls is made and dropped without a deep stack", "[nesting]") {
+TEST_CASE("a functional model of 200,000 calls is created and destroyed without a deep stack", "[nesting]") {
   SymbolicTensor end = layers::input({.shape = {3}});
   const LayerPtr layer = layers::rescaling({.scale = 1});
   for (int i = 0; i < 200'000; ++i) end = layer->apply(end);
   CHECK(calls_behind({end}).size() == 200'001);
 }
 
-TEST_CASE("a Functional model of 20,000 calls runs, is described as JSON and made again", "[nesting]") {
+TEST_CASE("a Functional model of 20,000 calls runs, is written as JSON and rebuilt", "[nesting]") {
   const SymbolicTensor in = layers::input({.shape = {3}});
   SymbolicTensor out = in;
   const LayerPtr up = layers::rescaling({.scale = 2}), down = layers::rescaling({.scale = 0.5});
@@ -129,7 +129,7 @@ TEST_CASE("a Functional model of 20,000 calls runs, is described as JSON and mad
   CHECK(testing::same_bits(again->predict_on_batch(x), x));
 }
 
-TEST_CASE("a Sequential model of 20,000 layers is described as JSON and made again", "[nesting]") {
+TEST_CASE("a Sequential model of 20,000 layers is written as JSON and rebuilt", "[nesting]") {
   std::vector<LayerPtr> layers;
   for (int i = 0; i < 20'000; ++i) layers.push_back(layers::dropout(0.5));
   Sequential model(std::move(layers));
@@ -160,7 +160,7 @@ TEST_CASE("datasets of 1,000 consecutive stages are iterated, and one more stage
     const std::string error = error_of([&] {
       for (; count < 2000; ++count, before = data) data = stage(data);
     });
-    CHECK_THAT(error, ContainsSubstring("1001 of them behind each other - expected at most"));
+    CHECK_THAT(error, ContainsSubstring("1001 of them in a chain - expected at most"));
     CHECK(count > 400);
     std::int64_t elements = 0;
     for ([[maybe_unused]] const Batch& element : before) ++elements;

@@ -5,7 +5,7 @@
 
 #include "training_samples.hpp"
 
-// Layers that draw.
+// Layers with random draws.
 namespace etude {
 namespace {
 

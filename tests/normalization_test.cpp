@@ -7,7 +7,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// BatchNormalization and Embedding: layers whose variables are not only trained, and not only dense.
+// BatchNormalization and Embedding: layers with variables that are not only trained, or not dense.
 using namespace etude;
 using namespace etude::samples;
 using Catch::Matchers::ContainsSubstring;
@@ -70,7 +70,7 @@ TEST_CASE("masked entries count in no moment", "[normalization]") {
   CHECK(layer.get_weights()[3].at(0) == 1);
 }
 
-TEST_CASE("a model with BatchNormalization learns, its moments with it", "[normalization]") {
+TEST_CASE("a model with BatchNormalization learns, and updates its moments", "[normalization]") {
   const Tensor x = waves({64, 3});
   Sequential model(
       {layers::batch_normalization({.momentum = 0.5}), layers::dense({.units = 1, .activation = "sigmoid"})});
@@ -92,7 +92,7 @@ TEST_CASE("BatchNormalization refuses shapes and options that it does not suppor
 TEST_CASE("BatchNormalization has no weights along the batch axis, whose extent may change", "[normalization]") {
   for (const std::ptrdiff_t axis : {0, -2}) {
     BatchNormalization layer({.axis = axis});
-    CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis behind the batch axis"));
+    CHECK_THAT(error_of([&] { layer(waves({2, 3})); }), ContainsSubstring("expected an axis after the batch axis"));
     CHECK_FALSE(layer.built());
   }
 }

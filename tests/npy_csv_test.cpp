@@ -18,7 +18,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// A .npy file, as NumPy would write it.
+/// A .npy file in NumPy's format.
 template <class T> std::string npy(const std::string& descr, const std::string& shape, const std::vector<T>& values) {
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
   header.resize(118 - 1, ' ');
@@ -33,7 +33,7 @@ template <class T> std::string npy(const std::string& descr, const std::string& 
 
 Tensor parsed(const std::string& file) { return parse_npy(std::as_bytes(std::span(file))); }
 
-/// A file that is there while this lives.
+/// A file that exists during the lifetime of this object.
 struct TemporaryFile {
   std::string path;
   explicit TemporaryFile(const std::string& text) {
@@ -50,7 +50,7 @@ std::vector<double> numbers(const Tensor& tensor) {
   return result;
 }
 
-/// x and y of every line, one after the other; the text comes in pieces of `size` bytes.
+/// x and y of every line in sequence; the text arrives in pieces of `size` bytes.
 std::vector<double> csv(const std::string& text, const CsvOptions& options = {}, std::size_t size = 1000) {
   struct Pieces : ByteSource {
     std::string rest;
@@ -85,7 +85,7 @@ TEST_CASE("npy: element types are kept, or become int32", "[data]") {
   CHECK(numbers(parsed(npy<std::int8_t>("|i1", "(2,)", {-5, 7}))) == std::vector<double>{-5, 7});
   CHECK(numbers(parsed(npy<std::uint16_t>("<u2", "(2,)", {65535, 7}))) == std::vector<double>{65535, 7});
   CHECK_THROWS_WITH(parsed(npy<std::int64_t>("<i8", "(1,)", {std::int64_t{1} << 40})),
-                    ContainsSubstring("the number 1099511627776 - expected one that int32 holds"));
+                    ContainsSubstring("the number 1099511627776 - expected the range of int32"));
 }
 
 TEST_CASE("npy: objects, other orders and other types are refused", "[data]") {
@@ -94,7 +94,7 @@ TEST_CASE("npy: objects, other orders and other types are refused", "[data]") {
     CHECK_THROWS_WITH(parsed(npy<float>(type, "(2,)", {1, 2})), ContainsSubstring("[npy]"));
   std::string fortran = good;
   fortran.replace(fortran.find("False"), 5, "True ");
-  CHECK_THROWS_WITH(parsed(fortran), ContainsSubstring("Fortran's order - expected C's"));
+  CHECK_THROWS_WITH(parsed(fortran), ContainsSubstring("Fortran order - expected C order"));
 }
 
 TEST_CASE("npy: a bool is 0 or 1", "[data]") {
@@ -132,7 +132,7 @@ TEST_CASE("npy: truncated files are refused, at any length", "[data]") {
     CHECK_THROWS_AS(parsed(npy<float>("<f4", shape, {1, 2, 3, 4, 5, 6})), Error);
   std::string twice = good;
   twice.replace(twice.find("'fortran_order': False"), 22, "'descr': '<f4'        ");
-  CHECK_THROWS_WITH(parsed(twice), ContainsSubstring("or one twice"));
+  CHECK_THROWS_WITH(parsed(twice), ContainsSubstring("or repeated"));
 }
 
 TEST_CASE("npy: no change of a single header byte causes a read beyond the file", "[data]") {
@@ -145,7 +145,7 @@ TEST_CASE("npy: no change of a single header byte causes a read beyond the file"
       try {
         accepted += parsed(changed).bytes() <= 24 ? 1 : 0;
       } catch (const Error&) {
-        // said, not read
+        // the values are named, not read
       }
     }
   CHECK(accepted > 0);
@@ -181,7 +181,7 @@ TEST_CASE("csv: lines become elements, in pieces of any size", "[data]") {
   CHECK(csv("\"a\"\"b\",c\n1,2\n", {.columns = {"a\"b"}}) == std::vector<double>{1});
 }
 
-TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no part of a name", "[data]") {
+TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is not part of a name", "[data]") {
   const std::vector<double> want{1, 2, 3, 4};
   for (const char* end : {"\n", "\r\n", "\r", "\r\r", "\n\n"})
     for (const char* mark : {"", "\xEF\xBB\xBF"})
@@ -195,9 +195,9 @@ TEST_CASE("csv: lines end in \\n, \\r\\n or \\r, and a byte-order mark is no par
 }
 
 TEST_CASE("csv: an unclosed quote is scanned once, in a file of any length", "[data]") {
-  // Pieces of one byte: beginning anew with each would take 10^11 steps.
+  // Pieces of one byte: restarting with each would take 10^11 steps.
   const std::string text = "a,b\n1,\"2\n" + std::string(500000, '1');
-  CHECK_THROWS_WITH(csv(text, {}, 64), ContainsSubstring("line 2 has a quote without an end"));
+  CHECK_THROWS_WITH(csv(text, {}, 64), ContainsSubstring("line 2 has an unclosed quote"));
 }
 
 TEST_CASE("csv: text labels become the index of their class name", "[data]") {
@@ -209,11 +209,11 @@ TEST_CASE("csv: text labels become the index of their class name", "[data]") {
                                       "\"setosa\" \"versicolor\" - add it to `class_names`"));
   CHECK_THROWS_WITH(
       csv(text, {.label = "species"}),
-      ContainsSubstring("line 2, column \"species\": \"setosa\" - expected a number - list the texts that "
-                        "the labels are in `class_names`"));
-  CHECK_THROWS_WITH(csv(text), ContainsSubstring("leave the column out by `columns`, or, if it is what a model shall "
-                                                 "predict, name it as `label` and list its texts in `class_names`"));
-  CHECK_THROWS_WITH(csv("a,b\nx,1\n", {.label = "b"}), ContainsSubstring("leave the column out by `columns`."));
+      ContainsSubstring(
+          "line 2, column \"species\": \"setosa\" - expected a number - list the label texts in `class_names`"));
+  CHECK_THROWS_WITH(csv(text), ContainsSubstring("exclude the column by `columns`, or, if the model shall predict it, "
+                                                 "set it as `label` and list its texts in `class_names`"));
+  CHECK_THROWS_WITH(csv("a,b\nx,1\n", {.label = "b"}), ContainsSubstring("exclude the column by `columns`."));
   CHECK_THROWS_WITH(csv(text, {.class_names = {"setosa"}}), ContainsSubstring("class_names without a label"));
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("csv: errors name line and column", "[data]") {
   CHECK_THROWS_WITH(csv("a,b\n1,2\n3,x\n"), ContainsSubstring("line 3, column \"b\": \"x\" - expected a number"));
   CHECK_THROWS_WITH(csv("a,b\n1,\n"), ContainsSubstring("line 2, column \"b\": \"\""));
   CHECK_THROWS_WITH(csv("a,b\n1,2,3\n"), ContainsSubstring("line 2 has 3 fields - expected 2"));
-  CHECK_THROWS_WITH(csv("a,b\n1,\"2"), ContainsSubstring("line 2 has a quote without an end"));
+  CHECK_THROWS_WITH(csv("a,b\n1,\"2"), ContainsSubstring("line 2 has an unclosed quote"));
   CHECK_THROWS_WITH(csv("a", {.delimiter = ", "}), ContainsSubstring("expected one character"));
   CHECK_THROWS_WITH(csv("a,b\n1,2\n", {.label = "c"}), ContainsSubstring("column \"c\" - expected one of: a, b"));
 }
@@ -243,7 +243,7 @@ TEST_CASE("csv: each iteration reads the file again, and can return to a positio
   CHECK_THROWS_WITH(*read_csv("/no/such/file.csv").begin(), ContainsSubstring("/no/such/file.csv"));
 }
 
-TEST_CASE("a path with a NUL byte does not open the file of the name before it", "[data]") {
+TEST_CASE("a path with a NUL byte does not open the file named by its first part", "[data]") {
   const TemporaryFile table("y,a\n1,2\n"), array(npy<float>("<f4", "(1,)", {1}));
   const std::string suffix("\0.csv", 5);
   CHECK_THROWS_WITH(*read_csv(table.path + suffix, {.label = "y"}).begin(), ContainsSubstring("a NUL byte follows"));

@@ -4,7 +4,7 @@
 
 #include "op_cases.hpp"
 
-// Elementwise functions against references of the standard library's, over numbers of every magnitude.
+// Elementwise functions against references of the standard library, over numbers of every magnitude.
 
 using namespace etude;
 using namespace etude::testing;
@@ -26,7 +26,7 @@ std::vector<double> all_over_the_line(DType dtype, std::size_t count, std::uint6
     result.insert(result.end(), {x, -x});
   Random random = draws(seed);
   while (result.size() < count) {
-    // Half of them of any exponent, half where most work is done.
+    // Half of them have any exponent, half are in the most common range.
     const int exponent =
         random.below(2) ? static_cast<int>(random.below(250)) - 125 : static_cast<int>(random.below(12)) - 6;
     const double magnitude = std::ldexp(1 + static_cast<double>(random.uniform()), exponent);
@@ -35,7 +35,7 @@ std::vector<double> all_over_the_line(DType dtype, std::size_t count, std::uint6
   return numbers(tensor_of({static_cast<std::int64_t>(result.size())}, dtype, result));
 }
 
-/// How far `got` is from `want` in units of want's last place; what is smaller than any normal number counts as 0.
+/// The distance of `got` from `want` in units of want's last place; denormal numbers count as 0.
 double distance(double got, double want, DType dtype) {
   const bool wide = dtype == DType::float64;
   const double smallest = wide ? 0x1p-1022 : 0x1p-126, epsilon = wide ? 0x1p-52 : 0x1p-23;
@@ -51,12 +51,12 @@ struct Worst {
   double ulps = 0, got = 0, want = 0, at[3] = {};
 };
 
-/// The worst that an elementwise op does over the number line.
+/// The largest error of an elementwise op over the number line.
 Worst worst_of(const OpEntry& entry, DType dtype, Device& device) {
   std::vector<Tensor> operands;
   for (int i = 0; i < entry.arity; ++i) {
     std::vector<double> x = all_over_the_line(dtype, 20000, static_cast<std::uint64_t>(i) + 1);
-    if (i > 0)  // every special number meets every other
+    if (i > 0)  // all pairs of special numbers
       for (std::size_t j = 0; j < x.size(); ++j) std::swap(x[j], x[(j * 7919 + 31 * j / 33) % x.size()]);
     operands.push_back(tensor_of({static_cast<std::int64_t>(x.size())}, dtype, x));
   }
@@ -67,7 +67,7 @@ Worst worst_of(const OpEntry& entry, DType dtype, Device& device) {
   for (std::int64_t i = 0; i < got.size(); ++i) {
     double x[3] = {};
     for (std::size_t j = 0; j < operands.size(); ++j) x[j] = operands[j].at(i);
-    if (entry.name == "Power" && x[0] < 0 && std::fabs(x[1]) > 0x1p24) continue;  // odd or even, floats cannot say
+    if (entry.name == "Power" && x[0] < 0 && std::fabs(x[1]) > 0x1p24) continue;  // floats of that size are always even
     double want = entry.reference(x[0], x[1], x[2]);
     if (dtype == DType::float32) want = static_cast<double>(static_cast<float>(want));
     const double ulps = distance(got.at(i), want, dtype);

@@ -9,7 +9,7 @@
 #include "etude/base/number.hpp"
 #include "support.hpp"
 
-// Numbers as text and back, beside the C library's own in the C locale.
+// Conversions between numbers and text, compared with the C library in the C locale.
 namespace etude {
 namespace {
 
@@ -18,7 +18,7 @@ using testing::draws;
 /// Whether both have the same bits.
 template <class T> bool same(T a, T b) { return std::memcmp(&a, &b, sizeof(T)) == 0; }
 
-/// What is read otherwise than the C library reads it; empty if nothing is.
+/// The texts that are read differently from the C library; empty if there are none.
 std::string misread(const std::string& text) {
   const auto wide = parse_double(text);
   const auto narrow = parse_float(text);
@@ -60,25 +60,25 @@ TEST_CASE("a text with any digits and exponent is read as the nearest float and 
   }
 }
 
-TEST_CASE("a number halfway between two is read as the even one, and one more digit decides", "[number]") {
+TEST_CASE("a number halfway between two is read as the even one, unless a further digit differs", "[number]") {
   Random random = draws(2);
   for (int i = 0; i < 5000; ++i) {
     const auto bits = static_cast<std::uint32_t>(random_bits(random));
     const auto low = number_of<float>(bits), high = number_of<float>(bits + 1);
     if (!std::isfinite(low) || !std::isfinite(high)) continue;
-    // Exact: a double holds the middle of two floats, and 160 digits hold it all.
+    // Exact: a double represents the midpoint of two floats, and 160 digits represent it completely.
     std::string text = scientific(160, (static_cast<double>(low) + static_cast<double>(high)) / 2);
     REQUIRE(misread(text) == "");
     text.insert(text.find('e'), std::string(800, '0') + '1');
     REQUIRE(misread(text) == "");
   }
-  // Around half of the smallest double, the middle between the largest one and 2^1024, and 2^53 + 1.
+  // Around half of the smallest double, the midpoint between the largest one and 2^1024, and 2^53 + 1.
   for (const char* text : {"2.4703282292062327e-324", "2.4703282292062328e-324", "4.9e-324", "1.7976931348623157e308",
                            "1.7976931348623159e308", "9007199254740993", "9007199254740992.5", "1e23", "8.5e22"})
     CHECK(misread(text) == "");
 }
 
-TEST_CASE("signs, points and exponents are read as in C; other texts are no numbers", "[number]") {
+TEST_CASE("signs, points and exponents are read as in C; other texts are not numbers", "[number]") {
   for (const char* text : {"0", "-0", "+1", ".5", "5.", "-.5e-3", "1E5", "1e+05", "000001", "0.0e10", "1e400", "-1e400",
                            "1e-400", "1e99999999999999999999", "1e-99999999999999999999"})
     CHECK(misread(text) == "");

@@ -34,7 +34,7 @@ std::vector<Tensor> OpCase::draw(std::uint64_t seed, DType floats) const {
     }
     Tensor tensor(argument.shape, DType::float64);
     const auto data = tensor.data<double>();
-    // 1/16 off the eighths for the first argument, 1/32 for the second: never equal, and never whole.
+    // 1/16 off the eighths for the first argument, 1/32 for the second: never equal, and never integers.
     const double shift = tensors.empty() ? 0.5 : 0.25;
     for (std::size_t i = 0; i < data.size(); ++i)
       data[i] = (static_cast<double>(i) - middle_of_eighths(tensor.size()) + shift) / 8;

@@ -7,15 +7,15 @@
 
 #include "support.hpp"
 
-/// The table of cases that gradient_test and parity_test go through. It has an entry for every alternative of Op, in
-/// its order: an op without one does not compile, and the compiler names it.
+/// The table of cases for gradient_test and parity_test. It has an entry for every alternative of Op, in its order: an
+/// op without an entry does not compile, and the compiler names it.
 namespace etude::testing {
 
-/// One operand of a case, and where its numbers lie.
+/// One operand of a case, and the distribution of its numbers.
 struct Argument {
   enum class Numbers {
-    between,  ///< uniform in [low, high); whole numbers for integers
-    apart,    ///< eighths in random order, off zero and off each other and those of other arguments: away from kinks
+    between,  ///< uniform in [low, high); integers for integer types
+    apart,    ///< eighths in random order, distinct from zero, each other and other arguments: away from kinks
   };
   Shape shape;
   Numbers numbers = Numbers::between;
@@ -23,21 +23,21 @@ struct Argument {
   DType dtype = DType::float64;
 };
 
-/// One use of an op: what it is applied to, and how.
+/// One use of an op: its arguments and options.
 struct OpCase {
   std::string name;
   std::vector<Argument> arguments;
   Function function;
 
-  /// Tensors to apply it to; float arguments become `floats`.
+  /// The arguments; float arguments become `floats`.
   std::vector<Tensor> draw(std::uint64_t seed, DType floats = DType::float64) const;
 };
 
-/// What passes an op backwards.
+/// The gradients of an op.
 enum class Gradient {
   passes,
-  zero,     ///< nothing, for it is constant wherever it is smooth, or takes no floats
-  stopped,  ///< nothing, on purpose
+  zero,     ///< none, because it is piecewise constant, or has no float arguments
+  stopped,  ///< none, by definition
 };
 
 using Scalars = std::function<double(double, double, double)>;
@@ -47,27 +47,27 @@ struct OpEntry {
   Gradient gradient;
   std::vector<OpCase> cases;
 
-  /// Of an elementwise op: what it computes, in doubles and independently of core; how far, in units of the last place,
-  /// float32 and float64 may be from it; the dtypes it takes; and the part of the number line in which it is defined.
+  /// For an elementwise op: its result, in doubles and independent of core; the tolerance of float32 and float64, in
+  /// units of the last place; its dtypes; and the part of the number line on which it is defined.
   Scalars reference = {};
   int arity = 0;
   double ulps32 = 0, ulps64 = 0;
   std::vector<DType> dtypes = {};
 };
 
-/// Every op there is, in the order of the variant.
+/// Every op, in the order of the variant.
 const std::vector<OpEntry>& op_table();
-/// What is made of ops and has neither rule nor kernel of its own: dropout, log_softmax, clip, …
+/// Functions composed of ops, without a rule or kernel: dropout, log_softmax, clip, …
 const std::vector<OpCase>& composites();
 
 /// Every use of every op, and the composites.
 std::vector<OpCase> all_cases();
 
 /// The same with extents of 0: in turn along each axis of each argument, and along all axes of the same extent. Many of
-/// them are refused.
+/// them are errors.
 std::vector<OpCase> cases_without_elements();
 
-/// Every use of every op that gradients pass, and of the composites.
+/// Every use of every op with a gradient, and of the composites.
 std::vector<OpCase> differentiable_cases();
 
 }  // namespace etude::testing

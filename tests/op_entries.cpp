@@ -121,7 +121,7 @@ OpEntry entry(const op::Concatenate&) {
 
 namespace {
 
-/// A reduction over different axes, that go or stay.
+/// A reduction over different axes, which are removed or kept.
 std::vector<OpCase> reductions(Numbers numbers, Value (*reduce)(Value, const std::vector<std::ptrdiff_t>&, bool)) {
   std::vector<OpCase> cases;
   for (const auto& [shape, axes] : std::vector<std::pair<Shape, std::vector<std::ptrdiff_t>>>{{{}, {}},

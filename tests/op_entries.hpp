@@ -4,8 +4,8 @@
 
 #include "op_cases.hpp"
 
-/// What the table of op_cases.hpp is made of: an entry for every op. An op whose entry is not declared here does not
-/// compile, one whose entry stands nowhere does not link.
+/// The entries of the table of op_cases.hpp, one for every op. An op without a declared entry does not compile, one
+/// without a defined entry does not link.
 namespace etude::testing {
 
 using Numbers = Argument::Numbers;
@@ -25,7 +25,7 @@ inline Argument number(const Shape& shape) { return {shape, Numbers::between, -2
 inline Argument spaced(const Shape& shape) { return {shape, Numbers::apart}; }
 inline Argument labels(const Shape& shape, double depth) { return {shape, Numbers::between, 0, depth, DType::int32}; }
 
-/// Of an elementwise op.
+/// The entry of an elementwise op.
 OpEntry elementwise_entry(const Op& op);
 template <op::ElementwiseOp F> OpEntry entry(const F& op) { return elementwise_entry(op); }
 

@@ -7,12 +7,12 @@
 namespace etude::testing {
 namespace {
 
-/// An elementwise op: its front function, what it computes, and where its operands lie.
+/// An elementwise op: its front function, its definition, and the ranges of its operands.
 struct Pointwise {
   Function front;
   Scalars reference;
   Gradient gradient = Gradient::passes;
-  std::vector<Argument> where = {};  // by operand; the last one's numbers are those of the rest
+  std::vector<Argument> where = {};  // by operand; the last one applies to all further operands
   double ulps32 = 0, ulps64 = 0;
 };
 
@@ -139,7 +139,7 @@ Pointwise row(op::Select) {
           {{{}, Numbers::between, 0, 2, DType::boolean}, {{}}}};
 }
 
-/// The shapes that elementwise ops of one, two and three operands are tried on: equal ones and ones that broadcast.
+/// The shapes for elementwise ops of one, two and three operands: equal ones and ones that broadcast.
 const std::vector<std::vector<Shape>>& shapes_of(int arity) {
   static const std::vector<std::vector<Shape>> all[] = {
       {{{}}, {{7}}, {{2, 3}}, {{3, 1, 2}}},

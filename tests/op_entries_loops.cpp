@@ -9,7 +9,7 @@ namespace etude::testing {
 
 namespace {
 
-/// What a loop hands on in the end, and puts out at every step, in one Value.
+/// The final carried Value of a loop, and its outputs of every step, in one Value.
 Value all_of(const ops::ScanResult& result) {
   Value sum = ops::sum(result.carry.front());
   for (const Value& value : result.carry) sum = sum + ops::sum(ops::sin(value));

@@ -74,7 +74,7 @@ OpEntry entry(const op::ConvolutionFilter&) {
 
 namespace {
 
-/// Windows that touch, overlap, leave gaps and reach into padding; one that needs more than a byte for its cells.
+/// Windows that are adjacent, overlap, leave gaps and extend into padding; one needs more than a byte for its cells.
 std::vector<std::pair<Shape, Window>> poolings() {
   std::vector<std::pair<Shape, Window>> result{{{2, 4, 5, 3}, {.extent = {2, 2}, .strides = {2, 2}}},
                                                {{1, 4, 4, 1}, {.extent = {3, 2}, .strides = {1, 1}}},
@@ -92,7 +92,7 @@ Shape pooled(const Shape& x, const Window& window) {
   return {x[0], window.outputs(0, x[1]), window.outputs(1, x[2]), x[3]};
 }
 
-/// Any cells of the window: also such as lie in the padding.
+/// Any cells of the window, including those in the padding.
 Argument cells(const Shape& shape, const Window& window) {
   const auto count = static_cast<double>(window.cells());
   return {shape, Numbers::between, 0, count, count > 256 ? DType::int32 : DType::uint8};

@@ -8,7 +8,7 @@
 #include "files_in_memory.hpp"
 #include "training_samples.hpp"
 
-// OperationalMetrics, at a time of its own, which moves only while steps run.
+// OperationalMetrics, with a fake clock that advances only while steps run.
 namespace etude {
 namespace {
 
@@ -28,7 +28,7 @@ struct Timed {
 
   explicit Timed(CompileOptions options = mse()) { model.compile(std::move(options)); }
 
-  /// A fit whose steps take the times given, one after the other.
+  /// A fit whose steps take the given times, in sequence.
   HistoryPtr fit(std::vector<double> step_seconds, int epochs, std::int64_t batch_size = 2,
                  std::vector<CallbackPtr> more = {}) {
     seconds = std::move(step_seconds);
@@ -160,7 +160,7 @@ TEST_CASE("operational metrics: the time of checkpoints is measured without a re
   const CheckpointWrites before = checkpoint_writes();
   const auto history = run.fit(std::vector<double>(15, 0.1), 3, 2, {saver});
   CHECK(checkpoint_writes().count == before.count + 3);
-  // The first two epochs' were written after the figures of theirs.
+  // The checkpoints of the first two epochs were written after the measurements of their epochs.
   const std::vector<double> figures = (*history)["checkpoint_write_ms"];
   REQUIRE(figures.size() == 2);
   CHECK((figures[0] > 0 && figures[1] > 0));

@@ -5,7 +5,7 @@
 
 #include "optimizer_samples.hpp"
 
-// What every optimizer can be asked for besides its own arithmetic.
+// The options of every optimizer.
 namespace etude {
 namespace {
 
@@ -46,8 +46,8 @@ TEST_CASE("optimizers: variables are excluded from weight decay by object or by 
 
   Trained late(optimizers::sgd({.weight_decay = 0.5}));
   CHECK(error_of([&] { late.optimizer->exclude_from_weight_decay({}, {"bias"}); }) ==
-        "[SGD] exclude_from_weight_decay() after the first step - expected it before the optimizer is built - call it "
-        "as soon as the optimizer is made.");
+        "[SGD] exclude_from_weight_decay() after the first step - expected a call before the optimizer is built - call "
+        "it as soon as the optimizer is created.");
   CHECK_THAT(error_of([&] { optimizers::sgd()->exclude_from_weight_decay({}, {"(bias"}); }),
              ContainsSubstring("[SGD] exclude_from_weight_decay of \"(bias\": ") &&
                  ContainsSubstring(" - expected a regular expression - check its brackets and backslashes."));
@@ -103,7 +103,7 @@ TEST_CASE("optimizers: several calls are one update of the mean gradient, and in
     check_close(accumulated.after({1, 9}), whole.after({2, 2}), 1e-6);
     CHECK(accumulated.now() != before);
     CHECK(accumulated.optimizer->iterations() == update + 1);
-    // Slots too, but for the accumulated gradient, which is empty again.
+    // Slots too, except for the accumulated gradient, which is empty again.
     const auto kinds = accumulated.optimizer->slots(), expected = whole.optimizer->slots();
     CHECK(numbers(kinds[0][0].value()) == std::vector<double>{0, 0});
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -221,7 +221,7 @@ TEST_CASE("optimizers: options out of range are errors with the full text", "[op
        "[adam] clipvalue = nan - expected a finite number above 0 - set clipvalue, or leave it out."},
       {[] { return optimizers::lion({.clipnorm = 1, .global_clipnorm = 1}); },
        "[lion] 2 ways of clipping - expected one: only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set "
-       "- leave the others out."},
+       "- omit the others."},
       {[] { return optimizers::sgd({.use_ema = true, .ema_momentum = 1.5}); },
        "[SGD] ema_momentum = 1.5 - expected a number from 0 to 1 - set ema_momentum."},
       {[] { return optimizers::sgd({.use_ema = true, .ema_overwrite_frequency = 0}); },
@@ -241,10 +241,10 @@ TEST_CASE("optimizers: options out of range are errors with the full text", "[op
       {[] { return optimizers::ftrl({.learning_rate_power = 0.5}); },
        "[ftrl] learning_rate_power = 0.5 - expected a finite number of 0 or less - set learning_rate_power."},
       {[] { return optimizers::lion({.beta_1 = 0}); },
-       "[lion] beta_1 = 0 - expected a number above 0, without which only the gradient's sign would count - set "
+       "[lion] beta_1 = 0 - expected a number above 0, because otherwise only the gradient's sign would count - set "
        "beta_1."},
       {[] { return optimizers::sgd({.learning_rate = LearningRateSchedulePtr()}); },
-       "[learning_rate] an empty schedule - expected a number or a schedule - make one by schedules::…."},
+       "[learning_rate] an empty schedule - expected a number or a schedule - create one by schedules::…."},
   };
   for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
 }

@@ -13,7 +13,7 @@ namespace etude::samples {
 inline const std::vector<std::string> optimizer_names{"sgd",     "rmsprop",  "adam", "adamw", "adamax", "nadam",
                                                       "adagrad", "adadelta", "ftrl", "lion",  "lamb"};
 
-/// Calls `set` with the name and the value of an option that is of one of these types.
+/// Calls `set` with the name and the value of each option of one of these types.
 template <class... Types, class Set> void set_field(const Field& field, void* options, Set& set) {
   const auto try_type = [&]<class T>() {
     if (field.type == field_type<T>) set(std::string(field.name), *static_cast<T*>(field.member(options)));

@@ -5,7 +5,7 @@
 
 #include "optimizer_samples.hpp"
 
-// Optimizers: what the cases of other libraries do not cover.
+// Optimizers: tests that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -57,7 +57,7 @@ TEST_CASE("optimizers: a learning rate set between steps applies to the next one
   };
   const auto small = change(0.001, false), large = change(0.01, false);
   CHECK(change(0.01, true) == large);
-  if (name == "ftrl" || name == "adamw") return;  // what they take away of a weight is no multiple of the rate
+  if (name == "ftrl" || name == "adamw") return;  // their steps are not proportional to the rate
   for (std::size_t i = 0; i < small.size(); ++i) CHECK_THAT(large[i], WithinAbs(10 * small[i], 1e-6));
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("optimizers: averages and accumulated gradients are listed before thei
 }
 
 TEST_CASE("optimizers: Adam's first step is the learning rate, to float32's last digits (O-3)", "[optimizers]") {
-  // Whatever the gradient: alpha m / sqrt(v) is lr g / |g|, where 1 - beta^t cancels.
+  // For any gradient: alpha m / sqrt(v) is lr g / |g|, where 1 - beta^t cancels.
   const OptimizerPtr adam = optimizers::adam({.learning_rate = 0.5, .epsilon = 0});
   const Variable variable("v", Tensor({2}));
   const Tensor gradient = Tensor::from<float>({2}, {3, -0.01F});
@@ -122,7 +122,7 @@ TEST_CASE("optimizers: options of all optimizers and the update are fused into t
     Sequential model(two_dense(4, 2));
     model.compile({.optimizer = optimizer, .loss = "mse"});
     model.fit(waves({8, 3}), waves({8, 2}), {.verbose = 0});
-    // A line each, and one of sums. What is of one number is left out: the learning rate and the counters.
+    // A line each, and one of sums. Instructions on single numbers are omitted: the learning rate and the counters.
     std::vector<std::string> names;
     std::istringstream lines(model.explain());
     for (std::string line; std::getline(lines, line);) {

@@ -29,7 +29,7 @@ Tensor orthonormal(Tensor a) {
   return a;
 }
 
-/// Q by Eigen, with signs as Keras chooses them: R's diagonal is not negative.
+/// Q by Eigen, with Keras's signs: R's diagonal is not negative.
 eigen::Matrix<double> q_of_eigen(const Tensor& a) {
   const Eigen::HouseholderQR<eigen::Matrix<double>> qr(eigen::matrix<double>(a));
   eigen::Matrix<double> q =
@@ -43,7 +43,7 @@ double largest(const eigen::Matrix<double>& matrix) { return matrix.cwiseAbs().m
 
 }  // namespace
 
-// numpy 2.4.6: q, r = np.linalg.qr(a); q * np.sign(np.diag(r)), which is what keras.initializers.Orthogonal computes.
+// numpy 2.4.6: q, r = np.linalg.qr(a); q * np.sign(np.diag(r)), the computation of keras.initializers.Orthogonal.
 TEST_CASE("Q of a factorization matches NumPy's, with Keras's signs", "[initializers][orthogonal]") {
   const Tensor q = orthonormal(Tensor::from<double>({5, 3}, {1, -2, 0.5, 3, 1, -1, -2, 0.25, 4, 0.5, 2, -3, 1, 1, 1}));
   CHECK(
@@ -110,7 +110,7 @@ TEST_CASE("orthogonal weights are the normal draws of their seed, orthonormalise
   for (auto& line : lines)
     for (double& x : line) x = random.normal();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    for (int pass = 0; pass < 2; ++pass)  // once leaves what rounding made of it
+    for (int pass = 0; pass < 2; ++pass)  // a single pass leaves rounding errors
       for (std::size_t j = 0; j < i; ++j) {
         const double along = std::inner_product(lines[i].begin(), lines[i].end(), lines[j].begin(), 0.0);
         for (std::size_t k = 0; k < 70; ++k) lines[i][k] -= along * lines[j][k];

@@ -19,12 +19,12 @@ namespace {
 
 using Values = std::span<const Value>;
 
-/// What two instruction sets may differ by: products and sums of another order, exponentials of another width.
+/// The tolerance between two instruction sets: products and sums have another order, exponentials another width.
 constexpr Tolerance between_isas(DType dtype) {
   return dtype == DType::float64 ? Tolerance{1e-14, 1e-13} : Tolerance{1e-6, 1e-5};
 }
 
-/// As `run_eagerly` computes it: op by op.
+/// Computes op by op, like `run_eagerly`.
 Tensor eagerly(Device& device, const std::vector<Tensor>& inputs, const Function& function) {
   Graph graph;
   const Eager eager(graph, device, inputs);
@@ -34,7 +34,7 @@ Tensor eagerly(Device& device, const std::vector<Tensor>& inputs, const Function
   return eager.value(function(x).id());
 }
 
-/// The function with elementwise ops before it, which leave its operands as they are, and after it.
+/// The function with elementwise ops before it, which do not change its operands, and after it.
 Function in_a_chain(const Function& function) {
   return [=](Values x) {
     std::vector<Value> operands(x.begin(), x.end());
@@ -73,7 +73,7 @@ TEST_CASE("instruction sets compute the same results", "[execution][parity]") {
 
 TEST_CASE("float32 results are those of float64, rounded", "[execution][parity]") {
   for (const OpCase& one : all_cases()) {
-    // Numbers that both have: else a step function may see another number.
+    // Numbers that both types represent: otherwise a step function may get different numbers.
     std::vector<Tensor> narrow = one.draw(5, DType::float32), wide;
     for (const Tensor& tensor : narrow)
       wide.push_back(tensor.dtype() == DType::float32 ? tensor.astype(DType::float64) : tensor);
@@ -141,7 +141,7 @@ TEST_CASE("a cast rounds towards zero, and treats numbers out of range the same 
       const std::vector<Tensor> inputs{tensor_of({static_cast<std::int64_t>(x.size())}, dtype, x)};
       const auto cast_to = [&](DType to) {
         const Tensor alone = run_on(device, inputs, [=](Values v) { return ops::cast(v[0], to); });
-        // Fused, so that it never lies in memory as what it is.
+        // Fused, so that it is never stored in its own dtype.
         const Tensor fused =
             run_on(device, inputs, [=](Values v) { return ops::cast(ops::cast(v[0], to), DType::float64) + 0.5; });
         std::vector<double> less = numbers(fused);
@@ -191,7 +191,7 @@ TEST_CASE("bytes and conditions are accepted by the ops that support them", "[ex
       INFO(device.isa() << ", function " << i);
       const Tensor got = run_on(device, inputs, functions[i]);
       CHECK(same_bits(got, eagerly(device, inputs, functions[i])));
-      // Whatever computes in wider numbers says the same.
+      // Computations in larger types give the same results.
       const Function wider = [&](Values x) {
         const Value y = functions[i](x);
         return ops::cast(y, DType::float64);

@@ -11,14 +11,14 @@
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
-// Each pass of compile() by itself, on graphs of a few nodes.
+// Each pass of compile() separately, on graphs of a few nodes.
 
 using namespace etude;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A graph that is traced while it lives.
+/// A graph that records a trace during its lifetime.
 struct Traced {
   Graph graph;
   Trace trace{graph};
@@ -30,7 +30,7 @@ struct Traced {
   Scheduled scheduled(const Wanted& wanted) const { return schedule(graph, wanted, cpu_device()); }
 };
 
-/// Of a graph without loops.
+/// The placement of a graph without loops.
 Placement placed(const Scheduled& scheduled) { return place(scheduled, cpu_device(), {}, {}); }
 
 Variable variable(const Shape& shape) { return Variable("v", Tensor(shape, DType::float32)); }
@@ -215,7 +215,7 @@ TEST_CASE("emission: instructions are in the order of the schedule", "[execution
   CHECK(std::get<instruction::Gemm>(lowered.instructions[0]).epilogue.has_value());
 }
 
-TEST_CASE("explain_passes shows what each pass makes of a graph", "[execution][passes]") {
+TEST_CASE("explain_passes shows the result of each pass", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({8, 8}), y = ops::relu(ops::matmul(x, x));
   const std::string text = explain_passes(traced.graph, {.results = {y.id()}}, cpu_device());

@@ -8,7 +8,7 @@
 #include "scratch_folder.hpp"
 #include "training_samples.hpp"
 
-// Predictions written to files of NumPy.
+// Predictions written to NumPy files.
 namespace etude {
 namespace {
 
@@ -21,7 +21,7 @@ const PredictOptions by_four{.batch_size = 4, .verbose = 0};
 
 }  // namespace
 
-TEST_CASE("a prediction stream writes a .npy file, whose number of rows is known at the end only", "[predict_stream]") {
+TEST_CASE("a prediction stream writes a .npy file, whose number of rows is known only at the end", "[predict_stream]") {
   const FilesInMemory here;
   Sequential model(two_dense(4, 2));
   model.predict_stream(batches_of(x, x, 4, 3), {.verbose = 0}).write_npy("out.npy");
@@ -84,8 +84,8 @@ TEST_CASE("a .npy file is written for every dtype and number of axes, or the row
   CHECK_THAT(error_of([&] { file.append(filled({2, 4}, 1)); }), ContainsSubstring("[2, 4]"));
   CHECK_THAT(error_of([&] { file.append(filled({2, 3}, 1).astype(DType::int32)); }), ContainsSubstring("int32"));
   file.commit();
-  CHECK_THAT(error_of([&] { file.append(x); }), ContainsSubstring("is whole already"));
-  CHECK_THAT(error_of([&] { file.commit(); }), ContainsSubstring("is whole already"));
+  CHECK_THAT(error_of([&] { file.append(x); }), ContainsSubstring("is already committed"));
+  CHECK_THAT(error_of([&] { file.commit(); }), ContainsSubstring("is already committed"));
 }
 
 TEST_CASE("if any system call fails, a .npy file is the previous or the new one, and nothing else is left",

@@ -4,7 +4,7 @@
 
 #include "training_samples.hpp"
 
-// predict, batch after batch.
+// predict, batch by batch.
 namespace etude {
 namespace {
 
@@ -24,7 +24,7 @@ std::vector<Shape> shapes_of(PredictionStream stream) {
   return shapes;
 }
 
-/// All batches, one after the other.
+/// All batches in sequence.
 template <class Stream> std::vector<double> rows_of(Stream&& stream) {
   std::vector<double> rows;
   for (const Tensor& batch : stream)
@@ -60,7 +60,7 @@ struct EventLoop {
     for (const auto handle : std::exchange(waiting, {})) handle.resume();
   }
 };
-/// Batches that have to be waited for.
+/// Batches that must be awaited.
 struct LateBatches : BatchSource {
   explicit LateBatches(EventLoop& given) : loop(given) {}
   PendingPtr fetch() override { return std::make_unique<EventLoop::Later>(loop); }
@@ -103,7 +103,7 @@ TEST_CASE("a prediction stream consumes only the requested batches of infinite d
   int made = 0;
   const Generator endless = [&]() -> std::optional<Batch> { return ++made, Batch{{x}, {}, {}}; };
   PredictionStream stream = model.predict_stream(endless, {.verbose = 0});
-  CHECK(made == 0);  // nothing happens before
+  CHECK(made == 0);  // nothing runs before
   for (int i = 0; i < 3; ++i) CHECK(stream.next().has_value());
   CHECK(made <= 4);
   CHECK(shapes_of(model.predict_stream(endless, {.verbose = 0, .steps = 2})).size() == 2);
@@ -165,7 +165,7 @@ TEST_CASE("a prediction stream that is closed early calls the end hooks", "[pred
         }(),
         int);
   }
-  SECTION("by close(), after which it gives nothing") {
+  SECTION("by close(), after which there are no batches") {
     PredictionStream stream = model.predict_stream(endless, options);
     CHECK(stream.next().has_value());
     stream.close();
@@ -175,7 +175,7 @@ TEST_CASE("a prediction stream that is closed early calls the end hooks", "[pred
   SECTION("by stop_predicting") {
     for ([[maybe_unused]] const Tensor& batch : model.predict_stream(endless, options)) model.stop_predicting = true;
   }
-  SECTION("by another that takes its place") {
+  SECTION("by another stream that replaces it") {
     PredictionStream stream = model.predict_stream(endless, options);
     CHECK(stream.next().has_value());
     stream = model.predict_stream(x, by_four);
@@ -292,7 +292,7 @@ TEST_CASE("a prediction stream awaits asynchronous batches", "[predict_stream]")
     };
     PendingPtr pending = started(consume());
     while (pending && !pending->ready()) {
-      CHECK_THAT(error_of([&] { stream.next(); }), ContainsSubstring("another is awaited"));
+      CHECK_THAT(error_of([&] { stream.next(); }), ContainsSubstring("another is pending"));
       REQUIRE_FALSE(loop.waiting.empty());
       loop.turn();
     }

@@ -4,14 +4,14 @@
 
 #include "interrupted_runs.hpp"
 
-// save_before_preemption: a request to end, such as SIGTERM, which tests make themselves.
+// save_before_preemption: a request to end, such as SIGTERM, which the tests simulate.
 namespace etude {
 namespace {
 
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// A request that comes during a hook, counted as Interrupter counts them. The process ends by an Interruption.
+/// A request during a hook, counted as by Interrupter. The process ends by an Interruption.
 struct Request {
   bool came = false;
   int watching = 0, ended = 0;
@@ -19,7 +19,7 @@ struct Request {
   WatchTermination watch() {
     return [this] { return std::make_unique<Watch>(*this); };
   }
-  /// Asks at hook number `at`.
+  /// Requests the end at hook number `at`.
   CallbackPtr at(int at) {
     class Asking : public Interrupter {
      public:
@@ -59,7 +59,7 @@ TEST_CASE("preemption: a request at any moment saves the state, and the next sta
     INFO("hook " << hook << " of " << whole.hooks);
     Backup backup;
     Request request;
-    script.backup = backup.options(100);  // saves nothing by itself
+    script.backup = backup.options(100);  // saves nothing itself
     script.backup.save_before_preemption = true;
     script.backup.termination = request.watch();
     script.further = {request.at(hook)};

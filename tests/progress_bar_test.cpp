@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-/// A bar on a screen of its own, at a time of its own.
+/// A bar with a fake screen and a fake clock.
 struct Screen {
   std::string text;
   int drawings = 0;
@@ -49,7 +49,7 @@ std::string bold(const std::string& text) { return "\x1b[1m" + text + "\x1b[0m";
 
 Logs logs(double loss, double accuracy) { return {{"loss", loss}, {"accuracy", accuracy}}; }
 
-/// Counts how often it is asked.
+/// Counts its reads.
 struct CountingSource : LogSource {
   int reads = 0;
   std::uint64_t generation() const override { return 1; }
@@ -73,7 +73,7 @@ TEST_CASE("progress bar: all lines of an epoch match Keras's (Keras)", "[progres
   CHECK(screen.drawings == 1);
   screen.now = 1000.6;
   progress.update(35, logs(0.6931, 0.5));
-  // Four blanks cover what the longer line before left.
+  // Four blanks overwrite the end of the longer previous line.
   CHECK(screen.text == erase(78) + bold(" 35/469") + " " + bar(1) + " " + bold("1s") +
                            " 3ms/step - loss: 0.6931 - accuracy: 0.5000    ");
   screen.now = 1002.4;
@@ -288,7 +288,7 @@ TEST_CASE("progress bar: an epoch without steps does not divide by zero", "[prog
   CHECK(screen.text == "0/0 " + blocks(20) + " 0s 0s/step\n");
 }
 
-TEST_CASE("progress bar: a verbose or width that does not exist is an error", "[progress_bar]") {
+TEST_CASE("progress bar: an invalid verbose or width is an error", "[progress_bar]") {
   Screen screen;
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(ProgressBar(1, screen.options(3)),

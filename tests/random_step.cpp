@@ -33,7 +33,7 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return size <= largest;
 }
 
-/// Appends random ops, each to Values that are there already.
+/// Appends random ops, each on existing Values.
 class Writer {
  public:
   Writer(Graph& graph, Random random, std::span<const Value> inputs, const std::vector<Variable>& variables,
@@ -63,7 +63,7 @@ class Writer {
  private:
   std::uint32_t below(std::uint32_t bound) { return random_.below(bound); }
 
-  /// Rather a young one.
+  /// Prefers recent Values.
   Value any() {
     const auto n = static_cast<std::uint32_t>(pool_.size());
     return pool_[n - 1 - std::min(below(n), below(n))];
@@ -74,7 +74,7 @@ class Writer {
     return as(any(), below(2) ? DType::float32 : DType::float64);
   }
 
-  /// x in another dtype, moved to where that dtype has numbers.
+  /// x in another dtype, moved into its range.
   Value as(Value x, DType dtype) {
     if (x.dtype() == dtype) return x;
     if (is_floating(x.dtype()) && dtype == DType::uint8) x = x * 100;
@@ -83,14 +83,14 @@ class Writer {
     return ops::cast(x, dtype);
   }
 
-  /// Something that can stand beside x in a binary op.
+  /// A Value that can be the other operand of a binary op with x.
   Value beside(Value x) {
     for (int tries = 0; tries < 8; ++tries)
       if (const Value other = any(); broadcasts(x.shape(), other.shape())) return as(other, x.dtype());
     return graph_.constant(below(3), x.dtype());
   }
 
-  /// Keeps numbers small, in one of the ways in which steps do.
+  /// Keeps numbers small, by one of the methods of typical steps.
   Value tame(Value x) {
     if (x.dtype() == DType::int32) return ops::clip(x, -100, 100);
     switch (below(3)) {
@@ -236,7 +236,7 @@ class Writer {
     return below(2) ? tame(z + draw({n}, x.dtype())) : tame(z);
   }
 
-  /// A convolution, a pooling, or both, with what usually stands between and around them.
+  /// A convolution, a pooling, or both, with the usual ops between and around them.
   Value windowed(Value x) {
     const std::int64_t size = x.shape().size(), channels = x.shape().rank() && x.shape()[-1] <= 20 ? x.shape()[-1] : 1;
     if (size == 0 || size > largest / 4) return x;
@@ -262,7 +262,7 @@ class Writer {
     return tame(x);
   }
 
-  /// The window with such extents as fit x, padded or not.
+  /// A window with extents that fit x, padded or not.
   Window sized(Value x, Window window) {
     for (const std::size_t axis : {0u, 1u})
       window.extent[axis] = std::min(window.extent[axis], x.shape()[static_cast<std::ptrdiff_t>(axis) + 1]);
@@ -315,7 +315,7 @@ class Writer {
     return graph_.read(variable);
   }
 
-  /// What an optimizer does: the same update of several variables, by gradients of their own or by one that they share.
+  /// An optimizer's work: the same update of several variables, by separate gradients or by a shared one.
   Value updated() {
     const Value rate = as(ops::reshape(ops::mean(any_float()), {}), DType::float32), shared = any();
     const bool momentum = below(2) != 0;
@@ -375,7 +375,8 @@ class Writer {
 
 RandomStep::RandomStep(std::uint64_t seed, int ops) : seed_(seed), ops_(ops), batches_(seed, RandomStream::shuffle) {
   Random random = draws(seed);
-  // Few extents, so that shapes meet often; some longer than a tile, and now and then enough for several threads.
+  // Few extents, so that shapes are often equal; some are longer than a tile, and a few are large enough for several
+  // threads.
   const std::vector<std::int64_t> all{1, 2, 3, 5, 8, 17, random.below(8) ? 33 : 600};
   std::vector<std::int64_t> extents;
   for (int i = 0; i < 3; ++i) extents.push_back(one_of(random, all));

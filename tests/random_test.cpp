@@ -29,7 +29,7 @@ Words drawn(std::size_t count, double (Random::*draw)(), Random random) {
   return result;
 }
 
-/// What the op Uniform draws.
+/// The draws of the op Uniform.
 struct Draw {
   std::uint64_t seed = 1;
   std::uint32_t stream = 2;
@@ -79,7 +79,7 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
 
 bool near(double got, double want, double by) { return std::fabs(got - want) <= by; }
 
-/// Sums of squared standardised deviations of a histogram: about its length when draws are what they should be.
+/// The sum of squared standardised deviations of a histogram: about its length for correct draws.
 double chi_square(const std::vector<double>& x, std::size_t bins) {
   std::vector<double> count(bins);
   for (const double v : x) ++count[static_cast<std::size_t>(v * static_cast<double>(bins))];
@@ -101,7 +101,7 @@ TEST_CASE("Philox matches the known answers of its authors", "[random]") {
         Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-// These numbers were made by another implementation. They are what saved experiments hold: they do not change.
+// These numbers are from another implementation. Saved experiments contain them: they must not change.
 TEST_CASE("a sequence of draws has fixed bits", "[random]") {
   const auto bits = [](RandomStream stream) {
     Random random(seed, stream, 7);
@@ -206,7 +206,7 @@ TEST_CASE("uniform draws are uniform", "[random]") {
                                 {x.begin() + static_cast<std::ptrdiff_t>(lag), x.end()})) < 0.01);
 }
 
-TEST_CASE("uniform draws stay below 1", "[random]") {
+TEST_CASE("uniform draws are below 1", "[random]") {
   CHECK(uniform_from_bits(0) == 0);
   CHECK(uniform_from_bits(0xffffffff) == 1 - 0x1p-24f);
 }
@@ -294,7 +294,7 @@ TEST_CASE("the gradient of dropout is zero at the dropped elements", "[random]")
   CHECK(same_bits(run({x, Tensor::from({}, {std::int32_t{3}})}, derivative), dropout(x, 0.4)));
 }
 
-TEST_CASE("set_random_seed starts the streams again", "[random]") {
+TEST_CASE("set_random_seed restarts the streams", "[random]") {
   const std::uint64_t before = random_seed();
   set_random_seed(5);
   const std::uint32_t first = next_random_stream(), second = next_random_stream();

@@ -5,7 +5,8 @@
 #include "later_device.hpp"
 #include "training_samples.hpp"
 
-// Loops on a device whose memory the host can read only later await what callbacks, outputs and checkpoints read.
+// On a device whose memory the host can read only later, loops await the values that callbacks, outputs and checkpoints
+// read.
 
 using namespace etude;
 using namespace etude::samples;
@@ -24,7 +25,7 @@ std::shared_ptr<Sequential> classifier() {
           {.units = 1, .activation = "sigmoid", .kernel_initializer = initializers::glorot_uniform({.seed = 2})})});
 }
 
-/// What a training has shown and left behind.
+/// The logs and the final state of a training.
 struct Outcome {
   std::vector<double> batch_losses, epoch_sums, losses, weights, evaluated, predicted;
   std::vector<std::byte> saved;
@@ -73,7 +74,7 @@ Outcome trained_on(Device& device, Turns& turns) {
 
 }  // namespace
 
-TEST_CASE("training on a device whose memory is read later has the bits of the processor", "[read_later]") {
+TEST_CASE("training on a device whose memory is read later has the bits of the CPU", "[read_later]") {
   Turns turns;
   LaterDevice later(turns);
   const Outcome expected = trained_on(cpu_device(), turns), outcome = trained_on(later, turns);
@@ -104,17 +105,17 @@ TEST_CASE("a stream of predictions awaits each batch from a device whose memory 
   CHECK(predicted(later) == expected);
 }
 
-TEST_CASE("a fit without callbacks fetches logs once an epoch and variables at its end", "[read_later]") {
+TEST_CASE("a fit without callbacks fetches logs once per epoch and variables at its end", "[read_later]") {
   Turns turns;
   LaterDevice later(turns);
   const auto scope = std::make_shared<OneDeviceStrategy>(later)->scope();
   Sequential model(two_dense());
   model.compile(mse());
   turns.result(model.fit_task({x, y}, {.batch_size = 2, .epochs = 3, .verbose = 0}));
-  CHECK(later.fetches == 3 + 2);  // variables before and after the optimizer's last word
+  CHECK(later.fetches == 3 + 2);  // variables before and after the optimizer's final update
 }
 
-TEST_CASE("callbacks are not asked what they read on a device whose memory is read at any time", "[read_later]") {
+TEST_CASE("needs() of callbacks is not called on a device whose memory is always readable", "[read_later]") {
   struct Counts : Callback {
     Needs needs(Hook) const override {
       ++asked;

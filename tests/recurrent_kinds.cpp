@@ -26,7 +26,7 @@ template <class Options> Options options_of(const Wish& wish) {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// Row vector · matrix + a row of the bias, which there may be none of.
+/// Row vector · matrix + a row of the bias, which may be missing.
 Vector affine(const Vector& row, const Tensor& matrix, const std::vector<Tensor>& weights, std::int64_t bias_row = 0) {
   const std::int64_t columns = matrix.shape()[1];
   Vector result;

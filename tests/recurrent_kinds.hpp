@@ -8,12 +8,12 @@
 #include "etude/layers/layers.hpp"
 #include "support.hpp"
 
-/// The layers with a state that goes from step to step, and their definitions in plain loops.
+/// The recurrent layers, and their definitions in plain loops.
 namespace etude::testing {
 
 using Vector = std::vector<double>;
 
-/// What tests ask of a layer of any kind.
+/// The options of a layer of any kind in tests.
 struct Wish {
   std::int64_t units = 3;
   bool use_bias = true;
@@ -23,8 +23,8 @@ struct Wish {
        zero_output_for_mask = false;
 };
 
-/// A layer in float64 with random biases, and its definition: what a step makes of the state of one sample, h first,
-/// from its inputs [features] and get_weights().
+/// A layer in float64 with random biases, and its definition: the next state of one sample, h first, from its inputs
+/// [features] and get_weights().
 struct Kind {
   const char* name;
   std::size_t states;
@@ -34,7 +34,7 @@ struct Kind {
 
 const std::vector<Kind>& kinds();
 
-/// Steps [batch, steps, units] of a layer by its definition, in the order in which they are taken.
+/// The outputs [batch, steps, units] of a layer by its definition, in the order of the steps.
 Tensor reference(const Kind& kind, const std::vector<Tensor>& weights, const Tensor& x, bool backwards = false);
 
 }  // namespace etude::testing

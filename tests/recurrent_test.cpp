@@ -6,7 +6,7 @@
 #include "etude/ops/reduction.hpp"
 #include "recurrent_kinds.hpp"
 
-// Layers with a state that goes from step to step, and the loops that they are made of.
+// Recurrent layers, and the loops of which they consist.
 using namespace etude;
 using namespace etude::testing;
 
@@ -140,7 +140,7 @@ TEST_CASE("a masked step does not change a recurrent layer's state", "[layers][r
     INFO(kind.name);
     const auto layer = kind.make({.return_sequences = true});
     const Tensor x = input({1, 5, 2});
-    // Without the second step, the others are those of a sequence without it.
+    // The other steps equal those of a sequence without the second step.
     const Tensor y = masked(*layer, x, {1, 0, 1, 1, 1});
     Tensor shorter({1, 4, 2}, DType::float64);
     for (std::int64_t t = 0, from = 0; t < 4; ++t, ++from) {
@@ -162,7 +162,7 @@ TEST_CASE("before the first valid step the output is zero, for any initial state
       const Tensor x = input({1, 3, 2});
       masked(*layer, x, {1, 1, 1});
       for (const double zero : numbers(masked(*layer, x, {0, 0, 0}))) CHECK(zero == 0);
-      // The state went through all the same: what comes next is the fourth step.
+      // The state is passed on unchanged: the next output is that of the fourth step.
       const Vector y = numbers(masked(*layer, x, {1, 0, 0}));
       Vector four = numbers(x);
       four.insert(four.end(), four.begin(), four.begin() + 2);
@@ -288,7 +288,7 @@ TEST_CASE("a step of a loop is the products that need the state, and one pass ov
   CHECK(body(1)[0] == Names{"Gemm", "Elementwise"});
   CHECK(body(2)[0] == Names{"Gemm", "Elementwise", "Gemm"});
   CHECK(body(3)[0] == Names{"Gemm"});
-  // Backwards as many products, of the gradients; those of the weights come after the loop, one over all steps.
+  // As many products in the backward loop, of the gradients; those of the weights follow the loop, one over all steps.
   for (std::size_t kind = 0; kind < kinds().size(); ++kind) {
     INFO(kinds()[kind].name);
     const auto loops = body(kind);

@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
 
-/// Fits of two epochs that report loss 0.5, and what was posted and warned of.
+/// Fits of two epochs with the loss 0.5, and their posts and warnings.
 struct Monitored {
   Sequential model{two_dense()};
   std::vector<HttpPost> posts;
@@ -31,7 +31,7 @@ struct Monitored {
   }
 };
 
-/// An answer that is there, and may be that there is none.
+/// An answer that is available, and may be a failure.
 struct Answer : Pending {
   int& asked;
   bool fails;

@@ -1,4 +1,4 @@
-// The options that TypeScript demands are those without which nothing can be made.
+// TypeScript requires exactly the options without which no object can be created.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,14 +23,14 @@ template <class T> bool is_made(const std::string& class_name, const json& confi
   return true;
 }
 
-/// The options of a kind of class that its table says are required.
+/// The required options of a kind of class, by its table.
 template <class T> void add_demanded(Required& demanded) {
   for (const ClassEntry* entry : class_table<T>().entries())
     for (const Field& field : entry->fields)
       if (field.required) demanded.insert(std::string(entry->class_name) + "Options." + field.name);
 }
 
-/// What no object of each class can be made without, of what the samples give.
+/// The options without which no object of a class can be created, among those of the samples.
 template <class T> void add_refused(Required& refused) {
   for (const std::string& class_name : class_names<T>()) {
     const json given = samples::needed(class_name);
@@ -64,13 +64,13 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
   add_refused<LearningRateSchedule>(refused);
   add_refused<Initializer>(refused);
   add_refused<Regularizer>(refused);
-  // What no config describes.
+  // Options that configs do not contain.
   if (is_refused([] { callbacks::backup_and_restore({}); })) refused.insert("BackupAndRestoreOptions.backup_dir");
   if (is_refused([] { callbacks::csv_logger({}); })) refused.insert("CSVLoggerOptions.filename");
   if (is_refused([] { callbacks::learning_rate_scheduler({}); }))
     refused.insert("LearningRateSchedulerOptions.schedule");
   if (is_refused([] { callbacks::model_checkpoint({}); })) refused.insert("ModelCheckpointOptions.filepath");
-  // Keras demands them, where we have a default.
+  // Keras requires them; Étude has a default.
   const Required of_keras{"ActivationOptions.activation", "DropoutOptions.rate", "RescalingOptions.scale",
                           "GaussianNoiseOptions.stddev", "InputOptions.shape"};
   Required expected = refused;

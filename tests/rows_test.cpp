@@ -8,7 +8,7 @@
 #include "etude/ops/shape.hpp"
 #include "support.hpp"
 
-// Which graphs become programs that look at rows, and that they compute what the definitions say.
+// Graphs that become programs with row steps, and their results compared with the definitions.
 using namespace etude;
 using namespace etude::testing;
 

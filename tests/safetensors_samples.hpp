@@ -18,14 +18,14 @@ inline std::string text_of(std::span<const std::byte> bytes) {
 /// A file's text.
 inline std::string text_in(Vfs& files, const std::string& path) { return text_of(files.read(path)); }
 
-/// A file with that header as it stands, and that data.
+/// A file with exactly that header and that data.
 inline std::string safetensors_file(std::string_view header, std::string_view data = "") {
   std::string length(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(std::uint64_t{header.size()} >> 8 * i & 0xFF);
   return length.append(header).append(data);
 }
 
-/// The file that these tensors make.
+/// The file with these tensors.
 inline std::string safetensors_file(const std::vector<NamedTensor>& tensors,
                                     const std::map<std::string, std::string>& metadata = {}) {
   std::string file = safetensors_header(tensors, metadata);

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 const auto samples = tensors_of_all_kinds();
 
-/// What the reader says of a file; "no error" if it takes it.
+/// The reader's error for a file; "no error" if it accepts it.
 std::string refusal(const std::string& file) {
   return error_of([&] {
     try {
@@ -101,7 +101,7 @@ TEST_CASE("safetensors: names that the format does not allow are refused before 
   };
   CHECK(saving({"a", "b"}) == "no error");
   CHECK(saving({std::string(4096, 'x')}) == "no error");
-  CHECK_THAT(saving({"a", "b", "a"}), ContainsSubstring("two tensors are called \"a\""));
+  CHECK_THAT(saving({"a", "b", "a"}), ContainsSubstring("two tensors are named \"a\""));
   CHECK_THAT(saving({std::string(4097, 'x')}),
              ContainsSubstring("a name of 4097 bytes") || ContainsSubstring("4097 bytes"));
   CHECK_THAT(saving({"__metadata__"}), ContainsSubstring("__metadata__"));
@@ -112,12 +112,12 @@ TEST_CASE("safetensors: each rule of the format is kept; errors name the file an
   const std::string four = "data", f32 = entry("F32", "[1]", "[0,4]");
   CHECK(refusal(R"({"a":)" + f32 + "}   ", four) == "no error");
 
-  SECTION("the header is there, and an object") {
+  SECTION("the header exists and is an object") {
     CHECK_THAT(refusal(std::string(7, '\0')), ContainsSubstring("\"a.safetensors\" has 7 bytes"));
     CHECK_THAT(refusal(std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10)),
                ContainsSubstring("18446744073709551615 bytes"));
     CHECK_THAT(refusal(std::string("\3\0\0\0\0\0\0\0{}", 10)), ContainsSubstring("expected at most 2"));
-    CHECK_THAT(refusal(std::string("\1\xE1\xF5\5\0\0\0\0{}", 10)), ContainsSubstring("header has 100000001 bytes"));
+    CHECK_THAT(refusal(std::string("\1\xE1\xF5\5\0\0\0\0{}", 10)), ContainsSubstring("header of 100000001 bytes"));
     CHECK_THAT(refusal("", ""), ContainsSubstring("does not begin with { at byte 8"));
     CHECK_THAT(refusal(" {}", ""), ContainsSubstring("does not begin with {"));
     CHECK_THAT(refusal("[]", ""), ContainsSubstring("does not begin with {"));
@@ -127,7 +127,7 @@ TEST_CASE("safetensors: each rule of the format is kept; errors name the file an
     CHECK_THAT(refusal("{\"\xFF\":{}}", ""), ContainsSubstring("invalid") && ContainsSubstring("before byte 11"));
     CHECK_THAT(refusal("{} // a comment", ""), ContainsSubstring("syntax error"));
   }
-  SECTION("nothing comes twice, or too often") {
+  SECTION("nothing is repeated, or beyond the limits") {
     CHECK_THAT(refusal(R"({"a":)" + f32 + R"(,"a":)" + f32 + "}", four), ContainsSubstring("\"a\" twice"));
     CHECK_THAT(refusal(R"({"\u0061":)" + f32 + R"(,"a":)" + f32 + "}", four), ContainsSubstring("\"a\" twice"));
     CHECK_THAT(refusal(R"({"__metadata__":{},"__metadata__":{}})", ""), ContainsSubstring("\"__metadata__\" twice"));

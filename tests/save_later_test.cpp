@@ -14,7 +14,7 @@ using namespace testing;
 using Catch::Matchers::ContainsSubstring;
 using Names = std::vector<std::string>;
 
-/// Files that wait, at the first opening after `close`, until `open_gate`.
+/// Files that wait in the first open() after `close`, until `open_gate`.
 class GatedFiles : public MemoryVfs {
  public:
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
@@ -34,7 +34,7 @@ class GatedFiles : public MemoryVfs {
   bool open_ = true;
 };
 
-/// Files on a disk that is full, as long as it is.
+/// Files on a disk that can be full.
 struct FullDisk : MemoryVfs {
   bool full = false;
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
@@ -48,11 +48,11 @@ struct FullDisk : MemoryVfs {
 TEST_CASE("checkpoints: training after save_later does not change the saved file", "[saving]") {
   const auto files = std::make_shared<GatedFiles>();
   CheckpointStore store("c", {.files = files});
-  for (std::int64_t step : {5, 6}) {  // the second goes into the memory of the first
+  for (std::int64_t step : {5, 6}) {  // the second reuses the memory of the first
     const Checkpoint training = checkpoint_of(step);
     store.wait();
 #ifdef ETUDE_PREFETCH
-    files->set_gate(false);  // else the writing is done when save_later returns
+    files->set_gate(false);  // otherwise the file is written before save_later returns
 #endif
     store.save_later(training);
     for (const TensorGroup& group : training.tensors)

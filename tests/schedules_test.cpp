@@ -6,7 +6,7 @@
 
 #include "optimizer_samples.hpp"
 
-// Learning rates that follow from the step: what the cases of other libraries do not cover.
+// Learning rates as functions of the step: tests that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -14,7 +14,7 @@ using namespace samples;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
-/// The rate as a step computes it, in float32.
+/// The rate in a step, in float32.
 double traced(const LearningRateSchedule& schedule, std::int64_t step) {
   return testing::run({Tensor::from<float>({}, {static_cast<float>(step)})},
                       [&](std::span<const Value> given) { return schedule(given[0]); })
@@ -67,7 +67,7 @@ TEST_CASE("schedules: a restart is at its step, after any number of restarts", "
     CHECK_THAT(schedule->at(step), WithinAbs(highest, 0.1));
     CHECK(schedule->at(step - 1) < 0.1);
     CHECK_THAT(traced(*schedule, step), WithinAbs(highest, 0.1));
-    if (length < 5e4) CHECK(traced(*schedule, step - 1) < 0.1);  // float32 cannot tell the steps of longer ones apart
+    if (length < 5e4) CHECK(traced(*schedule, step - 1) < 0.1);  // float32 cannot distinguish the steps of longer ones
   }
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("schedules: setting the rate of a schedule is an error (O-17)", "[sche
   CHECK(
       error_of([&] { adam->set_learning_rate(0.5); }) ==
       "[adam] learning_rate = 0.5 - This optimizer was created with a `LearningRateSchedule`, hence its learning rate "
-      "is not settable - make it with a number, or change the schedule.");
+      "is not settable - create it with a number, or change the schedule.");
   CHECK(adam->learning_rate() == 1);
 }
 
@@ -127,8 +127,8 @@ TEST_CASE("schedules: a schedule that does not use scalars trains, without a rat
   Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Drawn>()}));
   CHECK(sgd.after({1, 1})[0] < 1);
   CHECK(error_of([&] { sgd.optimizer->learning_rate(); }) ==
-        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in "
-        "those.");
+        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in such "
+        "ops.");
 }
 
 TEST_CASE("schedules: options out of range are errors with the full text", "[schedules]") {
@@ -141,27 +141,27 @@ TEST_CASE("schedules: options out of range are errors with the full text", "[sch
        "[ExponentialDecay] initial_learning_rate = nan - expected a finite number of 0 or more - set "
        "initial_learning_rate."},
       {[] { return schedules::exponential_decay({.initial_learning_rate = 1, .decay_rate = 1}); },
-       "[ExponentialDecay] decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+       "[ExponentialDecay] decay_steps = 0 - expected 1 or more - set the number of steps of the decay."},
       {[] { return schedules::inverse_time_decay({.initial_learning_rate = 1, .decay_steps = 1}); },
        "[InverseTimeDecay] decay_rate = nan - expected a finite number of 0 or more - set decay_rate."},
       {[] { return schedules::piecewise_constant_decay({.boundaries = {1, 2}, .values = {1, 2}}); },
-       "[PiecewiseConstant] 2 boundaries and 2 values - expected one value more than boundaries - give one for each "
+       "[PiecewiseConstant] 2 boundaries and 2 values - expected one value more than boundaries - pass one for each "
        "interval."},
       {[] { return schedules::piecewise_constant_decay({.boundaries = {2, 2}, .values = {1, 2, 3}}); },
-       "[PiecewiseConstant] boundaries out of order - expected each to be larger than the one before - sort them."},
+       "[PiecewiseConstant] boundaries out of order - expected increasing boundaries - sort them."},
       {[] { return schedules::polynomial_decay({.initial_learning_rate = 1, .decay_steps = 1, .power = -1}); },
        "[PolynomialDecay] power = -1 - expected a finite number of 0 or more - set power."},
       {[] { return schedules::cosine_decay({.initial_learning_rate = 1, .decay_steps = -2}); },
-       "[CosineDecay] decay_steps = -2 - expected 1 or more - say over how many steps it decays."},
+       "[CosineDecay] decay_steps = -2 - expected 1 or more - set the number of steps of the decay."},
       {[] { return schedules::cosine_decay_restarts({.initial_learning_rate = 1}); },
-       "[SGDRDecay] first_decay_steps = 0 - expected 1 or more - say over how many steps it decays."},
+       "[SGDRDecay] first_decay_steps = 0 - expected 1 or more - set the number of steps of the decay."},
       {[] {
          return schedules::cosine_decay_restarts({.initial_learning_rate = 1, .first_decay_steps = 1, .t_mul = 0.5});
        },
-       "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - say how much longer each period is."},
+       "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - set the factor of each period's length."},
       {[] { return from_json<LearningRateSchedule>(R"({"class_name": "StepDecay"})"); },
        "[schedule] class \"StepDecay\" - expected one of: CosineDecay, CosineDecayRestarts, ExponentialDecay, "
-       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - make objects of other classes in code."},
+       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - create objects of other classes in code."},
   };
   for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
 }

@@ -6,11 +6,11 @@
 
 namespace etude::testing {
 
-/// An empty folder of the system's, removed with all that is in it when the test ends.
+/// An empty folder in the system's files, removed with its contents when the test ends.
 class ScratchFolder {
  public:
   enum Where { disk, memory };
-  /// `memory`: where syncing costs nothing, if the system has such a place.
+  /// `memory`: on a file system in memory, if there is one, where syncing costs nothing.
   explicit ScratchFolder(const std::string& name, Where where = disk) {
     const std::filesystem::path shared = "/dev/shm";
     const bool in_memory = where == memory && std::filesystem::exists(shared);

@@ -23,7 +23,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
-/// Batches single(0) … single(count - 1), and who asked for them.
+/// Batches single(0) … single(count - 1), and the threads that requested them.
 struct Numbers : Sequence {
   std::int64_t count;
   int epoch_ends = 0;
@@ -35,7 +35,7 @@ struct Numbers : Sequence {
   std::int64_t size() const override { return count; }
   Batch batch(std::int64_t index) override {
     ++calls;
-    // The later the batch, the sooner it is there.
+    // Later batches are available sooner.
     for (std::int64_t i = index; i < count; ++i) std::this_thread::yield();
     const std::lock_guard lock(mutex);
     threads.insert(std::this_thread::get_id());
@@ -87,7 +87,7 @@ TEST_CASE("sequences, prefetching and kernels work with any number of threads th
 }
 #endif
 
-TEST_CASE("sequences: batches come in their order, for any number of workers", "[data]") {
+TEST_CASE("sequences: batches are in order, for any number of workers", "[data]") {
   const int workers = GENERATE(0, 1, 2, 4);
   const std::int64_t queue = GENERATE(1, 3, 10, 100);
   const auto numbers = std::make_shared<Numbers>(50);
@@ -183,7 +183,7 @@ TEST_CASE("sequences: a restored one continues with the next batch", "[data]") {
     SequenceAdapter before(std::make_shared<Numbers>(12), options);
     before.begin_epoch(2);
     for (std::ptrdiff_t i = 0; i < stop; ++i) before.take();
-    before.fetch();  // what is ahead does not count
+    before.fetch();  // batches in advance do not count
     SequenceAdapter after(std::make_shared<Numbers>(12), {.shuffle = true, .seed = 0, .workers = workers});
     after.restore(before.state());
     Indices rest;
@@ -205,12 +205,12 @@ TEST_CASE("ordered queues: no items are made after the end", "[data]") {
   std::atomic<int> calls = 0;
   OrderedQueue queue([&](std::int64_t number) { return ++calls, number < 5 ? std::optional(single(1)) : std::nullopt; },
                      2, 50);
-  CHECK_FALSE(queue.take());  // not begun
+  CHECK_FALSE(queue.take());  // not started
   queue.start(0);
   for (int i = 0; i < 5; ++i) CHECK(queue.take());
   CHECK_FALSE(queue.take());
   CHECK_FALSE(queue.take());
-  CHECK(calls <= 7);  // the five, and each worker may look behind the end once
+  CHECK(calls <= 7);  // the five, and each worker may request one batch after the end
 }
 
 }  // namespace etude

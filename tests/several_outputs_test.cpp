@@ -5,7 +5,7 @@
 #include "golden.hpp"
 #include "training_samples.hpp"
 
-// What is given for some outputs of several, and what they share. Numbers of Keras 2.
+// Options for some of several outputs, and options shared by outputs. The numbers are those of Keras 2.
 namespace etude {
 namespace {
 
@@ -59,7 +59,7 @@ std::string logs_of(const MetricChoices& metrics) {
 /// The logs of Keras in a case.
 std::string keras_logs(const char* name) { return logs_in(keras(2, "several outputs").at(name)); }
 
-/// A metric of a user's own class.
+/// A metric of a custom class.
 class Own : public Mean {
  public:
   Own() : Mean("own") {}
@@ -71,7 +71,7 @@ TEST_CASE("one metric object for several outputs is copied for each, and does no
   const auto metric = metrics::mean_absolute_error({.name = "m"});
   CHECK(logs_of({metric}) == keras_logs("one metric object"));
   for (const Variable& variable : metric->variables()) CHECK(variable.value().item() == 0);
-  // It is free for another model, too; that of one output uses the object itself.
+  // It can be used in another model too; a model of one output uses the object itself.
   Sequential model(summing_unit());
   model.compile({.loss = "mse", .metrics = {metric}});
   CHECK(model.test_on_batch(x, zeros)["m"] == 3.75);
@@ -88,7 +88,7 @@ TEST_CASE("copies of metrics keep their options", "[metrics]") {
                  metrics::from_function([](Value t, Value p) { return ops::mean(p - t, {-1}); }, "difference")};
   const Data halves = Batch{{filled({4, 1}, 0.5)}, {filled({4, 1}, 1), filled({4, 1}, 1)}, {}};
   CHECK(logs_of(how, halves) == keras_logs("copies of metrics"));
-  // Étude's own: of these the outputs count, which Keras's take targets for.
+  // Étude differs here: it treats these as outputs, Keras as targets.
   how.metrics = {metrics::mean({.name = "mean"}), metrics::sum({.name = "sum"})};
   CHECK(logs_of(how, halves) == "loss=0.25 a_loss=0.25 b_loss=0 a_mean=0.5 a_sum=2 b_mean=1 b_sum=4");
 }
@@ -112,7 +112,7 @@ TEST_CASE("a metric object that is passed twice is refused, with Keras's text", 
 
 TEST_CASE("a metric of a class that cannot be copied is refused for several outputs", "[metrics]") {
   CHECK_THAT(error_of([] { logs_of({std::make_shared<Own>()}); }),
-             ContainsSubstring("one metric \"own\" for several outputs") && ContainsSubstring("overrides copy()"));
+             ContainsSubstring("one metric \"own\" for several outputs") && ContainsSubstring("an overridden copy()"));
 }
 
 TEST_CASE("outputs without a loss or a target by name are not trained", "[training]") {
@@ -161,7 +161,7 @@ TEST_CASE("training some outputs changes their weights only", "[training]") {
 }
 
 TEST_CASE("it is an error if no output with a loss has a target", "[training]") {
-  // Étude's own: Keras 2 says nothing and computes a loss of 0.
+  // Étude differs here: Keras 2 computes a loss of 0 without a warning.
   CHECK(keras_logs("loss of a, y of b") == "loss=0 a_loss=0");
   CHECK_THAT(error_of([] { logs_of(still({{"a", "mse"}}), only_b); }), ContainsSubstring("Target data is missing"));
 }
@@ -197,7 +197,7 @@ TEST_CASE("a weighted metric with the name of another one is logged with the pre
   };
   const std::string once = logs_in(keras(2, "weighted metrics beside metrics").at("once"));
   CHECK(weighted_too({"mae"}) == once);
-  // Étude's own, after Keras 3's numbers: Keras 2 refuses the same name twice.
+  // Étude follows Keras 3's numbering here: Keras 2 rejects the same name twice.
   CHECK(weighted_too({"mae", "mae"}) == once + " weighted_mae_1=5.41667");
 }
 

@@ -25,7 +25,7 @@ struct Kind {
   DType dtype = float32;
 };
 
-/// Inputs of these kinds, and what the trace says to a function of them.
+/// Inputs of these kinds, and the trace's error for a function of them.
 std::string said(const std::vector<Kind>& inputs, const Function& function) {
   Graph graph;
   const Trace trace(graph);
@@ -40,7 +40,7 @@ bool has_house_form(const std::string& text) {
   return std::regex_match(text, form);
 }
 
-/// What an op refuses: its name, what it is given, and what must be named in the text.
+/// Invalid arguments of an op: its name, its arguments, and the text that the error must contain.
 struct Refusal {
   const char* name;
   std::vector<Kind> inputs;
@@ -56,7 +56,7 @@ template <Value (*f)(Value, Value)> Value of_two(Values x) { return f(x[0], x[1]
 
 }  // namespace
 
-TEST_CASE("wrong shapes and dtypes are refused with what came, what was expected and what to do", "[graph][shapes]") {
+TEST_CASE("wrong shapes and dtypes are errors in the standard form", "[graph][shapes]") {
   const Window three{.extent = {3, 3}};
   const std::vector<Refusal> refusals{
       {"add", {{{2, 3}}, {{4}}}, of_two<ops::add>, {"Add", "[2, 3]", "[4]"}},
@@ -220,7 +220,7 @@ TEST_CASE("wrong shapes and dtypes are refused with what came, what was expected
   }
 }
 
-// Bytes are computed with in float lanes: sums that leave 0 … 255 would mean one thing fused and another in memory.
+// Bytes are computed in float lanes: sums outside 0 … 255 would differ between fused and stored Values.
 TEST_CASE("arithmetic on bytes and conditions is refused", "[graph][shapes]") {
   for (const DType dtype : {uint8, boolean}) {
     for (const Function& function : {Function(of_two<ops::subtract>), Function(of_two<ops::multiply>),
@@ -314,7 +314,7 @@ TEST_CASE("tensors without elements pass the ops that accept them", "[graph][sha
   CHECK(numbers(run({none}, [](Values x) { return ops::sum(x[0]); })) == std::vector<double>{0});
   CHECK(numbers(run({none}, [](Values x) { return ops::sum(x[0], {0}); })) == std::vector<double>{0, 0, 0});
   CHECK(numbers(run({columns}, [](Values x) { return ops::sum(x[0], {1}); })) == std::vector<double>{0, 0});
-  // A product over no inner axis is zero, of rows too.
+  // A product over an inner axis of extent 0 is zero, also for rows.
   CHECK(numbers(run({columns, Tensor({0, 2})}, of_two<ops::matmul>)) == std::vector<double>{0, 0, 0, 0});
   CHECK(numbers(run({Tensor({1, 2, 0}), Tensor({0, 2})}, of_two<ops::matmul>)) == std::vector<double>{0, 0, 0, 0});
 }

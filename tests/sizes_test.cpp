@@ -12,7 +12,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Sizes near 2^63: arithmetic on them is exact or an Error, and what is only counted is not allocated.
+// Sizes near 2^63: arithmetic on them is exact or an Error, and counts do not allocate.
 namespace etude {
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<double> first_of(const Dataset& dataset, int count) {
   return result;
 }
 
-/// Whether the action throws an Error or bad_alloc itself, and no other exception.
+/// Whether the action throws an Error or bad_alloc, and no other exception.
 template <class Action> bool refused(Action action) {
   try {
     action();
@@ -76,7 +76,7 @@ TEST_CASE("a shape whose number of elements overflows is an Error, also if one e
   };
   CHECK(kind_of([&] { scatter({2, 8}); }) == ErrorKind::shape);
   CHECK(refused([&] { scatter({2, 1}); }));
-  scatter({2, 0});  // rows without elements are no work
+  scatter({2, 0});  // rows without elements need no work
 }
 
 TEST_CASE("a layer whose number of weights overflows is refused when it is built", "[sizes]") {
@@ -103,7 +103,7 @@ TEST_CASE("a layer whose number of weights overflows is refused when it is built
 TEST_CASE("a range has exactly its numbers, or is refused", "[sizes]") {
   const std::int64_t beyond = std::int64_t{1} << 33;
   CHECK_THROWS_WITH(Dataset::range(beyond, beyond + 2),
-                    ContainsSubstring("numbers from 8589934592 to 8589934593 - expected numbers that int32 holds"));
+                    ContainsSubstring("numbers from 8589934592 to 8589934593 - expected the range of int32"));
   CHECK(kind_of([] { Dataset::range(most); }) == ErrorKind::value);
   CHECK(kind_of([] { Dataset::range(0, -most - 1, -1); }) == ErrorKind::value);
   CHECK(Dataset::range(0, most, most).cardinality() == 1);

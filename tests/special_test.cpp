@@ -6,7 +6,7 @@
 #include "etude/ops/elementwise.hpp"
 #include "support.hpp"
 
-// Functions that are hard to compute to the last places, where that is hardest.
+// Functions that are hard to compute to the last places, at their hardest arguments.
 using namespace etude;
 using namespace etude::testing;
 
@@ -14,13 +14,13 @@ namespace {
 
 using Values = std::span<const Value>;
 
-/// How far `got` is from `want` in units of want's last place.
+/// The distance of `got` from `want` in units of want's last place.
 double distance(double got, double want, DType dtype) {
   const double epsilon = dtype == DType::float64 ? 0x1p-52 : 0x1p-23;
   return got == want ? 0 : std::fabs(got - want) / std::ldexp(epsilon, std::ilogb(want));
 }
 
-/// The worst of a function over all rows of its operands.
+/// The largest error of a function over all rows of its operands.
 double worst(const std::vector<Tensor>& x, const Tensor& got, double (*want)(double, double)) {
   double worst = 0;
   for (std::int64_t i = 0; i < got.size(); ++i)
@@ -28,7 +28,7 @@ double worst(const std::vector<Tensor>& x, const Tensor& got, double (*want)(dou
   return worst;
 }
 
-/// Whether such a power takes a logarithm.
+/// Whether such a power uses a logarithm.
 bool takes_logarithm(double exponent) {
   Graph graph;
   const Trace trace(graph);
@@ -81,7 +81,7 @@ TEST_CASE("a power of zero, negative, infinite or NaN operands matches C", "[exe
       INFO(device.isa() << ": " << base[i] << " to the power of " << exponent[i]);
       const bool fraction = exponent[i] != std::floor(exponent[i]);
       const double got = y.at(static_cast<std::int64_t>(i)), c = std::pow(base[i], exponent[i]);
-      const double want = base[i] == -infinity && fraction ? nan : c;  // C has a number for that
+      const double want = base[i] == -infinity && fraction ? nan : c;  // C returns a number for it
       CHECK(std::isnan(got) == std::isnan(want));
       if (std::isnan(want)) continue;
       CHECK(std::signbit(got) == std::signbit(want));

@@ -1,4 +1,4 @@
-// What errors and warnings say in JavaScript: all literals in core/ and bindings/, translated as at run time.
+// Errors and warnings in JavaScript: all literals in core/ and bindings/, translated as at run time.
 #include "../bindings/spelling.hpp"
 
 #include <array>
@@ -20,7 +20,7 @@ std::string spelled(std::string_view literal) {
   return text;
 }
 
-/// A piece of C++: a literal, with those that follow it at once; a literal of one character; a name; or one character.
+/// A token of C++: a literal, with the literals that directly follow it; a character literal; a name; or one character.
 struct Token {
   enum Kind { literal, character, name, other } kind;
   std::string text;
@@ -28,7 +28,7 @@ struct Token {
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// Where a literal ends that begins at `at`.
+/// The end of the literal that begins at `at`.
 std::size_t end_of_literal(const std::string& source, std::size_t at) {
   std::size_t end = at + 1;
   while (source[end] != source[at]) end += source[end] == '\\' ? 2 : 1;
@@ -59,35 +59,35 @@ std::vector<Token> tokens_of(const std::string& source) {
   return tokens;
 }
 
-/// A text that is shown, as it reads in JavaScript. What is no literal is left out.
+/// A message, in JavaScript's spelling, without its non-literal parts.
 struct Message {
   std::string where, text;
 };
 
-/// These translate the literals that they are given.
+/// Functions that translate their literals.
 const std::set<std::string> translating{"check", "fail", "throw_error", "spelled"};
 
-/// All texts of a source that may be messages: what such a call says, and each other literal of several words.
+/// All texts of a source that may be messages: those of such calls, and each other literal of several words.
 std::vector<Message> messages_in(const std::string& path, const std::string& source) {
   const std::vector<Token> tokens = tokens_of(source);
   std::vector<Message> result;
-  std::vector<bool> calls;  // of the open parentheses: whether such a call's
+  std::vector<bool> calls;  // by open parenthesis: whether it is that of such a call
   std::string said;
   const auto is = [&](std::size_t i, std::string_view text) { return i < tokens.size() && tokens[i].text == text; };
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (is(i, "#")) ++i;  // #include "…"
     const bool within = std::ranges::find(calls, true) != calls.end();
     if (is(i, "ErrorKind")) {
-      said.clear();  // what came before is the condition
+      said.clear();  // the part before is the condition
     } else if (tokens[i].kind == Token::character && within) {
       said += tokens[i].text;
     } else if (tokens[i].kind == Token::literal) {
-      // A string that is put together is not a literal any more.
+      // A concatenated string is not a literal any more.
       const bool is_string = is(i + 1, "+") || (i > 0 && is(i - 1, "+")) || (i > 1 && is(i - 2, "string"));
       const bool of_option = i > 1 && is(i - 1, "(") && is(i - 2, ">");
       const bool of_class = i > 3 && (is(i - 4, "about") || (is(i - 1, "=") && is(i - 2, "text") && is(i - 3, ".")));
       const bool of_config = i > 2 && is(i - 1, "=") && (is(i - 2, "aliases") || is(i - 2, "example"));
-      if (of_option || of_class)  // the declarations translate what the table of classes says
+      if (of_option || of_class)  // the declarations translate the table of classes
         result.push_back({path, std::regex_replace(spelled(tokens[i].text), std::regex(R"(\] -> \[)"), "] to [")});
       else if (of_config)
         continue;
@@ -109,7 +109,7 @@ std::vector<Message> messages_in(const std::string& path, const std::string& sou
   return result;
 }
 
-/// What stays as it is, and why.
+/// Exceptions, with their reasons.
 const std::vector<std::pair<std::string, std::string>> exceptions{
     {"load_model optimizer", "a place, which web/src/module.ts spells"},
     {"load_weights \"", "a place, which web/src/module.ts spells"},
@@ -122,10 +122,9 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"fortran_order", "a key of .npy files"},
     {"make layers by from_json<Layer>()", "what JavaScript is advised instead stands beside it"},
     {"that is not NumPy's", "the format's inventor"},
-    {"as NumPy writes it", "the format's inventor"},
-    {"NumPy's mark", "the format's inventor"},
-    {"that NumPy does not write", "the format's inventor"},
-    {"a dtype that NumPy has", "the format's inventor"},
+    {"NumPy's .npy format", "the format's inventor"},
+    {"NumPy's magic number", "the format's inventor"},
+    {"a dtype of NumPy", "the format's inventor"},
 };
 const std::string for_native_users_alone = "core/etude/eigen.hpp";
 
@@ -144,8 +143,8 @@ std::vector<Message> all_messages() {
   return result;
 }
 
-/// What in a message is not JavaScript; empty if nothing. Names in quotes are what they are, and web/src/module.ts
-/// spells the place where an error arose.
+/// The part of a message that is not JavaScript; empty if there is none. Names in quotes are not changed, and
+/// web/src/module.ts spells the place of an error.
 std::string foreign_in(const std::string& message) {
   static const std::regex quoted("\"[^\"]*\"|^\\[[^\\]]*\\]"),
       foreign(R"(\{\.|::|->|NumPy|nullptr|\b[a-z]+(_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w* ?= ?(true|false|-?\d))");

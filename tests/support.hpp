@@ -15,16 +15,16 @@
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/cpu_device.hpp"
 
-/// What the tests of the heart share: tensors to compute with, and two lines to compute and compare.
+/// Shared by the tests of graph and execution: tensors to compute with, and two lines to compute and compare.
 namespace etude::testing {
 
 /// A sequence of draws that is the same on every target.
 inline Random draws(std::uint64_t seed) { return Random(seed, RandomStream::step); }
 
-/// Uniform in [low, high) of any dtype; whole numbers for integers.
+/// Uniform in [low, high) of any dtype; integers for integer types.
 Tensor random_tensor(Random& random, const Shape& shape, DType dtype = DType::float64, double low = -1,
                      double high = 1);
-/// Draws as above, of which none is nearer to 0 than `gap`: away from the kinks of abs and relu.
+/// Draws as above, none of them nearer to 0 than `gap`: away from the kinks of abs and relu.
 Tensor random_tensor_off_zero(Random& random, const Shape& shape, DType dtype, double high, double gap = 0.1);
 Tensor tensor_of(const Shape& shape, DType dtype, const std::vector<double>& values);
 std::vector<double> numbers(const Tensor& tensor);
@@ -33,24 +33,25 @@ bool same_bits(const Tensor& a, const Tensor& b);
 struct Tolerance {
   double atol = 0, rtol = 0;
 };
-/// Empty if |got - want| <= atol + rtol |want| everywhere, shapes are equal, and NaN meets NaN; else where it is not.
+/// Empty if |got - want| <= atol + rtol |want| everywhere, shapes are equal, and NaNs are at the same places; else the
+/// first difference.
 std::string difference(const Tensor& got, const Tensor& want, Tolerance tolerance = {});
 std::string difference(std::span<const double> got, std::span<const double> want, Tolerance tolerance = {});
 
 using Function = std::function<Value(std::span<const Value>)>;
-/// The one result of a function of Values, of tensors, on a device.
+/// The result of a function of Values, applied to tensors, on a device.
 Tensor run_on(Device& device, std::span<const Tensor> inputs, const Function& function);
 Tensor run(std::initializer_list<Tensor> inputs, const Function& function);
 
-/// A device of each instruction set that this build has and this machine can run.
+/// A device of each instruction set of this build that this machine can run.
 std::vector<Cpu> instruction_sets();
 
 /// The text of the Error that `action` throws; "no error" if it throws none.
 std::string error_of(const std::function<void()>& action);
-/// The kind of the Error that it throws; none if it throws none.
+/// The kind of the Error that it throws; none without one.
 std::optional<ErrorKind> kind_of(const std::function<void()>& action);
 
-/// A graph traced and compiled by itself: what a step function does, without a model.
+/// A graph, traced and compiled without a model, as by a step function.
 class Compiled {
  public:
   struct Outcome {
@@ -65,7 +66,7 @@ class Compiled {
   Plan& plan() { return *plan_; }
   Arena& arena() { return *arena_; }
 
-  /// How many instructions of that name the step has.
+  /// The number of the step's instructions of that name.
   std::ptrdiff_t count(std::string_view name) const;
 
  private:
@@ -74,7 +75,7 @@ class Compiled {
   std::vector<const std::byte*> addresses_;
 };
 
-/// Sets floatx, or the number of threads, while it lives.
+/// Sets floatx, or the number of threads, during its lifetime.
 class FloatX {
  public:
   explicit FloatX(DType dtype) : before_(floatx()) { set_floatx(dtype); }

@@ -28,7 +28,7 @@ TEST_CASE("swap EMA weights: evaluation uses the averages, training continues wi
   REQUIRE(watch->in_training.size() == 3);
   REQUIRE(watch->in_test.size() == 6);  // two batches each
   for (std::size_t i = 0; i < 3; ++i) CHECK(watch->in_test[2 * i] != watch->in_training[i]);
-  // What is trained is the same; what is measured in validation is not.
+  // Training is the same; the validation differs.
   CHECK(swapped.history.front() == plain.history.front());
   CHECK(swapped.history != plain.history);
 }

@@ -13,7 +13,7 @@
 #include "files_in_memory.hpp"
 #include "training_samples.hpp"
 
-// TensorBoard, its files read by event_reader.
+// TensorBoard; event_reader reads its files.
 namespace etude {
 namespace {
 
@@ -24,7 +24,7 @@ using testing::Summary;
 
 const Tensor x = waves({10, 3}), y = signs_of(x);
 
-/// Folders of files that only this test sees.
+/// Folders of files in memory.
 struct Memory {
   std::map<std::string, std::string> files;
   int flushed = 0;
@@ -36,7 +36,7 @@ struct Memory {
       return std::make_unique<File>(*this, files[path]);
     };
   }
-  /// All that lies in a folder, in the order of the files' names.
+  /// The contents of a folder, in the order of the files' names.
   std::vector<Summary> read(const std::string& folder) const {
     std::vector<Summary> all;
     for (const auto& [path, bytes] : files)
@@ -80,7 +80,7 @@ struct Trained {
   }
 };
 
-/// "tag@step", of those whose tag begins so.
+/// "tag@step", of events whose tag begins so.
 Texts tags(const std::vector<Summary>& events, const std::string& start = "") {
   Texts result;
   for (const Summary& event : events)
@@ -123,7 +123,7 @@ TEST_CASE("tensorboard: batches are written at update_freq, by default never", "
         Texts{"batch_loss@1", "batch_loss@2", "batch_loss@3", "batch_loss@4", "batch_loss@5", "batch_loss@6"});
   CHECK(written(2) == Texts{"batch_loss@2", "batch_loss@4", "batch_loss@6"});
   CHECK(written(4) == Texts{"batch_loss@4"});
-  // Executions of 2 and 1 steps: what is due within one is written at its end.
+  // Executions of 2 and 1 steps: values due within one are written at its end.
   CHECK(written(1, 2) == Texts{"batch_loss@2", "batch_loss@3", "batch_loss@5", "batch_loss@6"});
   CHECK(written(4, 2) == Texts{"batch_loss@5"});
 }
@@ -240,7 +240,7 @@ TEST_CASE("tensorboard: unsupported options are errors at once", "[callbacks]") 
   const auto error = [](const TensorBoardOptions& options) {
     return error_of([&] { callbacks::tensorboard(options); });
   };
-  CHECK_THAT(error({.write_graph = true}), ContainsSubstring("[TensorBoard] write_graph was asked for - expected"));
+  CHECK_THAT(error({.write_graph = true}), ContainsSubstring("[TensorBoard] write_graph is not supported - expected"));
   CHECK_THAT(error({.write_images = true}), ContainsSubstring("[TensorBoard] write_images"));
   CHECK_THAT(error({.profile_batch = 2}), ContainsSubstring("[TensorBoard] profile_batch"));
   CHECK_THAT(error({.embeddings_freq = 1}), ContainsSubstring("[TensorBoard] embeddings_freq"));

@@ -16,7 +16,7 @@
 #include "random_step.hpp"
 #include "training_samples.hpp"
 
-// Where the target has no threads, every number of threads is one: the same tests hold.
+// On targets without threads, every number of threads is one: the same tests apply.
 using namespace etude;
 using namespace etude::testing;
 
@@ -25,7 +25,7 @@ namespace {
 using Values = std::span<const Value>;
 using Tensors = std::vector<Tensor>;
 
-/// Which number of threads gives other bits than one thread does; empty if none.
+/// The number of threads that gives other bits than one thread; empty if there is none.
 std::string other_bits(const std::function<Tensors()>& compute) {
   const auto on = [&](int count) {
     const Threads threads(count);
@@ -45,7 +45,7 @@ std::string other_bits(const std::vector<Shape>& shapes, const Function& functio
   return other_bits([&] { return Tensors{run_on(default_device(), inputs, function)}; });
 }
 
-/// All that a short training leaves: weights, and the losses of its epochs.
+/// The results of a short training: weights, and the losses of its epochs.
 Tensors trained() {
   set_random_seed(3);
   Random random = draws(4);
@@ -62,7 +62,7 @@ Tensors trained() {
   return result;
 }
 
-/// What two batches of a random step leave.
+/// The results of two batches of a random step.
 Tensors stepped(std::uint64_t seed, int ops) {
   RandomStep step(seed, ops);
   const std::vector<Variable> variables = step.variables();
@@ -78,7 +78,7 @@ Tensors stepped(std::uint64_t seed, int ops) {
 
 }  // namespace
 
-TEST_CASE("training with dropout and RMSprop leaves the same bits for any number of threads", "[threads]") {
+TEST_CASE("training with dropout and RMSprop gives the same bits for any number of threads", "[threads]") {
   CHECK(other_bits(trained) == "");
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("a plan runs with another number of threads than at its compilation, i
     }
 }
 
-TEST_CASE("a pool does each part once", "[threads]") {
+TEST_CASE("a pool processes each part once", "[threads]") {
   for (const int count : {1, 2, 3, 8}) {
     ThreadPool pool(count);
     for (const int parts : {0, 1, 2, 7, 1000}) {
@@ -181,7 +181,7 @@ TEST_CASE("a pool does each part once", "[threads]") {
 TEST_CASE("plans that run on several threads at once do not disturb each other", "[threads]") {
   const Threads threads(3);
   constexpr std::size_t users = 6;
-  // One large enough for the pool, and one of many small instructions.
+  // One instruction large enough for the pool, and many small ones.
   const auto compute = [](std::size_t user) {
     Random random = draws(30 + user);
     const Tensors inputs{random_tensor(random, {200, 300}, DType::float32),
@@ -234,7 +234,7 @@ TEST_CASE("pools can be destroyed while their threads start", "[threads]") {
   CHECK(done == 800);
 }
 
-TEST_CASE("a caller that finds the pool busy does its parts itself", "[threads]") {
+TEST_CASE("if the pool is busy, the caller processes its parts itself", "[threads]") {
   struct Work {
     ThreadPool pool{3};
     std::atomic<int> done{0};
@@ -244,7 +244,7 @@ TEST_CASE("a caller that finds the pool busy does its parts itself", "[threads]"
     Work& all = *static_cast<Work*>(context);
     for (int i = 0; i < 50; ++i) all.pool.run(10, [](void* c, int) { ++static_cast<Work*>(c)->done; }, &all);
   };
-  work.pool.run(5, outer, &work);  // from within
+  work.pool.run(5, outer, &work);  // from within a part
   CHECK(work.done == 5 * 50 * 10);
   std::vector<std::thread> users;
   for (int i = 0; i < 4; ++i)
@@ -269,7 +269,7 @@ Function looped(const ops::ScanFunction& step) {
   };
 }
 
-/// How many rows its first loop may take by themselves.
+/// The number of independent rows of its first loop.
 std::int64_t rows_of_loop(const Function& function, const Tensors& inputs) {
   Compiled compiled(inputs, [&](Graph&, Values x) { return Compiled::Outcome{{function(x)}, {}}; });
   for (const Instruction& instruction : compiled.plan().instructions())
@@ -362,9 +362,9 @@ TEST_CASE("loops of one model on two threads are an error, and the first loop co
     on_another_thread([&] { model.train_on_batch(x, y); });
     on_another_thread([&] { model.predict_stream(x, {.verbose = 0}).next(); });
     on_another_thread([&] { begun.next(); });
-    // One that is closed by its end says nothing.
+    // A stream that is closed at its end reports no error.
     on_another_thread([&] { PredictionStream(std::move(begun)); });
-    model.predict(x, {.verbose = 0});  // on its own thread it may
+    model.predict(x, {.verbose = 0});  // allowed on its own thread
   }});
   model.fit(x, y, {.epochs = 1, .verbose = 0, .callbacks = {try_all}});
   REQUIRE(texts.size() == 6);

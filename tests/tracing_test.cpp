@@ -10,7 +10,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// What a trace makes a constant of, what a step forgets, and variables that a model reads.
+// Numbers that become constants in a trace, steps that train nothing, and variables that a model reads.
 namespace etude {
 namespace {
 
@@ -39,7 +39,7 @@ class Stepping : public Sequential {
   Step step_;
 };
 
-/// Trains with a loss that is multiplied by what `factor` gives.
+/// Trains with a loss that is multiplied by the result of `factor`.
 Stepping::Step scaled_by(std::function<double()> factor) {
   return [factor = std::move(factor)](Stepping& model, const StepData& data) {
     const Value y_pred = model(data.x[0], true), loss = ops::mean(ops::square(data.y[0] - y_pred)) * factor();
@@ -48,7 +48,7 @@ Stepping::Step scaled_by(std::function<double()> factor) {
   };
 }
 
-/// x · w, with a variable that is no layer's.
+/// x · w, with a variable that belongs to no layer.
 class Weighing : public Model {
  public:
   explicit Weighing(std::vector<Variable> variables) : variables_(std::move(variables)) {}
@@ -65,7 +65,7 @@ class Weighing : public Model {
 Variable ones(const char* name, bool trainable = true) { return {name, filled({3}, 1), trainable}; }
 
 #ifndef __EMSCRIPTEN__
-/// What `action` writes to stderr.
+/// The output of `action` on stderr.
 std::string stderr_of(const std::function<void()>& action) {
   std::fflush(stderr);
   std::FILE* file = std::tmpfile();
@@ -95,7 +95,7 @@ TEST_CASE("check_trace names the op in which a recomputed number became a consta
   CHECK_THAT(text, ContainsSubstring("in one trace and with"));
   CHECK(kind_of([&] { model.fit(x, y, quiet()); }) == ErrorKind::state);
   CHECK(weights_of(model) == before);
-  // Off, nothing is said.
+  // Switched off, there is no error.
   model.compile(mse());
   CHECK(error_of([&] { model.fit(x, y, quiet()); }) == "");
 }
@@ -126,7 +126,7 @@ TEST_CASE("check_trace accepts steps whose traces are equal", "[tracing]") {
   steady.compile(checked());
   CHECK(error_of([&] { steady.fit(x, y, quiet()); }) == "");
 
-  // What draws, loops over time, keeps averages, and makes constants of its own.
+  // Parts with draws, loops over time, averages and constants.
   const SymbolicTensor in = layers::input({.shape = {4, 3}});
   const SymbolicTensor steps =
       layers::lstm({.units = 3, .dropout = 0.2, .recurrent_dropout = 0.2, .return_sequences = true})->apply(in);
@@ -188,7 +188,7 @@ TEST_CASE("variables that a model reads are saved and loaded, even with equal na
   CHECK(weights_of(loaded) != weights_of(model));
   loaded.load_weights(path);
   CHECK(weights_of(loaded) == weights_of(model));
-  // No config describes them.
+  // Configs do not contain them.
   CHECK_THAT(error_of([&] { model.save(folder.path() + "/model"); }), ContainsSubstring("save_weights()"));
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("a variable that only a step reads is not a weight of the model", "[tr
 }
 
 #ifndef __EMSCRIPTEN__
-TEST_CASE("a variable that is made within call is a warning, once, and no weight", "[tracing]") {
+TEST_CASE("a variable that is created within call is a warning, once, and not a weight", "[tracing]") {
   class Forgetful : public Model {
    public:
     Value call(Value given, bool) override {
@@ -236,7 +236,7 @@ TEST_CASE("a variable that is made within call is a warning, once, and no weight
     model.predict(x, {.verbose = 0});
     model.predict(x.rows(0, 3), {.verbose = 0});
   });
-  CHECK_THAT(text, ContainsSubstring("the variable \"scale\" is made within call"));
+  CHECK_THAT(text, ContainsSubstring("the variable \"scale\" is created within call"));
   CHECK(text.find("scale") == text.rfind("scale"));
   CHECK(text.find("constant") == std::string::npos);
   CHECK(model.weights().empty());

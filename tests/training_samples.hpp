@@ -10,7 +10,7 @@
 #include "etude/etude.hpp"
 #include "etude/training/step_function.hpp"
 
-/// Small data, small models, and a callback that writes down what it is told.
+/// Small data, small models, and a callback that records its hooks.
 namespace etude::samples {
 
 using Texts = std::vector<std::string>;
@@ -41,7 +41,7 @@ inline Tensor signs_of(const Tensor& x) {
   return y;
 }
 
-/// x -> tanh(x) -> one unit: initialised alike each time.
+/// x -> tanh(x) -> one unit: with the same initial values each time.
 inline std::vector<LayerPtr> two_dense(std::int64_t units = 4, std::int64_t outputs = 1) {
   return {layers::dense(
               {.units = units, .activation = "tanh", .kernel_initializer = initializers::glorot_uniform({.seed = 1})}),
@@ -63,7 +63,7 @@ inline std::vector<double> numbers(const Tensor& tensor) {
   return result;
 }
 
-/// All weights, one after the other.
+/// All weights, concatenated.
 inline std::vector<double> weights_of(const Layer& layer) {
   std::vector<double> result;
   for (const Tensor& weight : layer.get_weights())
@@ -77,7 +77,7 @@ inline std::string keys(const Logs& logs) {
   return text;
 }
 
-/// Writes down every hook, with its index and the names in its logs: "epoch_end 0: loss,val_loss".
+/// Records every hook, with its index and the names in its logs: "epoch_end 0: loss,val_loss".
 class Recorder : public Callback {
  public:
   Texts events;
@@ -97,7 +97,7 @@ class Recorder : public Callback {
   void on_predict_batch_begin(std::int64_t step, Logs& logs) override { note("predict_batch_begin", step, logs); }
   void on_predict_batch_end(std::int64_t step, Logs& logs) override { note("predict_batch_end", step, logs); }
 
-  /// Those that begin with `start`.
+  /// The records that begin with `start`.
   Texts starting_with(const std::string& start) const {
     Texts found;
     for (const std::string& event : events)
@@ -112,7 +112,7 @@ class Recorder : public Callback {
   }
 };
 
-/// The batches of arrays one after the other, each once.
+/// The batches of arrays in sequence, each once.
 inline Generator batches_of(const Tensor& x, const Tensor& y, std::int64_t batch_size, std::int64_t count) {
   return [=, next = std::int64_t{0}]() mutable -> std::optional<Batch> {
     if (next == count) return {};
@@ -122,7 +122,7 @@ inline Generator batches_of(const Tensor& x, const Tensor& y, std::int64_t batch
   };
 }
 
-/// So many batches of x, and then an exception.
+/// `count` batches of x, and then an exception.
 inline Generator breaking_after(int batches, const Tensor& x) {
   return [batches, x, at = 0]() mutable -> std::optional<Batch> {
     if (at++ == batches) throw std::runtime_error("the source is dry");

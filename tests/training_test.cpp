@@ -13,7 +13,7 @@ using Catch::Matchers::WithinAbs;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
 
-/// A model that says what a step is, in the words of the documentation.
+/// A model with a custom step, as in the documentation.
 struct OwnStep : Sequential {
   int calls = 0;
   OwnStep() : Sequential(two_dense()) {}

@@ -19,7 +19,7 @@ using namespace testing;
 using Catch::Matchers::ContainsSubstring;
 using Names = std::vector<std::string>;
 
-/// A folder of the system's files, and one in memory: what holds for one holds for the other.
+/// A folder of the system's files, and one in memory: both behave alike.
 struct Places {
   ScratchFolder scratch{"etude_vfs_test"};
   struct Place {
@@ -68,7 +68,7 @@ TEST_CASE("files: pieces are read as a whole, in order, and can be appended to",
     {
       const auto file = files->open(path, true);
       CHECK_FALSE(file->empty());
-      file->append("!");  // closing writes what is left
+      file->append("!");  // closing writes the rest
     }
     CHECK(text_of(*files, path) == "one " + large + " two!");
     CHECK(files->open(path, false)->empty());
@@ -232,7 +232,7 @@ TEST_CASE("CRC-32C matches RFC 3720, in pieces too, by the processor and by tabl
     }
 }
 
-TEST_CASE("vfs: a path with a NUL byte is an Error, and the file of the name before it does not change", "[vfs]") {
+TEST_CASE("vfs: a path with a NUL byte is an Error, and the file named by its first part does not change", "[vfs]") {
   const ScratchFolder scratch("etude_nul_test");
   const std::shared_ptr<Vfs> files = system_vfs();
   const std::string victim = scratch.path() + "/victim", path = victim + std::string("\0.safetensors", 13);

@@ -5,7 +5,7 @@
 #include "golden.hpp"
 #include "mirrored_samples.hpp"
 
-// Sample weights on classes that are ignored, and on functions of the batch as a whole. Numbers of Keras 2 and 3.
+// Sample weights with ignored classes, and with functions of the whole batch. The numbers are those of Keras 2 and 3.
 namespace etude {
 namespace {
 
@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::Compiled;
 using testing::keras;
 
-/// What a metric says after one update.
+/// The result of a metric after one update.
 double value_of(const MetricPtr& metric, const Tensor& y_true, const Tensor& y_pred, const Tensor& weight = {}) {
   std::vector<Tensor> given{y_true, y_pred};
   if (weight) given.push_back(weight);
@@ -70,7 +70,7 @@ TEST_CASE("weights of rows exclude ignored steps, for any number of steps", "[me
   const auto metric = metrics::sparse_categorical_crossentropy({.ignore_class = 0});
   const Tensor labels = Tensor::from<std::int32_t>({2, 3}, {0, 1, 0, 1, 1, 0});
   const Tensor halves = Tensor::from<float>({2, 3, 2}, {.5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F, .5F});
-  // All that counts is log 2.
+  // All entries that count are log 2.
   CHECK_THAT(value_of(metric, labels, halves, Tensor::from<float>({2}, {1, 3})), WithinRel(std::log(2.0), 1e-6));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a weighted metric of one number per batch weights batches", "[metrics
   how.metrics = {metrics::from_function(mean_distance, "distance")};
   how.weighted_metrics = {metrics::from_function(mean_distance, "mean_distance")};
   const Data data = Batch{{x}, {zeros}, {weights}};
-  // Keras 3 ends with an error.
+  // Keras 3 throws an error.
   const json wanted = keras(2, "a weighted metric of one number");
   const auto check_logs = [&](const char* name, const Logs& logs) {
     CAPTURE(name);

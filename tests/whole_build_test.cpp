@@ -5,7 +5,7 @@
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// A build is whole, or it did not happen.
+// A build is complete, or has no effect.
 
 using namespace etude;
 using Catch::Matchers::ContainsSubstring;
@@ -14,7 +14,7 @@ using testing::error_of;
 
 namespace {
 
-/// Zeros, once they are allowed.
+/// Zeros, after they are allowed.
 class Moody : public Initializer {
  public:
   bool works = false;
@@ -58,7 +58,7 @@ TEST_CASE("a failed build of a layer with states, or with inner layers, leaves n
   const LayerPtr attention = layers::multi_head_attention(
       {.num_heads = 2, .key_dim = 2, .dropout = 0.5, .bias_initializer = InitializerPtr(moody)});
   const Tensor steps = waves({4, 5, 3});
-  const std::size_t drawing = attention->variables().size();  // the counter of its dropout was there before
+  const std::size_t drawing = attention->variables().size();  // the counter of its dropout existed before
   for (int i = 0; i < 2; ++i) {
     CHECK_THROWS_WITH((*lstm)(steps), "not in the mood");
     CHECK_THROWS_WITH((*attention)(std::vector{steps, steps}), "not in the mood");
@@ -89,7 +89,7 @@ TEST_CASE("if the second layer cannot be built, no layer of the model is built",
   for (const LayerPtr& layer : model.layers_inside()) CHECK(is_untouched(*layer));
   CHECK(is_untouched(model));
   moody->works = true;
-  model.fit(waves({4, 7}), Tensor({4, 1}), {.verbose = 0});  // of another width than the builds that failed
+  model.fit(waves({4, 7}), Tensor({4, 1}), {.verbose = 0});  // another width than in the failed builds
   CHECK(model.weights().size() == 6);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a model whose build fails for another reason is not built", "[build]"
   CHECK(model.variables().empty());
   CHECK(is_untouched(*model.layers()[0]));
   CHECK(error_of([&] { model.predict(waves({2, 5, 5, 3}), {.verbose = 0}); }) == "no error");
-  // What was built stays so when a later call fails.
+  // Built layers stay built when a later call fails.
   CHECK_THAT(error_of([&] { model.predict(waves({2, 5, 5, 6}), {.verbose = 0}); }), ContainsSubstring("received"));
   CHECK(model.weights().size() == 4);
 }

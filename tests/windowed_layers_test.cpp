@@ -5,7 +5,7 @@
 #include "etude/etude.hpp"
 #include "support.hpp"
 
-// Conv2D and MaxPooling2D: what the cases of other libraries do not cover.
+// Conv2D and MaxPooling2D: tests that the cases of other libraries do not cover.
 namespace etude {
 namespace {
 
@@ -79,7 +79,7 @@ TEST_CASE("the default strides of MaxPooling2D are its window", "[layers][convol
 }
 
 TEST_CASE("a model of convolutions learns, fused and op by op alike", "[layers][training][convolution]") {
-  // Which half of an image is brighter.
+  // Whether the upper or the lower half of an image is brighter.
   Random random = testing::draws(5);
   Tensor x = testing::random_tensor(random, {64, 8, 8, 1}, DType::float32, 0, 1), y({64, 1});
   for (std::int64_t n = 0; n < 64; ++n) {
@@ -127,11 +127,11 @@ TEST_CASE("Conv2D and MaxPooling2D refuse inputs and options that do not fit", "
   (*layer)(image({1, 5, 5, 2}));
   CHECK(error_of([&] { (*layer)(image({1, 5, 5, 3})); }) ==
         "[Conv2D \"c\"] expected input of 2 channels, received shape [1, 5, 5, 3]. The layer was built for 2 channels; "
-        "build a new one or check the data.");
-  CHECK(
-      error_of([&] { (*layer)(image({1, 2, 5, 2})); }) ==
-      "[Conv2D \"c\"] a window of 3 x 3 for an input of 2 x 5 - expected one that is not larger - take a smaller one, "
-      "or padding = \"same\".");
+        "build a new layer or check the data.");
+  CHECK(error_of([&] { (*layer)(image({1, 2, 5, 2})); }) ==
+        "[Conv2D \"c\"] a window of 3 x 3 for an input of 2 x 5 - expected a window that is not larger - use a smaller "
+        "one, "
+        "or padding = \"same\".");
   CHECK_THAT(error_of([] { (*layers::conv2d({.filters = 4, .kernel_size = 1, .groups = 2}))(image({1, 2, 2, 3})); }),
              ContainsSubstring("3 channels"));
   CHECK_THAT(error_of([] { (*layers::max_pooling2d({.pool_size = 4, .name = "p"}))(image({1, 3, 8, 1})); }),

@@ -6,7 +6,7 @@
 #include "etude/kernels/cpu/launch.hpp"
 #include "support.hpp"
 
-// The convolution by Winograd beside the one by matrix product, whatever the planner would choose.
+// Winograd's convolution compared with that by matrix product, independent of the planner's choice.
 
 using namespace etude;
 using namespace etude::testing;
@@ -17,7 +17,7 @@ namespace {
 
 struct Sizes {
   std::ptrdiff_t batch, height, width, channels, filters;
-  bool padded, pooled, pool_beyond;  // "same" padding; windows of 2 · 2; the last of which may reach beyond y
+  bool padded, pooled, pool_beyond;  // "same" padding; windows of 2 · 2; the last of which may extend beyond y
   std::string text() const {
     return Shape{batch, height, width, channels}.to_string() + " by " + std::to_string(filters) +
            (padded ? " padded" : "") + (pooled ? " pooled" : "") + (pool_beyond ? " beyond" : "");
@@ -39,7 +39,7 @@ template <class T> ConvolutionArguments<T> arguments_of(const Sizes& s) {
   return a;
 }
 
-/// y, or its windows' largest, with the cells they are; and how often the epilogue saw each row.
+/// y, or the maxima of its windows with their cells; and the number of times the epilogue got each row.
 template <class T> struct Outcome {
   std::vector<T> y;
   std::vector<std::uint8_t> index;

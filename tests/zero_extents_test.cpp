@@ -18,8 +18,8 @@
 #include "op_cases.hpp"
 #include "training_samples.hpp"
 
-// Extents of 0 along any axis, for every op and every class: an Error, or a result of the shape that the rule for other
-// extents gives. No case may crash, hang, or leave a model unusable.
+// Extents of 0 along any axis, for every op and every class: an Error, or a result of the shape that follows from the
+// rule for other extents. No case may crash, hang, or leave a model unusable.
 
 using namespace etude;
 using namespace etude::testing;
@@ -39,7 +39,7 @@ Tensor eagerly(Device& device, const std::vector<Tensor>& inputs, const Function
   return eager.value(function(x).id());
 }
 
-/// The sum of all gradients of a function, and its value: what a training step computes of it.
+/// The sum of all gradients of a function, and its value: the computation of a training step.
 Function with_gradients(const Function& function) {
   return [=](Values x) {
     std::vector<Value> floats;
@@ -54,7 +54,7 @@ Function with_gradients(const Function& function) {
   };
 }
 
-/// The tensor, or nothing where an Error came. Any other exception fails the test.
+/// The tensor, or nothing after an Error. Any other exception fails the test.
 template <class Action> std::optional<Tensor> unless_error(Action action) {
   try {
     return action();
@@ -69,7 +69,7 @@ Tensor empty(const Shape& shape) { return Tensor(shape); }
 
 }  // namespace
 
-TEST_CASE("every op takes extents of 0, or refuses them by an Error", "[zero]") {
+TEST_CASE("every op accepts extents of 0, or throws an Error", "[zero]") {
   Device& device = default_device();
   int computed = 0;
   for (const OpCase& one : cases_without_elements())
@@ -135,7 +135,7 @@ TEST_CASE("results for empty tensors match NumPy and JAX", "[zero]") {
   CHECK(cases == wanted.size());
 
   check(empty({0}), [](Values x) { return ops::sum_to(x[0], {1}); }, {1}, {0});
-  // Étude's own: rows that a table does not have are NaN (R-10); JAX refuses an empty table.
+  // Étude differs here: missing rows of a table are NaN (R-10); JAX throws for an empty table.
   check(
       Tensor::from<std::int32_t>({2}, {0, 2}),
       [](Values x) { return ops::take(x[0].graph().constant(0, DType::float32, {0, 3}), x[0]); }, {2, 3},
@@ -156,8 +156,8 @@ TEST_CASE("results for empty tensors match NumPy and JAX", "[zero]") {
 
 namespace {
 
-/// The example of a class; but strides of 1, so that an output's extent is a line of the input's, and functions that
-/// change something.
+/// The example of a class, except for strides of 1, so that an output's extent is a linear function of the input's, and
+/// functions with an effect.
 std::string config_of(const std::string& name) {
   static const std::map<std::string, std::string> configs{{"Activation", R"({"activation": "tanh"})"},
                                                           {"GRU", R"({"units": 3, "return_sequences": true})"},
@@ -174,15 +174,14 @@ bool takes_several(const std::string& name) {
   return name == "Add" || name == "Concatenate" || name == "MultiHeadAttention";
 }
 
-/// What a fresh layer of that class makes of zeros.
+/// The output of a new layer of that class for zeros.
 Tensor output_of(const std::string& name, const Shape& shape, bool training) {
   const LayerPtr layer = made<Layer>(name);
   const Tensor x(shape);
   return takes_several(name) ? (*layer)(std::vector<Tensor>{x, x}, training) : (*layer)(x, training);
 }
 
-/// The output's shape where one extent of the input is 0, by those where it is 4 and 8; nothing where one of those is
-/// refused.
+/// The output's shape for one input extent of 0, from those for 4 and 8; nothing if one of those is an error.
 std::optional<std::vector<std::int64_t>> extrapolated(const std::string& name, Shape shape, std::ptrdiff_t axis) {
   shape[axis] = 4;
   const auto at_4 = unless_error([&] { return output_of(name, shape, false); });
@@ -199,7 +198,7 @@ const std::vector<Shape> input_shapes{{4, 4}, {4, 4, 4}, {4, 4, 4, 4}};
 
 }  // namespace
 
-TEST_CASE("every layer takes extents of 0, or refuses them by an Error", "[zero]") {
+TEST_CASE("every layer accepts extents of 0, or throws an Error", "[zero]") {
   for (const std::string& name : class_names<Layer>())
     for (const Shape& whole : input_shapes)
       for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(whole.rank()); ++axis)
@@ -209,7 +208,7 @@ TEST_CASE("every layer takes extents of 0, or refuses them by an Error", "[zero]
           INFO(name << ' ' << shape << (training ? ", training" : ""));
           const auto y = unless_error([&] { return output_of(name, shape, training); });
           const auto want = extrapolated(name, whole, axis);
-          if (axis == 0) CHECK(y.has_value() == want.has_value());  // an empty batch is one like others
+          if (axis == 0) CHECK(y.has_value() == want.has_value());  // an empty batch is a batch like others
           if (!y) continue;
           REQUIRE(want);
           CHECK(std::vector<std::int64_t>(y->shape().begin(), y->shape().end()) == *want);
@@ -234,14 +233,14 @@ TEST_CASE("a model of every layer predicts and fits data with extents of 0, or t
           model.fit(x, y, {.epochs = 1, .verbose = 0});
           return y;
         }));
-        // It is not locked: what it was not built for, or everything, it still takes or refuses.
+        // It stays usable: it still accepts or rejects shapes for which it was not built.
         const std::string again = error_of([&] { model.predict(Tensor(whole), {.verbose = 0}); });
         CHECK(again.find("ongoing") == std::string::npos);
       }
   }
 }
 
-TEST_CASE("normalization of an empty tensor gives an empty tensor", "[zero]") {
+TEST_CASE("normalization of an empty tensor returns an empty tensor", "[zero]") {
   CHECK(keras(2, "normalization of nothing") == keras(3, "normalization of nothing"));
   for (const auto& test : keras(3, "normalization of nothing")) {
     const Shape shape = shape_in(test.at("shape"));
@@ -252,8 +251,7 @@ TEST_CASE("normalization of an empty tensor gives an empty tensor", "[zero]") {
   CHECK(model.predict(Tensor({2, 0, 4}), {.verbose = 0}).shape() == Shape{2, 0, 4});
 }
 
-TEST_CASE("every loss and every metric takes batches and samples without numbers, or refuses them by an Error",
-          "[zero]") {
+TEST_CASE("every loss and every metric accepts batches and samples without numbers, or throws an Error", "[zero]") {
   const std::vector<std::pair<Shape, Shape>> cases{
       {{0, 3}, {0, 3}}, {{0, 1}, {0, 3}}, {{0}, {0, 3}},         {{0}, {0}},
       {{2, 0}, {2, 0}}, {{2}, {2, 0}},    {{2, 0, 3}, {2, 0, 3}}};
@@ -275,8 +273,8 @@ TEST_CASE("every loss and every metric takes batches and samples without numbers
                                   0);
         });
       });
-      // Keras 2 gives 0 for an empty batch; Keras 3 a tensor without elements, which is no loss. Dice and Tversky are
-      // one number for the whole batch.
+      // Keras 2 returns 0 for an empty batch; Keras 3 a tensor without elements, which is not a loss. Dice and Tversky
+      // are one number for the whole batch.
       const bool of_rows = prediction[0] == 0 && prediction.rank() == 2 && name != "Dice" && name != "Tversky";
       if (truth == prediction && of_rows && always.contains(name)) CHECK(y.has_value());
       if (y && of_rows) CHECK(numbers(*y) == zeros(2));
@@ -307,7 +305,7 @@ TEST_CASE("every loss and every metric takes batches and samples without numbers
     }
 }
 
-TEST_CASE("every initializer takes extents of 0, or refuses them by an Error", "[zero]") {
+TEST_CASE("every initializer accepts extents of 0, or throws an Error", "[zero]") {
   for (const std::string& name : class_names<Initializer>())
     for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{2, 0, 4}, Shape{3, 3, 0, 2}}) {
       INFO(name << ' ' << shape);
@@ -317,7 +315,7 @@ TEST_CASE("every initializer takes extents of 0, or refuses them by an Error", "
     }
 }
 
-TEST_CASE("every regularizer takes extents of 0, or refuses them by an Error", "[zero]") {
+TEST_CASE("every regularizer accepts extents of 0, or throws an Error", "[zero]") {
   for (const std::string& name : class_names<Regularizer>())
     for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{3, 3, 0, 2}}) {
       INFO(name << ' ' << shape);
@@ -329,7 +327,7 @@ TEST_CASE("every regularizer takes extents of 0, or refuses them by an Error", "
           return dx[0] ? y + ops::sum(dx[0]) : y;
         });
       });
-      // A sum of nothing is 0; "orthogonal" divides by the number of pairs of rows.
+      // An empty sum is 0; "orthogonal" divides by the number of pairs of rows.
       if (name == "L1" || name == "L2" || name == "L1L2") REQUIRE(penalty);
       if (!penalty) continue;
       CHECK(penalty->shape() == Shape{});
@@ -337,7 +335,7 @@ TEST_CASE("every regularizer takes extents of 0, or refuses them by an Error", "
     }
 }
 
-TEST_CASE("every activation takes extents of 0, or refuses them by an Error", "[zero]") {
+TEST_CASE("every activation accepts extents of 0, or throws an Error", "[zero]") {
   int computed = 0;
   for (const char* name :
        {"linear",    "relu",    "leaky_relu",  "relu6",         "elu",          "selu",      "celu",
@@ -385,7 +383,7 @@ TEST_CASE("every optimizer accepts variables with extents of 0, and updates the 
 
 namespace {
 
-/// A layer of several inputs that gets its only one twice. The description of a functional model takes no extents of 0.
+/// A layer of several inputs that gets its only one twice. Functional models accept no extents of 0.
 class Doubling : public Model {
  public:
   explicit Doubling(LayerPtr layer) : layer_(std::move(layer)) {}
@@ -398,7 +396,7 @@ class Doubling : public Model {
 
 }  // namespace
 
-TEST_CASE("a model of a layer with several inputs predicts and fits data with extents of 0, or says why not",
+TEST_CASE("a model of a layer with several inputs predicts and fits data with extents of 0, or throws an Error",
           "[zero]") {
   int fitted = 0;
   for (const std::string& name : class_names<Layer>()) {

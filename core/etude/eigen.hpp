@@ -1,12 +1,12 @@
 #pragma once
 
-/// Étude beside Eigen 3.4: Tensors seen as Eigen's matrices, vectors and tensors, and Tensors over Eigen's. etude.hpp
-/// does not include this file; a program that does needs Eigen on its include path.
+/// Interoperation with Eigen 3.4: Tensors as Eigen's matrices, vectors and tensors, and Tensors over Eigen's objects.
+/// etude.hpp does not include this file; a program that includes it needs Eigen on its include path.
 ///
 ///     eigen::Matrix<float> x = …, y = …;                           // [rows, features], [rows, targets]
-///     model.fit(eigen::view(x), eigen::view(y), {.epochs = 5});    // reads the matrices where they lie
+///     model.fit(eigen::view(x), eigen::view(y), {.epochs = 5});    // reads the matrices without a copy
 ///     Tensor predicted = model.predict(eigen::view(x));
-///     float largest = eigen::matrix<float>(predicted).maxCoeff();  // reads the Tensor where it lies
+///     float largest = eigen::matrix<float>(predicted).maxCoeff();  // reads the Tensor without a copy
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -20,9 +20,9 @@
 
 namespace etude::eigen {
 
-/// Row-major, as Tensors are.
+/// A row-major matrix, like a Tensor.
 template <class T> using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-/// A column.
+/// A column vector.
 template <class T> using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
 // ---- A Tensor as Eigen sees it: no copy. The view reads and writes the Tensor's bytes, and does not keep them alive.
@@ -45,36 +45,36 @@ template <int rank> Eigen::DSizes<Eigen::Index, rank> sizes(const Tensor& tensor
 
 }  // namespace detail
 
-/// A Tensor [rows, columns] as a matrix. Throws Error(shape) for another rank, Error(dtype) where T is not its dtype.
+/// A Tensor [rows, columns] as a matrix. Throws Error(shape) for another rank, Error(dtype) if T is not its dtype.
 template <class T> Eigen::Map<Matrix<T>> matrix(Tensor& tensor) {
   detail::check_rank(tensor, 2, "eigen::matrix");
   return {tensor.data<T>().data(), detail::extent(tensor, 0), detail::extent(tensor, 1)};
 }
-/// The same, only to be read.
+/// The same for reading only.
 template <class T> Eigen::Map<const Matrix<T>> matrix(const Tensor& tensor) {
   detail::check_rank(tensor, 2, "eigen::matrix");
   return {tensor.data<T>().data(), detail::extent(tensor, 0), detail::extent(tensor, 1)};
 }
-template <class T> void matrix(Tensor&&) = delete;  // its bytes would be gone
+template <class T> void matrix(Tensor&&) = delete;  // its bytes would be freed
 
 /// A Tensor [size] as a vector. Throws as `matrix` does.
 template <class T> Eigen::Map<Vector<T>> vector(Tensor& tensor) {
   detail::check_rank(tensor, 1, "eigen::vector");
   return {tensor.data<T>().data(), detail::extent(tensor, 0)};
 }
-/// The same, only to be read.
+/// The same for reading only.
 template <class T> Eigen::Map<const Vector<T>> vector(const Tensor& tensor) {
   detail::check_rank(tensor, 1, "eigen::vector");
   return {tensor.data<T>().data(), detail::extent(tensor, 0)};
 }
 template <class T> void vector(Tensor&&) = delete;
 
-/// A Tensor of that rank as one of Eigen's, row-major. Throws as `matrix` does.
+/// A Tensor of that rank as an Eigen tensor, row-major. Throws as `matrix` does.
 template <class T, int rank> Eigen::TensorMap<Eigen::Tensor<T, rank, Eigen::RowMajor>> tensor(Tensor& tensor) {
   detail::check_rank(tensor, rank, "eigen::tensor");
   return {tensor.data<T>().data(), detail::sizes<rank>(tensor)};
 }
-/// The same, only to be read.
+/// The same for reading only.
 template <class T, int rank>
 Eigen::TensorMap<const Eigen::Tensor<T, rank, Eigen::RowMajor>> tensor(const Tensor& tensor) {
   detail::check_rank(tensor, rank, "eigen::tensor");
@@ -82,7 +82,7 @@ Eigen::TensorMap<const Eigen::Tensor<T, rank, Eigen::RowMajor>> tensor(const Ten
 }
 template <class T, int rank> void tensor(Tensor&&) = delete;
 
-// ---- Tensors over Eigen's objects. A matrix gives [rows, columns], a vector [size]. ----
+// ---- Tensors over Eigen's objects. A matrix becomes [rows, columns], a vector [size]. ----
 
 namespace detail {
 
@@ -98,7 +98,7 @@ template <class T, int rank, int options> Shape tensor_shape(const Eigen::Tensor
   return shape;
 }
 
-/// The elements' address, if they lie as a Tensor's do.
+/// The elements' address, if their layout is that of a Tensor.
 template <class Derived> const typename Derived::Scalar* data_of(const Eigen::DenseBase<Derived>& given) {
   static_assert(static_cast<bool>(Derived::Flags & Eigen::DirectAccessBit),
                 "an expression has no memory - use eigen::copy, which computes it");
@@ -119,34 +119,34 @@ template <class T> Tensor over(const Shape& shape, const T* data, std::shared_pt
 
 }  // namespace detail
 
-/// A Tensor over a matrix's own memory, which has to live longer and keep its size: no copy. For row-major matrices,
-/// vectors, Maps and blocks of whole rows. Throws Error(shape) where there are gaps between rows.
+/// A Tensor over a matrix's own memory, which must outlive it and keep its size: no copy. For row-major matrices,
+/// vectors, Maps and blocks of whole rows. Throws Error(shape) if there are gaps between rows.
 template <class Derived> Tensor view(Eigen::DenseBase<Derived>& matrix) {
   return detail::over(detail::shape_of(matrix), detail::data_of(matrix));
 }
-/// The same, only to be read.
+/// The same for reading only.
 template <class Derived> const Tensor view(const Eigen::DenseBase<Derived>& matrix) {
   return detail::over(detail::shape_of(matrix), detail::data_of(matrix));
 }
-/// A Tensor over the memory of one of Eigen's: no copy.
+/// A Tensor over the memory of an Eigen tensor: no copy.
 template <class Derived> void view(Eigen::PlainObjectBase<Derived>&&) = delete;  // use eigen::take
 template <class T, int rank> Tensor view(Eigen::Tensor<T, rank, Eigen::RowMajor>& tensor) {
   return detail::over(detail::tensor_shape(tensor), tensor.data());
 }
-/// The same, only to be read.
+/// The same for reading only.
 template <class T, int rank> const Tensor view(const Eigen::Tensor<T, rank, Eigen::RowMajor>& tensor) {
   return detail::over(detail::tensor_shape(tensor), tensor.data());
 }
 template <class T, int rank> void view(Eigen::Tensor<T, rank, Eigen::RowMajor>&&) = delete;
 
-/// A Tensor that has taken the matrix, or the tensor, and keeps it: no copy.
+/// A Tensor that owns a moved matrix or vector: no copy.
 ///
 ///     Tensor x = eigen::take(std::move(matrix));
 template <class Derived> Tensor take(Eigen::PlainObjectBase<Derived>&& matrix) {
   auto owner = std::make_shared<Derived>(std::move(matrix.derived()));
   return detail::over(detail::shape_of(*owner), detail::data_of(*owner), owner);
 }
-/// A Tensor that has taken one of Eigen's, and keeps it: no copy.
+/// A Tensor that owns a moved Eigen tensor: no copy.
 template <class T, int rank> Tensor take(Eigen::Tensor<T, rank, Eigen::RowMajor>&& tensor) {
   auto owner = std::make_shared<Eigen::Tensor<T, rank, Eigen::RowMajor>>(std::move(tensor));
   return detail::over(detail::tensor_shape(*owner), owner->data(), owner);
@@ -160,14 +160,14 @@ template <class Derived> Tensor copy(const Eigen::DenseBase<Derived>& expression
       result.data<T>().data(), expression.rows(), expression.cols()) = expression.derived().array();
   return result;
 }
-/// A Tensor with a copy of one of Eigen's, also of a column-major one.
+/// A Tensor with a copy of an Eigen tensor, also of a column-major one.
 template <class T, int rank, int options> Tensor copy(const Eigen::Tensor<T, rank, options>& given) {
   Tensor result(detail::tensor_shape(given), dtype_of<T>);
   auto to = tensor<T, rank>(result);
   if constexpr (options & Eigen::RowMajor) {
     to = given;
   } else {
-    std::array<int, rank> reversed;  // another layout reads the axes in the other order
+    std::array<int, rank> reversed;  // the other layout has the axes in reverse order
     for (int axis = 0; axis < rank; ++axis) reversed[static_cast<std::size_t>(axis)] = rank - 1 - axis;
     to = given.swap_layout().shuffle(reversed);
   }

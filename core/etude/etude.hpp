@@ -1,6 +1,6 @@
 #pragma once
 
-/// Étude: everything a user needs.
+/// Étude: all public headers.
 #include "etude/activations/activations.hpp"
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"

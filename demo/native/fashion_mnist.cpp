@@ -1,4 +1,4 @@
-// Keras's first model on Fashion-MNIST. What stands between the two marks is the README's script.
+// Keras's first model on Fashion-MNIST. The README shows the part between the two marks.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ int main() {
   model.compile({.optimizer = "rmsprop", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
   const auto history = model.fit(x, y, {.batch_size = 128, .epochs = 5});
   // README
-  // The rest measures: what ./dev demo shows in its table.
+  // The rest measures the values in the table of ./dev demo.
   const Tensor x_test = read_idx(folder + "t10k-images-idx3-ubyte.gz");
   const Tensor y_test = read_idx(folder + "t10k-labels-idx1-ubyte.gz");
   const Logs test = model.evaluate(x_test, y_test, {.batch_size = 128});

@@ -1,5 +1,5 @@
-// Trains a convolutional network or a small transformer on Fashion-MNIST, on the devices and with as many replicas
-// as the command line says: ./train --model transformer --device /gpu:0 --replicas 2 --checkpoints folder
+// Trains a convolutional network or a small transformer on Fashion-MNIST. The command line sets devices and replicas:
+// ./train --model transformer --device /gpu:0 --replicas 2 --checkpoints folder
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <etude/etude.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace etude;
 
-/// Probabilities are worth all digits, whatever the layers before compute in.
+/// Probabilities are computed in float32, even after layers of half precision.
 LayerPtr classes() { return layers::dense({.units = 10, .activation = "softmax", .dtype = "float32"}); }
 
 std::unique_ptr<Model> convolutional() {
@@ -75,7 +75,7 @@ void train(const Flags& flags) {
 
   FitOptions options{.batch_size = flags.batch_size, .epochs = flags.epochs};
   if (flags.steps_per_epoch > 0) options.steps_per_epoch = flags.steps_per_epoch;
-  if (!flags.checkpoints.empty())  // a training that was interrupted goes on where it was
+  if (!flags.checkpoints.empty())  // an interrupted training continues from its checkpoint
     options.callbacks.push_back(
         std::make_shared<BackupAndRestore>(BackupAndRestoreOptions{.backup_dir = flags.checkpoints}));
   model->fit(x, y, options);
@@ -97,19 +97,17 @@ int main(int argc, char** argv) {
          "is one, by default")
       ->delimiter(',');
   app.add_option("--dtype-policy", flags.dtype_policy,
-                 "what layers compute in: float32, mixed_bfloat16 or mixed_float16; half precision is for GPUs")
+                 "dtype in which layers compute: float32, mixed_bfloat16 or mixed_float16; half precision is for GPUs")
       ->capture_default_str();
-  app.add_option("--replicas", flags.replicas, "how many replicas the one device has")
+  app.add_option("--replicas", flags.replicas, "replicas on a single device")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--epochs", flags.epochs, "how often to go through the data")
+  app.add_option("--epochs", flags.epochs, "passes over the data")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--batch-size", flags.batch_size, "images per step, for all replicas together")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--batch-size", flags.batch_size, "images a step, of all replicas")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--steps-per-epoch", flags.steps_per_epoch, "steps that an epoch has, instead of all there are");
-  app.add_option("--checkpoints", flags.checkpoints, "a folder in which to keep the state after each epoch");
+  app.add_option("--steps-per-epoch", flags.steps_per_epoch, "steps per epoch; default: all images");
+  app.add_option("--checkpoints", flags.checkpoints, "folder for the state after each epoch");
   app.add_option("--data", flags.data, "the folder of Fashion-MNIST's four files")->capture_default_str();
   app.add_flag("--list-devices", flags.list_devices, "print the devices of this machine");
   CLI11_PARSE(app, argc, argv);

@@ -1,4 +1,4 @@
-// Keras's first model on Fashion-MNIST. What stands between the two marks is the README's script.
+// Keras's first model on Fashion-MNIST. The README shows the part between the two marks.
 // README
 import * as et from 'etude-ml';
 
@@ -16,7 +16,7 @@ const model = et.sequential([
 model.compile({ optimizer: 'rmsprop', loss: 'sparse_categorical_crossentropy', metrics: ['accuracy'] });
 const { history } = await model.fit(x, y, { batchSize: 128, epochs: 5 });
 // README
-// The rest measures: what ./dev demo shows in its table.
+// The rest measures the values in the table of ./dev demo.
 const xTest = await et.data.readIdx(`${folder}/t10k-images-idx3-ubyte.gz`);
 const yTest = await et.data.readIdx(`${folder}/t10k-labels-idx1-ubyte.gz`);
 const test = await model.evaluate(xTest, yTest, { batchSize: 128, returnDict: true });

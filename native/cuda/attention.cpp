@@ -52,7 +52,7 @@ AttentionResult<T> written(const AttentionShape& shape, const StridedOperand& to
   return {at<T>(addresses, to.operand), to.strides[-2], to.strides[-1], axes_of(shape, to.strides)};
 }
 
-/// What scores are computed from, for tiles of `rows` queries or keys.
+/// The operands of the scores, for tiles of `rows` queries or keys.
 template <class T, class I> Scores<T> scores_of(const I& i, std::int64_t tiles, Addresses addresses) {
   const AttentionShape& s = i.attention;
   return {narrow(s.queries),

@@ -27,8 +27,8 @@ struct RowStatistics {
   float high, scale;
 };
 
-/// What attention and its gradients compute scores from. Tiles are counted by the queries or keys of one index of the
-/// batch first.
+/// The operands from which attention and its gradients compute scores. Tiles are counted by the queries or keys of one
+/// batch index first.
 template <class T>
 struct Scores {
   int queries, keys, depth, width;
@@ -37,7 +37,7 @@ struct Scores {
   MatrixOperand<T> query, key, value;
   MatrixOperand<bool> mask;  ///< null if there is none
 
-  /// The score of a product. Masked scores are rounded as they are where they are stored.
+  /// The score of a product. Masked scores are rounded exactly like stored scores.
   ETUDE_DEVICE float score(const bool* of_mask, float product, int i, int j) const {
     const float score = product * scale;
     if (of_mask == nullptr) return score;

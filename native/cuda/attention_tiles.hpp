@@ -12,7 +12,7 @@ inline constexpr std::int64_t most_features = 128;
 /// values have up to `dims` features. Neighbouring threads share rows, and divide their columns.
 template <class T, int dims>
 struct AttentionTile {
-  /// The rows of a tile: as many as four tiles of features, and two of scores, have room for in 48 kB.
+  /// The rows of a tile: four tiles of features, and two of scores, fit in 48 kB.
   static constexpr int extent = dims <= 64 ? 32 : 16;
   static constexpr int lanes = 8;  ///< threads of a row
   static constexpr unsigned threads = 128;
@@ -40,7 +40,7 @@ struct AttentionTile {
   /// The column of its score number j.
   ETUDE_DEVICE int column(int j) const { return lane + j * lanes; }
 
-  /// Loads rows [first, first + extent) of a matrix with `count` rows and `features` columns. Rows behind the last one,
+  /// Loads rows [first, first + extent) of a matrix with `count` rows and `features` columns. Rows after the last one,
   /// and columns up to a multiple of four, become 0.
   ETUDE_DEVICE void load(Matrix& tile, const MatrixOperand<T>& from, std::int64_t batch, int first, int count,
                          int features) const {

@@ -4,8 +4,8 @@
 
 namespace etude::cuda {
 
-/// Reduces the parts of all threads of a block: neighbouring halves first, so the order depends on their number alone.
-/// Each thread gets the result. `shared` has room for all parts, and can be used again after the next sync.
+/// Reduces the parts of all threads of a block: neighbouring halves first, so the order depends only on their number.
+/// Each thread gets the result. `shared` holds all parts, and can be used again after the next sync.
 template <unsigned threads, class Part, class Join>
 ETUDE_DEVICE Part join_of_block(const Thread& thread, Part* shared, const Part& mine, Join join) {
   static_assert((threads & (threads - 1)) == 0);

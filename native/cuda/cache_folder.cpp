@@ -31,7 +31,7 @@ std::string_view text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What stands before a body. No header contains a NUL byte.
+/// The bytes before a body. No header contains a NUL byte.
 std::string ended(std::string_view header) { return std::string(header) + '\0'; }
 
 }  // namespace

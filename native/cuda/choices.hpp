@@ -17,17 +17,17 @@ namespace etude::cuda {
 class Choices {
  public:
   /// `measured_with` identifies everything that the choices depend on: the model, and the versions of the libraries.
-  /// Without a folder only the process keeps them.
+  /// Without a folder, choices exist only in the process.
   explicit Choices(std::string measured_with, std::shared_ptr<Vfs> files = nullptr, std::string folder = {});
 
   /// The choice for a kind, if there is one. The file is read at the first call.
   std::optional<std::string> find(const std::string& kind);
-  /// Makes `choice` that of the process, unless another one than `refused` is there already; returns the one that is
-  /// there then. If it was `measured`, it is also written to the file, with those that other processes wrote; of two
-  /// choices for one kind, the later one stays. Neither text contains a tab or a newline.
+  /// Makes `choice` that of the process, unless there is another one than `refused` already; returns the process's
+  /// choice. If it was `measured`, it is also written to the file, with those of other processes; of two choices for
+  /// one kind, the later one stays. Neither text contains a tab or a newline.
   std::string keep(const std::string& kind, const std::string& choice, bool measured, std::string_view refused = {});
 
-  /// The most choices in a file, and the most characters of one that is written. The oldest ones are removed first.
+  /// The most choices in a file, and the most characters of a written choice. The oldest ones are removed first.
   static constexpr std::size_t most = 4096, longest = 1024;
 
  private:

@@ -68,7 +68,7 @@ template <class Gradient> Operand spread_out(Cuda& device, const Gradient& g, Ad
   return dy;
 }
 
-/// Whether the vendor's library computes it.
+/// Whether the vendor's library computes the shape's matrix products.
 bool by_vendor(const cuda::Runtime& runtime, const ConvolutionShape& s) {
   return runtime.product_workspace() > 0 && s.groups == 1 && s.batch * s.height * s.width * s.channels > 0 &&
          s.rows * s.columns * s.filters > 0;

@@ -125,7 +125,7 @@ void convolve_fastest(Cuda& device, const ConvolutionOperands& operands, Address
   const std::string kind = kind_of(operands.pass, operands.shape, dtype);
   const std::optional<std::string> way = chooser->choose(kind, ways);
   check(way && ways.run(*way), ErrorKind::internal, "Cuda", "a ", kind,
-        " failed - expected cuDNN to do it as before - see what its log says (CUDNN_LOGLEVEL_DBG=1), or set "
+        " failed - expected success, as in earlier steps - see its log (CUDNN_LOGLEVEL_DBG=1), or set "
         "ETUDE_CUDNN=0.");
 }
 

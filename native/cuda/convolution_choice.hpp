@@ -21,12 +21,11 @@ struct ConvolutionOperands {
 /// The workspace that the vendor's convolution needs, in bytes; 0 if the vendor computes none.
 std::size_t vendor_workspace(const Runtime& runtime, const instruction::ConvolutionShape& shape, DType dtype);
 
-/// Who computes it, for Device::method: empty if we do.
+/// The method's name for Device::method: empty for our own kernels.
 std::string_view vendor_method(Runtime& runtime, ConvolutionPass pass, const instruction::ConvolutionShape& shape,
                                DType dtype);
 
-/// Enqueues it in the way that was measured to be the fastest: by `ours`, or by the vendor. By `ours` if nothing was
-/// measured.
+/// Enqueues it in the fastest measured way: by `ours`, or by the vendor. By `ours` if nothing was measured.
 void convolve_fastest(Cuda& device, const ConvolutionOperands& operands, Addresses addresses,
                       const std::function<void()>& ours);
 

@@ -27,12 +27,12 @@ std::uint32_t alignment_of(const void* address) {
   return static_cast<std::uint32_t>(number & (~number + 1));
 }
 
-/// Whether a status says that the library does not compute this.
+/// Whether a status means that the library does not support this.
 bool is_unsupported(CublasLt::Status status) {
   return status == number::invalid_value || status == number::wrong_architecture || status == number::not_supported;
 }
 
-/// The bytes of an algorithm, by which cuBLASLt of the same version restores it.
+/// The bytes of an algorithm, from which cuBLASLt of the same version restores it.
 std::string text_of(const CublasLt::Algorithm& algorithm) {
   std::string digits;
   for (const std::uint64_t word : algorithm.data)
@@ -81,7 +81,7 @@ CublasLt::CublasLt(const Functions& functions, bool tf32, Explain explain, Choos
   if (made == 0) return;
   if (explain_) explain_("opening cuBLASLt", false);
   throw Unusable(ErrorKind::state, "[Cuda] cuBLASLt finds no GPU, by status " + std::to_string(made) +
-                                       " - expected one that its version knows - update it.");
+                                       " - expected a GPU that its version supports - update it.");
 }
 
 CublasLt::~CublasLt() {
@@ -94,9 +94,9 @@ void CublasLt::expect(Status status, const char* what) const {
     return;
   if (explain_) explain_(what, status == number::no_memory);
   check(status != number::no_memory, ErrorKind::state, "Cuda", what,
-        " failed: cuBLASLt found no memory - expected some to be free - pass smaller batches or a smaller model.");
+        " failed: cuBLASLt found no memory - expected free memory - pass smaller batches or a smaller model.");
   fail(ErrorKind::internal, "Cuda", what, " failed with status ", status,
-       " of cuBLASLt - expected it to be done - see what its log says (CUBLASLT_LOG_LEVEL=1).");
+       " of cuBLASLt - expected success - see its log (CUBLASLT_LOG_LEVEL=1).");
 }
 
 CublasLt::Kind CublasLt::kind_of(const MatrixProduct& p) {
@@ -125,7 +125,7 @@ std::string CublasLt::name_of(const Kind& kind) {
   return name;
 }
 
-/// cuBLASLt is column-major: it sees our matrices transposed, and cᵀ = op(b)ᵀ · op(a)ᵀ.
+/// cuBLASLt is column-major: our matrices are transposed for it, and cᵀ = op(b)ᵀ · op(a)ᵀ.
 CublasLt::Owned<CublasLt::Layout> CublasLt::layout(const MatrixProduct& product, const MatrixProduct::Matrix& matrix,
                                                    std::int64_t rows, std::int64_t columns) const {
   if (matrix.transposed) std::swap(rows, columns);
@@ -151,7 +151,7 @@ CublasLt::Plan CublasLt::describe(const MatrixProduct& p) const {
   expect(functions_.create_description(&description, compute, wide ? number::real_float64 : number::real_float32),
          "describing a product");
   Owned<Description> owned(description, functions_.destroy_description);
-  // Their a is our b.
+  // The a of cuBLASLt is our b.
   for (const auto& [attribute, matrix] :
        {std::pair{number::description_transposes_a, &p.b}, std::pair{number::description_transposes_b, &p.a}})
     if (matrix->transposed)
@@ -169,10 +169,10 @@ CublasLt::Plan CublasLt::describe(const MatrixProduct& p) const {
 
 std::vector<CublasLt::Algorithm> CublasLt::advised(const MatrixProduct& p, const Plan& plan, int most) const {
   Preference preference = nullptr;
-  expect(functions_.create_preference(&preference), "asking for a product");
+  expect(functions_.create_preference(&preference), "selecting an algorithm");
   const Owned<Preference> owned(preference, functions_.destroy_preference);
   const auto prefer = [&](int attribute, auto value) {
-    expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "asking for a product");
+    expect(functions_.set_of_preference(preference, attribute, &value, sizeof value), "selecting an algorithm");
   };
   prefer(number::preference_workspace, std::uint64_t{used_workspace});
   prefer(number::preference_reductions, number::reduction_in_compute_type);
@@ -184,7 +184,7 @@ std::vector<CublasLt::Algorithm> CublasLt::advised(const MatrixProduct& p, const
   int count = 0;
   const Status status = functions_.find(handle_, plan.description.get(), plan.b.get(), plan.a.get(), plan.c.get(),
                                         plan.c.get(), preference, most, found.data(), &count);
-  if (!is_unsupported(status)) expect(status, "asking for a product");
+  if (!is_unsupported(status)) expect(status, "selecting an algorithm");
   std::vector<Algorithm> algorithms;
   for (int i = 0; status == 0 && i < count; ++i)
     if (const Found& one = found[static_cast<std::size_t>(i)]; one.state == 0) algorithms.push_back(one.algorithm);

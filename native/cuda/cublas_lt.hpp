@@ -19,8 +19,8 @@ struct CUstream_st;
 namespace etude::cuda {
 
 /// Products by NVIDIA's cuBLASLt. Each kind of product has one algorithm: the fastest of those that the library
-/// advises, as a Chooser measures it, or without one that which the library advises first. So the same GPU gives the
-/// same bits. Source: cublasLt.h, for the functions and numbers here; they have not changed since its version 11.
+/// advises, measured by a Chooser, or without a Chooser the one that the library advises first. So the same GPU gives
+/// the same bits. Source: cublasLt.h, for the functions and numbers here; they have not changed since its version 11.
 class CublasLt {
  public:
   using Status = int;  ///< 0: success
@@ -77,8 +77,8 @@ class CublasLt {
   static constexpr int most_algorithms = 8;
 
   /// For the current GPU. `tf32`: whether factors in float32 may be rounded to 11 digits. The chooser, whose choices
-  /// are for that `tf32` alone, is used as long as this exists. Throws Unusable, and Error(state) if memory does not
-  /// suffice.
+  /// are valid for this `tf32` only, is used during the lifetime of this object. Throws Unusable, and Error(state) if
+  /// memory does not suffice.
   CublasLt(const Functions& functions, bool tf32, Explain explain = {}, Chooser* chooser = nullptr);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
@@ -109,7 +109,7 @@ class CublasLt {
   Plan describe(const MatrixProduct& product) const;
   /// The algorithms that the library advises for a plan, the best one first.
   std::vector<Algorithm> advised(const MatrixProduct& product, const Plan& plan, int most) const;
-  /// Whether the library still computes a plan by an algorithm of an earlier process.
+  /// Whether the library still supports an algorithm of an earlier process for a plan.
   bool accepts(const Plan& plan, const Algorithm& algorithm) const;
   std::optional<Algorithm> chosen(const MatrixProduct& product, const Plan& plan, CUstream_st* stream) const;
   Status enqueue(const MatrixProduct& product, const Plan& plan, const Algorithm& algorithm, CUstream_st* stream) const;

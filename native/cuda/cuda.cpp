@@ -89,7 +89,7 @@ Cuda::Cuda(std::string name, std::unique_ptr<cuda::Runtime> runtime, const CudaO
 Cuda::~Cuda() {
   try {
     runtime_->wait();
-  } catch (const Error&) {  // by work whose results are not used
+  } catch (const Error&) {  // of work with unused results
   }
 }
 
@@ -106,8 +106,8 @@ std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrap
   for (Device& device : devices) {
     auto* gpu = dynamic_cast<Cuda*>(&device);
     check(gpu != nullptr && gpus.insert(gpu->runtime().ordinal()).second, ErrorKind::value, name_, "replicas on ",
-          device.name(), gpu ? ", which has more than one of them," : "",
-          " together with this one - expected several GPUs with a replica each, or one GPU with all of them - choose "
+          device.name(), gpu ? ", which has several of them," : "",
+          " together with this one - expected several GPUs with a replica each, or one GPU with all replicas - change "
           "other devices.");
     runtimes.push_back(&gpu->runtime());
   }

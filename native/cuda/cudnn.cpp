@@ -20,7 +20,7 @@ int type_of(DType dtype) {
                                     : number::type_float32;
 }
 
-/// Those that are deterministic and transform no patches.
+/// The algorithms that are deterministic and transform no patches.
 std::span<const int> algorithms_of(ConvolutionPass pass) {
   return pass == ConvolutionPass::forward ? std::span<const int>(number::forward_algorithms)
          : pass == ConvolutionPass::input ? std::span<const int>(number::input_algorithms)
@@ -71,7 +71,7 @@ bool Cudnn::succeeded(Status status, const char* what) const {
   const bool no_memory = status == number::no_host_memory || status == number::no_device_memory;
   if (explain_) explain_(what, no_memory);
   check(!no_memory, ErrorKind::state, "Cuda", what,
-        " failed: cuDNN found no memory - expected some to be free - pass smaller batches or a smaller model.");
+        " failed: cuDNN found no memory - expected free memory - pass smaller batches or a smaller model.");
   return false;
 }
 
@@ -116,7 +116,7 @@ Cudnn::Plan Cudnn::describe(const VendorConvolution& c) const {
   const auto made = [&]<class T>(Status (*create)(T*), Status (*destroy)(T)) {
     T object = nullptr;
     check(succeeded(create(&object), what), ErrorKind::internal, "Cuda", what,
-          " failed - expected cuDNN to do it - see what its log says (CUDNN_LOGLEVEL_DBG=1).");
+          " failed - expected success of cuDNN - see its log (CUDNN_LOGLEVEL_DBG=1).");
     return Owned<T>(object, destroy);
   };
   Owned<Tensor> x = made(functions_.create_tensor, functions_.destroy_tensor),
@@ -127,7 +127,8 @@ Cudnn::Plan Cudnn::describe(const VendorConvolution& c) const {
   if (!accepts(c, plan)) return plan;
   for (const int algorithm : algorithms_of(c.pass)) {
     std::size_t bytes = 0;
-    if (succeeded(ask_workspace(c.pass, plan, algorithm, bytes), "asking for a convolution") && bytes <= used_workspace)
+    if (succeeded(ask_workspace(c.pass, plan, algorithm, bytes), "reading the workspace of a convolution") &&
+        bytes <= used_workspace)
       plan.algorithms.push_back(algorithm);
   }
   return plan;

@@ -73,7 +73,7 @@ class Cudnn {
   /// The algorithms by which the library computes a convolution, by its numbers; none if it does not support it. Throws
   /// Error(state) if memory does not suffice; a later call tries again.
   std::vector<int> algorithms(const VendorConvolution& convolution);
-  /// The same without a call of the library: none unless it was asked for such a convolution before.
+  /// The same without a call of the library: none unless algorithms() was called for this kind before.
   std::vector<int> known_algorithms(const VendorConvolution& convolution) const;
   /// Enqueues a convolution by one of them; false if it fails. Throws Error(state) if memory does not suffice.
   bool convolve(const VendorConvolution& convolution, int algorithm);

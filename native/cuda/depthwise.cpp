@@ -101,7 +101,7 @@ struct DepthwiseInputKernel {
 constexpr unsigned threads_of_filters = 256;
 constexpr int places_at_once = 4;
 
-/// The division of the filter's gradient into blocks. It depends on the shape alone.
+/// The division of the filter's gradient into blocks. It depends only on the shape.
 struct FilterCut {
   int filters = 1;  ///< of a block, a power of two
   std::int64_t taps, filter_groups, places, chunk_places, chunks;

@@ -10,11 +10,11 @@
 namespace etude::cuda {
 namespace {
 
-/// A pool on a GPU that keeps all memory it once got; null if the GPU has no pools.
+/// A pool on a GPU that keeps all memory it has allocated; null if the GPU has no pools.
 cudaMemPool_t make_pool(int ordinal) {
   int supported = 0;
-  expect(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal), "asking for memory pools",
-         ErrorKind::state);
+  expect(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal),
+         "reading the support of memory pools", ErrorKind::state);
   if (supported == 0) return nullptr;
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -61,7 +61,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
 }
 
 void DeviceMemory::fail_for_lack(std::size_t bytes) const {
-  cudaGetLastError();  // it is not the next call's
+  cudaGetLastError();  // the next call must not report it
   std::size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
   fail(ErrorKind::state, "/gpu:" + std::to_string(ordinal_), bytes, " bytes, of which ", free,
@@ -92,14 +92,14 @@ void DeviceMemory::let_go() noexcept {
 
 std::size_t DeviceMemory::available() const {
   std::size_t free = 0, total = 0;
-  expect(cudaMemGetInfo(&free, &total), "asking for free memory");
+  expect(cudaMemGetInfo(&free, &total), "reading the free memory");
   if (!pool_) return free;
   return free + attribute(pool_, cudaMemPoolAttrReservedMemCurrent) - attribute(pool_, cudaMemPoolAttrUsedMemCurrent);
 }
 
 bool DeviceMemory::trim() {
   if (!may_keep_) return false;
-  expect(cudaStreamSynchronize(stream_), "what was queued");  // the pool must know that the stream is done with it
+  expect(cudaStreamSynchronize(stream_), "what was queued");  // so that the stream no longer uses the memory
   expect(cudaMemPoolTrimTo(pool_, 0), "giving memory back");
   may_keep_ = false;
   return true;

@@ -57,7 +57,7 @@ const Cudnn::Functions* convolutions() {
   return functions;
 }
 
-/// Everything that measured times depend on.
+/// Everything on which measured times depend.
 std::string measured_with(const std::string& model) {
   int cuda = 0;
   driver().version(&cuda);

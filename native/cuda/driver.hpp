@@ -31,7 +31,7 @@ struct Driver {
   const CublasLt::Functions* (*products)();
   /// The same of cuDNN.
   const Cudnn::Functions* (*convolutions)();
-  /// What was measured on GPUs of a model; null if that is switched off, or cannot be kept for later processes.
+  /// The measured choices on GPUs of a model; null if that is switched off, or cannot be kept for later processes.
   std::shared_ptr<Choices> (*choices)(const std::string& model);
 };
 

@@ -49,8 +49,8 @@ void fail_call(cudaError_t error, const char* what, ErrorKind kind) {
   }
   if (loses_gpu(error))
     fail(ErrorKind::state, "Cuda", what, " failed: ", text, ", first by ", first_failed_call(what),
-         " - expected a GPU that works - start the program again, and see what the driver reports.");
-  fail(kind, "Cuda", what, " failed: ", text, " - expected the GPU to do it - see what the driver reports.");
+         " - expected a working GPU - start the program again, and see the driver's log.");
+  fail(kind, "Cuda", what, " failed: ", text, " - expected success - see the driver's log.");
 }
 
 void fail_if_lost(const char* what) {

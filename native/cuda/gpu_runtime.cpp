@@ -48,7 +48,7 @@ class GpuRuntime : public Runtime {
   GpuRuntime(int ordinal, bool tf32)
       : ordinal_(ordinal), owned_stream_{made_stream(ordinal)}, memory_(ordinal, owned_stream_.stream) {
     cudaDeviceProp properties;
-    expect(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's properties", ErrorKind::state);
+    expect(cudaGetDeviceProperties(&properties, ordinal), "reading a GPU's properties", ErrorKind::state);
     model_ = properties.name;
     architecture_ = properties.major * 10 + properties.minor;
     profile_ = Profile::wanted();
@@ -75,7 +75,7 @@ class GpuRuntime : public Runtime {
   }
   ~GpuRuntime() override {
     cudaSetDevice(ordinal_);
-    cudaStreamSynchronize(stream_);  // uploads read memory that is freed now
+    cudaStreamSynchronize(stream_);  // uploads read memory that is freed next
     products_.reset();
     convolutions_.reset();
     profile_.reset();
@@ -187,7 +187,7 @@ class GpuRuntime : public Runtime {
     } catch (...) {
       end();
       if (graph) cudaGraphDestroy(graph);
-      cudaGetLastError();  // it is not the next call's
+      cudaGetLastError();  // the next call must not report it
       throw;
     }
     expect(end(), "ending a graph");
@@ -229,7 +229,7 @@ class GpuRuntime : public Runtime {
   }
 
  private:
-  /// Exclusive use of the stream by a thread. The current device belongs to each thread.
+  /// Exclusive use of the stream by a thread. The current device is a property of each thread.
   struct Turn {
     explicit Turn(GpuRuntime& runtime) : lock(runtime.mutex_) {
       expect(cudaSetDevice(runtime.ordinal_), "choosing a GPU");
@@ -242,7 +242,7 @@ class GpuRuntime : public Runtime {
     Driver::Module module = nullptr;
     Driver::Function function = nullptr;
 
-    /// The thread has the turn.
+    /// The thread must hold a Turn.
     Program(GpuRuntime& of, const std::string& source, const std::vector<char>& cubin)
         : runtime(of), name(Profile::program_name(source)) {
       const auto load = [&] { return static_cast<cudaError_t>(driver().load(&module, cubin.data())); };
@@ -254,11 +254,11 @@ class GpuRuntime : public Runtime {
     ~Program() override {
       const std::lock_guard lock(runtime.mutex_);
       cudaSetDevice(runtime.ordinal_);
-      cudaStreamSynchronize(runtime.stream_);  // launches that are still queued
+      cudaStreamSynchronize(runtime.stream_);  // of queued launches
       driver().unload(module);
     }
   };
-  /// Measures work, which a profile does not count.
+  /// Measures work, which is excluded from a profile.
   std::optional<double> milliseconds_of(const Chooser::Work& work) {
     const Turn turn(*this);
     const std::shared_ptr<Profile> profile = std::exchange(profile_, nullptr);
@@ -302,13 +302,13 @@ std::vector<Gpu> find_gpus(std::string& why) {
   if (error == cudaErrorInsufficientDriver) {
     cudaDriverGetVersion(&version);
     why = version == 0 ? "there is no NVIDIA driver"
-                       : "the NVIDIA driver is older than CUDA " + std::to_string(CUDART_VERSION / 1000) + " wants";
+                       : "the NVIDIA driver is older than CUDA " + std::to_string(CUDART_VERSION / 1000) + " requires";
   } else if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
     why = "the NVIDIA driver finds no GPU";
   } else if (error != cudaSuccess) {
     why = cudaGetErrorString(error);
   }
-  cudaGetLastError();  // it is not the next call's
+  cudaGetLastError();  // the next call must not report it
   std::vector<Gpu> found;
   if (error != cudaSuccess) return found;
   for (int ordinal = 0; ordinal < count; ++ordinal) {

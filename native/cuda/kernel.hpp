@@ -47,7 +47,7 @@ template <class Body> ETUDE_DEVICE void run_body(const Body& body) {
 }
 
 template <class Body> __global__ void __launch_bounds__(Body::threads) enter(const Body body) { run_body(body); }
-/// For one block per multiprocessor: a thread has twice the registers.
+/// For one block per multiprocessor: a thread has twice as many registers.
 template <class Body> __global__ void __launch_bounds__(Body::threads, 1) enter_alone(const Body body) {
   run_body(body);
 }

@@ -11,7 +11,7 @@ namespace {
 
 struct NoProgram : cuda::CompiledProgram {};
 
-/// Counts what is enqueued, and does nothing. It supports what the runtime that it stands for supports.
+/// Counts the enqueued work, and does nothing. It supports the same as the runtime that it replaces.
 class LaunchCounter : public cuda::Runtime {
  public:
   explicit LaunchCounter(std::shared_ptr<cuda::Runtime> of) : of_(std::move(of)) {

@@ -62,7 +62,7 @@ Nccl::Nccl(const Functions& functions, std::vector<Runtime*> runtimes, std::size
   communicators(runtimes_.size());
 }
 
-/// Sums of communicators that failed may wait for ever, until these are aborted.
+/// After a failure, communicators may wait for ever in their sums, until they are aborted.
 Nccl::~Nccl() {
   const Locked locked(sorted_);
   if (!failed_)
@@ -77,7 +77,7 @@ void Nccl::expect(Status status, const char* what) const {
     return;
   for (Runtime* one : runtimes_) one->expect_alive(what);
   fail(ErrorKind::state, "NcclAllReduce", what, " failed: ", functions_.text(status),
-       " - expected NCCL to reach all GPUs of the strategy - see what it logs (NCCL_DEBUG=WARN).");
+       " - expected a connection between all GPUs of the strategy - see its log (NCCL_DEBUG=WARN).");
 }
 
 /// The communicators of the first GPUs, one per replica.

@@ -16,8 +16,9 @@ struct CUstream_st;
 namespace etude::cuda {
 
 /// All-reduces replicas on several GPUs of this machine, one on each, by NVIDIA's NCCL. Each GPU's part is enqueued
-/// after its earlier work, and the host waits for none. What start() enqueues runs on a second queue of each GPU,
-/// beside later work. Source: nccl.h, for the functions and numbers here; they have not changed since its version 2.10.
+/// after its earlier work, and the host waits for none. The work of start() runs on a second queue of each GPU,
+/// concurrently with later work. Source: nccl.h, for the functions and numbers here; they have not changed since its
+/// version 2.10.
 class Nccl : public Collective {
  public:
   using Status = int;  ///< 0: success
@@ -38,7 +39,7 @@ class Nccl : public Collective {
   /// The functions of the installed NCCL. Throws Error(state) if there is none.
   static const Functions& installed();
 
-  /// The least bytes of a bucket: of more, an all-reduce is bound by the links between the GPUs.
+  /// The least bytes of a bucket: with more, an all-reduce is bound by the links between the GPUs.
   static constexpr std::size_t usual_bucket = std::size_t{4} << 20;
 
   /// Connects the GPUs of `runtimes`, which must outlive it. Throws Error(state) if NCCL cannot connect them.

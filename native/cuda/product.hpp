@@ -32,7 +32,7 @@ struct MatrixOperand {
 inline constexpr int tile_extent = 64, tile_depth = 16, square_extent = 4;
 
 /// The division of a product: into tiles and, if these are too few for a GPU, along k into splits, which are computed
-/// separately and then summed. It depends on the shape alone, so that every GPU computes the same sums.
+/// separately and then summed. It depends only on the shape, so that every GPU computes the same sums.
 struct ProductShape {
   std::int64_t m, n, k, batch;
   std::int64_t splits = 1, split_depth = 0;
@@ -155,7 +155,7 @@ struct AddSplits {
   }
 };
 
-/// Enqueues the product; `parts` has room for the results of the shape's splits.
+/// Enqueues the product; `parts` is large enough for the results of the shape's splits.
 template <class C, class A, class B>
 void multiply(Runtime& runtime, const ProductShape& shape, const A& a, const B& b, C* c, std::int64_t c_row,
               const BatchAxes& c_batch, Computed<C>* parts) {

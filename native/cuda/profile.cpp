@@ -117,7 +117,7 @@ void Profile::add_up() {
     }
     free_.insert(free_.end(), {one.begin, one.end});
   }
-  cudaGetLastError();  // it is not the next call's
+  cudaGetLastError();  // the next call must not report it
   timed_.clear();
 }
 

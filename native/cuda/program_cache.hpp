@@ -21,9 +21,9 @@ class ProgramCache {
   /// Several threads may call it at the same time.
   using Compile = std::function<std::vector<char>(const std::string& source, int architecture)>;
 
-  /// `version` identifies everything that the result of `compile` depends on, except the text and the architecture.
-  /// Cubins are written to `folder` of `files`, which is created on demand. Without a folder only the process keeps
-  /// them.
+  /// `version` identifies everything on which the result of `compile` depends, except the text and the architecture.
+  /// Cubins are written to `folder` of `files`, which is created on demand. Without a folder, cubins exist only in the
+  /// process.
   ProgramCache(Compile compile, std::string version, std::shared_ptr<Vfs> files = nullptr, std::string folder = {});
 
   /// The cubins of these texts for GPUs of one architecture (90: Hopper). Compiles as many texts at the same time as

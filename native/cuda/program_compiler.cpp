@@ -106,7 +106,7 @@ Compiled compile_by(const Nvrtc& nvrtc, const std::string& text, int architectur
       (as_cubin ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") + std::to_string(architecture);
   Handle program = nullptr;
   check(nvrtc.create(&program, text.c_str(), "program.cu", 0, nullptr, nullptr) == 0, ErrorKind::internal, "Cuda",
-        "NVRTC takes no program - expected it to - update it.");
+        "NVRTC creates no program - expected success - update it.");
   const std::unique_ptr<Handle, Result (*)(Handle*)> owned(&program, nvrtc.destroy);
   std::vector<const char*> all(std::begin(options), std::end(options));
   all.push_back(target.c_str());
@@ -136,13 +136,14 @@ std::vector<char> compile(CompilersView compilers, const std::string& source, in
       return std::move(compiled.output);
     }
     check(compiled.result == invalid_option, ErrorKind::internal, "Cuda",
-          "a program that NVRTC does not compile - expected it to - this is a defect of the library:\n", compiled.log);
+          "a program that NVRTC does not compile - expected valid source - this is a defect of the library:\n",
+          compiled.log);
   }
-  fail(ErrorKind::state, "Cuda", "an NVRTC that does not know GPUs of compute capability ", architecture / 10, '.',
+  fail(ErrorKind::state, "Cuda", "an NVRTC without support for GPUs of compute capability ", architecture / 10, '.',
        architecture % 10, " - expected a newer one - update it.");
 }
 
-/// The compiler in this file, which stays loaded.
+/// The compiler in this file, which is never unloaded.
 CompilersView compiler_in(const std::string& library) {
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::unique_ptr<const Nvrtc>>;  // never destroyed: used until exit

@@ -19,7 +19,8 @@ std::vector<char> compile_program_by(const std::string& library, const std::stri
 /// memory accesses. Throws as compile_program does.
 std::string ptx_of(const std::string& source, int architecture);
 
-/// Identifies everything that a cubin depends on, except the text and the architecture. Throws Error(state) if there is
+/// Identifies everything on which a cubin depends, except the text and the architecture. Throws Error(state) if there
+/// is
 /// no NVRTC.
 std::string compiler_version();
 

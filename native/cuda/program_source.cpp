@@ -61,7 +61,7 @@ std::string literal(double value, Lane lane) {
   char text[40];
   const auto [end, error] = std::to_chars(text, text + sizeof(text), std::fabs(value), std::chars_format::hex);
   check(error == std::errc(), ErrorKind::internal, "Cuda",
-        "a number that cannot be written - expected one of a program - this is a defect of the library.");
+        "a number without a literal - expected a number of a program - this is a defect of the library.");
   return type + (std::signbit(value) ? "(-0x" : "(0x") + std::string(text, end) + ')';
 }
 
@@ -73,7 +73,7 @@ std::size_t words_of_segment(const Program& program) { return 2 + operands(progr
 
 /// The blocks of threads of a segment, if each thread processes `width` elements at a time.
 std::int16_t blocks_of(const Program& program, const Segment& segment, int width) {
-  constexpr std::int64_t most = 2048;  // of which each then goes on
+  constexpr std::int64_t most = 2048;  // beyond it, each block processes more elements
   const std::int64_t threads = program.row > 0 ? segment.size / program.row * warp : segment.size / width;
   return static_cast<std::int16_t>(std::min(blocks_for(threads, program_threads), most));
 }

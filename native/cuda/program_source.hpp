@@ -7,13 +7,13 @@
 #include "etude/execution/device.hpp"
 #include "etude/execution/instruction.hpp"
 
-/// Elementwise programs as source: the steps that the processor runs tile by tile, as one kernel that keeps every
+/// Elementwise programs as source: the steps that the CPU runs tile by tile, as one kernel that keeps every
 /// element in registers from its loads to its stores.
 namespace etude::cuda {
 
-/// An input that is elements of a product instead of numbers in memory. Each element is the sum over `depth` of a's
-/// numbers times b's. The accesses give the first numbers of a and b; the others are `along_a` and `along_b` elements
-/// apart.
+/// An input whose elements are those of a product instead of numbers in memory. Each element is the sum over `depth` of
+/// a's numbers times b's. The accesses give the first numbers of a and b; the others are `along_a` and `along_b`
+/// elements apart.
 struct ProductInput {
   std::size_t input;
   std::int64_t depth;

@@ -6,8 +6,8 @@
 #include "cuda/launch.hpp"
 
 // Reductions. A block of threads reduces some neighbouring columns; each thread processes a part of the rows. If there
-// are few blocks, rows are divided into chunks, whose results are reduced again. The order of additions depends on the
-// shape alone.
+// are few blocks, rows are divided into chunks, whose results are reduced again. The order of additions depends only on
+// the shape.
 
 namespace etude {
 

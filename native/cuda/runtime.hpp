@@ -48,19 +48,19 @@ class SideQueue {
   virtual ~SideQueue() = default;
   /// The queue itself.
   virtual CUstream_st* stream() = 0;
-  /// Lets what it gets from now on wait for all work that the runtime's queue has now.
+  /// Makes later work of this queue wait for all current work of the runtime's queue.
   virtual void follow() = 0;
-  /// Marks the end of the work that it has now by a number. Numbers are small; a later mark replaces that of its
+  /// Marks the end of its current work by a number. Numbers are small; a later mark replaces an earlier one of the same
   /// number.
   virtual void mark(std::size_t number) = 0;
-  /// Lets what the runtime's queue gets from now on wait for the work before a mark.
+  /// Makes later work of the runtime's queue wait for the work before a mark.
   virtual void lead(std::size_t number) = 0;
   /// Returns when its work is done, or cannot be done.
   virtual void wait() noexcept = 0;
 };
 
 /// The interface to one GPU: memory, and a queue of work that runs in order while the host continues. Any thread may
-/// call it; calls of other threads wait while one thread records. Class Cuda knows the GPU only by this interface;
+/// call it; calls of other threads wait while one thread records. Class Cuda uses the GPU only through this interface;
 /// tests implement it on the host, and count its calls.
 class Runtime {
  public:
@@ -75,8 +75,8 @@ class Runtime {
   virtual void release(std::byte* memory) noexcept = 0;
   /// Free device memory, in bytes.
   virtual std::size_t free_memory() = 0;
-  /// Called before a library connects these GPUs: lets them access this GPU's memory, and gives back what is free, for
-  /// the library.
+  /// Called before a library connects these GPUs: lets them access this GPU's memory, and frees unused memory for the
+  /// library.
   virtual void share_memory(std::span<const int> gpus) { static_cast<void>(gpus); }
   /// Copies from the host's memory, which may change as soon as this returns. It waits only for an earlier upload that
   /// used the same pinned memory.
@@ -94,12 +94,12 @@ class Runtime {
   /// Enqueues a product of the GPU's vendor; false if the vendor does not support it. The answer is the same for all
   /// products of one kind.
   virtual bool multiply(const MatrixProduct&) { return false; }
-  /// What multiply() would return.
+  /// The result that multiply() would return.
   virtual bool multiplies(const MatrixProduct&) { return false; }
   /// The workspace of the vendor's convolutions, in bytes; 0 if the vendor computes none.
   virtual std::size_t convolution_workspace() const { return 0; }
-  /// The algorithms by which the vendor computes a convolution, by the vendor's numbers. While work is recorded, none
-  /// for a kind of convolution that is new.
+  /// The algorithms by which the vendor computes a convolution, by the vendor's numbers. During a recording, none for a
+  /// new kind of convolution.
   virtual std::vector<int> convolution_algorithms(const VendorConvolution&) { return {}; }
   /// Enqueues a convolution by one of them; false if the vendor's library fails.
   virtual bool convolve(const VendorConvolution&, int) { return false; }
@@ -114,7 +114,7 @@ class Runtime {
   virtual void launch(const Graph& graph) = 0;
   /// Throws Error(state) with the first failed call, if the GPU is lost. For `what`, a failed call of a library.
   virtual void expect_alive(const char*) {}
-  /// Between lock() and unlock(), calls of other threads wait. Of several runtimes, that with the least ordinal is
+  /// Between lock() and unlock(), calls of other threads wait. Of several runtimes, the one with the least ordinal is
   /// locked first.
   virtual void lock() = 0;
   virtual void unlock() noexcept = 0;

@@ -36,7 +36,7 @@ void SideStream::mark(std::size_t number) {
 }
 
 void SideStream::lead(std::size_t number) {
-  if (marks_.size() <= number || !marks_[number]) return;  // nothing was marked
+  if (marks_.size() <= number || !marks_[number]) return;  // there is no such mark
   expect(cudaSetDevice(ordinal_), "choosing a GPU");
   expect(cudaStreamWaitEvent(first_, marks_[number], 0), "waiting for an event");
 }

@@ -73,8 +73,8 @@ struct MergeRuns {
   }
 };
 
-/// Enqueues the sort of keys(i), i < count. Returns the address of the result: one of both buffers, each of which has
-/// room for all keys.
+/// Enqueues the sort of keys(i), i < count. Returns the address of the result: one of both buffers, each of which is
+/// large enough for all keys.
 template <class Keys>
 const Key* sort(Runtime& runtime, std::int64_t count, const Keys& keys, Key* sorted, Key* other) {
   launch(runtime, blocks_for(count, sorted_by_block), SortRuns<Keys>{count, keys, sorted});

@@ -25,10 +25,10 @@ bool Staging::make_room_on_gpu(Slot& slot) {
   if (slot.on_gpu) expect(cudaFree(slot.on_gpu), "freeing memory");
   slot.on_gpu = nullptr;
   slot.bytes_on_gpu = 0;
-  // Not from the pool: the second stream writes it, and the pool follows the queue alone.
+  // Not from the pool: the second stream writes it, and the pool follows only the queue.
   const cudaError_t error = memory_.with_room([&] { return cudaMalloc(&slot.on_gpu, slot.bytes); });
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // it is not the next call's
+    cudaGetLastError();  // the next call must not report it
     return has_room_ = false;
   }
   expect(error, "allocating memory");

@@ -9,13 +9,14 @@
 
 namespace etude::cuda {
 
-/// Pinned memory between the host's memory and device memory. An upload is copied to it, so that the host can continue
-/// at once. A large upload is transferred concurrently with queued steps, to a buffer in device memory, from which the
-/// queue copies it in order. Uploads use the slots in turn, so the host waits only for an upload several turns back. A
-/// download arrives in pinned memory: a GPU never writes to memory that the caller may free after an error.
+/// Pinned memory between the host's memory and device memory. An upload is first copied to it, so that the host can
+/// continue at once. A large upload is transferred concurrently with queued steps, to a buffer in device memory, from
+/// which the queue copies it in order. Uploads use the slots in turn, so the host waits only for the last upload that
+/// used the same slot. A download arrives in pinned memory: a GPU never writes to memory that the caller may free after
+/// an error.
 class Staging {
  public:
-  /// `memory`: that of the GPU, which must outlive it.
+  /// `memory`: the memory of the GPU, which must outlive it.
   explicit Staging(DeviceMemory& memory) : memory_(memory) {}
   /// Waits for all queued work.
   ~Staging();

@@ -38,7 +38,7 @@ class Timed {
   float milliseconds() const {
     expect(cudaEventSynchronize(end_), "measured work");
     float result = 0;
-    expect(cudaEventElapsedTime(&result, begin_, end_), "asking for a time");
+    expect(cudaEventElapsedTime(&result, begin_, end_), "reading a time");
     return result;
   }
 

@@ -7,8 +7,8 @@
 
 namespace etude::cuda {
 
-/// Milliseconds that a GPU takes for what `work` enqueues on a stream: the median of five runs, or one that takes long,
-/// after a run that does not count. Nothing if `work` returns false. Waits for the stream.
+/// Milliseconds that a GPU takes for the work that `work` enqueues on a stream: the median of five runs, or of one long
+/// run, after a run that is not counted. Nothing if `work` returns false. Waits for the stream.
 std::optional<double> milliseconds_of(const std::function<bool()>& work, cudaStream_t stream);
 
 }  // namespace etude::cuda

@@ -8,7 +8,7 @@
 
 namespace etude::cuda {
 
-/// What is computed: y of x and the kernel, x's gradient of y's and the kernel, or the kernel's gradient of x and y's.
+/// The result: y of x and the kernel, x's gradient of y's and the kernel, or the kernel's gradient of x and y's.
 enum class ConvolutionPass : std::uint8_t { forward, input, filter };
 
 constexpr const char* name_of(ConvolutionPass pass) {
@@ -27,8 +27,8 @@ struct VendorConvolution {
   std::byte* workspace;       ///< of the size that the runtime requests
 };
 
-/// Whether a vendor's library may compute it: not float64, no tensor of 2³¹ elements or more, and padding that is alike
-/// on both sides, as far as a window reads it.
+/// Whether a vendor's library may compute it: not float64, no tensor of 2³¹ elements or more, and equal padding on both
+/// sides, as far as a window reads it.
 bool vendor_may_convolve(const instruction::ConvolutionShape& shape, DType dtype);
 
 }  // namespace etude::cuda

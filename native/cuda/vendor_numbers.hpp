@@ -30,7 +30,8 @@ inline constexpr int type_float32 = 0, type_float16 = 2, type_bfloat16 = 9;
 inline constexpr int channels_last = 1;      // of tensors; of filters: [filters, height, width, channels]
 inline constexpr int cross_correlation = 1;  // not a convolution, which would flip the kernel
 inline constexpr int math_by_tensor_cores = 1, math_as_stored = 3;
-// Without those that add by atomics, and those that transform patches, by Winograd or Fourier, which round otherwise.
+// Without algorithms that add by atomics, and without those that transform patches, by Winograd or Fourier, which round
+// differently.
 inline constexpr int forward_algorithms[] = {1, 0, 2};  // implicit with indices, implicit, explicit
 inline constexpr int input_algorithms[] = {1}, filter_algorithms[] = {1};
 

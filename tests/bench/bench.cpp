@@ -1,13 +1,13 @@
 // etude_bench [--threads N] [--seed N] [--isa NAME] [--steps N] [--dtype-policy NAME] [WORKLOAD…]
-//                      trains each workload inside fit with its default callbacks, or predicts with it, and prints a
-//                      JSON line of what a step took once it was warm. --isa: an instruction set, such as "avx2",
-//                      instead of the best one that the processor has. --steps: so many instead of the workload's own.
-//                      --dtype-policy: what layers compute in, such as "mixed_bfloat16".
+//                      trains each workload in fit with its default callbacks, or predicts with it, and prints the
+//                      time of a step after warm-up as a JSON line. --isa: an instruction set, such as "avx2",
+//                      instead of the processor's best one. --steps: the number of steps, instead of the workload's.
+//                      --dtype-policy: the dtype policy of the layers, such as "mixed_bfloat16".
 // etude_bench [--threads N] build [WORKLOAD…]
-//                      how long building each workload's model takes, which draws its initial values: a JSON line.
-// etude_bench scaling  how times grow with batch, width and depth.
-// etude_bench peak     what this processor can do at most.
-// etude_bench list     the names of the workloads.
+//                      measures the building of each workload's model, with its initial values: a JSON line.
+// etude_bench scaling  measures times for growing batch, width and depth.
+// etude_bench peak     measures the peak rates of this processor.
+// etude_bench list     prints the names of the workloads.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,7 +26,7 @@
 
 namespace {
 
-/// The beginning of a workload's line, and how many samples a step takes.
+/// The beginning of a workload's line, and the samples of a step.
 void print_times(const std::string& name, const Workload& work, std::int64_t samples, const std::vector<double>& laps,
                  double cpu) {
   const double median = quantile(laps, 0.5);
@@ -60,7 +60,7 @@ void train(const std::string& name, const Workload& work) {
                    .callbacks = {std::make_shared<QuietBar>(), stopwatch},
                    .steps_per_epoch = per_epoch});
   print_times(name, work, work.batch, stopwatch->laps, stopwatch->cpu_per_step());
-  // Of a GPU's steps, which are queued, this is what they take.
+  // For the queued steps of a GPU, this is their duration.
   std::printf(R"(, "device": "%s", "step_ms": %.5f)", std::string(work.model->strategy()->device().name()).c_str(),
               1e3 * stopwatch->waited_per_step());
   print_losses(*stopwatch);
@@ -79,7 +79,7 @@ void predict(const std::string& name, const Workload& work) {
   print_times(name, work, work.x.shape()[0], laps, (cpu_seconds() - cpu) / work.predictions);
 }
 
-/// The processor with the kernels of that instruction set.
+/// The CPU with the kernels of that instruction set.
 etude::StrategyPtr processor_with(std::string_view isa) {
   for (const etude::cpu::Kernels& kernels : etude::cpu::available_kernels()) {
     if (isa != kernels.isa) continue;
@@ -99,7 +99,7 @@ void run(const std::string& name, std::uint64_t seed, std::int64_t steps) {
   std::fflush(stdout);
 }
 
-/// Each time another model: one that is built stays built.
+/// A new model each time, because a built model stays built.
 void build(const std::string& name) {
   constexpr int times = 9;
   std::vector<double> laps;

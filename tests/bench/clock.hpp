@@ -1,9 +1,9 @@
 #pragma once
 
-/// Seconds of processor time that this process has used, all threads together. Under Node.js that includes its own
-/// compiler and collector, as it does for every peer there.
+/// Seconds of CPU time that this process has used, all threads together. Under Node.js that includes its own compiler
+/// and collector, as for every peer there.
 double cpu_seconds();
-/// Seconds since some fixed moment.
+/// Seconds since a fixed moment.
 double wall_seconds();
 /// "native" or "wasm".
 const char* target_name();

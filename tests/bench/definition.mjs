@@ -54,7 +54,7 @@ export function walk(layers, input) {
   });
 }
 
-/** The workload called `name`: what it trains, or predicts with, and its sizes. */
+/** The workload `name`: its model, whether it trains or predicts, and its sizes. */
 export function workload(name) {
   const given = definitions[name];
   const trained = definitions[given.predict ?? name];
@@ -64,7 +64,7 @@ export function workload(name) {
 }
 
 /**
- * The least that a step has to do: FLOPs, a forward pass and twice that backwards, less the first layer's input gradient; and
+ * The minimum work of a step: FLOPs, a forward pass and twice that backwards, less the first layer's input gradient; and
  * bytes of the update, which reads gradient, weight and slots and writes the latter two. Predicting is forward passes.
  */
 export function cost({ layers, parameters, batch, images, slots }) {

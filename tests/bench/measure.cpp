@@ -27,7 +27,7 @@ void Stopwatch::on_train_batch_end(std::int64_t, etude::Logs& logs) {
   if (step_ == steps_) cpu_end_ = cpu_seconds();
   if (step_ >= 8 && (step_ & (step_ - 1)) == 0) losses.emplace_back(step_, logs["loss"]);
   if (step_ >= warm_up_ && (step_ - warm_up_) % stretch() == 0) {
-    logs["loss"];  // which the device has to have computed
+    logs["loss"];  // after the device has computed it
     ends_.push_back(wall_seconds());
   }
   last_ = wall_seconds();

@@ -8,23 +8,23 @@
 
 #include <etude/etude.hpp>
 
-/// The value below which a share q of them lies.
+/// The q-quantile of the values.
 double quantile(std::vector<double> values, double q);
 
-/// Notes the time and the allocations of every step, from the end of the one before; its memory is there before the
-/// first. And the epoch's mean loss at steps 8, 16, 32, …, counted from 1: what targets are compared by.
+/// Records the time and the allocations of every step, from the end of the previous one; its memory is allocated before
+/// the first. Also records the epoch's mean loss at steps 8, 16, 32, …, counted from 1, for comparing targets.
 class Stopwatch : public etude::Callback {
  public:
-  /// `warm_up` of the steps are not noted.
+  /// `warm_up` of the steps are not recorded.
   Stopwatch(std::int64_t steps, std::int64_t warm_up);
 
   void on_train_batch_end(std::int64_t, etude::Logs& logs) override;
 
-  /// Of all steps noted.
+  /// Over all recorded steps.
   double cpu_per_step() const { return (cpu_end_ - cpu_) / static_cast<double>(laps.size()); }
-  /// The median over some stretches of steps, each from one end to another at which the device was waited for.
+  /// The median over some chunks of steps, each between two waits for the device.
   double waited_per_step() const;
-  /// How long the first step took, its trace and its compilation included.
+  /// The time of the first step, its trace and compilation included.
   double first() const { return first_; }
   std::vector<double> laps, allocated;
   std::vector<std::pair<std::int64_t, double>> losses;
@@ -34,7 +34,7 @@ class Stopwatch : public etude::Callback {
   std::int64_t stretch() const { return std::max<std::int64_t>((steps_ - warm_up_) / 7, 1); }
 
   std::int64_t step_ = 0, steps_, warm_up_;
-  std::vector<double> ends_;  ///< of stretches
+  std::vector<double> ends_;  ///< of chunks
   double began_, last_ = 0, cpu_ = 0, cpu_end_ = 0, first_ = 0;
   std::size_t count_ = 0;
 };

@@ -13,7 +13,8 @@
 
 namespace {
 
-/// Enough independent sums to hide the latency of a multiply-add; each begins elsewhere, or they would be one.
+/// Enough independent sums to hide the latency of a multiply-add; each starts with another value, or they would be
+/// merged.
 constexpr int sums = 10;
 constexpr int rounds = 4'000'000;
 
@@ -57,7 +58,7 @@ __attribute__((target("avx512f"))) float wide() {
 }
 #endif
 
-/// As wide as this processor and Étude's kernels are.
+/// With the register width of this CPU and Étude's kernels.
 Work best() {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f")) return {16, wide};
@@ -66,7 +67,7 @@ Work best() {
   return {4, narrow};
 }
 
-/// The best of several: others may use the machine too.
+/// The best of several, because other processes may use the machine too.
 template <class Body> double shortest(Body body) {
   double least = 1e9;
   for (int i = 0; i < 9; ++i) {

@@ -1,4 +1,4 @@
-// What the benchmark's lines say together: medians over rounds, ratios, floors, and whether all targets trained the same.
+// Summarizes the benchmark's lines: medians over rounds, ratios, floors, and whether all targets trained the same.
 import { cost, workload } from './definition.mjs';
 import { targets } from './targets.mjs';
 
@@ -22,19 +22,19 @@ function meanLosses(rounds) {
   return Object.fromEntries(steps.map((step) => [step, Number(mean(rounds.map(({ losses }) => losses[step])).toPrecision(4))]));
 }
 
-/** What targets are compared by: CPU time of one thread; of several threads, which wait busily, the time on the wall. */
+/** The time for comparing targets: CPU time of one thread; wall time of several threads, because they wait busily. */
 export const timeOf = ({ threads, cpu_ms_per_step: cpu, step_ms_median: wall }) => (threads > 1 ? wall : cpu);
 
-/** The least time, in ms, that a step takes on one core with this peak. */
+/** The least time, in ms, of a step on one core with this peak. */
 export function floor(name, { peak_gflops: gflops, gbytes_per_s: bandwidth }) {
   const { flops, bytes } = cost(workload(name));
   return { flops, bytes, ms: flops / gflops / 1e6 + bytes / bandwidth / 1e6 };
 }
 
-/** Other seeds, and so other starting weights, give losses this far apart: less the longer a target trained. */
+/** The difference of losses between seeds, and so between initial weights: it decreases with the length of training. */
 const toleranceAt = (step) => (step < 64 ? 0.15 : step < 256 ? 0.1 : 0.05);
 
-/** Complaints about targets that did not train what workloads.json says, or whose loss is not that of the first. */
+/** Complaints about targets that did not train the model of workloads.json, or whose loss differs from that of the first. */
 export function disagreements(name, summaries) {
   const { parameters } = workload(name);
   const [reference, ...others] = summaries.filter(({ losses }) => losses && !name.startsWith('predict'));
@@ -43,7 +43,7 @@ export function disagreements(name, summaries) {
   for (const other of others) {
     const step = Object.keys(reference.losses).filter((step) => step in other.losses).at(-1);
     const [a, b] = [reference.losses[step], other.losses[step]];
-    if (!(Math.abs(a - b) <= toleranceAt(Number(step)) * Math.min(a, b))) // not where a loss is no number, or there is none
+    if (!(Math.abs(a - b) <= toleranceAt(Number(step)) * Math.min(a, b))) // also false for a loss that is NaN or missing
       complaints.push(`${name}: mean loss after ${step} steps: ${a} of ${reference.target}, ${b} of ${other.target} - expected within ${100 * toleranceAt(Number(step))} %`);
   }
   return complaints;

@@ -1,5 +1,5 @@
-// Runs the benchmark: every target of every workload in rounds that take turns, so that what else the machine does hits all
-// alike. Prints tables; --json writes the lines, --markdown the tables. `./dev bench` calls it.
+// Runs the benchmark: every target of every workload in alternating rounds, so that other work on the machine affects
+// all alike. Prints tables; --json writes the lines, --markdown the tables. `./dev bench` calls it.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -86,7 +86,7 @@ ${tables.join('\n')}
 `;
 }
 
-/** The last section of the file that is written anew: figures that are no part of a run. */
+/** The last section of the rewritten file: values that are not part of a run. */
 function measuredApart(path) {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const at = text.indexOf('\n## Measured apart\n');

@@ -14,7 +14,7 @@ struct Size {
   int depth;
 };
 
-/// The CPU time of a step, and how long its trace and compilation took, in milliseconds.
+/// The CPU time of a step, and the time of its trace and compilation, in milliseconds.
 struct Times {
   double step, compile;
 };
@@ -26,8 +26,8 @@ etude::Tensor filled(const etude::Shape& shape) {
   return result;
 }
 
-/// Trains `depth` Dense layers of `width` units, as users do: inside fit. What the first step takes beyond the others
-/// is the trace, the differentiation, the fusion and the memory plan; building the layers' weights is not in it.
+/// Trains `depth` Dense layers of `width` units inside fit, as users do. The additional time of the first step is that
+/// of the trace, the differentiation, the fusion and the memory plan, without building the layers' weights.
 Times measure(const Size& size) {
   std::vector<etude::LayerPtr> layers;
   for (int i = 0; i < size.depth; ++i)
@@ -48,7 +48,7 @@ Times measure(const Size& size) {
   return {1e3 * stopwatch->cpu_per_step(), 1e3 * (stopwatch->first() - quantile(stopwatch->laps, 0.5))};
 }
 
-/// One table: sizes that double from row to row, and how much more the step of each takes than that before.
+/// One table: sizes that double from row to row, and the ratio of each step's time to the previous one.
 void print_table(const char* what, std::int64_t from, std::int64_t to, Size (*size_of)(std::int64_t)) {
   std::printf("\n%-8s %14s %10s %10s %20s\n", what, "CPU ms/step", "growth", "GFLOP/s", "trace+compile ms");
   double before = 0;

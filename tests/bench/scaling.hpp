@@ -1,4 +1,4 @@
 #pragma once
 
-/// Prints tables of how a step's time grows with batch, width and depth, and the time to trace and compile with depth.
+/// Prints tables of a step's time by batch, width and depth, and of the time to trace and compile by depth.
 void print_scaling();

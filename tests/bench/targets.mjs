@@ -1,4 +1,4 @@
-// What runs a workload: Étude's builds and its peers, each a process of its own that prints a JSON line.
+// The targets of a workload: Étude's builds and its peers, each a separate process that prints a JSON line.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const trained = ['mlp', 'cnn', 'cnn2', 'tiny', 'lstm', 'attn'];
 const predicted = ['predict-mlp', 'predict-cnn2'];
 const all = [...trained, 'big', ...predicted];
 
-/** A build of ours: `preset` is what ./dev build makes. */
+/** One of our builds: `preset` is that of ./dev build. */
 const etude = (preset, threads, workloads, start) => ({ preset, threads, workloads, start: (name, { seed }) => [...start, '--threads', threads, '--seed', seed, name] });
 const built = (preset) => path(`../../${process.env.ETUDE_BUILD_RELEASE && preset === 'release' ? process.env.ETUDE_BUILD_RELEASE : `build/${preset}`}/tests/bench/etude_bench`);
 const native = (threads) => etude('release', threads, all, [built('release')]);
@@ -37,7 +37,7 @@ const pytorch = (threads) => ({
   start: (workload, { seed, seconds }) => [python, path('peers/pytorch.py'), workload, seed, seconds, threads],
 });
 
-/** By name; in the order in which tables show them. `cannot`: workloads known to fail, which is tried nevertheless. */
+/** By name, in the order of the tables. `cannot`: workloads known to fail, which are run nevertheless. */
 export const targets = {
   native: native(1),
   'native, 2 threads': native(2),
@@ -60,8 +60,8 @@ export function measure(target, workload, options) {
   return { target, workload, failed: stderr?.trim().split('\n').at(-1) || `ended with ${error?.message ?? signal ?? status}` };
 }
 
-/** What this processor can do: { peak_gflops, gbytes_per_s }. */
+/** The peak of this CPU: { peak_gflops, gbytes_per_s }. */
 export const measurePeak = () => JSON.parse(spawnSync(built('release'), ['peak'], { encoding: 'utf8' }).stdout);
 
-/** The workloads that our builds have. */
+/** The workloads of our builds. */
 export const ownWorkloads = () => spawnSync(built('release'), ['list'], { encoding: 'utf8' }).stdout.trim().split('\n');

@@ -37,7 +37,7 @@ Workload tiny() {
   auto model = std::make_shared<etude::Sequential>(std::vector{layers::dense({.units = 16, .activation = "tanh"}),
                                                                layers::dense({.units = 16, .activation = "tanh"}),
                                                                layers::dense({.units = 1, .activation = "sigmoid"})});
-  constexpr std::int64_t steps = 200'000;  // by a tenth of them V8 has compiled all of the module for good
+  constexpr std::int64_t steps = 200'000;  // V8 has fully compiled the module after a tenth of them
   return {model, {.optimizer = etude::optimizers::sgd({.learning_rate = 0.1}), .loss = "binary_crossentropy"}, x, y, 32,
           steps};
 }
@@ -54,7 +54,7 @@ Workload lstm() {
           938};
 }
 
-/// Images as a convolution sees them: [60000, 28, 28, 1].
+/// Images for a convolution: [60000, 28, 28, 1].
 Tensor square_images() { return etude::fashion_mnist::images().reshape({etude::fashion_mnist::samples, 28, 28, 1}); }
 
 etude::LayerPtr convolution(std::int64_t filters) {
@@ -138,7 +138,7 @@ Workload big() {
           20};
 }
 
-/// What the model of a workload gives for 10,000 images, in its batches.
+/// The model of a workload predicts 10,000 images, in its batches.
 template <Workload trained()> Workload predict() {
   Workload work = trained();
   work.x = work.x.rows(0, 10000);
@@ -151,7 +151,7 @@ struct Named {
   Workload (*make)();
 };
 
-/// One line for each; what the peers train is in workloads.json.
+/// One line for each; workloads.json has the models of the peers.
 const std::vector<Named>& all_workloads() {
   static const std::vector<Named> all{
       {"mlp", mlp},

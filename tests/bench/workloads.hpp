@@ -6,15 +6,15 @@
 
 #include <etude/etude.hpp>
 
-/// What is timed: a model, its data, and how it is trained. The peers train the same: workloads.json says it to them.
+/// A timed workload: a model, its data, and its training. The peers train the same by workloads.json.
 struct Workload {
   std::shared_ptr<etude::Model> model;
   etude::CompileOptions compile;
   etude::Tensor x, y;
   std::int64_t batch;
-  /// Steps of a run, of which the first tenth warms up.
+  /// Steps of a run; the first tenth is the warm-up.
   std::int64_t steps;
-  /// Instead of training, predict all of x, this often after once to warm up.
+  /// Instead of training, predicts all of x this many times, after one time to warm up.
   int predictions = 0;
 };
 

@@ -1,4 +1,4 @@
-// Debian's Chromium, and what the tests do with it.
+// Debian's Chromium, and helpers of the tests.
 import { chromium } from 'playwright-core';
 
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
@@ -6,7 +6,7 @@ const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-bac
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
 
-/** A new page that lists in `page.complaints` what the browser complains about, and in its `turns` when loops yield. */
+/** A new page that lists errors of the browser in `page.complaints`, and yields of loops in its `turns`. */
 export async function newPage(browser, options) {
   const page = await browser.newPage({ colorScheme: 'light', viewport: { width: 1280, height: 900 }, ...options });
   page.complaints = [];
@@ -17,7 +17,7 @@ export async function newPage(browser, options) {
   return page;
 }
 
-/** Notes when a loop got the thread and when it gave it up, as seen from outside: it yields by posting a message. */
+/** Records when a loop got the thread and when it yielded, seen from outside: it yields by posting a message. */
 function watchTurns() {
   const turns = (globalThis.turns = []);
   const post = MessagePort.prototype.postMessage;

@@ -1,4 +1,4 @@
-// Files of a page outlive it: they are in the browser's database.
+// A page's files are stored in the browser's database, and outlast the page.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ after(async () => {
   site?.close();
 });
 
-/** A page beside the package, of the same visitor as the others. */
+/** A page in the package's folder, in the same browser context as the others. */
 async function openPage() {
   const page = await newPage(context);
   await page.route(`${site.url}empty.html`, (route) =>
@@ -39,7 +39,7 @@ async function openPage() {
   return page;
 }
 const run = (page, work, ...given) => page.evaluate(([text, rest]) => new Function(`return (${text})`)()(...rest), [String(work), given]);
-/** The kind and the message of what `work` throws in the page. */
+/** The kind and the message of the error that `work` throws in the page. */
 const messageOf = (page, work) => page.evaluate(async (text) => {
   try {
     await new Function(`return (${text})`)()();
@@ -49,7 +49,7 @@ const messageOf = (page, work) => page.evaluate(async (text) => {
   return 'nothing was thrown';
 }, String(work));
 
-test('a saved model is there when the page comes again', async () => {
+test('a saved model is there when the page is opened again', async () => {
   const first = await openPage();
   const before = await first.evaluate(async () => {
     const files = await et.openFiles('models');
@@ -71,7 +71,7 @@ test('a saved model is there when the page comes again', async () => {
     database.close();
     return new TextDecoder('latin1').decode(bytes.subarray(0, 128));
   });
-  assert.match(header, /NUMPY.*'shape': \(64, 1\)/s); // how many rows there are is written over the header's, at the end
+  assert.match(header, /NUMPY.*'shape': \(64, 1\)/s); // the number of rows is written into the header at the end
   const [loaded, weights] = await second.evaluate(async () => {
     await et.openFiles('models');
     const [x] = samples(), model = et.loadModel('kept/model'), other = newModel();
@@ -85,7 +85,7 @@ test('a saved model is there when the page comes again', async () => {
   await second.close();
 });
 
-/** Trains 96 steps, or hangs after `steps` of its own; gives what it ends with, and how many steps it had to do. */
+/** Trains up to step 96, or hangs after `steps` steps; returns the result and the number of steps that ran. */
 async function train(name, steps) {
   globalThis.files = await et.openFiles(name);
   const [x, y] = samples(), model = newModel();
@@ -96,7 +96,7 @@ async function train(name, steps) {
   return { figures: [history.loss.at(-1), ...(await model.predict(x)).data], steps: done };
 }
 
-test('training that ends with its page, wherever it is, goes on to the same bits', async () => {
+test('training that is interrupted with its page, at any step, continues to the same bits', async () => {
   const whole = await openPage();
   const expected = await run(whole, train, 'uninterrupted');
   assert.equal(expected.steps, 96);
@@ -116,7 +116,7 @@ test('training that ends with its page, wherever it is, goes on to the same bits
   await last.close();
 });
 
-test('only one tab has the files, until it closes them', async () => {
+test('only one tab can open the files, until it closes them', async () => {
   const [one, other] = [await openPage(), await openPage()];
   const open = () => et.openFiles('shared').then((files) => void (globalThis.files = files));
   await one.evaluate(open);
@@ -129,7 +129,7 @@ test('only one tab has the files, until it closes them', async () => {
   await other.close();
 });
 
-test('what the browser refuses is told, and written again when it can be', async () => {
+test('a refused write is an error, and is written again when possible', async () => {
   const page = await openPage();
   const refused = await messageOf(page, async () => {
     globalThis.files = await et.openFiles('full');
@@ -158,7 +158,7 @@ test('what the browser refuses is told, and written again when it can be', async
   await again.close();
 });
 
-test('what a turn changed is kept as a whole, or not at all', async () => {
+test('the changes of one turn of the event loop are stored together, or not at all', async () => {
   const page = await openPage();
   const refused = await messageOf(page, async () => {
     const files = await et.openFiles('whole'), model = newModel();
@@ -185,7 +185,7 @@ test('what a turn changed is kept as a whole, or not at all', async () => {
   await again.close();
 });
 
-test('a file that grows is kept when it is shown to others, not at every piece', async () => {
+test('a growing file is stored when it becomes visible to others, not at every piece', async () => {
   const page = await openPage();
   const [size, kept] = await page.evaluate(async () => {
     const files = await et.openFiles('growing'), model = newModel();
@@ -203,7 +203,7 @@ test('a file that grows is kept when it is shown to others, not at every piece',
   await page.close();
 });
 
-test('without files, saving says how a page gets them', async () => {
+test('without files, the error of saving names openFiles()', async () => {
   const page = await openPage();
   assert.match(await messageOf(page, () => { const model = newModel(); model.build([1, 4]); model.save('x'); }), /^io .*there are no files here.*call openFiles first/);
   assert.match(await messageOf(page, () => et.openFiles('')), /^value \[openFiles\] "" as name - expected/);

@@ -15,7 +15,7 @@ after(async () => {
   site?.close();
 });
 
-/** An empty page beside the package, and beside `files`. */
+/** An empty page in a folder with the package and `files`. */
 async function emptyPage(files = {}) {
   const page = await newPage(browser);
   for (const [name, body] of Object.entries({ 'empty.html': '<!doctype html><link rel="icon" href="data:,">', ...files }))
@@ -24,7 +24,7 @@ async function emptyPage(files = {}) {
   return page;
 }
 
-/** Trains something small in a page whose clock goes on by 1 ms at every step; gives the turns that the loop had. */
+/** Trains a small model in a page whose clock advances by 1 ms at every step; returns the turns of the loop. */
 async function train(yieldEvery) {
   const et = await import('/index.js');
   await et.ready();
@@ -51,7 +51,7 @@ for (const given of [undefined, 4]) {
   });
 }
 
-test('never yields if told so', async () => {
+test('never yields with yieldEvery Infinity', async () => {
   const page = await emptyPage();
   assert.deepEqual(await page.evaluate(train, Infinity), []);
   await page.close();
@@ -77,7 +77,7 @@ test('trains in a worker', async () => {
   await page.close();
 });
 
-/** The message of what `work` throws in the page. */
+/** The message of the error that `work` throws in the page. */
 const messageOf = (page, work) => page.evaluate(async (text) => {
   const et = await import('/index.js');
   try {
@@ -104,12 +104,12 @@ test('a file that is not the module: the error names the address, the content an
   assert.match(lost, /^io \[ready\] "http:\S+\/lost\.html" answered with status 200 and text\/html, which begins with "<!doctype html>.*" - expected a WebAssembly module - .*et\.configure\(\{ wasm: url \}\)\.$/);
   const absent = await messageOf(page, () => { et.configure({ wasm: '/absent.wasm' }); return et.ready(); });
   assert.match(absent, /^io \[ready\] "http:\S+\/absent\.wasm" answered with status 404/);
-  // It can be put right in the same page.
+  // It can be corrected in the same page.
   assert.equal(await messageOf(page, async () => { et.configure({ wasm: '/etude.wasm' }); await et.ready(); return et.variant; }), 'simd');
   await page.close();
 });
 
-test('it loads from bytes, and from a folder that has all builds', async () => {
+test('the module loads from bytes, and from a folder with all builds', async () => {
   const page = await emptyPage();
   assert.equal(await messageOf(page, async () => {
     et.configure({ wasm: await (await fetch('/etude-relaxed.wasm')).arrayBuffer(), build: 'relaxed' });

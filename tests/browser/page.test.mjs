@@ -1,4 +1,4 @@
-// The page of demo/web as it was built.
+// The built page of demo/web.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,9 +10,9 @@ import { isolation, serve } from './serve.mjs';
 const folder = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const screenshots = folder('build/screenshots');
 const patience = { timeout: 120_000 };
-// Pages draw weights and orders at random. What a lesson of any length here names correctly was 61 to 85 of 100 in 135 runs.
-const learned = 40; // percent; a model that learned nothing names 10
-const budget = 16; // ms between two yields of the loop, which ends a step that it began
+// Pages draw weights and orders at random. The trainings here reached 61 to 85 correct images of 100 in 135 runs.
+const learned = 40; // percent; an untrained model names 10
+const budget = 16; // ms between two yields of the loop, which finishes a started step
 
 let browser, site;
 before(async () => {
@@ -25,7 +25,7 @@ after(async () => {
   site?.close();
 });
 
-/** The page, with the images that it begins with. */
+/** The page, with its first images. */
 async function open(query = '', options = {}) {
   const page = await newPage(browser, options);
   await page.goto(site.url + query);
@@ -39,7 +39,7 @@ const number = async (page, selector) => parseFloat((await text(page, selector))
 
 test('trains, draws curves and names images', async (t) => {
   const page = await open('?samples=12000&epochs=3');
-  await arrived(page); // until then images are taken in their order, and how many there are depends on the machine
+  await arrived(page); // until then images are used in their order, and their number depends on the machine
   await page.click('#train');
   await state(page, 'training');
   await state(page, 'ready');
@@ -72,7 +72,7 @@ test('trains, draws curves and names images', async (t) => {
   await page.close();
 });
 
-test('stops within an epoch, with a model that works', async () => {
+test('stops within an epoch, and the model stays usable', async () => {
   const page = await open('?epochs=50');
   await page.click('#train');
   await page.waitForFunction(() => Number(/step (\d+)/.exec(document.querySelector('#where').textContent)?.[1]) >= 30, null, patience);
@@ -131,7 +131,7 @@ test('the development server and the preview isolate the page', async () => {
   }
 });
 
-test('on a slow line, trains while most images are on their way, and shows how many are here', async (t) => {
+test('on a slow line, trains while most images are loading, and shows the number of loaded ones', async (t) => {
   const slow = await serve(folder('demo/web/dist'), isolation, 'train-images');
   const page = await newPage(browser);
   await page.goto(`${slow.url}?epochs=1`);
@@ -166,7 +166,7 @@ test('on a slow line, trains while most images are on their way, and shows how m
   slow.close();
 });
 
-/** For how long, in ms, the page's thread was put aside while it had work for half a second: below 1 where nothing else runs. */
+/** The longest pause of the page's thread, in ms, during half a second of work: below 1 on an idle machine. */
 const aside = (page) => page.evaluate(() => {
   let last = performance.now(), longest = 0;
   for (const end = last + 500; last < end; ) {
@@ -189,7 +189,7 @@ test('no task of the page takes 50 ms while it trains on an idle machine: the be
     const busy = Math.max(before, await aside(page));
     // The browser counts tasks of 50 ms and more.
     const [, said, task] = /; longest task: (below 50 ms|([\d,]+) ms)\.$/.exec(await text(page, '#pauses'));
-    t.diagnostic(`longest task: ${said}; beside training the thread was put aside for ${busy.toFixed(1)} ms`);
+    t.diagnostic(`longest task: ${said}; outside of training the thread was paused for ${busy.toFixed(1)} ms`);
     if (!task || busy < 10) longest.push(task ? parseFloat(task.replaceAll(',', '')) : 0);
     await page.close();
   }

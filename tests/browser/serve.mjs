@@ -1,4 +1,4 @@
-// A folder on a free port of this machine.
+// Serves a folder on a free port of this machine.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';

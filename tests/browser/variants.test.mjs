@@ -1,4 +1,4 @@
-// Which build a page gets, and that threads work on its main thread, which must not sleep.
+// The build that a page loads; and threads on its main thread, which must not block.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ after(async () => {
   for (const site of Object.values(sites)) site.close();
 });
 
-/** Trains with 1 and with 3 threads; gives what was loaded, how many threads there were, and all weights. */
+/** Trains with 1 and with 3 threads; returns the loaded build, the numbers of threads, and all weights. */
 async function train() {
   const et = await import('/index.js');
   await et.ready();

@@ -1,5 +1,5 @@
-// The package as bundlers take it with their default settings. Each makes a small program from the packed package, which
-// then trains: in a page, or in Node.js. $ETUDE_PACKAGE is the tarball.
+// The package with the default settings of bundlers. Each bundler builds a small program from the packed package, which
+// then trains, in a page or in Node.js. $ETUDE_PACKAGE is the tarball.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Trains on two threads where there are any; one step whose loss is 1, large enough that both are wanted. */
+/** Trains on two threads where possible; one step with a loss of 1, large enough to use both. */
 const trains = `
 async function trained() {
   await et.ready();
@@ -46,7 +46,7 @@ function newApp(files) {
   for (const [name, text] of Object.entries({ 'package.json': '{"private": true, "type": "module"}', 'main.js': app, ...files })) writeFileSync(join(root, name), text);
   return root;
 }
-/** What a bundler that moves no files leaves to its user. */
+/** Copies the builds, which a bundler that copies no files leaves to its user. */
 function copyBuilds(root, to, pattern = /^etude.*\.(wasm|mjs)$/) {
   const dist = join(root, 'node_modules/etude-ml/dist');
   for (const file of readdirSync(dist).filter((name) => pattern.test(name))) cpSync(join(dist, file), join(to, file));
@@ -62,7 +62,7 @@ function countThreads() {
     }
   };
 }
-/** What the program of a page makes, and what the browser complains of. */
+/** The result of a page's program, and the browser's errors. */
 async function resultOf(url, threads = 0) {
   const page = await newPage(browser);
   await page.addInitScript(countThreads);
@@ -73,7 +73,7 @@ async function resultOf(url, threads = 0) {
   await page.close();
   return { result, complaints: page.complaints };
 }
-/** Of two threads one is the page's own. */
+/** The page's thread is one of the two. */
 async function assertTrains(url, isolated) {
   const expected = { result: isolated ? ['relaxed-threads', 2, 1] : ['relaxed', 1, 1], complaints: [] };
   assert.deepEqual(await resultOf(url, isolated ? 1 : 0), expected);
@@ -131,7 +131,7 @@ test('esbuild, with the builds copied beside its bundle', async () => {
   await assertSiteTrains(join(root, 'dist'));
 });
 
-test('esbuild, as a plain script that et.configure tells where the builds are', async () => {
+test('esbuild, as a plain script, with the address of the builds by et.configure', async () => {
   const root = newApp({ 'main.js': app.replace('await et.ready', "et.configure({ wasm: 'builds/' });\n  await et.ready") });
   await esbuild.build({ absWorkingDir: root, entryPoints: ['main.js'], bundle: true, outdir: 'dist', logLevel: 'error', logOverride: { 'empty-import-meta': 'silent' } });
   mkdirSync(join(root, 'dist/builds'));
@@ -140,7 +140,7 @@ test('esbuild, as a plain script that et.configure tells where the builds are', 
   await assertSiteTrains(join(root, 'dist'));
 });
 
-test('esbuild, where nothing was copied: the error says what to do', async () => {
+test('esbuild, without copied builds: the error names the fix', async () => {
   const root = newApp({});
   await esbuild.build({ absWorkingDir: root, entryPoints: ['main.js'], bundle: true, format: 'esm', outdir: 'dist', logLevel: 'error' });
   writeFileSync(join(root, 'dist/index.html'), html('<script type="module" src="main.js"></script>'));
@@ -164,7 +164,7 @@ test('a plain module script', async () => {
   await assertSiteTrains(newApp({ 'index.html': html(`${map}<script type="module" src="main.js"></script>`) }));
 });
 
-/** What a program prints that logs its result. */
+/** The output of a program that logs its result. */
 function printed(root, file) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [file], { cwd: root, encoding: 'utf8' });
   assert.deepEqual([status, stderr], [0, '']);
@@ -193,7 +193,7 @@ for (const format of ['esm', 'cjs'])
     assert.match(printed(root, outfile), /threads,2,1$/);
   });
 
-test('a package that was built with one build only can be bundled', { skip: !process.env.ETUDE_ROOT }, async () => {
+test('a package with a single build can be bundled', { skip: !process.env.ETUDE_ROOT }, async () => {
   const web = join(process.env.ETUDE_ROOT, 'web');
   const copy = mkdtempSync(join(folder, 'web-'));
   for (const file of ['src', 'build.mjs', 'package.json', 'tsconfig.json']) cpSync(join(web, file), join(copy, file), { recursive: true });

@@ -10,7 +10,7 @@ namespace etude {
 using cuda::CacheFolder;
 using testing::EnvironmentVariable;
 
-TEST_CASE("a folder of the user's cache is that of the environment, else one in the home folder", "[cuda]") {
+TEST_CASE("the user's cache folder is that of the environment, else one in the home folder", "[cuda]") {
   const EnvironmentVariable home("HOME", "/home/me");
   const EnvironmentVariable cache("XDG_CACHE_HOME", nullptr);
   const EnvironmentVariable own("ETUDE_CACHE", nullptr);
@@ -25,7 +25,7 @@ TEST_CASE("a folder of the user's cache is that of the environment, else one in 
   CHECK(cuda::cache_folder("programs") == "/mine/programs");
 }
 
-TEST_CASE("a body is read for its own header alone, and a folder without a name holds nothing", "[cuda]") {
+TEST_CASE("a body is read for its own header only, and a folder without a name stores nothing", "[cuda]") {
   const auto files = std::make_shared<MemoryVfs>();
   CacheFolder folder(files, "cache", ".txt", 8), none(files, "", ".txt", 8);
   folder.write("one", "first");

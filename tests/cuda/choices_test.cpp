@@ -15,7 +15,7 @@ namespace {
 
 using cuda::Choices;
 
-/// What later processes know of a kind.
+/// The choice of a later process for a kind.
 std::optional<std::string> kept(const std::shared_ptr<Vfs>& files, const std::string& kind,
                                 const std::string& measured_with = "GPU") {
   return Choices(measured_with, files, "c").find(kind);
@@ -70,7 +70,7 @@ TEST_CASE("processes that measure at the same time keep each other's choices, an
   one.keep("c", "of one", true);
   CHECK(one.find("a") == "of one");
   CHECK(other.find("a") == "of other");
-  CHECK(kept(files, "a") == "of one");  // a process writes all of its own again
+  CHECK(kept(files, "a") == "of one");  // a process rewrites all its own choices
   CHECK(kept(files, "b") == "of other");
   CHECK(kept(files, "c") == "of one");
 }
@@ -106,7 +106,7 @@ TEST_CASE("a damaged file of choices is ignored, and written again", "[cuda][cho
   }
 }
 
-TEST_CASE("if any call for the file of choices fails, the process has its choices all the same", "[cuda][choices]") {
+TEST_CASE("if any call for the file of choices fails, the process still has its choices", "[cuda][choices]") {
   const testing::ScratchFolder scratch("etude_choices");
   for (const bool is_there : {false, true})
     for (int failing = 1, calls = failing; calls >= failing; ++failing) {
@@ -125,7 +125,7 @@ TEST_CASE("the file of choices does not grow without bound: the latest ones stay
   const auto files = std::make_shared<MemoryVfs>();
   const auto number = [](std::size_t i) { return std::to_string(100'000 + i); };
   {
-    // As a full file would be, written at once: each choice is written in turn otherwise.
+    // A full file, written at once: normally each choice is written in turn.
     std::string body;
     for (std::size_t i = 0; i < Choices::most; ++i) body += number(i) + "\tone\n";
     cuda::CacheFolder(files, "c", ".choices", 64).write("GPU", body);

@@ -10,14 +10,14 @@
 #include "etude/ops/reduction.hpp"
 #include "op_cases.hpp"
 
-/// A convolution, pooled or not, and its gradients, on a device and on the processor.
+/// A convolution, pooled or not, and its gradients, on a device and on the CPU.
 namespace etude::samples {
 
 struct Convolved {
   Shape x, kernel;  ///< [batch, height, width, channels], [height, width, channels / groups, filters]
   Window window = {};
   std::optional<Window> pool = {};
-  bool same = false;  ///< padded as Keras pads by "same"
+  bool same = false;  ///< padded like Keras's "same"
 
   Window padded() const {
     Window result = window;
@@ -36,7 +36,7 @@ struct Convolved {
   }
 };
 
-/// y, and the gradients of x and of the kernel, for the gradient of y that comes third.
+/// y, and the gradients of x and of the kernel; the third operand is the gradient of y.
 inline std::vector<testing::Function> functions_of(const Convolved& c) {
   const auto y = [c](std::span<const Value> v) {
     const Value result = ops::convolution(v[0], v[1], c.padded());
@@ -51,7 +51,7 @@ inline std::vector<testing::Function> functions_of(const Convolved& c) {
   return {y, gradient_of(0), gradient_of(1)};
 }
 
-/// Compares all of it; `count`, if there is one, is called with the number of the function before and after each.
+/// Compares all results; `count`, if it is set, is called with the number of the function before and after each.
 inline void check_convolution(Device& device, const Convolved& c, DType dtype, testing::Tolerance tolerance,
                               const std::function<void(std::size_t)>& computed = {}) {
   Random random = testing::draws(8);
@@ -69,8 +69,8 @@ inline void check_convolution(Device& device, const Convolved& c, DType dtype, t
 
 inline constexpr Window pairs{.extent = {2, 2}, .strides = {2, 2}};
 
-/// A channel a group: with one filter and with several, strided, dilated, pooled; channels that go into fours and that
-/// do not; enough places for several chunks of the filter's gradient.
+/// One channel per group: with one filter and with several, strided, dilated, pooled; numbers of channels that are
+/// multiples of four and others; enough places for several chunks of the filter's gradient.
 inline std::vector<Convolved> depthwise_convolutions() {
   return {{.x = {2, 5, 6, 8}, .kernel = {3, 3, 1, 8}, .same = true},
           {.x = {2, 5, 6, 3}, .kernel = {2, 3, 1, 3}},
@@ -85,7 +85,8 @@ inline std::vector<Convolved> depthwise_convolutions() {
           {.x = {1, 1, 1, 2}, .kernel = {1, 1, 1, 2}}};
 }
 
-/// Products of patches: channels and filters that go into fours and that do not; x itself; some images a chunk.
+/// Products of patches: numbers of channels and filters that are multiples of four and others; x itself; some images
+/// per chunk.
 inline std::vector<Convolved> dense_convolutions() {
   return {{.x = {3, 5, 6, 4}, .kernel = {3, 3, 4, 8}, .same = true},
           {.x = {3, 5, 4, 3}, .kernel = {2, 3, 3, 5}},

@@ -11,15 +11,15 @@ using etude::testing::CountingRuntime;
 
 namespace {
 
-/// A GPU that convolves by our kernels alone.
+/// A GPU that convolves only by our kernels.
 struct Ours : CountingRuntime {
   cuda::Chooser* chooser() override { return nullptr; }
 };
 
-/// A GPU that convolves by one of the vendor's algorithms, wherever the vendor has one.
+/// A GPU that convolves by one of the vendor's algorithms, if the vendor has one.
 class Convolving : public testing::PassingRuntime {
  public:
-  /// By the algorithm with this place among the vendor's, or the last one.
+  /// Uses the vendor's algorithm with this index, or the last one.
   explicit Convolving(int place)
       : PassingRuntime(testing::convolving_runtime_under_test()),
         chooser_(
@@ -110,7 +110,7 @@ TEST_CASE("a filter's gradient of many places has the same bits each time", "[cu
 }
 
 TEST_CASE("convolutions of several channels and their gradients match the processor", "[cuda][convolution]") {
-  // An image's patches at a time, where a vendor multiplies.
+  // With a vendor's products, one image's patches at a time.
   for (const std::size_t most_patches_bytes : {std::size_t{1}, CudaOptions{}.most_patches_bytes}) {
     Cuda gpu("/gpu:0", std::make_unique<Ours>(), {.most_patches_bytes = most_patches_bytes});
     for (const Convolved& c : dense_convolutions())

@@ -12,8 +12,8 @@
 #include "op_cases.hpp"
 #include "runtime_under_test.hpp"
 
-// Shapes that kernels cut into several blocks, chunks, parts or tiles, beside the processor. The shapes of the op table
-// are too small for that.
+// Shapes that kernels divide into several blocks, chunks, parts or tiles, compared with the CPU. The shapes of the op
+// table are too small for that.
 
 using namespace etude;
 using namespace etude::testing;
@@ -29,7 +29,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity(),
 struct Gpu {
   Cuda device{"/gpu:0", std::make_unique<CountingRuntime>(), {.most_work_of_programs = 0}};
 
-  /// How many kernels the function takes there. Its result is the processor's, as far as the tolerance says.
+  /// The number of kernels of the function. Its result must match the CPU's within the tolerance.
   int kernels_of(std::span<const Tensor> x, const Function& function, Tolerance tolerance) {
     auto& counts = static_cast<CountingRuntime&>(device.runtime()).counts;
     counts = {};
@@ -42,7 +42,7 @@ struct Gpu {
   }
 };
 
-/// Of sums of some thousands of numbers.
+/// The tolerance for sums of some thousands of numbers.
 constexpr Tolerance of_sums(DType dtype) {
   return dtype == DType::float64 ? Tolerance{1e-11, 1e-12} : Tolerance{1e-3, 1e-5};
 }
@@ -50,7 +50,7 @@ constexpr Tolerance of_rows(DType dtype) {
   return dtype == DType::float64 ? Tolerance{1e-13, 1e-12} : Tolerance{2e-6, 1e-5};
 }
 
-/// Numbers in [-2, 2), of which some are others.
+/// Numbers in [-2, 2), with some exceptions.
 Tensor numbers_with(const Shape& shape, DType dtype, std::span<const std::pair<std::size_t, double>> others) {
   Random random = draws(3);
   std::vector<double> all = numbers(random_tensor(random, shape, DType::float64, -2, 2));
@@ -58,7 +58,7 @@ Tensor numbers_with(const Shape& shape, DType dtype, std::span<const std::pair<s
   return tensor_of(shape, dtype, all);
 }
 
-/// Rows of so many numbers, in which numbers that are none lie far apart.
+/// Rows of `count` numbers with a few special values far apart.
 std::vector<Tensor> rows_of(std::int64_t count, DType dtype) {
   const auto at = [&](std::int64_t row, std::int64_t column) { return static_cast<std::size_t>(row * count + column); };
   const std::vector<std::pair<std::size_t, double>> others{

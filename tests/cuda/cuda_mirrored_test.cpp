@@ -55,7 +55,7 @@ struct Machine {
   }
 };
 
-/// As many replicas, all on one GPU.
+/// The same number of replicas, all on one GPU.
 struct Logical {
   Gpu gpu;
   StrategyPtr strategy;
@@ -64,7 +64,7 @@ struct Logical {
             .devices = std::vector<std::reference_wrapper<Device>>(static_cast<std::size_t>(replicas), gpu.device)})) {}
 };
 
-/// Says why a test of several GPUs is not for this machine; empty where it is.
+/// The reason why this machine cannot run a test of several GPUs; empty if it can.
 std::string missing(int gpus) {
   try {
     nccl_under_test();
@@ -85,7 +85,7 @@ TEST_CASE("replicas on several GPUs train as on one GPU, and hold the same bits"
       const Machine machine(replicas);
       const Logical logical(replicas);
       const auto comparison = std::make_shared<Comparison>();
-      // 22 rows: the last batch of 11 is a whole one, that of 7 is a row for one of the replicas, that of 10 are two.
+      // 22 rows: the last batch of 11 is complete, that of 7 has a row for one replica, that of 10 has two rows.
       for (const std::int64_t batch_size : {11, 7, 10})
         CHECK(distance(
                   weights_of(*trained(kind, machine.strategy(), {.batch_size = batch_size, .callbacks = {comparison}})),
@@ -112,7 +112,7 @@ TEST_CASE("a step on several GPUs is one launch between all-reduces, and waits f
         const CountingRuntime::Counts& last = one->steps.back();
         CHECK(last.graphs >= 2 * steps_per_execution);
         CHECK(last.graphs <= 4 * steps_per_execution);
-        // Of two steps an execution is a whole epoch, which begins with its order.
+        // With two steps, an execution is a whole epoch, which begins with the upload of its order.
         CHECK(last == CountingRuntime::Counts{.uploads = steps_per_execution == 2 ? 2 : 0, .graphs = last.graphs});
       }
       CHECK(weights_of(*model) == weights_of(*trained(kind, machine.strategy(), {.batch_size = 11})));
@@ -139,7 +139,7 @@ TEST_CASE("NCCL's sum for one GPU is part of its recording", "[cuda][nccl]") {
 
 namespace {
 
-/// Joins replicas by way of the host, as one between several GPUs would.
+/// All-reduces replicas through the host, as between several GPUs.
 struct ThroughTheHost : Collective {
   std::vector<CountingRuntime*> runtimes;
   std::string_view name() const override { return "ThroughTheHost"; }
@@ -189,7 +189,7 @@ TEST_CASE("devices without a common all-reduce are refused", "[cuda][mirrored]")
   };
   using Catch::Matchers::StartsWith;
   CHECK_THAT(refused({gpu.device, again.device}),
-             StartsWith("[/gpu:0] replicas on /gpu:0, which has more than one of them, together with this one - "
+             StartsWith("[/gpu:0] replicas on /gpu:0, which has several of them, together with this one - "
                         "expected"));
   CHECK_THAT(refused({cpu_device(), gpu.device}),
              StartsWith("[/gpu:0] replicas on cpu together with this one - expected"));

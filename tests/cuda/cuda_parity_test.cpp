@@ -14,14 +14,14 @@ using namespace etude::testing;
 
 namespace {
 
-/// Sums of another order, and functions of another library.
+/// The tolerance for sums of another order, and for functions of another library.
 constexpr Tolerance between_devices(DType dtype) {
-  // A sum on the other side of a number's middle is rounded to its neighbour.
+  // A sum on the other side of a midpoint is rounded to the neighbouring number.
   if (is_half(dtype)) return dtype == DType::float16 ? Tolerance{2e-3, 2e-3} : Tolerance{2e-2, 2e-2};
   return dtype == DType::float64 ? Tolerance{1e-13, 1e-12} : Tolerance{2e-6, 1e-5};
 }
 
-/// Ops that take half precision as it is; all others are computed in float32, around which there are casts.
+/// Ops that keep half precision; all others are computed in float32, between casts.
 std::vector<OpCase> half_cases() {
   constexpr std::array keeping{
       "Cast",        "Broadcast",        "Transpose",         "Slice", "Reverse", "Concatenate", "MatMul",
@@ -125,7 +125,7 @@ TEST_CASE("segments with equal accesses are one launch, up to the size of its ar
   auto& counts = static_cast<CountingRuntime&>(gpu().runtime()).counts;
   const int before = counts.programs;
   gpu().run(sums, std::array{storage->address()});
-  CHECK(counts.programs - before == 3);  // 50, the other one, and the 69 behind it
+  CHECK(counts.programs - before == 3);  // 50, the different one, and the 69 after it
 
   std::vector<float> expected = numbers;
   for (std::int64_t segment = 0; segment < segments; ++segment) {
@@ -137,12 +137,12 @@ TEST_CASE("segments with equal accesses are one launch, up to the size of its ar
 
   sums.segments[50].inputs[1].kind = Access::Kind::contiguous;
   gpu().run(sums, std::array{storage->address()});
-  CHECK(counts.programs - before == 5);  // 4 KB have room for 102 of them
+  CHECK(counts.programs - before == 5);  // 102 of them fit in 4 KB
 }
 
 TEST_CASE("programs and kernels flush denormals of float32, in a plan, outside and in a recorded graph",
           "[cuda][parity][denormals]") {
-  // Read, or made: 2^-130 · 2^80, and 2^-70 · 2^-60.
+  // As an operand, or as a result: 2^-130 · 2^80, and 2^-70 · 2^-60.
   const std::vector<float> numbers{0x1p-130f, 0x1p-70f, 0x1p80f, 0x1p-60f, 0, 0};
   const auto at = [](std::int64_t index) { return Operand{0, 4 * index, DType::float32}; };
   const auto check_zeros = [&](Cuda& device, const auto& instruction) {
@@ -180,7 +180,7 @@ TEST_CASE("programs and kernels flush denormals of float32, in a plan, outside a
                                .epilogue = {}};
   check_zeros(gpu(), gemm);
   Cuda kernels("/gpu:0", std::make_unique<CountingRuntime>(), {.most_work_of_programs = 0});
-  if (kernels.workspace(gemm) == 0) check_zeros(kernels, gemm);  // else it is the vendor's product
+  if (kernels.workspace(gemm) == 0) check_zeros(kernels, gemm);  // otherwise it is the vendor's product
 }
 
 TEST_CASE("programs contract nothing and compute without denormals in float32", "[.][nvrtc]") {
@@ -195,7 +195,7 @@ TEST_CASE("programs contract nothing and compute without denormals in float32", 
     CHECK_THAT(narrow, Catch::Matchers::ContainsSubstring(wanted));
   for (const char* wanted : {"mul.rn.f64", "add.rn.f64"}) CHECK_THAT(wide, Catch::Matchers::ContainsSubstring(wanted));
   for (const std::string& ptx : {narrow, wide}) CHECK_THAT(ptx, !Catch::Matchers::ContainsSubstring("fma"));
-  for (const char* option : {"--fmad=false", "--ftz=true"})  // cubins of other options are others
+  for (const char* option : {"--fmad=false", "--ftz=true"})  // other options give other cubins
     CHECK_THAT(cuda::compiler_version(), Catch::Matchers::ContainsSubstring(option));
 }
 

@@ -6,7 +6,7 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// Whole models on a GPU, as its runtime sees them.
+// Whole models on a GPU, observed at its runtime.
 namespace etude {
 
 using namespace samples;
@@ -53,7 +53,7 @@ TEST_CASE("a model in half precision trains on a GPU nearly as on the processor,
           "[cuda][training][mixed]") {
   for (const Kind& kind : kinds)
     for (const std::string policy : {"mixed_float16", "mixed_bfloat16"}) {
-      if (policy == "mixed_float16" && kind.layers != dense) continue;  // both differ in how they are stored alone
+      if (policy == "mixed_float16" && kind.layers != dense) continue;  // they differ only in how they are stored
       INFO(kind.name << ", " << policy);
       const Policy set(policy);
       Gpu gpu, queueing({.record = false});
@@ -77,7 +77,7 @@ TEST_CASE("the steps of an execution are one launch, with the bits of steps laun
           replicas == 1 ? gpu.strategy
                         : std::make_shared<MirroredStrategy>(MirroredOptions{.devices = {gpu.device, gpu.device}});
       const auto asked = std::make_shared<Asked>(gpu.counts());
-      // Batches of 4, 4, 4, 4, 4 and 2 rows: executions of three steps and of two, of which the last one's differ.
+      // Batches of 4, 4, 4, 4, 4 and 2 rows: executions of three and two steps; the steps of the last one differ.
       const auto together = trained(kind, strategy, {.batch_size = 4, .callbacks = {asked}}, 3);
       CHECK(weights_of(*together) == weights_of(*trained(kind, strategy, {.batch_size = 4})));
       REQUIRE(asked->steps.size() == 6);
@@ -91,7 +91,7 @@ TEST_CASE("arrays larger than device memory are uploaded batch by batch, with th
     for (const bool shuffle : {false, true}) {
       INFO(kind.name << (shuffle ? ", shuffled" : ""));
       Gpu gpu, small;
-      small.runtime().room = 2 * kind.x.bytes();  // the labels are too much
+      small.runtime().room = 2 * kind.x.bytes();  // the labels do not fit
       const auto asked = std::make_shared<Asked>(small.counts());
       const auto model = trained(kind, small.strategy, {.batch_size = 11, .callbacks = {asked}, .shuffle = shuffle});
       CHECK(weights_of(*model) == weights_of(*trained(kind, gpu.strategy, {.batch_size = 11, .shuffle = shuffle})));
@@ -189,7 +189,7 @@ TEST_CASE("a model trains on a GPU as on the processor after evaluate and train_
       Sequential model(kind.layers());
       model.compile(
           {.optimizer = kind.optimizer, .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
-      // Steps that are there already, for batches that were uploaded, come to select theirs: of 8, 5 and 3 rows.
+      // Compiled steps for uploaded batches now select their batches: of 8, 5 and 3 rows.
       model.train_on_batch(kind.x.rows(0, 8), labels.rows(0, 8));
       const Batch validation{{kind.x.rows(0, 13)}, {labels.rows(0, 13)}, {}};
       model.evaluate(validation.x[0], validation.y[0], {.batch_size = 5, .verbose = 0});
@@ -217,7 +217,7 @@ TEST_CASE("batches may have any order, with the partial one anywhere", "[cuda][t
     };
     for (const std::int64_t steps_per_execution : {1, 2}) {
       INFO(replicas << " replicas, " << steps_per_execution << " steps");
-      // Batches of 7, 7, 7 rows and 1, which one replica has alone.
+      // Batches of 7, 7, 7 rows and 1; one replica gets the last row.
       const auto weights = [&](Device& device) {
         return weights_of(*trained(kind, strategy(device), {.batch_size = 7, .shuffle = "batch"}, steps_per_execution));
       };
@@ -309,7 +309,7 @@ TEST_CASE("all programs of a step are compiled together before it runs", "[cuda]
     Gpu gpu;
     trained(kind, gpu.strategy);
     const std::vector<std::size_t>& compilations = gpu.runtime().compilations;
-    // A step, its logs, what counts the batches; the step of the last, smaller batch, and its logs.
+    // A step, its logs, the counter of batches; the step of the last, smaller batch, and its logs.
     REQUIRE(compilations.size() == 5);
     CHECK(compilations[0] >= 10);
     CHECK(compilations[3] >= 6);

@@ -10,7 +10,7 @@
 #include "host_runtime.hpp"
 #include "support.hpp"
 
-// The memory of a GPU's runtime. On the host alone: CUDA is a fake, which executes queued work only when the host waits
+// The memory of a GPU's runtime. Only on the host: CUDA is a fake, which executes queued work only when the host waits
 // for it.
 namespace etude {
 
@@ -21,7 +21,7 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-/// Another value of a setting of the fake CUDA, while it exists.
+/// Changes a setting of the fake CUDA during its lifetime.
 template <class T> class Setting {
  public:
   Setting(T& place, T value) : place_(place), before_(std::exchange(place, value)) {}
@@ -45,7 +45,7 @@ std::vector<Tensor> eager_results(Device& device) {
           computed([](Value v) { return ops::matmul(v, ops::transpose(v)); })};
 }
 
-/// A model's weights after training on a GPU of its own.
+/// A model's weights after training on a separate GPU.
 std::vector<double> trained_weights(const Kind& kind) {
   Cuda gpu("/gpu:0", fake::runtime());
   return weights_of(*trained(kind, std::make_shared<OneDeviceStrategy>(gpu)));
@@ -71,7 +71,7 @@ TEST_CASE("eager ops use the same memory again and again, with the bits of new m
   CHECK(fake::alive() == fake::Alive{});
 }
 
-TEST_CASE("memory is used again in the order of the queue: earlier work still reads what was there",
+TEST_CASE("memory is reused in the order of the queue: earlier work still reads its previous contents",
           "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   const std::array<std::int32_t, 4> first{1, 2, 3, 4}, second{5, 6, 7, 8};
@@ -93,7 +93,7 @@ TEST_CASE("memory is used again in the order of the queue: earlier work still re
   runtime->release(again);
 }
 
-TEST_CASE("memory that the pool keeps is free, and is given back before memory runs out", "[cuda][gpu_runtime]") {
+TEST_CASE("memory that the pool keeps counts as free, and is freed before memory runs out", "[cuda][gpu_runtime]") {
   const Setting room(fake::room(), std::size_t{1000});
   const auto runtime = fake::runtime();
   std::byte *one = runtime->allocate(400), *other = runtime->allocate(400);
@@ -111,7 +111,7 @@ TEST_CASE("memory that the pool keeps is free, and is given back before memory r
   runtime->release(runtime->allocate(1000));
 }
 
-TEST_CASE("what CUDA allocates beside the pool finds the memory that the pool keeps", "[cuda][gpu_runtime]") {
+TEST_CASE("CUDA's allocations outside the pool can use the memory that the pool keeps", "[cuda][gpu_runtime]") {
   const std::vector<std::string> source{"extern \"C\" void program(const void*) {}"};
   for (const bool keeps : {true, false}) {
     const auto runtime = fake::runtime();
@@ -120,7 +120,7 @@ TEST_CASE("what CUDA allocates beside the pool finds the memory that the pool ke
       if (keeps) runtime->release(runtime->allocate(8));
     };
     free_something();
-    fake::fail_call(5);  // after the GPU was chosen, and the recording began, ended and was counted
+    fake::fail_call(5);  // after the calls that choose the GPU, and begin, end and count the recording
     CHECK((runtime->record([] {}) != nullptr) == keeps);
     CHECK(fake::has_failed());
     free_something();
@@ -156,7 +156,7 @@ TEST_CASE("an allocation within a recording is an error, after which the GPU wor
   runtime->release(memory);
 }
 
-TEST_CASE("however much is freed during a recording, all of it is freed after it", "[cuda][gpu_runtime]") {
+TEST_CASE("any amount of memory that is freed during a recording is freed after it", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   std::byte* memory = runtime->allocate(8);
   std::vector<std::byte*> blocks(100);
@@ -172,7 +172,7 @@ TEST_CASE("however much is freed during a recording, all of it is freed after it
   runtime->release(memory);
 }
 
-TEST_CASE("a GPU without memory pools trains to the same bits, and gives all back", "[cuda][gpu_runtime]") {
+TEST_CASE("a GPU without memory pools trains to the same bits, and frees all memory", "[cuda][gpu_runtime]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     const std::vector<double> expected = trained_weights(kind);

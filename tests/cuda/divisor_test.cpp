@@ -8,7 +8,7 @@ using cuda::Divisor;
 
 namespace {
 
-/// Where a reciprocal that is a little off shows: around each power of two, and all small ones.
+/// Divisors that reveal an inexact reciprocal: around each power of two, and all small ones.
 std::vector<std::int64_t> divisors() {
   std::vector<std::int64_t> result;
   for (std::int64_t by = 1; by <= 1100; ++by) result.push_back(by);
@@ -18,7 +18,7 @@ std::vector<std::int64_t> divisors() {
   return result;
 }
 
-/// The same of what is divided: around multiples, the last ones of 31 bits above all.
+/// The same for dividends: around multiples, especially the last ones of 31 bits.
 std::vector<std::int64_t> dividends(std::int64_t by, std::int64_t most) {
   std::vector<std::int64_t> result{0, 1, most - 1, most};
   for (const std::int64_t multiple :

@@ -148,7 +148,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return result();
 }
 
-/// Everything that is queued takes a millisecond.
+/// Every queued item takes a millisecond.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;
   const std::lock_guard lock(state.mutex);

@@ -9,10 +9,10 @@
 #include "cuda/nccl.hpp"
 #include "cuda/runtime.hpp"
 
-/// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test asks
-/// for that (early()). So it shows code that relies on another moment, and code that frees memory which queued work
-/// still reads: memory of a pool gets other contents where its stream frees it. It fails copies of memory that was not
-/// allocated, work of a GPU that is not the current one, and calls that a capture forbids.
+/// A fake CUDA on the host. It executes the work of a stream only when the host waits for it, or at once if a test
+/// requires it (early()). So it reveals code that relies on another time of execution, and code that frees memory which
+/// queued work still reads: memory of a pool gets other contents when its stream frees it. It fails copies of memory
+/// that was not allocated, work of a GPU that is not the current one, and calls that a capture forbids.
 namespace etude::testing::fake {
 
 /// Handles and blocks that are not freed yet.
@@ -27,9 +27,10 @@ std::size_t& room();
 /// Whether graphs can be allocated.
 bool& room_for_graphs();
 
-/// Whether streams that are made from now on execute their work at once.
+/// Whether streams created from now on execute their work at once.
 bool& early();
-/// If not 0, streams execute some of their work while the host queues more: as much as a generator of this state says.
+/// If not 0, streams execute some of their work while the host queues more: a random amount, by a generator with this
+/// state.
 std::uint64_t& pace();
 /// Whether GPUs that are opened from now on have memory pools. Default: true.
 bool& has_pools();
@@ -37,7 +38,7 @@ bool& has_pools();
 bool& peers_reach_each_other();
 /// Whether the work of a GPU can access this memory of another one.
 bool reaches(int gpu, const std::byte* memory);
-/// How many blocks of device memory were taken from the GPUs so far, by pools and by cudaMalloc.
+/// The number of blocks of device memory allocated on the GPUs so far, by pools and by cudaMalloc.
 std::size_t reservations();
 /// The bytes that were uploaded so far.
 std::size_t uploaded();
@@ -56,17 +57,17 @@ void fail_call(std::int64_t number, Fault fault = Fault::no_memory);
 bool has_failed();
 /// Whether runtimes that are opened from now on have the fake cuBLASLt, whose calls fail as CUDA's do. Default: false.
 bool& has_products();
-/// The same of the fake cuDNN.
+/// The same for the fake cuDNN.
 bool& has_convolutions();
-/// What was measured on the fake GPUs: runtimes that are opened from now on measure algorithms. Default: null.
+/// The choices on the fake GPUs: runtimes that are opened from now on measure algorithms. Default: null.
 std::shared_ptr<cuda::Choices>& choices();
-/// The model of the runtime that asked for them last.
+/// The model of the last runtime that requested them.
 const std::string& measured_model();
 
 /// The fake NCCL, for streams of this CUDA. Its sums are executed in the order of the streams.
 const cuda::Nccl::Functions& nccl();
 
-/// A GpuRuntime, the class that real GPUs have, on one of the two fake GPUs.
+/// A GpuRuntime, the class of real GPUs, on one of the two fake GPUs.
 std::unique_ptr<cuda::Runtime> runtime(int ordinal = 0);
 
 }  // namespace etude::testing::fake

@@ -10,7 +10,7 @@
 #include "host_nccl.hpp"
 #include "runtime_under_test.hpp"
 
-// The fakes of NVRTC and of the driver, and the functions by which tests control all of the fake CUDA.
+// The fakes of NVRTC and of the driver, and the functions by which tests control the fake CUDA.
 
 struct etude::cuda::CUfunc_st {};
 
@@ -64,7 +64,7 @@ int fault_of_products() {
   return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 3 : 13;
 }
 
-/// The same of cuDNN. Source: cudnnStatus_t.
+/// The same for cuDNN. Source: cudnnStatus_t.
 int fault_of_convolutions() {
   const cudaError_t error = fault();
   return error == cudaSuccess ? 0 : error == cudaErrorMemoryAllocation ? 4004 : 5000;
@@ -128,7 +128,7 @@ class CudaStream : public HostStream {
  public:
   explicit CudaStream(cudaStream_t stream) : stream_(stream) {}
   int gpu() const override { return stream_->device; }
-  bool locked() const override { return true; }  // CUDA cannot know it
+  bool locked() const override { return true; }  // CUDA has no record of it
   bool recording() const override { return stream_->captured != nullptr; }
   void expect_here(const std::byte* memory, std::size_t bytes) const override {
     bool is_here = is_allocated(memory, bytes);
@@ -197,7 +197,7 @@ bool fake::reaches(int gpu, const std::byte* memory) {
   const auto after = state.blocks.upper_bound(memory);
   if (after == state.blocks.begin()) return false;
   const Block& block = std::prev(after)->second;
-  if (!block.pool) return state.peers_reach_each_other;  // as NCCL asks for
+  if (!block.pool) return state.peers_reach_each_other;  // as NCCL requires
   return block.device == gpu || block.pool->readers.contains(gpu);
 }
 std::size_t fake::reservations() { return state.reservations; }

@@ -6,16 +6,16 @@
 
 #include "fake/state.hpp"
 
-// The fake of CUDA's memory: blocks of their own, and pools.
+// The fake of CUDA's memory: separate blocks, and pools.
 
 namespace {
 
 using namespace etude;
 using namespace etude::testing::fake;
 
-constexpr int arbitrary = 0xff;  // the contents of memory that nothing wrote: NaN in every type
+constexpr int arbitrary = 0xff;  // the contents of unwritten memory: NaN in every type
 
-/// Whether all of it lies in one block, of `size_of_block` bytes.
+/// Whether the range lies in one block, of `size_of_block` bytes.
 template <class Blocks> bool within(const Blocks& blocks, const void* memory, std::size_t bytes, auto size_of_block) {
   const auto* first = static_cast<const std::byte*>(memory);
   const auto after = blocks.upper_bound(first);
@@ -52,7 +52,7 @@ auto erase(std::map<const std::byte*, Block>::iterator block) {
   return state.blocks.erase(block);
 }
 
-/// Gives back free blocks of a pool until it has at most `most` bytes.
+/// Frees unused blocks of a pool until it has at most `most` bytes.
 void shrink(cudaMemPool_t pool, std::size_t most) {
   for (auto block = state.blocks.begin(); block != state.blocks.end() && reserved(pool) > most;) {
     const bool is_free = block->second.pool == pool && !block->second.is_allocated && !block->second.is_usable;
@@ -60,8 +60,8 @@ void shrink(cudaMemPool_t pool, std::size_t most) {
   }
 }
 
-/// The least free block of the pool that is large enough. What this stream frees, it can use again at once; what
-/// another one frees, when that stream has done it.
+/// The smallest free block of the pool that is large enough. A stream can reuse its own freed memory at once; that of
+/// another stream, when that stream has executed the free.
 std::map<const std::byte*, Block>::iterator find_free(cudaMemPool_t pool, std::size_t bytes, cudaStream_t stream) {
   auto found = state.blocks.end();
   for (auto one = state.blocks.begin(); one != state.blocks.end(); ++one) {
@@ -121,7 +121,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
   return cudaSuccess;
 }
 
-/// Blocks that a stream has not freed yet go with the free.
+/// Blocks that a stream has not freed yet are freed with the others.
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   const std::lock_guard lock(state.mutex);
   for (auto block = state.blocks.begin(); block != state.blocks.end();) {

@@ -9,7 +9,7 @@
 #include "etude/layers/layers.hpp"
 #include "support.hpp"
 
-// The pass that finds attention in a graph: which graphs have it, and which do not.
+// The pass that finds attention in a graph, on graphs with and without it.
 
 using namespace etude;
 using namespace etude::samples;
@@ -17,7 +17,7 @@ using namespace etude::testing;
 
 namespace {
 
-/// A device that says it computes attention. Plans for it are not run.
+/// A device that reports support of attention. Plans for it are not run.
 struct Attending : Cpu {
   bool multiplies_halves() const override { return true; }
   bool attends(const instruction::AttentionShape& shape) const override { return shape.depth <= most_depth; }
@@ -97,7 +97,7 @@ TEST_CASE("attention: gradients are part of the pattern, those that are computed
       }
 }
 
-TEST_CASE("attention: what lies between is never computed, and read by nothing else", "[execution][attention]") {
+TEST_CASE("attention: the nodes in between are never computed, and have no other readers", "[execution][attention]") {
   Traced traced;
   const Mixed attended = attend(traced.x[0], traced.x[1], traced.x[2], 0.5);
   const std::vector<Value> d = traced.gradients_of(attended.output);
@@ -124,7 +124,7 @@ TEST_CASE("attention: the rows' statistics need memory only for gradients", "[ex
   CHECK(statistics({.results = {d[1].id()}}).dtype == DType::float32);
 }
 
-TEST_CASE("attention: scores and weights that something else reads are computed as before", "[execution][attention]") {
+TEST_CASE("attention: scores and weights with other readers are computed as before", "[execution][attention]") {
   Traced traced;
   const Mixed attended = attend(traced.x[0], traced.x[1], traced.x[2], 0.5);
   const Value scores(traced.graph, traced.graph.node(attended.weights.id()).inputs[0]);
@@ -144,13 +144,13 @@ TEST_CASE("attention: gradients with respect to the weights are computed as befo
   const Mixed attended = attend(traced.x[0], traced.x[1], traced.x[2], 0.5);
   const Value target = ops::sum(ops::square(attended.output)) + ops::sum(ops::square(attended.weights));
   CHECK(traced.count(gradients(target, traced.x)) == 0);
-  // Gradients of gradients read the weights once more.
+  // Gradients of gradients read the weights too.
   const Value first = gradients(ops::sum(ops::square(attended.output)), traced.x)[0];
   CHECK(traced.count({first}) == 1);
   CHECK(traced.count({gradients(ops::sum(ops::square(first)), traced.x)[1]}) == 0);
 }
 
-TEST_CASE("attention: other graphs around a softmax are not taken for it", "[execution][attention]") {
+TEST_CASE("attention: other graphs around a softmax are not matched", "[execution][attention]") {
   Traced traced({.batch = 2, .queries = 7, .keys = 7, .heads = 1, .depth = 7, .width = 7});
   const Value q = by_heads(traced.x[0]), k = by_heads(traced.x[1]), v = by_heads(traced.x[2]);
   const auto count = [&](Value scores) { return traced.count({ops::matmul(ops::softmax(scores), v)}); };
@@ -177,7 +177,7 @@ TEST_CASE("attention: only shapes that the device attends to are patterns", "[ex
   CHECK(names_of(compile(traced.graph, wanted, cpu_device())) == "Gemm Gemm ");
 }
 
-TEST_CASE("attention: MultiHeadAttention is a pattern, unless its scores are wanted or it drops out",
+TEST_CASE("attention: MultiHeadAttention is a pattern, unless its scores are requested or dropout applies",
           "[execution][attention][layers]") {
   struct Use {
     const char* name;

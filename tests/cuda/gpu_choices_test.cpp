@@ -13,8 +13,8 @@
 #include "host_cudnn.hpp"
 #include "mirrored_samples.hpp"
 
-// How a GPU's runtime measures algorithms. Runs on the host alone, on a fake CUDA, whose time is the number of items in
-// a queue.
+// How a GPU's runtime measures algorithms. Only on the host, on a fake CUDA, whose time is the number of items in a
+// queue.
 
 namespace etude {
 namespace {
@@ -64,7 +64,7 @@ struct Product {
   std::byte* memory;
 };
 
-/// So many times the same number.
+/// `count` times the same number.
 Numbers times(std::size_t count, std::uint64_t number) { return Numbers(count, number); }
 Numbers joined(std::initializer_list<Numbers> parts) {
   Numbers all;
@@ -106,7 +106,7 @@ TEST_CASE("nothing is measured within a recording, and the recorded algorithm st
   CHECK(other.multiply(5) == Numbers{2});  // a GPU of the same model
 }
 
-TEST_CASE("a runtime without choices takes the algorithm that is advised first", "[cuda][gpu_runtime][choices]") {
+TEST_CASE("a runtime without choices uses the algorithm that is advised first", "[cuda][gpu_runtime][choices]") {
   const Measuring measuring;
   fake::choices() = nullptr;
   Product product;
@@ -157,7 +157,7 @@ TEST_CASE("a training computes its convolutions by cuDNN where that is faster, a
   CHECK(distance(first, weights_of(*trained(kinds[1], std::make_shared<OneDeviceStrategy>(cpu_device())))) < 2e-5);
 }
 
-TEST_CASE("a GPU that rounds to TF32 has choices of its own", "[cuda][gpu_runtime][choices]") {
+TEST_CASE("a GPU that rounds to TF32 has separate choices", "[cuda][gpu_runtime][choices]") {
   const Measuring measuring;
   cuda::open_gpu(0, false);
   CHECK(fake::measured_model() == "fake");

@@ -16,8 +16,8 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// The calls that a GPU's runtime makes of CUDA. Runs on the host alone, on a fake CUDA, which executes queued work only
-// when the host waits for it.
+// The CUDA calls of a GPU's runtime. Only on the host, on a fake CUDA, which executes queued work only when the host
+// waits for it.
 namespace etude {
 
 using namespace samples;
@@ -26,7 +26,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A GPU behind the runtime that a real one has.
+/// A GPU with the runtime of real GPUs.
 struct FakeGpu {
   explicit FakeGpu(const CudaOptions& options = {})
       : device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()), options) {}
@@ -90,7 +90,7 @@ TEST_CASE("a model trains to the same bits for any delay of its work", "[cuda][g
             weights_of(*trained(kind, both(gpu.device), {.batch_size = 11})));
       CHECK(late.runtime().counts.graphs > 0);
     }
-    CHECK(fake::alive() == fake::Alive{});  // all was given back
+    CHECK(fake::alive() == fake::Alive{});  // all memory was freed
   }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a batch is uploaded while earlier steps are still queued, if device m
     runtime->upload(memory, first.data(), bytes);
     runtime->copy(memory + bytes, memory, bytes);  // the step
     runtime->upload(memory, second.data(), bytes);
-    CHECK(memory[0] == std::byte{0xff});  // nothing of the queue is done
+    CHECK(memory[0] == std::byte{0xff});  // no item of the queue is done
     CHECK(fake::uploaded() - before == (has_room ? 2 * bytes : 0));
     std::vector<std::int32_t> batch(first.size()), made(first.size());
     runtime->download(made.data(), memory + bytes, bytes);
@@ -202,14 +202,14 @@ TEST_CASE("device memory is zeroed, and accesses beyond its end are errors", "[c
       testing::error_of([&] { runtime->allocate(4096); }),
       Catch::Matchers::StartsWith("[/gpu:1] 4096 bytes, of which 1000 are free - expected them to fit in its memory"));
   fake::room() = room;
-  std::byte* small = runtime->allocate(10);  // what failed has left nothing
+  std::byte* small = runtime->allocate(10);  // the failed call has left nothing
   runtime->release(small);
 }
 
 TEST_CASE("an error in a recording leaves a working GPU, and is reported", "[cuda][gpu_runtime]") {
   const auto runtime = fake::runtime();
   CHECK_THROWS_WITH(runtime->record([] { throw std::runtime_error("no such instruction"); }), "no such instruction");
-  // Waiting within a recording voids it.
+  // Waiting within a recording invalidates it.
   CHECK_THAT(testing::error_of([&] { runtime->record([&] { runtime->wait(); }); }),
              Catch::Matchers::StartsWith("[Cuda] what was queued failed: operation not permitted when stream is"));
   std::byte* memory = runtime->allocate(8);
@@ -225,14 +225,14 @@ TEST_CASE("an error in a recording leaves a working GPU, and is reported", "[cud
 
 namespace {
 
-/// A training whose calls of CUDA fail. The quick form of the campaign has the first one.
+/// A training with failing CUDA calls. The quick form of the campaign has the first one.
 struct Attempt {
   const Kind* kind = &kinds.front();
   std::int64_t steps_per_execution = 1;
   bool resident = true;
   int replicas = 1;
-  /// By cuBLASLt, whose algorithms are measured. So are cuDNN's, which are slower than ours: whichever of them a fault
-  /// leaves out, the bits are the same.
+  /// By cuBLASLt, whose algorithms are measured. So are cuDNN's, which are slower than ours: the bits are the same, for
+  /// any algorithm that a fault excludes.
   bool by_vendor = false;
 
   std::vector<double> weights(FakeGpu& gpu) const {
@@ -263,7 +263,7 @@ std::vector<Attempt> trainings() {
   return all;
 }
 
-/// The next call that is to fail: each of them in the long form. `usual`: with the fault that shows most.
+/// The next call to fail: each call in the long form. `usual`: with the most revealing fault.
 std::int64_t after(std::int64_t call, const Attempt& training, bool usual) {
   if (is_long) return call + 1;
   if (training.by_vendor) return call + (training.kind == &kinds.front() ? 41 : 173);
@@ -333,7 +333,7 @@ TEST_CASE("the error of a lost GPU names the first call that failed, and does no
         std::string first = testing::error_of(train);
         failed = fake::has_failed();
         if (failed) {
-          if (first == "no error") first = testing::error_of(train);  // it was lost when nothing was left to do
+          if (first == "no error") first = testing::error_of(train);  // it was lost after the last work
           CHECK_THAT(first, ContainsSubstring("failed: an illegal memory access was encountered, first by "));
           CHECK_THAT(testing::error_of(train),
                      ContainsSubstring(first.substr(std::min(first.find(", first"), first.size()))));
@@ -346,9 +346,8 @@ TEST_CASE("the error of a lost GPU names the first call that failed, and does no
   static_cast<void>(Attempt().options());  // without a vendor again
 }
 
-TEST_CASE(
-    "a batch that does not fit is an Error that says what is free, and a smaller one then trains to the same bits",
-    "[cuda][gpu_runtime]") {
+TEST_CASE("a batch that does not fit is an Error with the free memory, and a smaller one then trains to the same bits",
+          "[cuda][gpu_runtime]") {
   const Tensor x = waves({2048, 64}), y({2048}, DType::int32);
   const auto train = [&](FakeGpu& gpu, std::int64_t batch_size) {
     set_random_seed(5);

@@ -15,7 +15,7 @@
 #include "model_kinds.hpp"
 #include "runtime_under_test.hpp"
 
-/// Models on a GPU that counts what it is asked for.
+/// Models on a GPU that counts its calls.
 namespace etude::samples {
 
 using testing::CountingRuntime;
@@ -34,7 +34,7 @@ struct Gpu {
   StrategyPtr strategy;
 };
 
-/// A model that was made in the strategy's scope and trained, from the same seed each time.
+/// A model that was created in the strategy's scope and trained, from the same seed each time.
 inline std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& strategy, FitOptions options = {},
                                            std::int64_t steps_per_execution = 1) {
   set_random_seed(5);
@@ -51,7 +51,7 @@ inline std::unique_ptr<Sequential> trained(const Kind& kind, const StrategyPtr& 
   return model;
 }
 
-/// What the runtime was asked for in each step of an epoch, from one batch's end to the next one's.
+/// The calls of the runtime in each step of an epoch, from one batch's end to the next one's.
 class Asked : public Callback {
  public:
   explicit Asked(CountingRuntime::Counts& counts) : counts_(counts) {}
@@ -63,8 +63,8 @@ class Asked : public Callback {
   CountingRuntime::Counts& counts_;
 };
 
-/// Compiles programs by NVRTC, the installed one or that in the file `library`: without warnings, of registers that do
-/// not suffice either.
+/// Compiles programs by NVRTC, the installed one or that in the file `library`: without warnings, including those of
+/// spilled registers.
 inline void check_nvrtc_compiles(std::span<const std::string> sources, int architecture,
                                  const std::string& library = "") {
   std::mutex mutex;
@@ -83,8 +83,7 @@ inline void check_nvrtc_compiles(std::span<const std::string> sources, int archi
   CHECK(warnings == "");
 }
 
-/// How a program's PTX accesses the GPU's memory: in how many instructions, and how many of these move 16 bytes or
-/// more.
+/// The memory accesses in a program's PTX: the number of instructions, and how many of them move 16 bytes or more.
 struct MemoryAccesses {
   int loads = 0, stores = 0, wide_loads = 0, wide_stores = 0;
 };
@@ -101,8 +100,8 @@ inline MemoryAccesses memory_accesses(const std::string& ptx) {
   return counts;
 }
 
-/// A step of a recorded plan: one launch, and nothing else but where an epoch begins, of which each replica is told the
-/// order of the rows, and where that begins.
+/// A step of a recorded plan: one launch and nothing else, except at the beginning of an epoch: then each replica gets
+/// the order of the rows and its start.
 inline CountingRuntime::Counts one_launch(bool epoch_begins, int replicas = 1) {
   return {.uploads = epoch_begins ? 2 * replicas : 0, .graphs = 1};
 }

@@ -11,8 +11,8 @@
 #include "runtime_under_test.hpp"
 #include "support.hpp"
 
-// Attention as kernels of its own, compared with products and a softmax. On the host alone: these kernels are chosen
-// for shapes that a test has no time for.
+// Attention by separate kernels, compared with products and a softmax. Only on the host: these kernels are chosen for
+// shapes that take too long for a test.
 
 using namespace etude;
 using namespace etude::samples;
@@ -23,7 +23,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Values = std::span<const Value>;
 
-/// Notes the names of the kernels that it launches.
+/// Records the names of the kernels that it launches.
 class NamingRuntime : public PassingRuntime {
  public:
   NamingRuntime() : PassingRuntime(std::make_unique<HostRuntime>(true)) {}
@@ -35,7 +35,7 @@ class NamingRuntime : public PassingRuntime {
   }
 };
 
-/// A GPU that attends to all shapes that it has kernels for, or to none.
+/// A GPU that attends to all shapes of its kernels, or to none.
 struct Gpu {
   explicit Gpu(bool attends = true)
       : device("/gpu:0", std::make_unique<NamingRuntime>(), {.most_attention_work = attends ? 1000 : 0}) {}
@@ -95,7 +95,7 @@ TEST_CASE("attention by its own kernels, and its gradients, match the processor"
     }
 }
 
-TEST_CASE("attention by its own kernels takes masks that broadcast", "[cuda][attention]") {
+TEST_CASE("attention by its own kernels accepts masks that broadcast", "[cuda][attention]") {
   Gpu gpu;
   const Heads heads{.batch = 2, .queries = 35, .keys = 40, .heads = 2, .depth = 6, .width = 5};
   for (const Shape& mask : std::vector<Shape>{{2, 2, 35, 40}, {2, 1, 35, 40}, {35, 40}, {2, 1, 1, 40}, {2, 1, 35, 1}})
@@ -105,7 +105,7 @@ TEST_CASE("attention by its own kernels takes masks that broadcast", "[cuda][att
     }
 }
 
-TEST_CASE("rows of scores that are wholly masked are as before", "[cuda][attention]") {
+TEST_CASE("completely masked rows of scores are as before", "[cuda][attention]") {
   Gpu gpu;
   const Heads heads{.batch = 1, .queries = 4, .keys = 40, .heads = 1, .depth = 6, .width = 5};
   for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
@@ -137,7 +137,7 @@ TEST_CASE("attention of infinite scores and of NaN is as before", "[cuda][attent
   CHECK(difference(run_on(gpu.device, x, forward), run_on(cpu_device(), x, forward), {2e-6, 1e-5}) == "");
 }
 
-TEST_CASE("gradients that nothing needs are not computed", "[cuda][attention]") {
+TEST_CASE("gradients that are not needed are not computed", "[cuda][attention]") {
   Gpu gpu;
   const std::vector<Tensor> x = draw({}, DType::float32);
   const std::vector<Tensor> want = results_of(cpu_device(), x);
@@ -158,7 +158,7 @@ TEST_CASE("gradients that nothing needs are not computed", "[cuda][attention]") 
   }
 }
 
-TEST_CASE("attention gives the same bits each time, whatever the order of blocks", "[cuda][attention]") {
+TEST_CASE("attention gives the same bits each time, for any order of blocks", "[cuda][attention]") {
   const Heads heads{.batch = 2, .queries = 45, .keys = 70, .heads = 2, .depth = 9, .width = 5};
   const std::vector<Tensor> x = draw(heads, DType::float32);
   std::vector<std::vector<Tensor>> results;
@@ -171,7 +171,7 @@ TEST_CASE("attention gives the same bits each time, whatever the order of blocks
   for (std::size_t i = 0; i < 4; ++i) CHECK(same_bits(results[0][i], results[1][i]));
 }
 
-TEST_CASE("a GPU attends where that saves more than its kernels lose", "[cuda][attention]") {
+TEST_CASE("a GPU attends if that saves more time than its kernels lose", "[cuda][attention]") {
   Gpu none(false);
   Cuda usual("/gpu:0", std::make_unique<HostRuntime>());
   const auto shape = [](std::int64_t batch, std::int64_t queries, std::int64_t keys, std::int64_t dim,
@@ -219,7 +219,7 @@ TEST_CASE("MultiHeadAttention on a GPU matches the processor", "[cuda][attention
     }
 }
 
-TEST_CASE("MultiHeadAttention reads heads where they lie, and explain shows it", "[cuda][attention][explain]") {
+TEST_CASE("MultiHeadAttention reads heads in place, and explain shows it", "[cuda][attention][explain]") {
   Random random = draws(3);
   const std::vector<Tensor> x{random_tensor(random, {2, 9, 6}, DType::float32)};
   for (const char* dtype : {"float32", "mixed_float16", "mixed_bfloat16"}) {

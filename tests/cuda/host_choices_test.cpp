@@ -5,7 +5,7 @@
 #include "host_cublas_lt.hpp"
 #include "support.hpp"
 
-// The algorithms of cuBLASLt that are chosen, by the fake one, whose algorithms take as long as a test says.
+// The choice of cuBLASLt's algorithms, with a fake cuBLASLt, whose algorithms take as long as a test sets.
 
 namespace etude {
 namespace {
@@ -95,7 +95,7 @@ TEST_CASE("a later process computes a product by the algorithm that an earlier o
   const Algorithms all({{1, 5}, {2, 2}});
   const auto files = std::make_shared<MemoryVfs>();
   CHECK(Process(files).multiply() == Numbers{1, 2, 2});
-  library().algorithms = {{1, 1}, {2, 9}};  // it would choose otherwise now
+  library().algorithms = {{1, 1}, {2, 9}};  // its own choice would differ now
   CHECK(Process(files).multiply() == Numbers{2});
   CHECK(library().asked == 1);
 }
@@ -119,7 +119,7 @@ TEST_CASE("an algorithm of an earlier process that cuBLASLt refuses is measured 
   CHECK(Process(files).multiply() == Numbers{3});
 }
 
-TEST_CASE("a choice that is no algorithm is measured again", "[cuda][choices]") {
+TEST_CASE("a choice that is not an algorithm is measured again", "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}});
   const auto files = std::make_shared<MemoryVfs>();
   Process(files).multiply();
@@ -135,7 +135,7 @@ TEST_CASE("a choice that is no algorithm is measured again", "[cuda][choices]") 
   }
 }
 
-TEST_CASE("while work is recorded, a new product takes what cuBLASLt advises first, for this process alone",
+TEST_CASE("while work is recorded, a new product uses cuBLASLt's first advice, for this process only",
           "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}});
   const auto files = std::make_shared<MemoryVfs>();
@@ -147,16 +147,15 @@ TEST_CASE("while work is recorded, a new product takes what cuBLASLt advises fir
   CHECK(Process(files).multiply() == Numbers{1, 2, 2});
 }
 
-TEST_CASE("algorithms that fail when they are measured are left out", "[cuda][choices]") {
+TEST_CASE("algorithms that fail when they are measured are skipped", "[cuda][choices]") {
   const Algorithms all({{1, 1, not_supported}, {2, 1, failed_on_gpu}, {3, 6}, {4, 5}});
   Process process(std::make_shared<MemoryVfs>());
   CHECK(process.multiply() == Numbers{3, 4, 4});
-  CHECK(process.explained == "a product.a product.");  // the GPU was asked whether it is lost
+  CHECK(process.explained == "a product.a product.");  // it was checked whether the GPU is lost
 }
 
-TEST_CASE(
-    "a product for which all algorithms are unsupported is none of cuBLASLt's; another failure of all is an error",
-    "[cuda][choices]") {
+TEST_CASE("cuBLASLt does not compute a product if all algorithms are unsupported; another failure of all is an error",
+          "[cuda][choices]") {
   const Algorithms all({{1, 1, not_supported}, {2, 1, not_supported}});
   Process process(std::make_shared<MemoryVfs>());
   CHECK(process.multiply().empty());
@@ -180,7 +179,7 @@ TEST_CASE("lack of memory while algorithms are measured is an Error, and the nex
   CHECK(process.multiply() == Numbers{1, 2, 2});
 }
 
-TEST_CASE("whether a product is possible is answered without measuring or choosing an algorithm", "[cuda][choices]") {
+TEST_CASE("possible() neither measures nor chooses an algorithm", "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}});
   Process process(std::make_shared<MemoryVfs>());
   const MatrixProduct product = process.product(3, nullptr, nullptr, nullptr);

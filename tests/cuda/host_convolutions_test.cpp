@@ -7,7 +7,7 @@
 #include "op_entries.hpp"
 #include "runtime_under_test.hpp"
 
-// Convolutions where a GPU's vendor multiplies, on the host alone.
+// Convolutions with a vendor's products. Only on the host.
 
 using namespace etude;
 using namespace etude::samples;
@@ -65,7 +65,7 @@ TEST_CASE("patches are laid out for as many images at a time as fit", "[cuda][co
   // 5 images of 4 x 4 places, of 18 numbers each.
   const Convolved c{.x = {5, 4, 4, 2}, .kernel = {3, 3, 2, 2}, .same = true};
   constexpr std::size_t image = 4 * 4 * 18 * sizeof(float);
-  // A gradient of x turns the kernel first. That of the kernel adds up what chunks make.
+  // A gradient of x transposes the kernel first. That of the kernel sums the results of chunks.
   CHECK(launches_of(c, 5 * image) == Launches{{1, 1}, {1, 2}, {1, 1}});
   CHECK(launches_of(c, 2 * image) == Launches{{3, 3}, {3, 4}, {3, 6}});
   CHECK(launches_of(c, image) == Launches{{5, 5}, {5, 6}, {5, 10}});
@@ -86,7 +86,8 @@ TEST_CASE("a convolution by a kernel of one cell is one product, of x itself", "
 
 TEST_CASE("a filter's gradient in half precision is rounded once per chunk, not in the sum",
           "[cuda][convolution][products]") {
-  // Each image adds 1 to a sum that begins with 2048: in float16 every other sum would be rounded to what it was.
+  // Each image adds 1 to a sum that starts at 2048: in float16 every other sum would be rounded down to the previous
+  // one.
   const Shape x{9, 1, 2, 1}, dy{9, 1, 1, 1}, kernel{1, 2, 1, 1};
   std::vector<double> ones(18, 1);
   ones[0] = 2048;

@@ -56,7 +56,7 @@ template <class Of, class Pointer> int destroyed(Pointer pointer) {
   return 0;
 }
 
-/// Null for one that the library does not have.
+/// Null for a function that the library lacks.
 const Algorithm* algorithm_of(const CublasLt::Algorithm& algorithm) {
   const auto found = std::ranges::find(fake.algorithms, algorithm.data[0], &Algorithm::number);
   return found == fake.algorithms.end() ? nullptr : &*found;
@@ -108,7 +108,7 @@ const CublasLt::Functions on_host{
           ++fake.asked;
           const Attributes& wish = as<Attributes>(preference);
           CHECK(wish.value(1, std::uint64_t{0}) == CublasLt::workspace_bytes - 256);
-          CHECK(wish.value(3, std::uint32_t{7}) == 2);  // partial sums in float32, too
+          CHECK(wish.value(3, std::uint32_t{7}) == 2);  // partial sums in float32 too
           for (int of : {5, 6, 7, 8}) CHECK(16 % wish.value(of, std::uint32_t{256}) == 0);
           *count = fake.knows ? std::min(wanted, static_cast<int>(fake.algorithms.size())) : 0;
           for (int i = 0; i < *count; ++i)

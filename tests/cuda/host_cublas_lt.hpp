@@ -18,10 +18,10 @@ struct Algorithm {
   std::uint64_t number;
   int milliseconds = 1;  ///< of each product
   int status = 0;        ///< with which its products fail
-  bool accepted = true;  ///< whether the library still knows it from an earlier process
+  bool accepted = true;  ///< whether the library still supports it from an earlier process
 };
 
-/// What the library has, and what it was called for.
+/// The state of the library, and a record of its calls.
 struct Library {
   bool knows = true;                                       ///< whether it has an algorithm
   std::vector<Algorithm> algorithms = {{42, 2}, {43, 1}};  ///< the one that it advises first comes first

@@ -19,7 +19,7 @@ struct Computed {
   friend bool operator==(const Computed&, const Computed&) = default;
 };
 
-/// What the library does, and what it was called for.
+/// The behaviour of the library, and a record of its calls.
 struct Library {
   bool knows_gpu = true;
   int status = 0;                       ///< with which its convolutions fail

@@ -11,7 +11,7 @@
 
 namespace etude::testing {
 
-/// A GPU that has cuDNN, and on which our convolutions take so many milliseconds.
+/// A GPU with cuDNN, on which our convolutions take the given milliseconds.
 class CudnnRuntime : public HostRuntime {
  public:
   explicit CudnnRuntime(std::shared_ptr<cuda::Choices> choices, double ours = 100, bool tf32 = false,

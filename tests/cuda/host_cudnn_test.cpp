@@ -13,7 +13,7 @@
 #include "op_entries.hpp"
 #include "support.hpp"
 
-// Convolutions by the fake cuDNN, or by our kernels where those are faster. On the host alone.
+// Convolutions by the fake cuDNN, or by our kernels if those are faster. Only on the host.
 
 namespace etude {
 namespace {
@@ -30,14 +30,15 @@ using All = std::vector<Computed>;
 constexpr int internal_error = 4000, no_memory = 4004;
 constexpr std::array halves_and_floats{DType::float32, DType::float16, DType::bfloat16};
 
-/// A process with a GPU that has cuDNN.
+/// A process with a GPU and cuDNN.
 struct Gpu {
   explicit Gpu(double ours = 100, std::shared_ptr<Vfs> files = std::make_shared<MemoryVfs>(), bool tf32 = false,
                bool has_products = true)
       : device("/gpu:0", std::make_unique<CudnnRuntime>(std::make_shared<Choices>("GPU", std::move(files), "c"), ours,
                                                         tf32, has_products)) {}
 
-  /// What cuDNN computed for a convolution or its gradient: measured first, then for the result, which is compared.
+  /// cuDNN's algorithms for a convolution or its gradient: first the measured ones, then that of the result, which is
+  /// compared.
   All compute(const Convolved& c, std::size_t function = 0, DType dtype = DType::float32) {
     library().computed.clear();
     Random random = draws(8);
@@ -99,7 +100,7 @@ TEST_CASE("cuDNN gets the correct convolutions, and our kernels those that it do
   CHECK(host_cudnn::alive() == 0);
 }
 
-TEST_CASE("what follows a convolution of cuDNN's is computed as after ours", "[cuda][convolution][cudnn]") {
+TEST_CASE("ops after a convolution of cuDNN are computed as after ours", "[cuda][convolution][cudnn]") {
   Gpu gpu;
   Random random = draws(8);
   const std::vector<Tensor> x{random_tensor(random, sample.x, DType::float32),
@@ -117,7 +118,7 @@ TEST_CASE("convolutions in float64 are ours", "[cuda][convolution][cudnn]") {
   for (std::size_t function = 0; function < 3; ++function) CHECK(gpu.compute(sample, function, DType::float64).empty());
 }
 
-TEST_CASE("cuDNN is asked for padding that is alike on both sides, as far as a window reads it",
+TEST_CASE("cuDNN gets only padding that is equal on both sides, as far as a window reads it",
           "[cuda][convolution][cudnn]") {
   const auto asked = [](std::int64_t extent, std::int64_t stride, std::int64_t before, std::int64_t after) {
     Window window{.extent = {3, 1}, .strides = {stride, 1}, .before = {before, 0}, .after = {after, 0}};
@@ -129,14 +130,14 @@ TEST_CASE("cuDNN is asked for padding that is alike on both sides, as far as a w
   CHECK_FALSE(asked(8, 2, 0, 1));
   CHECK_FALSE(asked(8, 1, 2, 0));
   CHECK_FALSE(asked(8, 1, 0, 2));
-  // "same" with a stride of two pads an even extent behind alone.
+  // "same" with a stride of two pads an even extent only at the end.
   Gpu gpu;
   CHECK(gpu.compute({.x = {2, 6, 6, 4}, .kernel = {3, 3, 4, 4}, .window = {.strides = {2, 2}}, .same = true}).empty());
   CHECK_FALSE(
       gpu.compute({.x = {2, 7, 7, 4}, .kernel = {3, 3, 4, 4}, .window = {.strides = {2, 2}}, .same = true}).empty());
 }
 
-TEST_CASE("cuDNN is not asked for tensors of 2^31 elements, nor for empty ones", "[cuda][convolution][cudnn]") {
+TEST_CASE("cuDNN gets neither tensors of 2^31 elements nor empty ones", "[cuda][convolution][cudnn]") {
   const auto asked = [](const Shape& x, const Shape& kernel) {
     Window window;
     window.extent = {kernel[0], kernel[1]};
@@ -165,7 +166,7 @@ TEST_CASE("the faster one of our convolution and cuDNN's is chosen, once for all
         CHECK(gpu.compute(sample, function) == expected);
         CHECK(gpu.compute(sample, function) == again);
       }
-      Gpu later(ours_is_faster ? 2 : 0.5, files);  // it would choose otherwise
+      Gpu later(ours_is_faster ? 2 : 0.5, files);  // its own choice would differ
       CHECK(later.compute(sample, function) == again);
       CHECK(later.compute({.x = {3, 5, 6, 4}, .kernel = {3, 3, 4, 8}, .same = true}, function).size() >=
             measured.size());  // another kind
@@ -173,7 +174,7 @@ TEST_CASE("the faster one of our convolution and cuDNN's is chosen, once for all
   }
 }
 
-TEST_CASE("a choice of cuDNN's is measured again where cuDNN has it no longer", "[cuda][convolution][cudnn]") {
+TEST_CASE("a choice of cuDNN is measured again if cuDNN no longer supports it", "[cuda][convolution][cudnn]") {
   const auto files = std::make_shared<MemoryVfs>();
   CHECK(Gpu(100, files).compute(sample).back() == Computed{ConvolutionPass::forward, 1});
   Gpu gpu(100, files);
@@ -183,7 +184,7 @@ TEST_CASE("a choice of cuDNN's is measured again where cuDNN has it no longer", 
   CHECK(last.compute(sample) == All(1, {ConvolutionPass::forward, 0}));
 }
 
-TEST_CASE("algorithms of cuDNN that need more workspace than there is are not used", "[cuda][convolution][cudnn]") {
+TEST_CASE("algorithms of cuDNN that need too much workspace are not used", "[cuda][convolution][cudnn]") {
   Gpu gpu;
   library().workspace = Cudnn::workspace_bytes;
   CHECK(gpu.compute(sample).empty());
@@ -192,15 +193,15 @@ TEST_CASE("algorithms of cuDNN that need more workspace than there is are not us
   CHECK_FALSE(other.compute(sample).empty());
 }
 
-TEST_CASE("a cuDNN that does not know the GPU computes nothing", "[cuda][convolution][cudnn]") {
+TEST_CASE("a cuDNN that does not support the GPU computes nothing", "[cuda][convolution][cudnn]") {
   Gpu gpu;
   library().knows_gpu = false;
   CHECK(gpu.compute(sample).empty());
   library().knows_gpu = true;
-  CHECK(gpu.compute(sample).empty());  // it is asked once
+  CHECK(gpu.compute(sample).empty());  // it is called once
 }
 
-TEST_CASE("a convolution of cuDNN's that fails when it is measured is left out; later it is an Error",
+TEST_CASE("a convolution of cuDNN that fails when it is measured is skipped; a later failure is an Error",
           "[cuda][convolution][cudnn]") {
   Gpu gpu;
   library().status = internal_error;
@@ -229,7 +230,7 @@ TEST_CASE("cuDNN rounds factors of float32 to TF32 only on request", "[cuda][con
   }
 }
 
-TEST_CASE("cuDNN computes where no cuBLASLt multiplies", "[cuda][convolution][cudnn]") {
+TEST_CASE("cuDNN works without cuBLASLt", "[cuda][convolution][cudnn]") {
   Gpu gpu(100, std::make_shared<MemoryVfs>(), false, false);
   for (const Convolved& c : dense_convolutions())
     for (std::size_t function = 0; function < 3; ++function) gpu.compute(c, function);
@@ -271,7 +272,7 @@ const std::vector<float> fours(64, 4);
 
 }  // namespace
 
-TEST_CASE("a chosen convolution of cuDNN's is recorded; one that was not measured is ours in a recording",
+TEST_CASE("a chosen convolution of cuDNN is recorded; an unmeasured one is ours in a recording",
           "[cuda][convolution][cudnn]") {
   const auto files = std::make_shared<MemoryVfs>();
   for (const bool measured : {false, true}) {
@@ -289,7 +290,7 @@ TEST_CASE("a chosen convolution of cuDNN's is recorded; one that was not measure
   }
 }
 
-TEST_CASE("cuDNN is not given addresses that are not aligned to 16 bytes", "[cuda][convolution][cudnn]") {
+TEST_CASE("cuDNN gets only addresses that are aligned to 16 bytes", "[cuda][convolution][cudnn]") {
   for (const std::size_t shift : {0, 4, 8, 16}) {
     CAPTURE(shift);
     Gpu gpu;
@@ -300,7 +301,7 @@ TEST_CASE("cuDNN is not given addresses that are not aligned to 16 bytes", "[cud
   }
 }
 
-TEST_CASE("the plan says which convolutions are cuDNN's", "[cuda][convolution][cudnn]") {
+TEST_CASE("the plan shows which convolutions are cuDNN's", "[cuda][convolution][cudnn]") {
   const auto files = std::make_shared<MemoryVfs>();
   const auto method = [](Gpu& gpu, const Convolved& c) {
     instruction::Convolution convolution{};

@@ -10,7 +10,7 @@
 #include "host_runtime.hpp"
 #include "runtime_under_test.hpp"
 
-// What a GPU has to begin in a step: of small models it is that, not the work, which takes the time. On the host alone.
+// The launches of a GPU in a step; they take most of the time of small models. Only on the host.
 
 using namespace etude;
 using namespace etude::testing;
@@ -21,7 +21,7 @@ int launches_in(const CountingRuntime::Counts& counts) {
   return counts.kernels + counts.programs + counts.products + counts.copies;
 }
 
-/// Counts what one step launches, after those that allocate and compile.
+/// Counts the launches of one step, after the steps that allocate and compile.
 class Launches : public Callback {
  public:
   explicit Launches(CountingRuntime::Counts& counts) : counts_(counts) {}

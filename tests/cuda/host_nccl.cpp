@@ -14,11 +14,11 @@
 #include "host_stream.hpp"
 #include "runtime_under_test.hpp"
 
-// GPUs that one communicator call got together.
+// GPUs that one call of NCCL connected.
 struct etude::cuda::ncclComm {
   std::shared_ptr<const std::vector<int>> gpus;
   std::size_t rank;
-  std::shared_ptr<int> queued = std::make_shared<int>(0);  // sums that its stream has not come to yet
+  std::shared_ptr<int> queued = std::make_shared<int>(0);  // sums that its stream has not reached yet
 };
 
 namespace etude::testing {
@@ -60,7 +60,7 @@ int destroy(ncclComm* communicator) {
 
 int abort_communicator(ncclComm* communicator) {
   ++host_nccl::counts().aborted;
-  *communicator->queued = 0;  // no sum is waited for
+  *communicator->queued = 0;  // no sum is pending
   return destroy(communicator);
 }
 
@@ -82,11 +82,11 @@ std::vector<std::byte> add_up_any(const std::vector<Call>& ranks) {
     case 7: return add_up<float>(ranks);
     case 8: return add_up<double>(ranks);
     case 9: return add_up<BFloat16>(ranks);
-    default: throw std::logic_error("a type that nobody joins");
+    default: throw std::logic_error("a dtype without all-reduce");
   }
 }
 
-/// A sum, as all ranks have come to it. The first rank that does its work lets the others do what comes before theirs.
+/// A sum that all ranks have reached. The first rank that executes its part lets the others execute their earlier work.
 struct Meeting {
   std::vector<Call> ranks;
   std::vector<std::function<void()>> before;  // by rank
@@ -112,7 +112,7 @@ int begin_group() {
 
 int end_group() {
   if (--depth > 0) return success;
-  if (const int status = std::exchange(failed, success)) {  // then nothing of the group is started
+  if (const int status = std::exchange(failed, success)) {  // then no part of the group is started
     called.clear();
     return status;
   }

@@ -5,13 +5,13 @@
 #include "cuda/nccl.hpp"
 #include "host_stream.hpp"
 
-/// A fake NCCL on the host, after NVIDIA's documentation of its functions, for streams of fake GPUs. A rank does its
-/// part of a sum when its stream comes to it. Throws std::logic_error for calls that might make the real one wait for
-/// ever.
+/// A fake NCCL on the host, after NVIDIA's documentation of its functions, for streams of fake GPUs. A rank executes
+/// its part of a sum when its stream reaches it. Throws std::logic_error for calls that might make the real NCCL wait
+/// for ever.
 namespace etude::testing::host_nccl {
 
-/// The communicators that are not destroyed yet, and the numbers of aborted ones and of those that were destroyed
-/// before all their sums were done.
+/// The number of communicators that are not destroyed yet, of aborted ones, and of those that were destroyed before all
+/// their sums were done.
 struct Counts {
   int alive = 0, aborted = 0, destroyed_early = 0;
 };

@@ -8,7 +8,7 @@
 #include "runtime_under_test.hpp"
 #include "support.hpp"
 
-// How class Nccl treats what can go wrong. On the host alone: a GPU's NCCL does not fail when it is asked to.
+// Class Nccl's handling of failures. Only on the host: a GPU's NCCL does not fail on request.
 
 using namespace etude;
 using namespace etude::testing;
@@ -40,9 +40,9 @@ TEST_CASE("communicators are destroyed with their owner, and aborted after a fai
   {
     Nccl nccl(nccl_under_test(), gpus.both);
     host_nccl::next_status() = 3;
-    CHECK_THAT(
-        error_of([&] { nccl.all_reduce(std::span(&value, 1)); }),
-        Catch::Matchers::StartsWith("[NcclAllReduce] a sum failed: internal error - expected NCCL to reach all"));
+    CHECK_THAT(error_of([&] { nccl.all_reduce(std::span(&value, 1)); }),
+               Catch::Matchers::StartsWith(
+                   "[NcclAllReduce] a sum failed: internal error - expected a connection between all GPUs"));
   }
   CHECK(host_nccl::counts().alive == 0);
   CHECK(host_nccl::counts().aborted == 2);
@@ -59,7 +59,7 @@ TEST_CASE("every dtype of an all-reduce has its type in NCCL", "[cuda][nccl]") {
     INFO(dtype);
     visit_dtype(dtype, [&]<class T>(T) {
       const std::array<T, 4> own{static_cast<T>(1), static_cast<T>(2), static_cast<T>(3), static_cast<T>(4)};
-      ReplicaSum value{dtype, 3, {}, {}};  // and not the fourth, which is something else's
+      ReplicaSum value{dtype, 3, {}, {}};  // and not the fourth, which belongs to another type
       for (cuda::Runtime* gpu : gpus.both) {
         std::byte* memory = gpu->allocate(sizeof own);
         gpu->upload(memory, own.data(), sizeof own);

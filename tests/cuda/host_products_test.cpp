@@ -11,8 +11,8 @@
 #include "op_entries.hpp"
 #include "runtime_under_test.hpp"
 
-// Products that a GPU's vendor computes: what class Cuda asks of it, and how that is said to cuBLASLt. On the host
-// alone: a GPU's own runtime has the library itself.
+// Products that a GPU's vendor computes: the requests of class Cuda, and their translation for cuBLASLt. Only on the
+// host: a GPU's own runtime uses the library itself.
 
 using namespace etude;
 using namespace etude::testing;
@@ -22,7 +22,7 @@ namespace {
 using cuda::CublasLt;
 using cuda::MatrixProduct;
 
-/// A GPU whose vendor multiplies, whatever there is to multiply.
+/// A GPU whose vendor computes all products.
 struct Gpu {
   Cuda device{
       "/gpu:0", std::make_unique<CountingRuntime>(std::make_unique<HostRuntime>(true)), {.most_work_of_programs = 0}};
@@ -37,7 +37,7 @@ Tolerance tolerance_of(DType dtype) {
                                    : Tolerance{2e-6, 1e-5};
 }
 
-/// The same GPU, which asks cuBLASLt.
+/// The same GPU with cuBLASLt.
 class CublasRuntime : public HostRuntime {
  public:
   explicit CublasRuntime(bool tf32 = false) : HostRuntime(true), products_(host_cublas_lt::functions(), tf32) {}
@@ -48,7 +48,7 @@ class CublasRuntime : public HostRuntime {
   CublasLt products_;
 };
 
-/// Uses of products, of which each row is written, and read, in its own way.
+/// Uses of products; the rows of each are written, and read, differently.
 const std::vector<OpCase> products{
     {"[m, k] [k, n]", {number({5, 7}), number({7, 3})}, [](Values x) { return ops::matmul(x[0], x[1]); }},
     {"[k, m] [k, n]", {number({7, 5}), number({7, 3})}, [](Values x) { return ops::matmul(x[0], x[1], true, false); }},
@@ -143,7 +143,7 @@ TEST_CASE("large products are computed by the vendor", "[cuda][products]") {
   CHECK_FALSE(by_vendor({64, 128}, {128, 8}, false));
   CHECK(by_vendor({64, 129}, {129, 8}, false));   // too deep
   CHECK(by_vendor({256, 64}, {64, 512}, false));  // too large
-  CHECK(by_vendor({64, 256}, {64, 256}, true));   // neighbours read rows of b that lie apart
+  CHECK(by_vendor({64, 256}, {64, 256}, true));   // neighbours read distant rows of b
   CHECK_FALSE(by_vendor({64, 64}, {64, 64}, true));
 }
 
@@ -291,11 +291,11 @@ TEST_CASE("if cuBLASLt lacks memory, the GPU's error is reported, and the next p
     CHECK(kind_of(multiply) == ErrorKind::state);
     found = 13;
     CHECK(kind_of(multiply) == ErrorKind::internal);
-    CHECK(asked == "asking for a product!asking for a product.");
+    CHECK(asked == "selecting an algorithm!selecting an algorithm.");
     found = 0;
     CHECK(multiply());
   }
-  // A GPU that it does not know is one thing, memory another.
+  // An unsupported GPU is another error than lack of memory.
   asked.clear();
   created = 1;
   CHECK_THROWS_AS(CublasLt(functions, false, explain), CublasLt::Unusable);

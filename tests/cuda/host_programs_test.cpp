@@ -15,7 +15,7 @@
 #include "host_runtime.hpp"
 #include "support.hpp"
 
-// The texts of programs: how many neighbours a thread has, and how many registers that takes. On the host alone.
+// The texts of programs: the neighbours of a thread, and its registers. Only on the host.
 
 using namespace etude;
 using namespace etude::testing;
@@ -23,7 +23,7 @@ using namespace etude::instruction;
 
 namespace {
 
-/// Keeps the texts, and compiles none.
+/// Stores the texts, and compiles none.
 class TextsRuntime : public PassingRuntime {
  public:
   TextsRuntime() : PassingRuntime(std::make_unique<HostRuntime>()) {}
@@ -36,14 +36,14 @@ class TextsRuntime : public PassingRuntime {
   }
 };
 
-/// A GPU whose programs may have as many numbers as they like.
+/// A GPU without a limit of numbers in programs.
 class Unlimited : public Cuda {
  public:
   using Cuda::Cuda;
   std::int64_t most_live_numbers() const override { return std::numeric_limits<std::int64_t>::max(); }
 };
 
-/// Adds up so many inputs.
+/// Adds `count` inputs.
 Program sum_of(std::uint16_t inputs, Lane lane = Lane::float32) {
   Program program;
   program.inputs.assign(inputs, {lane});
@@ -54,7 +54,7 @@ Program sum_of(std::uint16_t inputs, Lane lane = Lane::float32) {
   return program;
 }
 
-/// x, rows that are repeated, columns that are repeated, and a transposed matrix, added up where x lies.
+/// The sum of x, repeated rows, repeated columns and a transposed matrix, in the order of x.
 struct MixedSum {
   static constexpr std::int64_t room = 20'000;
   std::int64_t rows, columns, start;
@@ -83,8 +83,8 @@ struct MixedSum {
   }
 };
 
-/// How many 32-bit numbers of a thread a program has at the same time: a step's operands and its result, and what is
-/// used later.
+/// The 32-bit numbers that a thread of a program has at the same time: a step's operands and its result, and the values
+/// that are used later.
 std::int64_t live_numbers(const Program& program) {
   const auto steps = std::ssize(program.steps);
   const std::size_t fixed = program.inputs.size() + program.immediates.size();
@@ -125,7 +125,7 @@ std::int64_t live_numbers(const Program& program) {
   return most;
 }
 
-/// A random graph over rows of 512 elements, much of which is used late.
+/// A random graph over rows of 512 elements, with many late uses.
 std::vector<Value> random_rows(std::uint64_t seed, std::span<const Value> inputs) {
   Random random = draws(seed);
   const auto draw = [&](std::size_t count) { return random.below(static_cast<std::uint32_t>(count)); };
@@ -142,7 +142,7 @@ std::vector<Value> random_rows(std::uint64_t seed, std::span<const Value> inputs
     }
   }
   Value total = values[0];
-  for (const Value& value : values) total = total + value;  // all of them are alive to here
+  for (const Value& value : values) total = total + value;  // all of them are live up to here
   return {total, values[values.size() / 2], values.back()};
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("a prepared program computes a product at any alignment, with the same
   Cuda device("/gpu:0", std::move(counting));
   const auto memory = device.allocate(4 * 3 * room);
   std::vector<float> first;
-  for (const std::int64_t start : {0, 4, 1}) {  // elements behind a multiple of 16 bytes
+  for (const std::int64_t start : {0, 4, 1}) {  // elements after a multiple of 16 bytes
     INFO("from element " << start << " on");
     std::vector<float> numbers(3 * room);
     for (std::size_t i = 0; i < 2 * room; ++i)

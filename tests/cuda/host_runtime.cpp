@@ -17,7 +17,7 @@
 
 namespace etude::testing {
 
-/// The threads of a block, each with a stack of its own. One runs until it meets the others, then the next one does.
+/// The threads of a block, each with its own stack. One runs until it synchronizes, then the next one does.
 class HostRuntime::Fibers : public cuda::Team {
  public:
   void run(const cuda::Kernel& kernel, std::int64_t block, const void* arguments, void* shared) {
@@ -113,7 +113,7 @@ struct HostRuntime::Recorded : cuda::Graph {
 
 namespace {
 
-/// What compilers for GPUs know by themselves.
+/// Built-in functions of compilers for GPUs.
 constexpr const char* functions_text = R"(
 extern "C" {
 #define FUNCTION(name) float name##f(float); double name(double);
@@ -137,9 +137,9 @@ struct Index { unsigned x; };
 extern "C" { Index blockIdx, blockDim, threadIdx; }
 )";
 
-/// What stands before a program's text on the host: one lane, which does everything, from the last element to the
-/// first: the other way round than processors, so that a result that overwrites what is still read shows on one of
-/// both.
+/// The text before a program's text on the host: one lane, which processes everything, from the last element to the
+/// first. The CPU uses the other order, so a result that overwrites elements that are still read is wrong on one of
+/// them.
 constexpr const char* host_text = R"(
 #define ENTRY extern "C"
 #define PARAMETER const struct Arguments& arguments
@@ -157,7 +157,7 @@ constexpr const char* host_text = R"(
 template <class T> T across_lanes(T x, int) { return x; }
 )";
 
-/// A text as a library of its own.
+/// A text, compiled as a shared library.
 class Library {
  public:
   explicit Library(const std::string& source) {
@@ -190,7 +190,7 @@ struct HostProgram : cuda::CompiledProgram {
   }
 };
 
-/// Numbers of float32 below normal are 0, whatever the thread computes with that queues the work.
+/// Denormals of float32 are 0, for any floating-point mode of the thread that queues the work.
 void run_as_gpu(const std::function<void()>& work) {
   const FlushDenormals mode;
   work();
@@ -258,7 +258,7 @@ void HostRuntime::run_blocks(const cuda::Kernel& kernel, std::int64_t blocks, co
   const auto function = reinterpret_cast<cuda::HostFunction>(const_cast<void*>(kernel.function));
   std::vector<std::max_align_t> shared((kernel.shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
   for (std::int64_t number = 0; number < blocks; ++number) {
-    // In an order that no kernel may count on.
+    // In an order on which no kernel may rely.
     const std::int64_t block = first_block_first ? number : blocks - 1 - number;
     // Shared memory does not keep the contents of an earlier block: NaN in every type.
     if (!shared.empty()) std::memset(shared.data(), 0xff, kernel.shared_bytes);

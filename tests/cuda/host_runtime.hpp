@@ -16,7 +16,7 @@ namespace etude::testing {
 /// A fake GPU on the host. Kernels run block after block and thread after thread; a thread runs up to its next sync.
 /// This machine's compiler compiles programs. Throws std::logic_error for copies of memory that was not allocated here,
 /// and if threads of a block wait for others that never come. Its vendor, if it has one, multiplies one number after
-/// the other.
+/// another.
 class HostRuntime : public cuda::Runtime, public HostStream {
  public:
   explicit HostRuntime(bool has_vendor = false, int ordinal = 0);
@@ -34,7 +34,7 @@ class HostRuntime : public cuda::Runtime, public HostStream {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void launch(const cuda::Kernel& kernel, std::int64_t blocks, const void* arguments) override;
   std::size_t product_workspace() const override { return has_vendor_ ? 4096 : 0; }
-  /// False for matrices of one row, and for a bias in float64, like a vendor that does not support them.
+  /// False for matrices of one row, and for a bias in float64, like a vendor without support for them.
   bool multiply(const cuda::MatrixProduct& product) override;
   bool multiplies(const cuda::MatrixProduct& product) override {
     return has_vendor_ && product.m != 1 && !(product.bias && product.dtype == DType::float64);
@@ -49,7 +49,7 @@ class HostRuntime : public cuda::Runtime, public HostStream {
   bool locked() const override { return locks_ > 0; }
   /// The runtime itself, as a HostStream.
   CUstream_st* stream() override { return handle(*this); }
-  /// A queue that does its work only when the runtime's queue waits for it.
+  /// A queue that executes its work only when the runtime's queue waits for it.
   std::unique_ptr<cuda::SideQueue> side_queue() override;
   void wait() override {}
 
@@ -60,7 +60,7 @@ class HostRuntime : public cuda::Runtime, public HostStream {
     return [] {};
   }
   bool recording() const override { return recording_ != nullptr; }
-  /// Throws unless all of it lies in one block that was allocated here.
+  /// Throws unless the range lies in one block that was allocated here.
   void expect_here(const std::byte* memory, std::size_t bytes) const override;
 
   static CUstream_st* handle(HostStream& stream) { return reinterpret_cast<CUstream_st*>(&stream); }
@@ -78,7 +78,7 @@ class HostRuntime : public cuda::Runtime, public HostStream {
   std::unique_ptr<Fibers> fibers_;
 };
 
-/// Runs a program in the form for GPUs, one thread after the other. Threads must not read each other's data.
+/// Runs a program in the form for GPUs, one thread after another. Threads must not read each other's data.
 void run_threads(const std::string& source, std::int64_t blocks, unsigned threads, const void* arguments);
 
 }  // namespace etude::testing

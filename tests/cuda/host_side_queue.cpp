@@ -17,7 +17,7 @@ class LateQueue : public cuda::SideQueue, public HostStream {
   explicit LateQueue(HostRuntime& runtime) : runtime_(runtime) {}
   ~LateQueue() override { wait(); }
   CUstream_st* stream() override { return HostRuntime::handle(*this); }
-  void follow() override {}  // the runtime's queue has done everything
+  void follow() override {}  // the runtime's queue has executed all work
   void mark(std::size_t number) override { marks_[number] = queued_; }
   void lead(std::size_t number) override { run_to(marks_.at(number)); }
   void wait() noexcept override { run_to(queued_); }

@@ -10,7 +10,7 @@
 #include "op_cases.hpp"
 #include "support.hpp"
 
-// What NVRTC makes of programs. It needs no GPU.
+// NVRTC's code for programs. Needs no GPU.
 
 namespace etude {
 
@@ -56,7 +56,7 @@ void add_programs(std::vector<std::string>& sources, std::span<const Tensor> inp
   add_programs(sources, [&](Cuda& device) { testing::run_on(device, inputs, function); });
 }
 
-/// What takes the time of trainings, and what takes the most registers.
+/// The programs that take most of the time of trainings, and those with the most registers.
 std::vector<std::string> hot_programs() {
   std::vector<std::string> sources;
   add_programs(sources, std::array{waves({8, 64}), waves({12, 64})},
@@ -88,7 +88,7 @@ std::vector<std::string> all_programs() {
   return sources;
 }
 
-/// Those in the files that ETUDE_NVRTC_LIBRARIES lists, PATH's way.
+/// The libraries in ETUDE_NVRTC_LIBRARIES, in the format of PATH.
 std::vector<std::string> nvrtc_libraries() {
   const char* const listed = std::getenv("ETUDE_NVRTC_LIBRARIES");
   std::istringstream text(listed ? listed : "");

@@ -10,7 +10,7 @@
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 
-// How a plan divides its all-reduces into buckets that run beside its other instructions.
+// How a plan divides its all-reduces into buckets that run concurrently with its other instructions.
 
 using namespace etude;
 using instruction::AllReduce;
@@ -18,7 +18,7 @@ using instruction::AwaitSums;
 
 namespace {
 
-/// Products one after the other, like a backward pass. Each is all-reduced, and its sum read at the end.
+/// Consecutive products, like a backward pass. Each is all-reduced, and its sum read at the end.
 struct Backward {
   static constexpr std::int64_t bytes = 16 * 16 * 4;  // of a product
   Graph graph{{.replicas = 2, .rows = 16, .batch = 32}};
@@ -90,7 +90,7 @@ TEST_CASE("overlap: a bucket is filled to its least size with Values in the orde
   CHECK(lowered.buckets.all_reduces == std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4}});
 }
 
-TEST_CASE("overlap: without a least size all-reduces of one level are one instruction, which nothing runs beside",
+TEST_CASE("overlap: without a least size all-reduces of one level are one instruction, without concurrent ones",
           "[execution][passes]") {
   const Lowered lowered = Backward(3).compiled({});
   CHECK(bucket_sizes(lowered) == std::vector<std::size_t>{3});

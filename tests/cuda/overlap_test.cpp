@@ -9,8 +9,8 @@
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 
-// All-reduces of several GPUs, beside their other work. On the host alone: CUDA and NCCL are fakes, whose streams
-// execute their work as late, as early or as irregularly as a test asks for.
+// All-reduces of several GPUs, concurrent with their other work. Only on the host: CUDA and NCCL are fakes, whose
+// streams execute their work late, early or irregularly, as a test sets.
 namespace etude {
 
 using namespace samples;
@@ -74,8 +74,7 @@ struct Course {
 
 }  // namespace
 
-TEST_CASE("sums beside other work have the bits of sums in order, for any delay of the streams",
-          "[cuda][nccl][gpu_runtime]") {
+TEST_CASE("concurrent sums have the bits of sums in order, for any delay of the streams", "[cuda][nccl][gpu_runtime]") {
   for (const Kind& kind : all_kinds())
     for (const Course training : {Course{11, 1}, Course{7, 2}}) {
       INFO(kind.name << ", batches of " << training.batch_size);
@@ -120,8 +119,7 @@ TEST_CASE("the sums of the last layers start before the gradients of the first l
   CHECK(std::ranges::count_if(step, names("AllReduce")) == std::ranges::count_if(step, names("AwaitSums")));
 }
 
-TEST_CASE("NCCL ends the sums that were started before it gives its streams and events back",
-          "[cuda][nccl][gpu_runtime]") {
+TEST_CASE("NCCL ends started sums before it destroys its streams and events", "[cuda][nccl][gpu_runtime]") {
   Cuda one("/gpu:0", fake::runtime(0)), other("/gpu:1", fake::runtime(1));
   const fake::Alive before = fake::alive();
   const std::vector<float> numbers{1, 2};
@@ -152,7 +150,7 @@ TEST_CASE("NCCL ends the sums that were started before it gives its streams and 
   CHECK(after == before);
 }
 
-TEST_CASE("a CUDA call that fails beside sums ends the training with an Error, and the next training is bit-exact",
+TEST_CASE("a CUDA call that fails during sums ends the training with an Error, and the next training is bit-exact",
           "[cuda][nccl][gpu_runtime][reliability]") {
   using fake::Fault;
   const Course training{11, 1};
@@ -166,7 +164,7 @@ TEST_CASE("a CUDA call that fails beside sums ends the training with an Error, a
     bool failed = true;
     for (std::int64_t call = 1; failed; call += stride) {
       CAPTURE(static_cast<int>(fault), call);
-      fake::early() = call % 2 == 0;  // then what is freed after an error is gone before late sums are done
+      fake::early() = call % 2 == 0;  // so that memory that is freed after an error is reused before late sums are done
       fake::fail_call(call, fault);
       std::vector<double> weights = expected;
       const std::string error = testing::error_of([&] {

@@ -9,7 +9,7 @@
 #include "gpu_samples.hpp"
 #include "training_samples.hpp"
 
-// On the host alone: CUDA is a fake, in which everything that is queued takes a millisecond.
+// Only on the host: CUDA is a fake, in which every queued item takes a millisecond.
 namespace etude {
 
 using namespace samples;

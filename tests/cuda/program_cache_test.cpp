@@ -16,7 +16,7 @@ namespace {
 
 using cuda::ProgramCache;
 
-/// A compiler whose result holds the text and the architecture, and that counts its calls.
+/// A compiler whose result contains the text and the architecture, and that counts its calls.
 struct Compiler {
   std::atomic<int> calls = 0;
   ProgramCache::Compile compile = [this](const std::string& source, int architecture) {

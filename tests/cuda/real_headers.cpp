@@ -1,8 +1,9 @@
-// Compares the numbers that Étude has of NVIDIA's headers, and those of the fake CUDA, with the real ones, wherever
-// these are. ./dev test cuda compiles it with ETUDE_REAL_HEADERS and CUDA's include folder; it makes no code.
+// Compares Étude's copies of numbers in NVIDIA's headers, and those of the fake CUDA, with the real ones, if the
+// headers are installed. ./dev test cuda compiles it with ETUDE_REAL_HEADERS and CUDA's include folder; it generates no
+// code.
 #ifdef ETUDE_REAL_HEADERS
 
-// First: what they declare in namespace etude::cuda has names of the real ones.
+// Included first: their declarations in namespace etude::cuda have names of the real ones.
 #include "cuda/cublas_lt.hpp"
 #include "cuda/cudnn.hpp"
 #include "cuda/driver.hpp"
@@ -40,7 +41,7 @@
 
 #include <cstddef>
 
-// What the real header defines as macros, the fake declares.
+// The real header defines these as macros, the fake declares them.
 constexpr unsigned real_version = CUDART_VERSION, real_non_blocking = cudaStreamNonBlocking,
                    real_event_default = cudaEventDefault, real_disable_timing = cudaEventDisableTiming;
 #undef CUDART_VERSION
@@ -102,7 +103,7 @@ SAME_ERROR(cudaErrorStreamCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDA
 
 static_assert(sizeof(CUresult) == sizeof(int) && sizeof(::cudaError_t) == sizeof(int));
 
-/// Whether the library's function can be called as Étude does: as many arguments, each of the same size.
+/// Whether the library's function can be called as in Étude: the same number of arguments, each of the same size.
 template <class Real, class Own> constexpr bool same_call = false;
 template <class RealResult, class... Real, class OwnResult, class... Own>
   requires(sizeof...(Real) == sizeof...(Own))

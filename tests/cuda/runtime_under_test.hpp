@@ -15,7 +15,7 @@ namespace etude::testing {
 
 /// The runtime of the tests of class Cuda: fake GPUs on the host, or in etude_gpu_tests the GPUs of this machine.
 std::unique_ptr<cuda::Runtime> runtime_under_test(int number = 0);
-/// One whose vendor has convolutions: the fake cuDNN, or the installed one, if there is one.
+/// A runtime whose vendor has convolutions: the fake cuDNN, or the installed one, if there is one.
 std::unique_ptr<cuda::Runtime> convolving_runtime_under_test();
 /// The number of these GPUs.
 int gpus_under_test();
@@ -79,7 +79,7 @@ class CountingRuntime : public PassingRuntime {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
   Counts counts;
-  /// The number of programs in each call that compiled some.
+  /// The number of programs in each call of compile().
   std::vector<std::size_t> compilations;
   /// The texts of all programs that were compiled.
   std::vector<std::string> sources;

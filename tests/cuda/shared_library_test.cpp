@@ -32,7 +32,7 @@ TEST_CASE("a library of the vendor is found among Python's packages, with its pa
 
 namespace {
 
-/// Puts a library of that name into a folder of Python packages.
+/// Creates a library of that name in a folder of Python packages.
 void install(const std::string& packages, const std::string& name) {
   const std::string folder = packages + "/nvidia/cu99/lib";
   std::filesystem::create_directories(folder);

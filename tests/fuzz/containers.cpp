@@ -30,7 +30,7 @@ std::string hex(std::uint32_t number) {
   return text;
 }
 
-/// Whether a safetensors header is as long as it says.
+/// Whether a safetensors header has its declared length.
 bool header_ends(std::string_view file) {
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8 && i < file.size(); ++i)
@@ -41,7 +41,7 @@ bool header_ends(std::string_view file) {
   return last != header.npos && header[last] == '}';
 }
 
-/// A manifest whose entries say what the other files hold.
+/// A manifest whose entries match the other files.
 std::string manifest_for(const std::string& text, const PackedFiles& files) {
   auto manifest = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_array())
@@ -93,7 +93,7 @@ PackedFiles files_in(Vfs& files, const std::string& folder) {
 std::shared_ptr<MemoryVfs> folder_of(const PackedFiles& files, const std::string& folder) {
   const auto memory = std::make_shared<MemoryVfs>();
   memory->make_folders(folder);
-  constexpr std::size_t longest_name = 255;  // as file systems have it; else a path of slashes is a thousand folders
+  constexpr std::size_t longest_name = 255;  // as in file systems; a path of slashes would be a thousand folders
   for (const auto& [name, bytes] : files) {
     if (name.size() > longest_name) continue;
     try {
@@ -101,7 +101,7 @@ std::shared_ptr<MemoryVfs> folder_of(const PackedFiles& files, const std::string
       memory->make_folders(parent_of(path));
       memory->open(path, false)->append(bytes);
     } catch (const Error&) {
-      continue;  // no name of a file
+      continue;  // not a valid file name
     }
   }
   return memory;

@@ -21,7 +21,7 @@ std::string npy_of(const Tensor& rows) {
   return text_in(*scope.files, "a.npy");
 }
 
-/// A file of NumPy with that header.
+/// A NumPy file with that header.
 std::string npy_with(const std::string& header, const std::string& data) {
   const auto size = static_cast<unsigned char>(header.size());
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(size) + '\0' + header + data;

@@ -7,7 +7,7 @@
 #include "fuzz/mutations.hpp"
 #include "fuzz/targets.hpp"
 
-// libFuzzer's program for the target that ETUDE_FUZZ_TARGET names.
+// libFuzzer's program for the target in ETUDE_FUZZ_TARGET.
 namespace {
 
 const etude::testing::FuzzTarget& chosen() {
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// Half of the changes are libFuzzer's own, half know words of the formats; most are then given checksums that hold.
+/// Half of the mutations are libFuzzer's, half insert words of the formats; most inputs then get correct checksums.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
   etude::Random random(seed, etude::RandomStream::step);
   if (random.below(2)) size = LLVMFuzzerMutate(data, size, most);

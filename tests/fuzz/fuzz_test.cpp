@@ -26,7 +26,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What is wrong with how a target takes some bytes; empty if nothing is.
+/// The fault of a target for some bytes; empty if there is none.
 std::string fault_of(const FuzzTarget& target, std::string_view bytes, int* refused = nullptr) {
   try {
     const bool is_refused = is_refused_by(target, bytes);
@@ -58,7 +58,7 @@ TEST_CASE("measures the readers' highest cost per byte of their samples, changed
       if (i > 0) input = mutated(input, random);
       if (target.repaired && random.below(4)) input = target.repaired(input);
       const FuzzOutcome outcome = outcome_of(target, input);
-      if (i == 0) continue;  // what is made once
+      if (i == 0) continue;  // objects that exist once
       const double size = std::max(1.0, static_cast<double>(input.size()));
       bytes = std::max(bytes, (static_cast<double>(outcome.bytes) - static_cast<double>(target.fixed_bytes)) / size);
       seconds = std::max(seconds, outcome.seconds);

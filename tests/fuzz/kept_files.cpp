@@ -1,5 +1,5 @@
-// What a run reads again that an earlier one wrote for it: a log that it goes on with, programs that were compiled,
-// algorithms that were chosen.
+// Files that a run reads again after an earlier run wrote them: a log that it continues, compiled programs, chosen
+// algorithms.
 #include <stdexcept>
 
 #include "etude/callbacks/csv_logger.hpp"
@@ -17,18 +17,18 @@ namespace {
 
 constexpr const char* log_path = "log.csv";
 
-/// Throws what no caller of a target takes for a refusal.
+/// Throws an exception that no caller of a target treats as a rejection.
 void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
 }
 
-/// The two bytes that choose how read_csv_log reads a log, then the log.
+/// The two bytes of options for read_csv_log, then the log.
 std::string csv_log(int epoch, bool semicolons, std::size_t own_bytes, std::string_view text) {
   std::string input{static_cast<char>(epoch | (semicolons ? 128 : 0)), static_cast<char>(own_bytes)};
   return input.append(text);
 }
 
-/// What a CSVLogger writes in so many epochs.
+/// The output of a CSVLogger after `epochs` epochs.
 std::string written_log(int epochs, const std::string& separator) {
   const FilesInMemory scope;
   const auto logger = callbacks::csv_logger({.filename = log_path, .separator = separator, .append = true});
@@ -44,7 +44,7 @@ std::string written_log(int epochs, const std::string& separator) {
 
 }  // namespace
 
-/// Goes on with a log whose lines after its own bytes may be those of epochs that are trained once more.
+/// Continues a log; the lines after its own bytes may be those of repeated epochs.
 void read_csv_log(std::string_view bytes) {
   if (bytes.size() < 2) return;
   const auto choice = static_cast<unsigned char>(bytes[0]);
@@ -92,7 +92,7 @@ namespace {
 constexpr const char* programs = "programs";
 const std::string compiled = "compiled anew";
 
-/// The cubin of a program that a cache in these files gives, and whether it had to be compiled, to `result`.
+/// Writes the cubin of a program from a cache in these files, and whether it had to be compiled, to `result`.
 std::string cubin_in(const std::shared_ptr<MemoryVfs>& files, const std::string& result, bool& is_compiled) {
   cuda::ProgramCache cache(
       [&](const std::string&, int) {
@@ -105,7 +105,7 @@ std::string cubin_in(const std::shared_ptr<MemoryVfs>& files, const std::string&
   return {cubin->begin(), cubin->end()};
 }
 
-/// The file that a cache writes for a cubin, and its path.
+/// A cache's file for a cubin, and its path.
 std::pair<std::string, std::string> program_file(const std::string& cubin) {
   const auto files = std::make_shared<MemoryVfs>();
   bool is_compiled = false;
@@ -145,7 +145,7 @@ namespace {
 
 constexpr const char *choices_folder = "choices", *kind = "a product", *new_kind = "another product";
 
-/// The file for these choices of so many kinds, and its path.
+/// The file for these choices of `kinds` kinds, and its path.
 std::pair<std::string, std::string> choices_file(int kinds, const std::string& choice) {
   const auto files = std::make_shared<MemoryVfs>();
   cuda::Choices choices("GPU", files, choices_folder);
@@ -157,7 +157,7 @@ std::pair<std::string, std::string> choices_file(int kinds, const std::string& c
 
 }  // namespace
 
-/// A file of algorithms that were chosen.
+/// A file of chosen algorithms.
 void read_choices(std::string_view bytes) {
   static const std::string path = choices_file(1, "").first;
   const auto files = std::make_shared<MemoryVfs>();

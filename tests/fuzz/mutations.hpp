@@ -6,7 +6,7 @@
 
 namespace etude::testing {
 
-/// A file with some bytes changed, and pieces of text that a parser looks for put in.
+/// A file with some changed bytes, and inserted text that parsers look for.
 std::string mutated(std::string file, Random& random);
 
 }  // namespace etude::testing

@@ -6,7 +6,7 @@
 
 #include "fuzz/containers.hpp"
 
-/// What the targets of fuzz/targets.cpp read, and good inputs of each.
+/// The readers of the targets in fuzz/targets.cpp, and valid inputs of each.
 namespace etude::testing {
 
 using FuzzInputs = std::vector<std::string>;
@@ -18,10 +18,10 @@ FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.
 void read_checkpoint(std::string_view bytes);
 FuzzInputs checkpoint_inputs();
-/// A folder that Model::save wrote, packed.
+/// A folder of Model::save, packed.
 void read_saved_model(std::string_view bytes);
 FuzzInputs saved_model_inputs();
-/// A folder of BackupAndRestore, packed: a fit goes on from it.
+/// A folder of BackupAndRestore, packed: a fit continues from it.
 void read_backup(std::string_view bytes);
 FuzzInputs backup_inputs();
 
@@ -31,21 +31,21 @@ void read_idx_file(std::string_view bytes);
 FuzzInputs idx_inputs();
 void read_gzip(std::string_view bytes);
 FuzzInputs gzip_inputs();
-/// A byte that chooses options, then the text.
+/// A byte of options, then the text.
 void read_csv_text(std::string_view bytes);
 FuzzInputs csv_inputs();
 
-/// Two bytes that choose options, then the log that a CSVLogger goes on with.
+/// Two bytes of options, then the log that a CSVLogger continues.
 void read_csv_log(std::string_view bytes);
 FuzzInputs csv_log_inputs();
-/// A file of class ProgramCache, which only native builds have.
+/// A file of class ProgramCache, only in native builds.
 void read_program(std::string_view bytes);
 FuzzInputs program_inputs();
-/// A file of class Choices, likewise.
+/// A file of class Choices, only in native builds.
 void read_choices(std::string_view bytes);
 FuzzInputs choices_inputs();
 
-/// A byte that chooses the kind of object, then its config.
+/// A byte for the kind of object, then its config.
 void read_object_config(std::string_view bytes);
 FuzzInputs config_inputs();
 void read_model_config(std::string_view bytes);

@@ -9,7 +9,7 @@
 namespace etude::testing {
 namespace {
 
-/// Drops what is said.
+/// Discards messages.
 TextSink silence() {
   return [](std::string_view) {};
 }
@@ -35,7 +35,7 @@ Functional branched() {
                            layers::dense({.units = 1, .name = "out"})->apply(twice)});
 }
 
-/// A fit of which a backup is kept, and that stops within an epoch if `stop`.
+/// A fit with a backup that stops within an epoch if `stop`.
 void fit_with_backup(bool stop) {
   Sequential model({layers::dense({.units = 2}), layers::dropout(0.5), layers::dense({.units = 1})});
   model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {"mae"}});
@@ -110,7 +110,7 @@ FuzzInputs checkpoint_inputs() {
 void read_saved_model(std::string_view bytes) {
   const FilesInMemory scope;
   host().files = folder_of(unpacked(bytes), "m");
-  // load_model says on stderr which checkpoints it passes over; here they count as refused.
+  // load_model reports skipped checkpoints on stderr; here they count as rejected.
   load_newest_checkpoint("m", {}, [](std::string_view line) { fail(ErrorKind::data, "m", line); });
   load_model("m")->predict_outputs(samples::waves({2, 3}), {.verbose = 0});
 }

@@ -15,7 +15,7 @@ namespace {
 /// CPU time of this process.
 double cpu_seconds() {
 #ifdef __EMSCRIPTEN__
-  return 0;  // its clock is that on the wall
+  return 0;  // its clock is wall time
 #else
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 #endif
@@ -39,7 +39,7 @@ constexpr FuzzTarget targets[]{
     {"choices", read_choices, choices_inputs, repaired_cache_file, 1000, 5e3},
 #endif
     {"config", read_object_config, config_inputs, nullptr, 1000, 5e3},
-    // A layer of 50 bytes may have as many weights as a request may ask for.
+    // A layer of 50 bytes may have as many weights as one allocation allows.
     {"model_config", read_model_config, model_config_inputs, nullptr, 100'000, 1e5},
     {"filepath", read_filepath, filepath_inputs, nullptr, 1000, 5e3, request_limit},
 };

@@ -1,4 +1,4 @@
-"""What both golden curves share: dense networks by hand in numpy, the same with PyTorch's autograd, and the comparison."""
+"""Code of both golden curves: dense networks by hand in numpy, the same with PyTorch's autograd, and the comparison."""
 import json
 import os
 import platform
@@ -9,7 +9,7 @@ TOLERANCE = 1e-10
 
 
 def sine_weights(sizes, bias_scale=0.0):
-    """[kernel 0, bias 0, kernel 1, ...]: no random generator to agree about."""
+    """[kernel 0, bias 0, kernel 1, ...], computed without a random generator."""
     weights = []
     for layer, (inputs, units) in enumerate(zip(sizes, sizes[1:])):
         i = np.arange(inputs * units, dtype=np.float64)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes conformance/classes.json: what real Keras 3 computes with classes of which its own tests say too little.
+"""Makes conformance/classes.json: results of Keras 3 for classes that its own tests cover too little.
 
 Run by hand, never by CI, from any folder:
 

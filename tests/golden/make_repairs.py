@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes keras2.json, keras3.json and conformance/keras3.json: what real Keras computes, where tests cite it.
+"""Makes keras2.json, keras3.json and conformance/keras3.json: results of Keras that tests cite.
 
 Run by hand, never by CI, once under each Keras, from any folder; each run writes the files of its own version:
 
     python3.11 -m venv keras2 && keras2/bin/pip install 'tensorflow-cpu==2.12.*' 'numpy<1.24' && keras2/bin/python make_repairs.py
     python3.11 -m venv keras3 && keras3/bin/pip install 'keras==3.15.*' 'jax[cpu]' && keras3/bin/python make_repairs.py
 
-A case that both versions have has the same name in both files. Where it is in one only, the other has no such thing, or does not matter:
-tests name the version that Étude follows, and say where it follows neither.
+A case of both versions has the same name in both files. A case is in one file only if the other version lacks the feature, or does not matter:
+tests name the version that Étude follows, and note where it follows neither.
 Models are small and their weights constant, so no random number is drawn. Numbers are those of float32, written in full.
 """
 import json
@@ -43,7 +43,7 @@ def conformance(family, target, config, inputs, expect):
 
 
 def plain(value):
-    """What JSON can hold; NaN as text."""
+    """The value as JSON can hold it; NaN as text."""
     if isinstance(value, dict):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -71,7 +71,7 @@ def pairs(logs):
 def error_of(action):
     try:
         action()
-    except Exception as error:  # what kind it is, is part of what we ask
+    except Exception as error:  # the case records the kind of the error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return {"kind": type(error).__name__, "text": lines[-1 if lines[0] == "in user code:" else 0]}
     return None
@@ -140,7 +140,7 @@ class Own(keras.Model):
 
 
 def loss_of_step(model, step=lambda model, x: model(x)):
-    """The loss of outputs of 2 for targets of 0, which is 4 without what is added."""
+    """The loss of outputs of 2 for targets of 0; without added losses it is 4."""
     twos, zeros = array([[2]] * 4), array([[0]] * 4)
     model.compile(optimizer=SGD(0.0), loss="mse")
     model(twos)
@@ -151,7 +151,7 @@ def loss_of_step(model, step=lambda model, x: model(x)):
 
 
 def functional(inner):
-    class Described(keras.Model):  # a class of its own, for its own step
+    class Described(keras.Model):  # a separate class, for its custom step
         pass
     x = keras.Input((1,))
     return Described(x, inner(inner(unit()(x))))
@@ -215,7 +215,7 @@ def _():
     return {"l1": 0.5, "losses": [[rows, loss(rows)] for rows in (1, 4, 5)]}
 
 
-# What is given for some outputs of several
+# Losses, metrics and targets for some of several outputs
 
 
 def a_and_b(**compiled):
@@ -391,7 +391,7 @@ def _():
     return [{"layer": name, "inputs": [described(each) for each in inputs], **described(getattr(layers, name)()(list(inputs)))} for name, inputs in given]
 
 
-# Nothing
+# Empty arrays
 
 
 @case("computed of nothing", 3)
@@ -442,7 +442,7 @@ ROWS, LABELS = np.sin(np.arange(1, 31) * 1.7).reshape(10, 3).astype("float32"), 
 
 
 def batches(count):
-    """Of 5 rows, each once."""
+    """Each of 5 rows once."""
     for i in range(count):
         yield ROWS[i % 2 * 5:][:5], LABELS[i % 2 * 5:][:5]
 
@@ -498,7 +498,7 @@ def _():
 
 @case("directions", 3)
 def _():
-    """Of each class with a direction, under the names that its first and second object have in a model."""
+    """For each class with a direction, under the names of its first and second object in a model."""
     needed = {"IoU": (2, [0]), "MeanIoU": (2,), "OneHotIoU": (2, [0]), "OneHotMeanIoU": (2,), "PrecisionAtRecall": (0.5,), "RecallAtPrecision": (0.5,),
               "SensitivityAtSpecificity": (0.5,), "SpecificityAtSensitivity": (0.5,)}
     found = {}

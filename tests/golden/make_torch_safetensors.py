@@ -1,4 +1,4 @@
-"""Writes torch.safetensors with Hugging Face's own library: pip install torch safetensors, then run this from any folder."""
+"""Writes torch.safetensors with the library of Hugging Face: pip install torch safetensors, then run this from any folder."""
 from pathlib import Path
 
 import torch

@@ -1,4 +1,4 @@
-"""What tests/gpu runs on a machine with a GPU, tried on one without: programs on PATH stand in for the GPU's."""
+"""Tests the scripts of tests/gpu without a GPU: fake programs on PATH replace those of the GPU."""
 import json
 import os
 import shutil
@@ -102,7 +102,7 @@ class Harness(unittest.TestCase):
 
     def test_without_a_phase_all_but_profile_run_and_leave_their_results(self):
         ended = self.run_phases()
-        self.assertEqual(ended.returncode, 1, ended.stderr)  # racecheck found something
+        self.assertEqual(ended.returncode, 1, ended.stderr)  # racecheck has a finding
         self.assertEqual(sorted(name for name in os.listdir(self.results)),
                          ["bench.json", "bench_table.json", "parity.json", "peak.json", "sanitizer.json", "training.json"])
         for phase in ("peak", "parity", "training", "bench"):
@@ -117,20 +117,20 @@ class Harness(unittest.TestCase):
                    for words, variables in self.calls("etude_gpu_tests") if words == ["[parity]"]]
         self.assertEqual(vendors, [(None, None), ("0", "0")])
 
-    def test_without_cublaslt_no_phase_runs_unless_it_is_not_wanted(self):
+    def test_without_cublaslt_no_phase_runs_unless_it_is_disabled(self):
         ended = self.run_phases("parity", NO_CUBLASLT="1")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("no cuBLASLt", ended.stderr)
         self.assertEqual(self.calls("etude_gpu_tests"), [])
         self.assertEqual(self.run_phases("parity", NO_CUBLASLT="1", ETUDE_CUBLASLT="0").returncode, 0)
 
-    def test_a_machine_without_a_gpu_says_so(self):
+    def test_a_machine_without_a_gpu_is_an_error(self):
         os.remove(os.path.join(self.path, "nvidia-smi"))
         ended = self.run_phases("peak", PATH=f"{self.path}:/bin:/usr/bin")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("[phases.py] nvidia-smi", ended.stderr)
 
-    def test_an_unknown_phase_and_an_unknown_workload_are_told(self):
+    def test_an_unknown_phase_and_an_unknown_workload_are_errors(self):
         self.assertIn("[phases.py] phase 'speed' - expected one of peak, parity", self.run_phases("speed").stderr)
         self.assertIn("[bench.py] workload 'huge' - expected one of", self.run_phases("bench", "huge").stdout)
 
@@ -156,7 +156,7 @@ else:
             self.assertEqual({variables.get(library) for words, variables in calls if words[1] == "racecheck"}, {"0"})
             self.assertEqual({variables.get(library) for words, variables in calls if words[1] != "racecheck"}, {None})
 
-    def test_what_a_sanitizer_has_no_time_for_is_left_out_by_name(self):
+    def test_sanitizer_runs_without_time_are_listed_by_name(self):
         self.program(self.path, "compute-sanitizer", "time.sleep(2)")
         ended = self.run_phases("--budget", "12", "sanitizer", "memcheck", "racecheck")
         self.assertEqual(ended.returncode, 0, ended.stdout)
@@ -171,7 +171,7 @@ else:
         self.assertEqual(ended.returncode, 1)
         self.assertEqual([run["ended"][:8] for run in self.read("parity")["runs"]], ["stopped ", "left out"])
 
-    def test_the_benchmark_goes_from_what_matters_most_with_one_folder_for_what_is_compiled(self):
+    def test_the_benchmark_runs_important_workloads_first_with_one_folder_for_compiled_code(self):
         self.run_phases("bench")
         results = self.read("bench")["runs"][0]["results"]
         self.assertEqual([row["workload"] for row in results["table"]],
@@ -184,7 +184,7 @@ else:
         self.assertEqual(len(folders), 1)
         self.assertTrue(all(variables["ETUDE_DEVICE"] == "/gpu:0" for _, variables in self.calls("etude_bench")))
 
-    def test_the_benchmark_lists_what_did_not_fit(self):
+    def test_the_benchmark_lists_runs_without_time(self):
         ended = self.run_phases("bench", "--budget", "9", SLOW="1")
         results = self.read("bench")["runs"][0]["results"]
         self.assertEqual(ended.returncode, 0, ended.stdout)
@@ -202,7 +202,7 @@ else:
         self.assertEqual(ended.returncode, 1)
         self.assertIn("tiny: mean loss after 256 steps: 0.5 of étude, 0.6 of pytorch eager", ended.stdout)
 
-    def test_a_profile_is_études_own_table_and_ncus_where_that_is(self):
+    def test_a_profile_has_the_table_of_étude_and_that_of_ncu_if_installed(self):
         ended = self.run_phases("profile", "big", "tiny")
         self.assertEqual(ended.returncode, 0, ended.stdout)
         self.assertEqual([words[-1] for words, _ in self.calls("etude_bench")], ["big", "tiny"])

@@ -1,15 +1,15 @@
 """phases.py BIN [--budget SECONDS] [PHASE [ARG…]]…  runs phases on a GPU, with the programs in BIN; without a PHASE all but
 profile:
 
-  peak                  what the GPU reaches: products, copies, launches, graphs
-  parity                every op: GPU against processor, with the vendor's libraries and by Étude alone
-  training              whole models: as on the processor, recorded as queued, replicas on one GPU and on several
-  sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, which share the time
-  bench [ARG…]          every workload beside PyTorch and JAX, or as bench.py's arguments say
-  profile [WORKLOAD…]   where the time of a step goes, kernel by kernel; by ncu too, where that is
+  peak                  the peak rates of the GPU: products, copies, launches, graphs
+  parity                every op: GPU against processor, with the vendor's libraries and with Étude's kernels only
+  training              whole models: equal to the processor, recorded like queued, replicas on one GPU and on several
+  sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, with equal times
+  bench [ARG…]          every workload compared with PyTorch and JAX; ARG: arguments of bench.py
+  profile [WORKLOAD…]   the time of a step, kernel by kernel; with ncu too, if installed
 
-A phase ends within ten minutes, with --budget all phases of the call within so many seconds together. It prints a summary
-line at its end and leaves PHASE.json in the folder that ETUDE_RESULTS names (build/gpu-results). Ends with 1 where one of
+A phase ends within ten minutes; with --budget all phases of the call end within SECONDS. It prints a summary
+line at its end and writes PHASE.json into the folder ETUDE_RESULTS (build/gpu-results). Exits with 1 if one of
 them failed. Before the first phase the vendor's libraries are loaded: without cuBLASLt nothing runs, unless
 ETUDE_CUBLASLT=0."""
 import json
@@ -24,9 +24,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.environ.get("ETUDE_RESULTS", "build/gpu-results")
-OURS = {"ETUDE_CUBLASLT": "0", "ETUDE_CUDNN": "0"}  # Étude's own kernels alone
-LIMIT = 570  # seconds of a phase
-LEAST = 5  # seconds in which a command can do something
+OURS = {"ETUDE_CUBLASLT": "0", "ETUDE_CUDNN": "0"}  # Étude's kernels only
+LIMIT = 570  # seconds of a phase, at most
+LEAST = 5  # seconds that a command needs at least
 KEPT_LINES = 40
 PASSED, LEFT_OUT, SKIPPED = "passed", "left out: no time", "skipped: "
 METRICS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
@@ -34,15 +34,15 @@ METRICS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.
 
 
 def output_of(*command):
-    """What a short command prints. Ends this program with its complaint if it fails."""
+    """The output of a short command. If it fails, this program ends with its message."""
     name = os.path.basename(command[0])
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SystemExit(f"[phases.py] {name}: {error} - expected it to run - run this on a machine with a GPU and its driver.")
+        raise SystemExit(f"[phases.py] {name}: {error} - expected a working program - run this on a machine with a GPU and its driver.")
     if ended.returncode:
         said = (ended.stderr or ended.stdout).strip()
-        raise SystemExit(f"[phases.py] {name} ended with {ended.returncode} - expected 0 - it said:\n{said}")
+        raise SystemExit(f"[phases.py] {name} ended with {ended.returncode} - expected 0 - read its output:\n{said}")
     return ended.stdout.strip()
 
 
@@ -54,7 +54,7 @@ def machine_of(bin):
 
 
 def read_json(path):
-    """None where there is no such file."""
+    """The value in the file, or None without a file."""
     if not os.path.exists(path):
         return None
     with open(path) as file:
@@ -62,7 +62,7 @@ def read_json(path):
 
 
 class Phase:
-    """Runs commands one after the other, until the phase's time is over."""
+    """Runs commands one after the other, until the time of the phase is over."""
 
     def __init__(self, name, seconds):
         self.name, self.runs, self.began, self.seconds = name, [], time.monotonic(), seconds
@@ -71,9 +71,9 @@ class Phase:
         return self.seconds - (time.monotonic() - self.began)
 
     def run(self, *command, until=None, results=None, keeps=KEPT_LINES, **variables):
-        """`until`: seconds after which it is stopped, if the phase's time is not over before. `results`: a JSON file
-        that the command writes; without one, the last line of JSON that it prints becomes part of the phase's. `keeps`: how
-        many of its last lines, too."""
+        """`until`: a limit in seconds, besides the time of the phase. `results`: a JSON file
+        that the command writes; by default its results are the last line of JSON that it prints. `keeps`: the number
+        of its last lines that are kept."""
         shown = " ".join([f"{name}={value}" for name, value in variables.items()] + [os.path.basename(command[0]), *command[1:]])
         left = min(self.left(), until or self.seconds)
         if left < LEAST:
@@ -144,14 +144,14 @@ def training(phase, bin, _):
 
 
 def sanitizer(phase, bin, tools):
-    """Test by test, so that what a tool has no time for is known, and what it found before is kept."""
+    """Runs each test in its own process: findings are kept, and tests without time are listed."""
     if not shutil.which("compute-sanitizer"):
         return phase.skip("compute-sanitizer is not installed")
     tests = output_of(f"{bin}/etude_gpu_tests", "--list-tests", "--verbosity", "quiet", "[training]").splitlines()
     tools = tools or ["memcheck", "initcheck", "synccheck", "racecheck"]
     for index, tool in enumerate(tools):
         ends = time.monotonic() + phase.left() / (len(tools) - index)
-        # What the vendor's kernels do among themselves is not ours to check.
+        # Races within the vendor's kernels are not Étude's.
         variables = OURS if tool == "racecheck" else {}
         for test in tests:
             share = ends - time.monotonic()
@@ -166,15 +166,15 @@ def bench(phase, bin, arguments):
     results = os.path.join(RESULTS, "bench_table.json")
     os.makedirs(RESULTS, exist_ok=True)
     if os.path.exists(results):
-        os.remove(results)  # of an earlier call
-    compiled = os.path.join(tempfile.gettempdir(), "etude-inductor")  # of all PyTorch runs, and of the next call
+        os.remove(results)  # from an earlier call
+    compiled = os.path.join(tempfile.gettempdir(), "etude-inductor")  # shared by all PyTorch runs, and by the next call
     phase.run(sys.executable, f"{HERE}/bench/bench.py", f"{bin}/etude_bench", f"{bin}/etude_gpu_peak", "--json", results,
               "--budget", str(round(max(1, phase.left() - 50))), "--rounds", "1", *arguments, results=results,
               ETUDE_DEVICE_LIBRARY=f"{bin}/libetude_cuda.so", ETUDE_DEVICE="/gpu:0", TORCHINDUCTOR_CACHE_DIR=compiled)
 
 
 def profile(phase, bin, workloads):
-    """First what Étude's own events say, of all; then ncu, which runs each kernel several times, of a step or two."""
+    """First Étude's profile of all workloads; then ncu, which repeats each kernel several times, for a step or two."""
     workloads = workloads or ["big", "cnn", "mlp", "tiny", "cnn2", "attn", "lstm"]
     variables = {"ETUDE_DEVICE_LIBRARY": f"{bin}/libetude_cuda.so", "ETUDE_DEVICE": "/gpu:0", "ETUDE_PROFILE": "1"}
     for workload in workloads:
@@ -201,7 +201,7 @@ def main(bin, words):
         elif wanted:
             wanted[-1][1].append(word)
         else:
-            raise SystemExit(f"[phases.py] phase {word!r} - expected one of {', '.join(PHASES)} - see below.\n{__doc__}")
+            raise SystemExit(f"[phases.py] phase {word!r} - expected one of {', '.join(PHASES)} - read the list below.\n{__doc__}")
     machine = machine_of(bin)
     print("\n".join(machine["gpus"]))
     for library, path in machine["libraries"].items():

@@ -1,4 +1,4 @@
-"""results.py FOLDER  prints the results that phases.py left in FOLDER as Markdown: what stands in tests/gpu/RESULTS.md."""
+"""results.py FOLDER  prints the results of phases.py in FOLDER as Markdown, for tests/gpu/RESULTS.md."""
 import json
 import os
 import sys
@@ -33,7 +33,7 @@ def runs(phase):
     for run in phase["runs"]:
         summary = next((line for line in reversed(run["last_lines"]) if "passed" in line or "assertions:" in line), "")
         rows.append((f"`{run['command']}`" if run["command"] else "", run["ended"], f"{run['seconds']:.0f}", summary.strip("= ")))
-    yield from table(("command", "ended", "s", "says"), rows)
+    yield from table(("command", "ended", "s", "summary"), rows)
 
 
 def peak(phase):
@@ -65,7 +65,7 @@ def bench(phase):
             continue
         rows = run["results"]["table"]
         targets = list(rows[0]["targets"])
-        yield "Milliseconds per step; in brackets, how many times longer than Étude."
+        yield "Milliseconds per step; in brackets, the multiple of Étude's time."
         yield ""
         yield from table(("workload", "floor", *targets),
                          [(f"{row['workload']}, {row['precision']}", f"{row['floor_ms']:.4g}" if row["floor_ms"] else "",
@@ -90,7 +90,7 @@ def report(folder):
         raise SystemExit(f"[results.py] {folder} has no results - expected PHASE.json files - run tests/gpu/run.sh first.")
     yield "# On a GPU"
     yield ""
-    yield "Made by `tests/gpu/results.py` of what `tests/gpu/run.sh` left."
+    yield "Made by `tests/gpu/results.py` from the results of `tests/gpu/run.sh`."
     yield ""
     yield from machine(phases[0])
     for phase in phases:

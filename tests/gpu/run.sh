@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Tests and times class Cuda on a machine with a GPU: tests/gpu/run.sh [--budget SECONDS] [PHASE [ARG…]]…, the phases as
-# phases.py lists them; README.md says which calls a loan of half an hour is for. Runs what ./dev gpu-bundle packed into
-# bin/; without that it builds, for which it wants CMake, ninja, g++ and nvcc, and nothing from a network.
+# Tests and times class Cuda on a machine with a GPU: tests/gpu/run.sh [--budget SECONDS] [PHASE [ARG…]]…, with the
+# phases of phases.py; README.md has the calls for a loan of half an hour. Runs the programs that ./dev gpu-bundle
+# packed into bin/; without bin/ it builds them, with CMake, ninja, g++ and nvcc, and without a network.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 toolchain=${ETUDE_TOOLCHAIN:-$PWD/toolchain}
 python=${ETUDE_PYTHON:-python3}
 export PATH=$PATH:/usr/local/cuda/bin
-# The wheels of that Python come before what the system has: they are what its PyTorch is timed with.
+# The wheels of that Python come before the system's libraries: its PyTorch uses the wheels.
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 wheels=$(printf '%s:' "$packages"/nvidia/*/lib)
 [[ -d ${wheels%%:*} ]] || wheels=

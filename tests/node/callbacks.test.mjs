@@ -1,4 +1,4 @@
-// Hooks into the loops: their order, what they are told, and that loops wait for them; and Keras's callbacks.
+// Hooks into the loops: their order and arguments, and that loops await them; and Keras's callbacks.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ const quiet = { verbose: 0 };
 const hooks = ['onTrainBegin', 'onTrainEnd', 'onEpochBegin', 'onEpochEnd', 'onTrainBatchBegin', 'onTrainBatchEnd', 'onTestBegin', 'onTestEnd',
   'onTestBatchBegin', 'onTestBatchEnd', 'onPredictBegin', 'onPredictEnd', 'onPredictBatchBegin', 'onPredictBatchEnd'];
 
-/** Writes down every hook: "EpochEnd 0 loss,val_loss". */
+/** Records every hook: "EpochEnd 0 loss,val_loss". */
 function recorder(events, work = () => {}) {
   return Object.fromEntries(hooks.map((hook) => [hook, (...given) => {
     const logs = given.pop();
@@ -347,7 +347,7 @@ test('verbose may be true or false, in loops and in callbacks', async () => {
   assert.match(await fit(false, stopping(true)), /Epoch 2: early stopping/);
 });
 
-test('monitors in mode auto know the names of metrics', async () => {
+test('mode auto determines the direction from the name of the metric', async () => {
   const epochs = async (values, monitor, metrics = []) => {
     const model = summing();
     model.compile({ ...mse(0), metrics });

@@ -9,7 +9,7 @@ const x = waves([8, 3]);
 const y = signsOf(x);
 /** A probability for each row. */
 const probabilities = () => et.sequential([et.layers.dense({ units: 1, activation: 'sigmoid' })]);
-/** Those whose targets are the numbers of classes. */
+/** Names whose targets are class indices. */
 const ofClasses = /^(sparse|categoricalGeneralized)/;
 
 test('every loss trains, by name and by function', async () => {
@@ -88,7 +88,7 @@ test('causal convolutions, RMSNormalization and Muon learn a delayed sum', async
   assert.throws(() => et.layers.conv1d({ filters: 2, kernelSize: [2, 3] }), { kind: 'value', message: /kernelSize = \[2, 3\] - expected one number/ });
 });
 
-test('every class of a family has the name of C++ in camelCase, and an option that is none is refused', () => {
+test('every class of a family has the name of C++ in camelCase, and unknown options are refused', () => {
   for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks'])
     for (const name of Object.keys(et[family])) {
       if (name === 'lambda') continue;

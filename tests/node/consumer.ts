@@ -1,4 +1,4 @@
-// What a user of TypeScript writes; it only has to compile, in strict mode.
+// Programs of TypeScript users; they only have to compile, in strict mode.
 import * as et from 'etude-ml';
 import type { FitOptions, History, Hooks, Logs } from 'etude-ml';
 
@@ -67,12 +67,12 @@ export async function train(): Promise<number> {
   return history.history['loss']?.[0] ?? named['loss'] ?? (Array.isArray(figures) ? (figures[0] ?? 0) : figures);
 }
 
-// Names are offered by the editor, and others may be written; batches of a generator need no `as const`.
+// The editor offers names, and accepts others; batches of a generator need no `as const`.
 et.configure({ wasm: new URL('https://example.org/etude/'), threads: 2 });
 const name: string = 'my_own_loss';
 model.compile({ optimizer: 'adam', loss: name, metrics: ['mae', name] });
 const named: et.OptimizerName[] = ['adam', 'rmsprop', name];
-/** Whether a union lists a name; a plain string lists none. */
+/** Whether a union lists names; a plain string does not. */
 type Lists<Names, Name> = [Extract<Names, Name>] extends [never] ? false : true;
 const plain: Lists<string, 'adam'> = false;
 export const listed: true[] = [
@@ -101,7 +101,7 @@ export const variant: et.Variant | undefined = et.variant;
 et.layers.dense({});
 // @ts-expect-error: a convolution needs the size of its kernel
 et.layers.conv2d({ filters: 3 });
-// @ts-expect-error: a schedule needs to know where it begins
+// @ts-expect-error: a schedule needs its initial rate
 et.schedules.cosineDecay({ decaySteps: 100 });
 // @ts-expect-error: no such build
 et.configure({ build: 'fast' });

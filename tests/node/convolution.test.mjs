@@ -1,4 +1,4 @@
-// Conv2D and MaxPooling2D as JavaScript sees them.
+// Conv2D and MaxPooling2D from JavaScript.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';

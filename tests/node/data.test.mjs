@@ -1,4 +1,4 @@
-// What data may be: tensors, typed arrays, nested arrays, generators of both kinds, files.
+// The kinds of data: tensors, typed arrays, nested arrays, synchronous and asynchronous generators, files.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ test('a typed array is copied in one block, once, for any number of steps', asyn
 
 // ---- Generators ----
 
-test('generators of both kinds, iterables and functions that make them train as arrays do', async () => {
+test('generators, synchronous or not, iterables and functions that return them train like arrays', async () => {
   const options = { batchSize: 4, shuffle: false };
   const expected = await trained([x, y], options);
   const plain = function* () { for (let i = 0; i < 12; i += 4) yield rows(i, i + 4); };
@@ -124,7 +124,7 @@ test('a generator that throws rejects fit with its own error, and the model stay
   }
 });
 
-test('generators that yield nothing, or other values, are refused', async () => {
+test('generators that yield nothing, or values that are no batches, are refused', async () => {
   await assertError(() => trained((function* () {})()), 'data', 'no batch');
   await assertError(() => trained((async function* () {})()), 'data', 'no batch');
   await assertError(() => trained((function* () { yield [x, y, y, y]; })()), 'data', '[x, y, sampleWeight]');
@@ -201,7 +201,7 @@ test('a one-pass generator as validation data is used until it is exhausted; lat
   assert.deepEqual(history.val_loss, [9, 1]);
 });
 
-/** What a program of its own writes to stderr. */
+/** The stderr of a program in a child process. */
 function warningsOf(program) {
   const text = `import * as et from 'etude-ml';
     const model = et.sequential([et.layers.dense({ units: 1 })]);

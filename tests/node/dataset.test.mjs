@@ -135,7 +135,7 @@ test('datasets refuse invalid arguments', async () => {
   await assertError(() => trained(data.fromTensorSlices({ x, y }).batch(4), { batchSize: 4 }), 'value', 'batchSize');
 });
 
-// ---- CSV, from all that gives bytes ----
+// ---- CSV, from every source of bytes ----
 
 test('CSV is read from bytes, blobs, paths, responses, streams and functions that open them', async () => {
   const text = 'a,b,label\n1,2,0\n3,4,1\n5,6,0\n';
@@ -163,7 +163,7 @@ test('npy files are read from bytes and paths', async () => {
   await assertError(() => data.parseNpy(bytes.subarray(0, 50)), 'data');
 });
 
-// ---- The other kinds ----
+// ---- Other kinds of data ----
 
 test('nested arrays are lists: every epoch starts at the first batch; tensors continue', async () => {
   const epochs = { batchSize: 4, epochs: 2, stepsPerEpoch: 1, shuffle: false };
@@ -226,7 +226,7 @@ test('a creator makes its dataset where it is read, and requires steps', async (
   await assertError(() => trained(creator), 'value', '`stepsPerEpoch`');
 });
 
-test('data of no kind, or of two kinds, is refused', async () => {
+test('unknown kinds of data, and mixed kinds, are refused', async () => {
   const model = twoDense();
   model.compile(mse());
   await assertError(() => model.fit(x, y, { ...quiet, validationData: new Date() }), 'data', 'Failed to find data adapter that can handle input: a Date');

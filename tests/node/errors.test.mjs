@@ -1,4 +1,4 @@
-// Bad input: each is an EtudeError that says what came, what was expected and what to do; the module works on after it.
+// Bad input: each is an EtudeError with what came, what was expected and what to do; the module stays usable.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
@@ -122,7 +122,7 @@ test('a tensor whose data are not of its dtype is refused', async () => {
 test('a result beyond JavaScript\'s memory is an ordinary error, and the module stays usable', async () => {
   const { slice } = Uint8Array.prototype;
   const big = 2 ** 20;
-  /** What V8 does for an array that it has no room for. */
+  /** V8's error for an array beyond its memory. */
   Uint8Array.prototype.slice = function (...bounds) {
     if (this.subarray(...bounds).length >= big) throw new RangeError('Array buffer allocation failed');
     return slice.apply(this, bounds);

@@ -1,4 +1,4 @@
-// Node.js's files as the module sees them. Checkpoints stand on what is promised here.
+// The module's access to Node.js's files. Checkpoints rely on these guarantees.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
-// It is no export: only the module gets it.
+// Not exported: only the module uses it.
 const inner = new URL('./node_modules/etude-ml/dist/system_files.js', import.meta.url);
 const files = (await import(inner)).systemFiles(fs);
 
@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'etude-files-'));
 after(() => rmSync(folder, { recursive: true }));
 const bytes = (text) => new TextEncoder().encode(text);
 
-/** A process that locks `path`, says so, and lives until it is told otherwise. */
+/** A process that locks `path`, reports it, and runs until it is killed. */
 async function locking(path) {
   const program = `const { systemFiles } = await import(${JSON.stringify(inner.href)});
     console.log(systemFiles(await import('node:fs')).lock(${JSON.stringify(path)}) ? 'locked' : 'refused'); setInterval(() => {}, 1000);`;

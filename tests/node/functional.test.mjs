@@ -1,4 +1,4 @@
-// Models described from their inputs to their outputs, and what is given for each output.
+// Functional models, and losses, metrics and arrays for each output.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';

@@ -1,4 +1,4 @@
-// Sizes, configs and files that ask for what cannot be: each is an EtudeError, or works, and the module goes on.
+// Sizes, configs and files beyond all limits: each is an EtudeError, or works, and the module stays usable.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const quiet = { verbose: 0 };
 const folder = mkdtempSync(join(tmpdir(), 'etude-hostile-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Whatever was refused: another model trains, and predicts what it should. */
+/** Checks that after the error another model trains, and predicts correctly. */
 afterEach(async () => {
   const model = summing();
   model.compile(mse(0));
@@ -75,7 +75,7 @@ function crc32c(bytes) {
   return (~sum >>> 0).toString(16).padStart(8, '0');
 }
 
-/** Changes the config of a saved model; its sums are right afterwards. */
+/** Changes the config of a saved model, and corrects its checksums. */
 function changeConfig(saved, change) {
   const [checkpoint] = readdirSync(saved).filter((name) => name.startsWith('ckpt-'));
   const at = (name) => join(saved, checkpoint, name);
@@ -113,16 +113,16 @@ test('a config with a value of another type is an error that names the field', a
 test('CSV with a stray quote is an error that names the line, in a file of any length', async () => {
   const rows = '3,4\n'.repeat(2 ** 18);
   const told = (text) => et.data.toArray(et.data.csv(new TextEncoder().encode(text)));
-  await assertError(() => told(`a,b\n1,2\n5,"6\n${rows}`), 'data', 'line 3 has a quote without an end');
+  await assertError(() => told(`a,b\n1,2\n5,"6\n${rows}`), 'data', 'line 3 has an unclosed quote');
   await assertError(() => told('a,b\n1,2\n5,6"7\n'), 'data', 'line 3');
   assert.deepEqual((await told('a,b\n1,"2"\n')).map(({ x }) => [...x.data]), [[1, 2]]);
 });
 
 test('CSV with a text column that may be the label: the error says how to name it, in JavaScript\'s spelling', async () => {
   const bytes = new TextEncoder().encode('a,b,species\n1,2,setosa\n');
-  const hint = 'leave the column out by `columns`, or, if it is what a model shall predict, name it as `label` and list its texts in `classNames`.';
+  const hint = 'exclude the column by `columns`, or, if the model shall predict it, set it as `label` and list its texts in `classNames`.';
   await assertError(() => et.data.toArray(et.data.csv(bytes)), 'data', 'line 2, column "species": "setosa"', hint);
-  await assertError(() => et.data.toArray(et.data.csv(bytes, { label: 'species' })), 'data', 'list the texts that the labels are in `classNames`');
+  await assertError(() => et.data.toArray(et.data.csv(bytes, { label: 'species' })), 'data', 'list the label texts in `classNames`');
 });
 
 /** A .npy file. */

@@ -28,7 +28,7 @@ test('a label out of range is an error that names value, row and range, and noth
   assert.notDeepEqual(weightsOf(model), before);
 });
 
-test('an error in a label of validation data says so, and names its row in the whole arrays', async () => {
+test('the error of a label in validation data names the data, and the row in the whole arrays', async () => {
   const labels = Int32Array.from({ length: 1000 }, (_, i) => (i === 990 ? 7 : i % 3));
   const y = et.tensor(labels, [1000]);
   const fit = (options) => classifier().fit(waves([1000, 3]), y, { ...quiet, ...options });

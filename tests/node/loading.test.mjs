@@ -1,4 +1,4 @@
-// How the module is loaded, and what happens when it stops.
+// Loading of the module, and the state after it stops.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,20 +12,20 @@ const dist = new URL('./node_modules/etude-ml/dist/', import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), 'etude-loading-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** What a program of its own prints; `et` is the package, and `told` says how something fails. */
+/** The output of a program in a child process; `et` is the package, and `told` returns the error of a function. */
 function run(program, { flags = [], begin = "const et = await import('etude-ml');", type = 'module', env = {} } = {}) {
   const text = `${begin}
     const told = async (work) => { try { await work(); return 'nothing was thrown'; } catch (error) { return error instanceof et.EtudeError ? error.kind + ' ' + error.message : String(error); } };
     const newModel = () => { const model = et.sequential([et.layers.dense({ units: 1 })]); model.compile({ loss: 'mse' }); return model; };
     const fit = (model, options) => model.fit([[1], [2]], [[1], [2]], { verbose: 0, ...options });
-    // Makes a layer deeper and deeper down: the first that finds no room left finds it where the stack is highest, in the module.
+    // Makes layers at growing depth of the stack, until it overflows: the deepest frames are those of the module.
     const exhaust = () => { et.layers.dense({ units: 1 }); exhaust(); };
     ${program}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, `--input-type=${type}`, '-e', text], { cwd: import.meta.dirname, encoding: 'utf8', env: { ...process.env, ...env } });
   assert.deepEqual([status, stderr], [0, ''], text);
   return stdout.trim();
 }
-/** The same, once for each build that this package has. */
+/** The builds of this package. */
 const builds = ['simd', 'simd-threads'];
 
 test('it can be required', () => {
@@ -60,7 +60,7 @@ test('a file that is not the module: the error names the address, the content an
   const absent = run("et.configure({ wasm: '/nowhere/etude.wasm' }); console.log(await told(() => et.ready()));");
   assert.match(absent, /^io \[ready\] cannot read "\/nowhere\/etude\.wasm": ENOENT.* - expected the WebAssembly module - let /);
   assert.match(run("et.configure({ wasm: new Uint8Array(7) }); console.log(await told(() => et.ready()));"), /^io \[ready\] configure\(\{ wasm \}\) has 7 bytes/);
-  // It can be put right.
+  // It can be corrected.
   assert.equal(run(`et.configure({ wasm: '/nowhere/etude.wasm' }); await told(() => et.ready()); et.configure({}); await et.ready(); console.log(await told(() => fit(newModel())));`), 'nothing was thrown');
 });
 
@@ -85,13 +85,13 @@ for (const build of builds) {
       console.log(await told(() => fit(newModel())));
       console.log(await told(() => fit(model)), '|', await told(() => layer.name), '|', await told(() => et.sequential([layer])), '|', await told(() => layer.call([[1]])));`);
     assert.equal(said.length, 9);
-    assert.match(said[0], /Maximum call stack size exceeded/, 'the call that trapped says how');
+    assert.match(said[0], /Maximum call stack size exceeded/, 'the call that trapped throws its reason');
     for (const line of said.slice(1, 7)) assert.match(line, stopped);
     assert.equal(said[7], 'nothing was thrown');
     for (const part of said[8].split(' | ')) assert.match(part, /before et\.reload\(\)/);
   });
 
-  test(`${build}: a loop that a trap ended rejects, and those that wait do, too`, () => {
+  test(`${build}: a loop that a trap ends rejects, and waiting loops too`, () => {
     const said = lines(`
       const models = [newModel(), newModel()];
       const waiting = told(() => fit(models[0], { callbacks: [{ onEpochEnd: () => new Promise(() => {}) }] }));
@@ -104,7 +104,7 @@ for (const build of builds) {
     assert.equal(said[2], 'nothing was thrown');
   });
 
-  test(`${build}: what a stopped module left behind is collected without entering it`, () => {
+  test(`${build}: objects of a stopped module are collected without a call into it`, () => {
     const said = lines(`
       let layers = Array.from({ length: 100 }, () => et.layers.dense({ units: 1 }));
       await told(() => exhaust());
@@ -116,7 +116,7 @@ for (const build of builds) {
   });
 }
 
-test("a user's own endless recursion is an error of the user's, and stops nothing", () => {
+test("endless recursion in a user's function is an ordinary error, and the module stays usable", () => {
   const said = run(`
     const endless = () => endless();
     const model = newModel();

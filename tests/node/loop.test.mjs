@@ -1,4 +1,4 @@
-// The loops share the thread: they yield by their own watch, to setImmediate, and never wait for a timer.
+// The loops share the thread: they yield after a set time, by setImmediate, and never wait for a timer.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import * as et from 'etude-ml';
@@ -9,7 +9,7 @@ const x = waves([64, 3]);
 const y = waves([64, 1]);
 afterEach(() => et.setYieldEvery(16));
 
-/** How often the loop asked for a turn or a timer while `epochs` of 64 steps ran, and how many others' turns there were. */
+/** How often the loop called setImmediate and setTimeout in `epochs` of 64 steps, and how many other callbacks ran. */
 async function turns(epochs, options) {
   const model = twoDense();
   model.compile(mse());

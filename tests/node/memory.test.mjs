@@ -1,4 +1,4 @@
-// Nothing needs to be freed: what JavaScript lets go of, the module lets go of.
+// Nothing needs to be freed: the module frees its objects when JavaScript's references are collected.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -38,7 +38,7 @@ const kinds = {
   },
 };
 for (const [kind, make] of Object.entries(kinds))
-  test(`200 ${kind}, trained and dropped, leave nothing behind`, async (t) => {
+  test(`200 ${kind}, trained and dropped, leak no memory`, async (t) => {
     for (let i = 0; i < 20; ++i) await trainOne(make);
     const before = await used();
     const { heapBytes } = et.memory();

@@ -1,4 +1,4 @@
-// Half precision as JavaScript sees it; what it computes is the C++ suite's business.
+// Half precision from JavaScript; the C++ tests check its values.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import * as et from 'etude-ml';

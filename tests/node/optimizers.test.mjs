@@ -1,4 +1,4 @@
-// Optimizers and schedules as JavaScript sees them; what they compute is the C++ suite's business.
+// Optimizers and schedules from JavaScript; the C++ tests check their values.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
@@ -70,7 +70,7 @@ test('weight decay excludes the listed variables', async () => {
     await model.fit([[1]], [[1]], quiet);
     return weightsOf(model);
   };
-  // The gradient is 0 before the decay and is taken there.
+  // The gradient is 0 before the decay, where it is computed.
   assertClose(await decayed(() => {}), [0.95]);
   assertClose(await decayed((optimizer) => optimizer.excludeFromWeightDecay([], ['kern.l$'])), [1]);
   assertClose(await decayed((optimizer, model) => optimizer.excludeFromWeightDecay(model.trainableVariables)), [1]);

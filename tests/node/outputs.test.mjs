@@ -1,4 +1,4 @@
-// What is given for some outputs of several, what they share, and which added losses and weights count. Numbers of
+// Losses, metrics and targets for some of several outputs, shared metrics, added losses and weights. Numbers of
 // Keras 2: see tests/golden/make_repairs.py.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

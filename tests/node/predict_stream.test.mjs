@@ -1,4 +1,4 @@
-// predict, batch after batch: an asynchronous iterator, or a file.
+// predictStream: predictions batch by batch, as an asynchronous iterator or a file.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

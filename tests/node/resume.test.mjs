@@ -1,4 +1,4 @@
-// Fits that are interrupted and started again; weights that are averages while the model is evaluated.
+// Fits that are interrupted and restarted; averages of weights during evaluation.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ const kinds = {
   'asynchronous generator': () => [[(async function* () { for (const batch of batches()) { await sleep(0); yield batch; } })()], { stepsPerEpoch: 6 }],
 };
 
-/** A whole script; all of it is made anew. Ends at hook number `interruptAt`. */
+/** A whole training script with new objects. Ends at hook number `interruptAt`. */
 async function script(kind, { backupDir, saveFreq, interruptAt, ...more } = {}) {
   et.setRandomSeed(7);
   const model = et.sequential([
@@ -52,7 +52,7 @@ async function script(kind, { backupDir, saveFreq, interruptAt, ...more } = {}) 
 const interrupted = (kind, options) => assert.rejects(script(kind, options), { message: 'interrupted' });
 
 for (const kind of Object.keys(kinds))
-  test(`a fit on ${kind} that is interrupted and started again gives the same weights and history`, async () => {
+  test(`a fit on ${kind} that is interrupted and restarted gives the same weights and history`, async () => {
     const { hooks, ...whole } = await script(kind);
     for (const [saveFreq, interruptAt] of [['epoch', hooks - 5], [1, 20], [4, 27], [3, 8]]) {
       const backupDir = join(folder, `${kind} ${saveFreq}`);
@@ -105,7 +105,7 @@ test('a log that is appended to has each epoch once after a resumed fit', async 
   }
 });
 
-test('a fit that is refused because of another in its folder does not change that one\'s log', async () => {
+test('a fit that is refused because of another fit in its folder does not change the log of the other', async () => {
   const backupDir = join(folder, 'locked'), filename = join(folder, 'first.csv'), log = () => readFileSync(filename, 'utf8');
   const callbacks = () => [et.callbacks.csvLogger({ filename }), et.callbacks.backupAndRestore({ backupDir })];
   const model = () => {
@@ -128,7 +128,7 @@ test('a fit that is refused because of another in its folder does not change tha
 });
 
 test('invalid options are errors', async () => {
-  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'leave it out; saveFreq says how often to save.');
+  await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: true }), 'value', '{ saveBeforePreemption: true } where there are no signals, as in WebAssembly', 'omit it and set saveFreq.');
   et.callbacks.backupAndRestore({ backupDir: folder, saveBeforePreemption: false });
   await assertError(() => et.callbacks.backupAndRestore({}), 'value', 'Empty `backupDir` argument');
   await assertError(() => et.callbacks.backupAndRestore({ backupDir: folder, saveFreq: 0 }), 'value', 'saveFreq = 0');
@@ -137,7 +137,7 @@ test('invalid options are errors', async () => {
   const model = summing();
   model.compile(mse());
   const callbacks = [et.callbacks.backupAndRestore({ backupDir })];
-  await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'the model it is of');
+  await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'the model that saved');
 });
 
 test('swapEmaWeights: evaluate and predict use the averages, training the weights', async () => {

@@ -54,7 +54,7 @@ test('a model is described as JSON, and restored from it', () => {
   assert.deepEqual(twin.predictOnBatch(x), model.predictOnBatch(x));
 });
 
-test('a damaged model, and a file that is none, are Errors with the reason', () => {
+test('a damaged model, and a file of another kind, are Errors with the reason', () => {
   assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model.save wrote/);
   assert.throws(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), /expected Sequential or Functional/);
   const model = trainedModel();
@@ -118,8 +118,8 @@ test('an unpaired surrogate in a name is an Error where the name is set', () => 
 
 test('models nested in themselves, and thousands deep, are an Error, and other models train on', async () => {
   const outer = et.sequential([et.layers.dense({ units: 1 })]);
-  assert.throws(() => outer.add(outer), /is or holds this one/);
-  assert.throws(() => outer.add(et.sequential([outer])), /is or holds this one/);
+  assert.throws(() => outer.add(outer), /is or contains this model/);
+  assert.throws(() => outer.add(et.sequential([outer])), /is or contains this model/);
   const nest = (levels) => {
     let layer = et.layers.dense({ units: 1 });
     for (let i = 0; i < levels; i += 1) layer = et.sequential([layer]);
@@ -130,7 +130,7 @@ test('models nested in themselves, and thousands deep, are an Error, and other m
   deep.compile({ loss: 'mse' });
   await deep.fit(x, y, { epochs: 1, verbose: 0 });
 
-  // Functions of one's own that call each other without an end.
+  // Custom functions with endless recursion.
   const own = et.model({ layers: [], call: (value) => own.call(value) });
   assert.throws(() => own.predictOnBatch(x), /expected at most 100/);
   let end = et.input({ shape: [6] });

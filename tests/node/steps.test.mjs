@@ -9,7 +9,7 @@ const { ops } = et;
 const x = waves([10, 3]);
 const y = signsOf(x);
 
-/** The default step, written out. */
+/** The default step, written as a custom one. */
 function trainStep(data) {
   const yPred = this.call(data.x, true);
   const loss = this.computeLoss(data, yPred);
@@ -180,7 +180,7 @@ test('a Value has a shape and a dtype', async () => {
   assert.deepEqual([seen.shape, seen.dtype], [[1, 2], 'float32']);
 });
 
-// ---- What goes wrong ----
+// ---- Errors ----
 
 const failing = (options) => {
   const model = summing(options);

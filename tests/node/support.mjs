@@ -1,8 +1,8 @@
-// Small data, small models, and how errors of Étude read.
+// Small data, small models, and checks of error texts.
 import assert from 'node:assert/strict';
 import * as et from 'etude-ml';
 
-/** Numbers between -1 and 1 that look random and need no generator. */
+/** Deterministic numbers between -1 and 1 that look random. */
 export const waves = (shape, phase = 0) => {
   const size = shape.reduce((product, extent) => product * extent, 1);
   return et.tensor(Float32Array.from({ length: size }, (_, i) => Math.sin(phase + 1.7 * (i + 1))), shape);
@@ -16,7 +16,7 @@ export const signsOf = (x) =>
 export const summing = (options) =>
   et.sequential([et.layers.dense({ units: 1, useBias: false, kernelInitializer: 'ones' })], options);
 
-/** x -> tanh -> one unit, initialised alike each time. */
+/** x -> tanh -> one unit, with the same initial weights each time. */
 export function twoDense(options) {
   const seeded = (seed) => et.initializers.glorotUniform({ seed });
   const layers = [
@@ -36,13 +36,13 @@ export function assertClose(actual, expected, tolerance = 1e-6) {
   actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) <= tolerance, `[${actual}] is not [${expected}]`));
 }
 
-/** Whether a message speaks JavaScript: no C++, and no names that are spelled otherwise here. What is in quotes, or in a list to choose from, is a name of its own. */
+/** Whether a message uses JavaScript's spelling: no C++ syntax, no names of C++. Quoted names and lists of choices are not checked. */
 export function assertJavaScript(message) {
   const said = message.replace(/^\[[^\]]*\]/, '').replace(/"[^"]*"/g, '""').replace(/expected (one|some) of: .*? - |loss=\S+/g, '');
   assert.doesNotMatch(said, /\{\.|::|->|NumPy arrays|nullptr|\b[a-z]+_[a-z0-9_]+\b/, `C++ in "${message}"`);
 }
 
-/** Runs what must fail: with an EtudeError of this kind, in the house's form, whose text says all of `texts`. */
+/** Runs a function that must fail, with an EtudeError of this kind, in Étude's form, whose text contains all of `texts`. */
 export async function assertError(action, kind, ...texts) {
   let error;
   try {

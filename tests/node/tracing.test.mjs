@@ -1,4 +1,4 @@
-// What a trace makes a constant of, what a step forgets, and variables that a model reads.
+// Values that a trace turns into constants, steps without an optimizer, and variables that a model reads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
@@ -9,7 +9,7 @@ const quiet = { verbose: 0, batchSize: 4 };
 const x = waves([8, 3]);
 const y = signsOf(x);
 
-/** What is written to stderr meanwhile. */
+/** The text that is written to stderr meanwhile. */
 async function stderrOf(action) {
   const write = process.stderr.write;
   let text = '';
@@ -106,9 +106,9 @@ test("a variable that a model's call reads is trained, counted, saved and loaded
   }
 });
 
-test('a variable that is made within call is a warning, and no weight', async () => {
+test('a variable that is created within call is a warning, and no weight', async () => {
   const model = et.model({ layers: [], call: (x) => ops.sum(ops.multiply(x, ones('anew').read()), [-1], true) });
   const text = await stderrOf(() => model.predict(x, quiet));
-  assert.match(text, /the variable "anew" is made within call/);
+  assert.match(text, /the variable "anew" is created within call/);
   assert.equal(model.countParams(), 0);
 });

@@ -1,4 +1,4 @@
-// What compile, fit, evaluate and predict do, with numbers that can be worked out by hand.
+// compile, fit, evaluate and predict, with numbers that can be computed by hand.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
@@ -82,7 +82,7 @@ test('validationData is evaluated after each epoch; validationSplit uses the las
   assert.equal(seldom.history.val_loss.length, 2);
 });
 
-test('the same seed gives the same weights, another seed others', async () => {
+test('the same seed gives the same weights, another seed different ones', async () => {
   const train = async (seed) => {
     et.setRandomSeed(seed);
     const model = et.sequential([et.layers.dense({ units: 8, activation: 'relu' }), et.layers.dropout({ rate: 0.5 }), et.layers.dense({ units: 1 })]);
@@ -135,7 +135,7 @@ test('layers that are not trainable keep their weights', async () => {
   assert.notDeepEqual(after[2].data, before[2].data);
 });
 
-test('a model is a layer of another one', async () => {
+test('a model can be a layer of another model', async () => {
   const inner = twoDense({ name: 'inner' });
   const outer = et.sequential([inner, et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
   outer.compile(mse());

@@ -1,10 +1,10 @@
-// The package's builds: each engine gets the best that it can run, and all of them train.
+// The package's builds: each engine loads the best build that it can run, and all of them train.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 
-// Large enough that several threads are worth it. Prints what was trained, once the program has nothing left to do.
+// Large enough for several threads. Prints the trained weights when the program ends.
 const script = `
   import * as et from 'etude-ml';
   const waves = (size) => Float32Array.from({ length: size }, (_, i) => Math.sin(1.7 * (i + 1)));
@@ -21,7 +21,7 @@ const script = `
 
 const needsFlag = Number(process.versions.node.split('.')[0]) < 22;
 
-/** Runs the script with that build; it has to end by itself. */
+/** Runs the script with a build; the process has to end without a call of exit. */
 function train(variant) {
   const flags = variant.startsWith('relaxed') && needsFlag ? ['--experimental-wasm-relaxed-simd'] : [];
   const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', script], {

@@ -13,10 +13,10 @@
 namespace etude::testing {
 namespace {
 
-/// The most that a case may ask for at once.
+/// The largest single allocation of a case.
 constexpr std::size_t request_limit = std::size_t{8} << 20;
 
-/// The weights of a small model that was trained by two steps: the same bits at all times.
+/// The weights of a small model after two steps: always the same bits.
 std::vector<double> trained_weights() {
   Sequential model(samples::two_dense());
   model.compile(samples::mse());
@@ -98,7 +98,7 @@ class Case {
     return described_.tokens ? random_tensor(draw_.random(), shape, DType::int32, 0, 7)
                              : random_tensor(draw_.random(), shape, DType::float32);
   }
-  /// Arrays of other shapes, types and numbers.
+  /// Arrays of wrong shapes, types and numbers.
   Tensor malformed() {
     switch (draw_.below(6)) {
       case 0: return inputs(0);
@@ -255,7 +255,7 @@ class Case {
         });
     }
   }
-  /// What was saved is loaded, and computes the same.
+  /// Loads the saved model, and compares its results.
   void save_and_load() {
     if (!attempt("save", [&] { model_->save("model"); })) return;
     ModelPtr loaded;

@@ -5,7 +5,7 @@
 #include "reliability/api_case.hpp"
 #include "reliability/cases.hpp"
 
-// Random models, sound and malformed, on which random calls are made. To see one case alone:
+// Random calls of random valid and invalid models. To run a single case:
 // ETUDE_CASE=17 etude_tests '[api_case]'
 namespace etude {
 namespace {

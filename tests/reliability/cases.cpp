@@ -18,7 +18,8 @@ constexpr const char* count_name = "ETUDE_CASES_COUNT";
 
 std::int64_t number_in(const char* variable) { return std::atoll(std::getenv(variable)); }
 
-/// Runs what the environment asks for, if it does. Each line is written at once: the process may die in any case.
+/// Runs the cases that the environment requests, if any. Each line is written at once, because the process may die in
+/// any case.
 void run_alone(const Campaign& campaign) {
   if (const char* one = std::getenv("ETUDE_CASE")) {
     const std::string wrong = campaign.run(std::atoll(one));
@@ -52,7 +53,8 @@ constexpr std::size_t most_failures = 10;
 
 std::string complaint_path(const std::string& folder) { return folder + "/complaint"; }
 
-/// Runs cases until one crashes, hangs or all are done. Returns how many are over, the failed one included.
+/// Runs cases until one crashes or hangs, or all are done. Returns the number of finished cases, the failed one
+/// included.
 std::int64_t run_block(const Campaign& campaign, std::int64_t first, std::int64_t count,
                        std::vector<std::string>& failures) {
   const ScratchFolder scratch("etude_cases", ScratchFolder::memory);

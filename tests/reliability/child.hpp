@@ -15,11 +15,11 @@
 #include <optional>
 #include <string>
 
-/// Another process, which is killed.
+/// A child process, which is killed.
 namespace etude::testing {
 
-/// This program once more, running only the test with that tag, such as "[saver]", which works in `folder()` and tells
-/// of each step.
+/// This program again, running only the test with that tag, such as "[saver]", which works in `folder()` and reports
+/// each step.
 class Child {
  public:
   Child(std::string tag, const std::string& folder) {
@@ -46,15 +46,15 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Of the child itself; null in a process that is none.
+  /// The child's own object; null in a process that is not a child.
   static const char* folder() { return std::getenv("ETUDE_CHILD_FOLDER"); }
 
-  /// Waits until it tells of a step; -1 when it has ended and told of all.
+  /// Waits for the report of a step; -1 when it has ended and all reports are read.
   std::int64_t next() const {
     std::int64_t step = -1;
     return ::read(told_, &step, sizeof step) == sizeof step ? step : -1;
   }
-  /// The same, within so many seconds; nothing when they have passed.
+  /// The same, within that many seconds; nothing after a timeout.
   std::optional<std::int64_t> next(int seconds) const {
     pollfd waiting{.fd = told_, .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, seconds * 1000) == 0) return {};
@@ -67,7 +67,7 @@ class Child {
   void signal(int number) const {
     if (process_ > 0) ::kill(process_, number);
   }
-  /// Waits for its end: what it exits with; -1 if a signal ended it.
+  /// Waits for its end, and returns its exit status; -1 if a signal ended it.
   int exit_status() {
     if (process_ <= 0) return status_;
     int status = 0;

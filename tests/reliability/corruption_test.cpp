@@ -5,13 +5,13 @@
 #include "etude/base/random.hpp"
 #include "safetensors_samples.hpp"
 
-// Bits flip and files end early: all of that is noticed, and the checkpoint before is used.
+// Bits flip and files are truncated: each damage is detected, and the previous checkpoint is used.
 namespace etude {
 namespace {
 
 using namespace testing;
 
-/// Two checkpoints, of which the newer one is damaged.
+/// Two checkpoints; the newer one is damaged.
 struct Damaged {
   std::shared_ptr<MemoryVfs> files = std::make_shared<MemoryVfs>();
   std::string folder = "c/ckpt-00000002/";
@@ -28,7 +28,7 @@ struct Damaged {
     }
   }
 
-  /// Whether a file of other content is noticed, by its name, and step 1 loaded instead.
+  /// Whether a file of other content is detected, by its name, and step 1 loaded instead.
   bool noticed(const std::string& name, const std::string& content) {
     files->open(folder + name, false)->append(content);
     Warnings warnings;
@@ -66,7 +66,7 @@ TEST_CASE("reliability: a truncated checkpoint is detected, and the previous one
     noticed += damaged.noticed(name, damaged.whole.at(name).substr(0, size));
   };
   for (const auto& [name, content] : damaged.whole) {
-    // At every byte of what is a header, or JSON.
+    // At every byte of a header, or of JSON.
     const std::size_t header = name.ends_with(".json") ? content.size() : content.find("}}") + 2;
     for (std::size_t size = 0; size < header; ++size) cut(name, size);
     for (int i = 0; i < rounds(100, 1000) && header < content.size(); ++i)
@@ -79,7 +79,7 @@ TEST_CASE("reliability: a truncated checkpoint is detected, and the previous one
 TEST_CASE("reliability: a truncated safetensors file is an Error(data), without checksums too", "[reliability]") {
   const std::string whole = safetensors_file(tensors_of_all_kinds(), {{"key", "value"}});
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::string part = whole.substr(0, size);  // its own memory: a sanitizer sees what is read beyond it
+    const std::string part = whole.substr(0, size);  // in separate memory: a sanitizer detects reads beyond it
     try {
       parse_safetensors(bytes_of(part), "a");
       FAIL("taken, with " << size << " of " << whole.size() << " bytes");

@@ -16,10 +16,10 @@ void write(std::string& file, const DiskOperation& write, std::string_view bytes
   file.replace(write.offset, bytes.size(), bytes);
 }
 
-/// What of a write the disk had done: whole sectors, those that `has` says.
+/// The part of a write that the disk has completed: whole sectors, those of `has`.
 void write_torn(std::string& file, const DiskOperation& operation, const std::function<bool()>& has) {
   for (std::size_t at = 0; at < operation.bytes.size();) {
-    // Sectors are those of the file.
+    // Sectors are counted in the file.
     const std::size_t end = std::min(operation.bytes.size(), at + sector - (operation.offset + at) % sector);
     if (has()) {
       DiskOperation part = operation;

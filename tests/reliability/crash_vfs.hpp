@@ -11,7 +11,7 @@
 
 namespace etude::testing {
 
-/// What a disk holds: files and folders by number, names in folders. Number 0 is the root.
+/// The contents of a disk: files and folders by number, names in folders. Number 0 is the root.
 struct Disk {
   struct Node {
     bool folder = false;
@@ -20,20 +20,20 @@ struct Disk {
   };
   std::map<int, Node> nodes{{0, {.folder = true}}};
 
-  /// The number behind a path; -1 if there is none.
+  /// The number of a path; -1 if there is none.
   int find(const std::string& path) const;
-  /// All that can be reached by names.
+  /// All files and folders that names lead to.
   std::shared_ptr<MemoryVfs> files() const;
 };
 
-/// One thing done to a disk. What stands in a folder lasts when the folder was synced after it, what stands in a file
-/// when the file was; until then it may be there after a loss of power, or not.
+/// An operation on a disk. Names in a folder are durable after the folder is synced, contents of a file after the file
+/// is; until then they may or may not survive a loss of power.
 struct DiskOperation {
   enum class Kind { name, rename, remove, truncate, write, sync, mark };
   Kind kind = Kind::mark;
-  /// The folder whose names change, or the file that is written, or what is synced.
+  /// The folder with changed names, the written file, or the synced file or folder.
   int node = 0;
-  /// name: what the name leads to; mark: what was reached.
+  /// name: the target of the name; mark: the number that was reached.
   int target = 0;
   bool folder = false;
   std::string name = {}, to = {};
@@ -41,21 +41,21 @@ struct DiskOperation {
   std::string bytes = {};
 };
 
-/// What becomes of the operations that no sync has made last.
+/// The fate of operations before a sync.
 enum class PowerLoss {
-  none,        // the process ends, the system goes on
+  none,        // the process ends, the system continues
   all,         // dropped
   torn,        // of each write, some sectors of 512 bytes
-  names_only,  // names last, bytes do not
-  zeros,       // names and lengths last, bytes are zeros
-  bytes_only,  // bytes last, names do not
-  some,        // each lasts, or is torn, or does not, by chance: later ones without earlier ones
+  names_only,  // names survive, bytes do not
+  zeros,       // names and lengths survive, bytes are zeros
+  bytes_only,  // bytes survive, names do not
+  some,        // each survives, is torn, or is lost, at random: later ones without earlier ones
 };
 
 /// Files in memory that record all operations, so that a loss of power can be simulated at every point.
 class CrashVfs : public MemoryVfs {
  public:
-  /// With `forgetful`, syncs do nothing: a disk that lies.
+  /// With `forgetful`, syncs have no effect: a faulty disk.
   explicit CrashVfs(bool forgetful = false) : forgetful_(forgetful) {}
 
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override;
@@ -64,12 +64,12 @@ class CrashVfs : public MemoryVfs {
   void remove(const std::string& path) override;
   void make_folder(const std::string& path) override;
 
-  /// Notes that what was promised up to here is to last from here on.
+  /// Marks that all promises up to here must be durable from here on.
   void mark(int reached) { record({.kind = DiskOperation::Kind::mark, .target = reached}); }
   std::size_t operations() const { return operations_.size(); }
   /// The last mark among the first `count` operations; 0 if there is none.
   int marked(std::size_t count) const;
-  /// What is left when power is lost after `count` operations.
+  /// The disk after a loss of power after `count` operations.
   std::shared_ptr<MemoryVfs> after(std::size_t count, PowerLoss loss, Random& random) const;
 
  private:

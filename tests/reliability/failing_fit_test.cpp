@@ -13,7 +13,7 @@
 #include "scratch_folder.hpp"
 #include "training_samples.hpp"
 
-// What fit needs of the system fails at every place once: memory, and calls on files. To see one case alone:
+// Each request of fit to the system fails once: memory, and calls on files. To run a single case:
 // ETUDE_CASE=17 etude_tests '[memory_case]'
 namespace etude {
 namespace {
@@ -30,7 +30,7 @@ class Rows : public Sequence {
   }
 };
 
-/// Trains a model, and gives its weights.
+/// Trains a model, and returns its weights.
 std::vector<double> fit(const Data& data, std::vector<CallbackPtr> list = {}, int workers = 1,
                         std::optional<std::int64_t> batch_size = {}) {
   Sequential model(two_dense(24));
@@ -55,8 +55,8 @@ std::vector<CallbackPtr> writing_callbacks(const std::string& folder) {
       callbacks::tensorboard({.log_dir = folder + "/events"})};
 }
 
-/// What is done while requests for memory of at least that size are refused. Checkpoints have a larger bound: below it
-/// is what nlohmann-json asks for when it destroys a value, where C++ has no way to refuse.
+/// The scenarios during which requests for memory of at least that size fail. Checkpoints have a larger bound: below it
+/// are the allocations of nlohmann-json when it destroys a value, where C++ cannot report failures.
 struct Scenario {
   const char* name;
   void (*run)();
@@ -97,7 +97,7 @@ constexpr Scenario scenarios[]{
 };
 constexpr std::int64_t cases_each = 1'000'000;
 
-/// How many large requests a scenario makes.
+/// The number of large requests of a scenario.
 std::ptrdiff_t requests_of(const Scenario& scenario) {
   scenario.run();
   const FailingAllocation none(std::numeric_limits<std::ptrdiff_t>::max(), scenario.at_least);
@@ -105,7 +105,7 @@ std::ptrdiff_t requests_of(const Scenario& scenario) {
   return none.requests();
 }
 
-/// The n-th large request of a scenario is refused.
+/// Fails the n-th large request of a scenario.
 std::string memory_case(std::int64_t number) {
   const Scenario& scenario = scenarios[number / cases_each];
   static std::int64_t warm = -1;
@@ -116,7 +116,7 @@ std::string memory_case(std::int64_t number) {
     scenario.run();
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& error) {
-    // A layer says for which of its weights there is none.
+    // A layer's error names the weight without memory.
     if (std::string_view(error.what()).find("no memory for") == std::string_view::npos)
       return std::string(scenario.name) + ": an error that is not about memory: " + error.what();
   }
@@ -129,7 +129,7 @@ std::string memory_case(std::int64_t number) {
 }
 const Campaign memory_campaign{.tag = "[memory_case]", .run = memory_case, .block = 200};
 
-/// The n-th call to the system by a fit with callbacks that write fails, and all after it where `lasting`.
+/// Fails the n-th system call of a fit with callbacks that write, and all later ones if `lasting`.
 std::string file_case(std::int64_t number, bool lasting, bool* reached = nullptr) {
   const ScratchFolder scratch("etude_failing_fit", ScratchFolder::memory);
   const std::shared_ptr<Vfs> before = host().files;
@@ -158,7 +158,7 @@ std::string file_case(std::int64_t number, bool lasting, bool* reached = nullptr
 
 }  // namespace
 
-TEST_CASE("the process whose memory ends", "[.][memory_case]") { run_as_child(memory_campaign); }
+TEST_CASE("the process that runs out of memory", "[.][memory_case]") { run_as_child(memory_campaign); }
 
 TEST_CASE("reliability: a fit without memory at any point throws bad_alloc, and the next one succeeds",
           "[reliability]") {

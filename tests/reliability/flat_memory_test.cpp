@@ -11,14 +11,14 @@
 #include <emscripten/heap.h>
 #endif
 
-// predict_stream's memory does not depend on how many rows there are.
+// predict_stream's memory does not depend on the number of rows.
 namespace etude {
 namespace {
 
 using namespace samples;
 using namespace testing;
 
-/// What the program has of the machine's memory, in bytes; 0 where that is not told.
+/// The program's memory, in bytes; 0 if it is unknown.
 std::size_t resident_bytes() {
 #ifdef __EMSCRIPTEN__
   return emscripten_get_heap_size();  // never shrinks
@@ -32,7 +32,7 @@ std::size_t resident_bytes() {
 constexpr std::size_t allowed = std::size_t{32} << 20;
 constexpr std::int64_t batch_size = 1000, features = 64;
 
-/// Watches the memory from the first per cent of the rows on.
+/// Measures the memory from the first per cent of the rows on.
 struct Watch {
   explicit Watch(std::int64_t all) : rows(all) {}
   void see(std::int64_t now) {
@@ -47,7 +47,7 @@ struct Watch {
   std::size_t least = 0, most = 0;
 };
 
-/// Batches that are made when they are asked for, and dropped.
+/// Batches that are created on demand, and dropped.
 Generator rows_of(std::int64_t rows) {
   return [left = rows]() mutable -> std::optional<Batch> {
     const std::int64_t now = std::min(left, batch_size);

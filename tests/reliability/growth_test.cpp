@@ -9,8 +9,8 @@
 #include "safetensors_samples.hpp"
 #include "training_samples.hpp"
 
-// What readers, configs and graphs cost at n, 2n and 4n. The quick form counts the bytes that are asked for; the long
-// form measures the processor's time.
+// The costs of readers, configs and graphs at n, 2n and 4n. The quick form counts allocated bytes; the long form
+// measures CPU time.
 namespace etude {
 namespace {
 
@@ -23,7 +23,7 @@ std::string repeated(std::string_view line, int count) {
   return text;
 }
 
-/// The elements of a CSV text that comes in pieces, until it ends or is refused.
+/// The elements of a CSV text in pieces, until its end or an error.
 void read_pieces(const std::string& text) {
   try {
     CsvReader reader(CsvOptions{});
@@ -79,7 +79,7 @@ std::string idx(int values) {
   return file + std::string(static_cast<std::size_t>(values), '\1');
 }
 
-/// Something that is done with an input of size n, made before.
+/// A task on an input of size n, which was created before.
 struct Work {
   const char* name;
   int n;
@@ -106,7 +106,7 @@ const std::vector<Work> works{
          try {
            gunzip(bytes_of(file));
          } catch (const Error&) {
-           // This build has no zlib.
+           // Builds without zlib.
          }
        };
      }},
@@ -147,7 +147,7 @@ const std::vector<Work> works{
      }}};
 
 double bytes_of_work(const std::function<void()>& work) {
-  work();  // what is made once stays
+  work();  // objects that exist once are kept
   const std::size_t before = allocated_bytes();
   work();
   return static_cast<double>(allocated_bytes() - before);
@@ -172,7 +172,7 @@ TEST_CASE("reliability: every reader and graph needs about four times the memory
     const double once = bytes_of_work(work.prepare(work.n)), twice = bytes_of_work(work.prepare(2 * work.n)),
                  four = bytes_of_work(work.prepare(4 * work.n));
     INFO(work.name << " at n = " << work.n << ": " << once << ", " << twice << ", " << four << " bytes");
-    CHECK(twice < 3 * once + 4096);  // where memory doubles, a step of n more may fall on one side
+    CHECK(twice < 3 * once + 4096);  // where memory doubles, the last n elements may cause one more doubling
     CHECK(four < 6 * once + 4096);   // n² would be 16
   }
 }

@@ -11,19 +11,19 @@ namespace {
 
 using namespace testing;
 
-/// What the n-th call does: fails, and all after it if `lasting`; or writes half.
+/// The fault of the n-th call: it fails, and all later ones if `lasting`; or it writes half.
 struct Fault {
   int code = 0;
   bool lasting = false, half = false;
 };
 
 struct Trial {
-  /// Whether there were as many calls.
+  /// Whether there were n calls.
   bool reached = false;
   std::string complaint;
 };
 
-/// On a folder with steps 1 and 2, step 3 is saved while call `n` goes wrong; then step 4, with all well.
+/// In a folder with steps 1 and 2, saves step 3 with the fault in call `n`; then step 4 without faults.
 Trial attempt(const std::string& folder, int n, const Fault& fault, bool later) {
   {
     CheckpointStore store(folder, {.files = system_vfs()});
@@ -54,7 +54,7 @@ Trial attempt(const std::string& folder, int n, const Fault& fault, bool later) 
   }
   const bool harmless = fault.half || fault.code == EINTR;
   if (failed && harmless) trial.complaint = "an interruption made it fail";
-  // All that follows is on a disk that works.
+  // Everything that follows is on a working disk.
   const auto loaded = load_newest_checkpoint(folder, system_vfs(), warnings.sink());
   if (!loaded || !(is_checkpoint_of(*loaded, 3) || (failed && is_checkpoint_of(*loaded, 2))))
     trial.complaint = "the checkpoint before is gone, or the new one is not there";

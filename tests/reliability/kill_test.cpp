@@ -9,7 +9,7 @@
 #include "etude/base/random.hpp"
 #include "reliability/child.hpp"
 
-// Another process saves checkpoints, and is killed.
+// A child process saves checkpoints, and is killed.
 namespace etude {
 namespace {
 
@@ -19,7 +19,7 @@ using namespace testing;
 
 TEST_CASE("the process that saves until it is killed", "[.][saver]") {
   const char* folder = Child::folder();
-  if (!folder) return;  // it is for the tests below
+  if (!folder) return;  // only for the tests below
   CheckpointStore store(folder);
   const auto loaded = store.load_newest();
   for (std::int64_t step = loaded ? loaded->step + 1 : 0;; ++step) {
@@ -29,9 +29,8 @@ TEST_CASE("the process that saves until it is killed", "[.][saver]") {
   }
 }
 
-TEST_CASE(
-    "reliability: a process killed at any moment goes on from the last checkpoint that it was sure of, or the next",
-    "[reliability]") {
+TEST_CASE("reliability: a process killed at any moment continues from the last confirmed checkpoint, or the next one",
+          "[reliability]") {
   const ScratchFolder scratch("etude_kill_test", ScratchFolder::memory);
   const std::string folder = scratch.path() + "/c";
   Random random(8, RandomStream::step);
@@ -46,7 +45,7 @@ TEST_CASE(
     for (std::int64_t step; (step = saver.next()) >= 0;) last = step;
     Warnings warnings;
     const auto loaded = load_newest_checkpoint(folder, {}, warnings.sink());
-    // Of what was in the making, one save may have been done without its being told, and one more begun.
+    // One more save may have been completed without a report, and another one begun.
     good += loaded && warnings.lines.empty() && loaded->step >= last && loaded->step <= last + 2 &&
             is_checkpoint_of(*loaded, loaded->step);
   }

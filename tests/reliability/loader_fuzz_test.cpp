@@ -7,14 +7,14 @@
 #include "fuzz/mutations.hpp"
 #include "safetensors_samples.hpp"
 
-// Good files, changed at random by a fixed seed: each is loaded, or refused by an Error(data); a sanitizer sees the
-// rest.
+// Valid files with random changes by a fixed seed: each is loaded, or rejected by an Error(data); a sanitizer detects
+// other faults.
 namespace etude {
 namespace {
 
 using namespace testing;
 
-/// How many of the runs were refused; `load` gives the bytes of the tensors that it has loaded.
+/// The number of rejected runs; `load` returns the bytes of the tensors that it has loaded.
 template <class Load> int refused(int runs, const std::string& good, Load&& load) {
   Random random(11, RandomStream::step);
   int count = 0;
@@ -44,7 +44,7 @@ TEST_CASE(
     REQUIRE(bytes <= 2 * changed.size());  // float32 for half precision
   });
   CHECK(bad > runs / 2);
-  CHECK(bad < runs);  // some get as far as the end
+  CHECK(bad < runs);  // some are loaded completely
 }
 
 TEST_CASE("reliability: a manifest changed at random, with a checksum to match, is read or refused", "[reliability]") {

@@ -5,17 +5,17 @@
 #include "checkpoint_samples.hpp"
 #include "etude/base/memory_vfs.hpp"
 
-// Memory ends at every request for it.
+// Each request for memory fails once.
 namespace etude {
 namespace {
 
 using namespace testing;
 
-/// From this size on a file says how much is asked for. Below it are names, and what nlohmann-json keeps when it
-/// destroys a value, where C++ has no way to refuse.
+/// Requests from this size on depend on the file. Smaller ones are for names, and by nlohmann-json when it destroys a
+/// value, where C++ cannot report failures.
 constexpr std::size_t at_least = 512;
 
-/// Does it while the n-th request is refused, for every n; after each, `complaint` says what is wrong.
+/// Runs the action while the n-th request fails, for every n; after each, `complaint` returns the fault.
 template <class Work, class Complaint> void refuse_every_request(Work&& work, Complaint&& complaint) {
   int n = 0;
   for (bool reached = true; reached;) {

@@ -3,14 +3,14 @@
 #include "checkpoint_samples.hpp"
 #include "reliability/crash_vfs.hpp"
 
-// Power is lost after every single thing that is done to the disk, and what was not synced is lost, torn or reordered.
+// Power is lost after each operation on the disk; operations before a sync are lost, torn or reordered.
 namespace etude {
 namespace {
 
 using namespace testing;
 
-/// A run that saves steps 1, 2, …, goes back, and comes by a step again. The marks are what it was promised: the count
-/// of saves that are done.
+/// A run that saves steps 1, 2, …, goes back, and reaches a step again. The marks are the promises: the number of
+/// completed saves.
 struct Run {
   static constexpr std::int64_t steps[] = {1, 2, 3, 2, 3, 4};
   std::shared_ptr<CrashVfs> files;
@@ -31,7 +31,7 @@ struct Run {
   }
 };
 
-/// What is wrong with a disk on which `done` saves were promised, and perhaps one more had begun; empty if nothing is.
+/// The fault of a disk with `done` completed saves, and perhaps one in progress; empty if there is none.
 std::string complaint(const std::shared_ptr<MemoryVfs>& files, int done) {
   constexpr int all = std::size(Run::steps);
   const auto is_save = [&](const Checkpoint& checkpoint, int count) {

@@ -11,7 +11,7 @@
 #include "interrupted_runs.hpp"
 #include "reliability/child.hpp"
 
-// Another process trains, and is asked to end by SIGTERM.
+// A child process trains, and gets SIGTERM.
 namespace etude {
 namespace {
 
@@ -22,7 +22,7 @@ constexpr int asked_to_end = 143;  // 128 + SIGTERM
 
 const Script training{.optimizer = "adam", .epochs = 12, .patience = 12};
 
-/// Tells which step has run, slowly, so that there are moments between them; and then -2 and what all has come to.
+/// Reports each step, slowly, so that there is time between them; and then -2 and the final result.
 class Teller : public Callback {
  public:
   void on_train_batch_end(std::int64_t step, Logs&) override {
@@ -31,7 +31,7 @@ class Teller : public Callback {
   }
 };
 
-/// Two files: where it saves, and the log that it appends to.
+/// Two paths: its backup, and the log that it appends to.
 std::string backup_in(const std::string& folder) { return folder + "/backup"; }
 std::string log_in(const std::string& folder) { return folder + "/log.csv"; }
 
@@ -47,12 +47,12 @@ void train(const std::string& folder, bool on_request) {
   Child::tell(result);
 }
 
-/// The number of steps that a process told of, and what it came to; nothing if it ended before.
+/// The number of steps that a process reported, and its result; nothing if it ended before.
 struct Told {
   std::int64_t steps = 0;
   std::optional<std::int64_t> result = {};
 };
-/// All that it tells, from `step` on.
+/// Reads all its reports, from `step` on.
 Told told_by(const Child& child, std::int64_t step) {
   Told told;
   for (; step != -1; step = child.next()) {
@@ -70,7 +70,7 @@ std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Of a training that nothing interrupted.
+/// The result of an uninterrupted training.
 struct Whole {
   std::int64_t result = 0;
   std::string log;
@@ -85,16 +85,15 @@ struct Whole {
 
 }  // namespace
 
-TEST_CASE("the process that trains until it is asked to end", "[.][preempted]") {
+TEST_CASE("the process that trains until it gets SIGTERM", "[.][preempted]") {
   if (const char* folder = Child::folder()) train(folder, true);
 }
 TEST_CASE("the process that trains and appends to a log", "[.][logger]") {
   if (const char* folder = Child::folder()) train(folder, false);
 }
 
-TEST_CASE(
-    "reliability: a process that is asked to end at any moment exits with 143 and a checkpoint, and loses no step",
-    "[reliability]") {
+TEST_CASE("reliability: a process that gets SIGTERM at any moment exits with 143 and a checkpoint, and loses no step",
+          "[reliability]") {
   const Whole whole;
   Random random(21, RandomStream::step);
   const int requests = rounds(8, 100);
@@ -102,7 +101,7 @@ TEST_CASE(
   while (made < requests) {
     const ScratchFolder scratch("etude_preemption_test", ScratchFolder::memory);
     std::int64_t steps = 0;
-    bool late = false;  // a request that came when fit was over ended the process as it would have without a watch
+    bool late = false;  // a request after fit ended the process as without a watch
     for (bool ended = false; !ended;) {
       Child trainer("[preempted]", scratch.path());
       const std::int64_t first = trainer.next();
@@ -190,7 +189,7 @@ std::int64_t width() { return rounds(500, 50'000); }
 
 }  // namespace
 
-TEST_CASE("the process that trains a large model until it is asked to end", "[.][large]") {
+TEST_CASE("the process that trains a large model until it gets SIGTERM", "[.][large]") {
   const char* folder = Child::folder();
   if (!folder) return;
   Sequential model({layers::dense({.units = 100, .use_bias = false}), layers::dense({.units = 1})});
@@ -210,7 +209,7 @@ TEST_CASE("the process that trains a large model until it is asked to end", "[.]
 
 TEST_CASE(
     "reliability: a process with a model of 20 MB ends within 5 s of a request, and within 100 ms of a second one, "
-    "with a whole checkpoint",
+    "with a complete checkpoint",
     "[reliability]") {
   const bool timed = rounds(0, 1) == 1;  // the quick form has a small model, and asserts no time
   const ScratchFolder scratch("etude_preemption_test");
@@ -221,7 +220,7 @@ TEST_CASE(
     for (int i = 0; i < requests; ++i) {
       asked = monotonic_seconds();
       trainer.signal(SIGTERM);
-      if (i + 1 < requests) ::usleep(timed ? 100'000 : 1000);  // a signal that is not taken yet joins the next
+      if (i + 1 < requests) ::usleep(timed ? 100'000 : 1000);  // a pending signal merges with the next one
     }
     CHECK(trainer.exit_status() == asked_to_end);
     return monotonic_seconds() - asked;
@@ -230,7 +229,7 @@ TEST_CASE(
   const auto first = load_newest_checkpoint(backup_in(scratch.path()));
   REQUIRE(first);
   double twice = seconds_to_end(2);
-  for (int i = rounds(0, 4); i > 0; --i) twice = std::min(twice, seconds_to_end(2));  // other processes take time, too
+  for (int i = rounds(0, 4); i > 0; --i) twice = std::min(twice, seconds_to_end(2));  // other processes need time too
   Warnings warnings;
   const auto second = load_newest_checkpoint(backup_in(scratch.path()), {}, warnings.sink());
   REQUIRE(second);
@@ -258,7 +257,7 @@ TEST_CASE("a process warns once, on stderr, of threads that the system refuses, 
     CHECK(refused.exit_status() == 0);
   }
   const std::string text = text_of(scratch.path() + "/stderr");
-  CHECK(text.find("Warning: The system refused a thread for a worker. Work goes on") != std::string::npos);
+  CHECK(text.find("Warning: The system refused a thread for a worker. Work continues") != std::string::npos);
   CHECK(text.find("The system refused") == text.rfind("The system refused"));
 }
 
@@ -275,13 +274,13 @@ TEST_CASE("a request to end is detected, and without a watch it goes to the prev
     CHECK(watch->requested());
     CHECK(reached == 0);
   }
-  CHECK(reached == 0);  // it was answered
+  CHECK(reached == 0);  // it was handled
   {
     const auto watch = host().watch_termination();
     CHECK_FALSE(watch->requested());
     std::raise(SIGTERM);
   }
-  CHECK(reached == 1);  // the watch was not asked
+  CHECK(reached == 1);  // the watch was not checked
   std::raise(SIGTERM);
   CHECK(reached == 2);
   ::sigaction(SIGTERM, &before, nullptr);

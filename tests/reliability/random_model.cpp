@@ -21,7 +21,7 @@ template <class T> const Config& defaults(const std::string& class_name) {
   return known[class_name] = Config::parse(to_json(*from_json<T>(least.dump())));
 }
 
-/// An object of any class of a kind, by its name alone half of the time.
+/// An object of any class of a kind, in half of the cases only by its name.
 template <class T> Config any_of(Draws& draw) {
   const std::string class_name = draw.of(class_names<T>());
   return draw.chance(50) ? Config(class_name) : random_object<T>(draw, class_name);
@@ -29,7 +29,7 @@ template <class T> Config any_of(Draws& draw) {
 
 const Names activations{"linear", "relu", "sigmoid", "tanh", "softmax", "gelu", "elu", "selu", "softplus", "swish"};
 
-/// Values that a field may have, by its name; null where the name says nothing.
+/// Valid values of a field, by its name; null for unknown names.
 Config sound_value(Draws& draw, const std::string& field) {
   if (field == "units" || field == "filters" || field == "output_dim" || field == "key_dim" || field == "value_dim")
     return 1 + draw.below(5);
@@ -107,12 +107,12 @@ void spoil_node(Config& node, Draws& draw) {
   }
 }
 
-/// What layers stand one after the other between an input and its end.
+/// The layers in sequence between an input and its end.
 class Chain {
  public:
   explicit Chain(Draws& draw) : draw_(draw) {}
 
-  /// Begins with an input that a class may be called on.
+  /// Starts with an input that a class accepts.
   void begin(const std::string& featured) {
     std::size_t rank = 1 + draw_.below(3);
     if (featured == "Conv2D" || featured == "MaxPooling2D") rank = 3;
@@ -166,7 +166,7 @@ class Chain {
     return names;
   }
 
-  /// What rank a layer leaves.
+  /// The rank of a layer's result.
   void follow(const std::string& class_name, const Config& config) {
     if (class_name == "Flatten") rank_ = 1;
     if (class_name == "GlobalAveragePooling1D" && !config.value("keepdims", false)) rank_ = 1;

@@ -11,7 +11,7 @@
 
 namespace etude::testing {
 
-/// What a campaign draws: the same on every target for the same number of a case.
+/// The random draws of a campaign: the same on every target for the same number of a case.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : random_(seed, RandomStream::step) {}
@@ -27,25 +27,25 @@ class Draws {
 
 using Config = nlohmann::ordered_json;
 
-/// A config of a class whose fields have values that they may have: {"class_name": …, "config": {…}}.
+/// A config of a class with valid values in its fields: {"class_name": …, "config": {…}}.
 template <class T> Config random_object(Draws& draw, const std::string& class_name);
 
-/// Changes nodes of a config: to values of other types and sizes, to nothing, to other classes.
+/// Changes nodes of a config: to values of other types and sizes, to null, to other classes.
 void spoil(Config& config, Draws& draw);
 
-/// A model as its config, and what it is made for.
+/// A model as its config, and the inputs that it accepts.
 struct RandomModel {
   std::string text;
-  /// Of one sample.
+  /// The shape of one sample.
   Shape input;
-  /// Whether it takes token indices.
+  /// Whether its inputs are token indices.
   bool tokens = false;
-  /// Whether its config was spoilt.
+  /// Whether its config was made invalid.
   bool spoilt = false;
   std::set<std::string> classes;
 };
 
-/// A model with a layer of the class `featured`. Throws what layers throw that refuse to be called on each other.
+/// A model with a layer of the class `featured`. Throws the errors of layers that cannot be called on each other.
 RandomModel random_model(Draws& draw, const std::string& featured);
 
 }  // namespace etude::testing

@@ -6,7 +6,7 @@
 #include "reliability/child.hpp"
 #include "scratch_folder.hpp"
 
-// Fits are interrupted at random moments and started again by the same script.
+// Fits are interrupted at random moments and restarted by the same script.
 namespace etude {
 namespace {
 
@@ -16,7 +16,7 @@ using namespace samples;
 }  // namespace
 
 TEST_CASE(
-    "reliability: a fit that is interrupted at any moments and started again ends with the bits of one that was not",
+    "reliability: a fit that is interrupted at any moments and restarted ends with the bits of an uninterrupted one",
     "[reliability]") {
   const std::string optimizer = GENERATE("sgd", "momentum", "rmsprop", "adam", "adamw");
   INFO(optimizer);
@@ -48,7 +48,7 @@ namespace {
 
 const Script long_script{.optimizer = "adam", .epochs = 30, .patience = 30};
 
-/// Tells which step has run; as -2 that a number follows, which says what all has come to.
+/// Reports each step; -2 announces a number, the final result.
 class Teller : public Callback {
  public:
   void on_train_batch_end(std::int64_t step, Logs&) override { Child::tell(step); }
@@ -58,7 +58,7 @@ class Teller : public Callback {
 
 TEST_CASE("the process that trains until it is killed", "[.][trainer]") {
   const char* folder = Child::folder();
-  if (!folder) return;  // it is for the test below
+  if (!folder) return;  // only for the test below
   Script script = long_script;
   script.backup = {.backup_dir = folder, .save_freq = 1};
   script.further = {std::make_shared<Teller>()};

@@ -1,8 +1,8 @@
 // node run_cases.mjs FIRST COUNT PROGRAM [ARG…]
 //
-// Runs the cases FIRST, FIRST + 1, … of a campaign (tests/reliability/cases.hpp) in processes of PROGRAM, as many at the
-// same time as there are processors. Each is asked for a block of 500 cases. Where one crashes or does not end, the case
-// is named, and another process goes on with the next one. Ends after ten failures.
+// Runs the cases FIRST, FIRST + 1, … of a campaign (tests/reliability/cases.hpp) in processes of PROGRAM, one per
+// processor at the same time. Each gets a block of 500 cases. If one crashes or hangs, the case is named, and another
+// process continues with the next one. Ends after ten failures.
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -20,7 +20,7 @@ function fail(number, what) {
   console.log(`case ${number}: ${what}`);
 }
 
-/** Runs cases in one process until it ends. Resolves to how many are over, a case that ended it included. */
+/** Runs cases in one process until it ends. Resolves to the number of finished cases, including a case that ended it. */
 function runProcess(from, wanted) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {

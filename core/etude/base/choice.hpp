@@ -11,17 +11,17 @@ namespace etude {
 template <class T> class Choice {
  public:
   Choice() = default;
-  /// By name, which is looked up later.
+  /// A name, which is looked up later.
   Choice(const char* name) : name_(name) {}
   Choice(std::string name) : name_(std::move(name)) {}
-  /// As an object.
+  /// An object.
   template <std::derived_from<T> Derived> Choice(std::shared_ptr<Derived> object) : object_(std::move(object)) {}
 
   /// Whether there is neither a name nor an object.
   bool empty() const { return !object_ && name_.empty(); }
-  /// The name; empty where an object was given.
+  /// The name; empty for an object.
   const std::string& name() const { return name_; }
-  /// The object; null where a name was given.
+  /// The object; null for a name.
   const std::shared_ptr<T>& object() const { return object_; }
 
  private:

@@ -22,7 +22,7 @@ DType dtype_from_name(std::string_view name) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return static_cast<DType>(i);
   fail(ErrorKind::dtype, "dtype", '"', name,
-       "\" - expected float32, float64, float16, bfloat16, int32, uint8 or bool - choose one.");
+       "\" - expected float32, float64, float16, bfloat16, int32, uint8 or bool - pass one of these.");
 }
 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
@@ -31,7 +31,8 @@ DType floatx() { return floatx_.load(std::memory_order_relaxed); }
 
 void set_floatx(DType dtype) {
   check(is_floating(dtype) && !is_half(dtype), ErrorKind::dtype, "set_floatx", dtype,
-        " - expected float32 or float64 - choose one; for half precision, set_dtype_policy(\"mixed_bfloat16\").");
+        " - expected float32 or float64 - pass one of these; for half precision, call "
+        "set_dtype_policy(\"mixed_bfloat16\").");
 #ifndef ETUDE_FLOAT64
   check(dtype == DType::float32, ErrorKind::dtype, "set_floatx", dtype,
         " - this build computes in float32 only - use a native build for float64.");

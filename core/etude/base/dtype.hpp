@@ -41,7 +41,7 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 /// The float type of new layers, losses and metrics, to which float data is cast (L-38). Default: "float32". Set it
 /// before layers are made. Source: keras/src/backend/config.py.
 DType floatx();
-/// Sets what floatx() gives.
+/// Sets the result of floatx().
 void set_floatx(DType dtype);
 
 /// The dtype in which layers compute, and that of their variables. "float32" and "float64" set both; "mixed_float16"
@@ -59,7 +59,7 @@ struct DTypePolicy {
 };
 /// The policy of new layers: floatx(), unless another one was set. The empty name resets it.
 DTypePolicy dtype_policy();
-/// Sets what dtype_policy() gives. Throws Error(dtype) for an unknown name.
+/// Sets the result of dtype_policy(). Throws Error(dtype) for an unknown name.
 void set_dtype_policy(std::string_view name);
 
 template <class T> struct DTypeOf;

@@ -10,16 +10,16 @@
 
 namespace etude {
 
-/// The kind of an error, for callers that branch on it. The text is for people.
+/// The kind of an error, for callers that branch on it. The text is for the user.
 enum class ErrorKind { value, shape, dtype, state, data, io, internal };
 
 /// The one exception type of Étude. Its text reads
 /// `[where] what came - what was expected - what to do.`
 class Error : public std::runtime_error {
  public:
-  /// An error of that kind, with the whole text.
+  /// An error of that kind with the complete text.
   Error(ErrorKind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}
-  /// What kind of error it is.
+  /// The kind of the error.
   ErrorKind kind() const noexcept { return kind_; }
 
  private:
@@ -37,13 +37,13 @@ template <std::integral T> void append_text(std::string& text, T part) {
   using Widest = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   append_text(text, static_cast<Widest>(part));
 }
-/// Of what has a to_string.
+/// For types with a to_string.
 template <class T>
   requires requires(const T& part) { part.to_string(); }
 void append_text(std::string& text, const T& part) {
   append_text(text, std::string_view(part.to_string()));
 }
-/// Of what has a name.
+/// For types with a name.
 template <class T>
   requires requires(const T& part) { name_of(part); }
 void append_text(std::string& text, const T& part) {
@@ -71,7 +71,7 @@ class TextPart {
   void (*append_)(std::string&, const void*);
 };
 
-/// What `fail` and `check` throw by.
+/// Throws for `fail` and `check`.
 [[noreturn]] void throw_error(ErrorKind kind, std::string_view where, std::initializer_list<TextPart> parts);
 
 /// Throws an Error whose text is `[where] ` followed by all `parts`.

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstdint>
 
-/// Numbers of 16 bits: the storage of half precision. They convert from and to numbers; arithmetic is float32's.
-/// Programs that are compiled for a GPU include this text.
+/// Numbers of 16 bits: the storage of half precision. They convert from and to numbers; arithmetic is in float32.
+/// Programs that are compiled for a GPU include this file's text.
 namespace etude {
 
 /// IEEE 754 binary16: 11 digits, from 6e-8 to 65504.
@@ -14,7 +14,7 @@ struct Float16 {
   std::uint16_t bits = 0;
 
   constexpr Float16() = default;
-  /// The nearest one, of two the even one; infinite from 65520 on.
+  /// The nearest number, ties to even; infinite from 65520 on.
   template <std::convertible_to<float> T> constexpr explicit Float16(T x) : bits(nearest(static_cast<float>(x))) {}
   /// The same number in float32, exactly.
   constexpr operator float() const {
@@ -48,7 +48,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 
   constexpr BFloat16() = default;
-  /// The nearest one, of two the even one.
+  /// The nearest number, ties to even.
   template <std::convertible_to<float> T> constexpr explicit BFloat16(T x) : bits(nearest(static_cast<float>(x))) {}
   /// The same number in float32, exactly.
   constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }

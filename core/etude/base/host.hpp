@@ -13,7 +13,7 @@
 namespace etude {
 
 /// Whether `pattern`, a regular expression of ECMAScript, matches anywhere in `text`, as in Python's re.search. Throws
-/// std::invalid_argument with the reason if it is no regular expression.
+/// std::invalid_argument with the reason if it is not a regular expression.
 using PatternSearch = bool (*)(const std::string& pattern, const std::string& text);
 
 /// Appends a literal of core to an error's text, in the spelling of the host's language: `steps_per_epoch` and `{.units
@@ -24,8 +24,8 @@ using Spelling = void (*)(std::string& text, std::string_view literal);
 /// mostly return null.
 using HostYield = PendingPtr (*)();
 
-/// The services of the program that embeds Étude. Natively they are those of the system; a WebAssembly module is given
-/// those of JavaScript. Set them before the first model is made.
+/// The services of the program that embeds Étude. Natively they are those of the system; a WebAssembly module gets
+/// those of JavaScript. Set them before the first model is created.
 struct Host {
   /// Null if there are no files, as in a page.
   std::shared_ptr<Vfs> files;

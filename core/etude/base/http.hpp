@@ -22,8 +22,8 @@ struct HttpPost {
   std::string body;
 };
 
-/// Sends a request. The caller awaits the result; null: it is done. An exception, now or later, means that the server
-/// was not reached.
+/// Sends a request. The caller awaits the result; null: the request is complete. An exception, now or later, means that
+/// the server was not reached.
 using HttpTransport = std::function<PendingPtr(const HttpPost&)>;
 
 }  // namespace etude

@@ -25,7 +25,7 @@ double Logs::operator[](std::string_view name) const {
 double Logs::read(Entry& entry) const {
   if (!entry.known) {
     check(current(), ErrorKind::state, "Logs", '"', entry.name,
-          "\" read after its step - logs are valid during their hook, and keep only what was read there - "
+          "\" read after its step - logs are valid during their hook, and keep only values that were read there - "
           "read the value inside the callback.");
     entry.value = source_->read(entry.index);
     entry.known = true;

@@ -29,13 +29,13 @@ class Logs {
  public:
   /// One value and its name.
   struct Entry {
-    /// What the value is called: "loss".
+    /// The name of the value: "loss".
     std::string name;
     /// The value, if it is known.
     double value = 0;
     /// Whether the value was set or fetched.
     bool known = true;
-    /// Where the source has it.
+    /// The index of the value in the source.
     std::size_t index = 0;
   };
 

@@ -57,7 +57,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   if (way_out) siglongjmp(*way_out, 1);
   if (before.sa_flags & SA_SIGINFO) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  sigaction(SIGBUS, &before, nullptr);  // the failed read is repeated, and ends the process
+  sigaction(SIGBUS, &before, nullptr);  // repeating the failed read ends the process
 }
 
 /// SA_NODEFER: a jump leaves the handler, and the signal must not stay blocked.
@@ -112,10 +112,9 @@ bool read_whole(void (*read)(void*), void* context) {
 }
 
 void fail_at_shorter_file(std::string_view where) {
-  fail(
-      ErrorKind::io, where,
-      "the file became shorter while it was in use - expected one that stays as it is - get it again, and let no other "
-      "process write to it.");
+  fail(ErrorKind::io, where,
+       "the file became shorter while it was in use - expected an unchanged file - get it again, and let no other "
+       "process write to it.");
 }
 
 }  // namespace detail

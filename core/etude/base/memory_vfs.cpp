@@ -185,7 +185,7 @@ std::unique_ptr<FileLock> MemoryVfs::lock(const std::string& path) {
   open(path, true);
   const std::lock_guard held(locked_->mutex);
   check(locked_->paths.insert(plain(path)).second, ErrorKind::state, "file", '"', path,
-        "\" is locked by another part of this program - expected no other program at work here - wait until that ends, "
+        "\" is locked by another part of this program - expected a free folder - wait until that part ends, "
         "or choose another folder.");
   return std::make_unique<Lock>(locked_, plain(path));
 }

@@ -12,7 +12,7 @@ namespace etude {
 /// NaN has no sign.
 std::string formatted(const char* format, double number);
 
-/// A number in the fewest digits that give the same number when read, in Python's notation: 0.1, 2.0, 1e-05, nan, inf.
+/// A number in the fewest digits that restore it when read, in Python's notation: 0.1, 2.0, 1e-05, nan, inf.
 std::string shortest(double number);
 
 /// The number nearest to a decimal text such as "-1.5e-3": an optional sign, digits with or without a point, an

@@ -92,7 +92,7 @@ constexpr std::size_t avx2_blocks = 8;
 
 /// The same for sixteen blocks.
 constexpr std::size_t avx512_blocks = 16;
-constexpr __mmask8 all_lanes = 0xFF;  // GCC 12 warns of its own intrinsics without a mask
+constexpr __mmask8 all_lanes = 0xFF;  // GCC 12 warns about its intrinsics without a mask
 [[gnu::target("avx512f")]] void draw_avx512(const Blocks& blocks, std::uint32_t* out) {
   __m512i a[2], b[2], c[2], d[2];
   for (int i = 0; i < 2; ++i) {

@@ -33,7 +33,7 @@ constexpr float uniform_from_bits(std::uint32_t bits) { return static_cast<float
 struct RandomKey {
   /// The seed, which all streams share.
   std::uint64_t seed = 0;
-  /// The stream, which sets draws of different purpose apart.
+  /// The stream, which separates draws of different purposes.
   std::uint32_t stream = 0;
   friend bool operator==(const RandomKey&, const RandomKey&) = default;
 };

@@ -66,7 +66,7 @@ Shape Shape::slice(std::size_t first, std::size_t last) const {
 std::size_t Shape::axis(std::ptrdiff_t axis, std::string_view where) const {
   const auto rank = static_cast<std::ptrdiff_t>(rank_);
   check(axis >= -rank && axis < rank, ErrorKind::shape, where, "axis ", axis, " of a tensor of shape ", *this,
-        " - expected an axis from ", -rank, " to ", rank - 1, " - choose one of its axes.");
+        " - expected an axis from ", -rank, " to ", rank - 1, " - pass one of its axes.");
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 

@@ -32,14 +32,14 @@ class Shape {
 
   /// The first extent.
   const std::int64_t* begin() const { return dims_.data(); }
-  /// Behind the last extent.
+  /// The end of the extents.
   const std::int64_t* end() const { return dims_.data() + rank_; }
 
-  /// Adds an axis at the end. Throws Error(shape) where there are max_rank already.
+  /// Adds an axis at the end. Throws Error(shape) if there are max_rank already.
   void append(std::int64_t extent);
-  /// The same shape without `axis`, or with `extent` inserted before `axis`.
+  /// The same shape without `axis`.
   Shape without(std::ptrdiff_t axis) const;
-  /// The same shape with `extent` put in before `axis`.
+  /// The same shape with `extent` inserted before `axis`.
   Shape with(std::size_t axis, std::int64_t extent) const;
   /// Axes [first, last).
   Shape slice(std::size_t first, std::size_t last) const;
@@ -47,7 +47,7 @@ class Shape {
   /// `axis` counted from the front; throws Error(shape) if there is no such axis.
   std::size_t axis(std::ptrdiff_t axis, std::string_view where) const;
 
-  /// As Keras writes it: "(32, 10)".
+  /// In Keras's format: "(32, 10)".
   std::string to_string() const;
   friend bool operator==(const Shape& a, const Shape& b);
 

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// A block of a device's memory. That of the host is plain bytes; that of a GPU overrides read and write.
+/// A block of a device's memory. On the host it is plain bytes; GPUs override read and write.
 class Storage {
  public:
   /// `bytes` zeroed bytes of host memory.

@@ -129,7 +129,7 @@ class SystemLock : public FileLock {
     if (system.call("flock", [&] { return ::flock(file_, LOCK_EX | LOCK_NB); }) == 0) return;
     if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
     fail(ErrorKind::state, "file", '"', path,
-         "\" is locked by another process, or another part of this one - expected no other program at work here - wait "
+         "\" is locked by another process, or another part of this one - expected a free folder - wait "
          "until that ends, or choose another folder.");
   }
 

@@ -15,7 +15,7 @@ namespace etude {
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Whether it is there.
+  /// Whether the result is available.
   virtual bool ready() const = 0;
   /// Calls `resume` once, later, from the event loop.
   virtual void on_ready(std::coroutine_handle<> resume) = 0;
@@ -23,7 +23,7 @@ class Pending {
   virtual void rethrow() = 0;
 };
 
-/// A Pending, or null for what is there already.
+/// A Pending, or null if the result is available already.
 using PendingPtr = std::unique_ptr<Pending>;
 
 /// Awaits a PendingPtr; an empty one is ready.
@@ -81,14 +81,14 @@ template <> struct TaskResult<void> : TaskPromise {
 /// plain function would; in JavaScript it suspends on promises. Move-only.
 template <class T = void> class [[nodiscard]] Task {
  public:
-  /// What a coroutine of this type is made with.
+  /// The promise type of the coroutine.
   using promise_type = detail::TaskResult<T>;
   /// The coroutine's handle.
   using Handle = std::coroutine_handle<promise_type>;
 
   /// Owns that coroutine.
   explicit Task(Handle handle) : handle_(handle) {}
-  /// Takes over the other's coroutine.
+  /// Moves the other's coroutine to this object.
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
   /// Exchanges the two coroutines.
   Task& operator=(Task&& other) noexcept {
@@ -107,19 +107,19 @@ template <class T = void> class [[nodiscard]] Task {
   }
   /// Resumes `parent` when this one is done.
   void await_suspend(std::coroutine_handle<> parent) { handle_.promise().continuation = parent; }
-  /// The result; throws what ended it.
+  /// The result; throws the coroutine's exception.
   T await_resume() { return result(); }
 
-  /// Runs it as a plain call. Throws Error(state) if it must await an event loop.
+  /// Runs the coroutine like a plain call. Throws Error(state) if it must await an event loop.
   T get() {
     handle_.resume();
     check(handle_.done(), ErrorKind::state, "Task",
-          "a callback or generator is still pending - expected one that finishes at once - "
+          "a callback or generator is still pending - expected a result at once - "
           "await the promise instead of calling get().");
     return result();
   }
 
-  /// Whether the coroutine has come to its end.
+  /// Whether the coroutine has finished.
   bool done() const { return handle_.done(); }
 
  private:

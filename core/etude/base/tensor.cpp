@@ -74,7 +74,7 @@ void Tensor::fill_from(const void* values, std::size_t count) {
 
 double Tensor::at(std::int64_t index) const {
   check(index >= 0 && index < size(), ErrorKind::shape, "Tensor", "element ", index, " - the tensor has ", size(),
-        " elements - choose one of them.");
+        " elements - pass a smaller index.");
   return visit_dtype(dtype_,
                      [&]<class T>(T) { return static_cast<double>(reinterpret_cast<const T*>(data_.get())[index]); });
 }
@@ -101,7 +101,7 @@ Tensor Tensor::reshape(const Shape& shape) const {
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   check(shape_.rank() > 0 && begin >= 0 && begin <= end && end <= shape_[0], ErrorKind::shape, "Tensor", "rows ", begin,
-        " to ", end, " of shape ", shape_, " - expected rows that exist - check the range.");
+        " to ", end, " of shape ", shape_, " - expected existing rows - check the range.");
   Tensor view = *this;
   view.shape_[0] = end - begin;
   const std::int64_t row = shape_[0] ? size() / shape_[0] : 0;

@@ -29,11 +29,11 @@ class Tensor {
     tensor.fill_from(values.data(), values.size() * sizeof(T));
     return tensor;
   }
-  /// The same of a vector.
+  /// The same from a vector.
   template <class T> static Tensor from(const Shape& shape, const std::vector<T>& values) {
     return from(shape, std::span<const T>(values));
   }
-  /// The same of a list in braces.
+  /// The same from a list in braces.
   template <class T> static Tensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span<const T>(values.begin(), values.size()));
   }
@@ -59,7 +59,7 @@ class Tensor {
     require(dtype_of<T>);
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
   }
-  /// The same, only to be read.
+  /// The same for reading only.
   template <class T> std::span<const T> data() const {
     require(dtype_of<T>);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
@@ -70,7 +70,7 @@ class Tensor {
   /// The value of a tensor of one element.
   double item() const;
 
-  /// A copy with bytes of its own.
+  /// A copy with separate bytes.
   Tensor clone() const;
   /// A view of the same bytes in another shape with as many elements.
   Tensor reshape(const Shape& shape) const;

@@ -87,7 +87,7 @@ void ThreadPool::Shared::start(int threads, const std::shared_ptr<Shared>& self)
   started = true;
   for (int i = 0; i < threads; ++i) {
     auto thread = started_thread([self] { self->serve(); }, "kernels");
-    if (!thread) return;  // the existing threads do all parts
+    if (!thread) return;  // the existing threads process all parts
     thread->detach();
   }
 }
@@ -104,8 +104,8 @@ void ThreadPool::Shared::work_off() {
   }
 }
 
-/// The loop of a thread. It has the floating-point mode of the threads that run plans: otherwise results would depend
-/// on the thread of a part.
+/// The loop of a thread. It uses the floating-point mode of the threads that run plans: otherwise results would depend
+/// on which thread processes a part.
 void ThreadPool::Shared::serve() {
   const FlushDenormals mode;
   for (;;) {
@@ -171,7 +171,7 @@ std::unique_ptr<ThreadPool>& pool() {
 
 void set_num_threads(int count) {
   check(count >= 1, ErrorKind::value, "set_num_threads", count,
-        " threads - expected 1 or more - choose at most the number of cores.");
+        " threads - expected 1 or more - pass at most the number of cores.");
   if (count != pool()->count()) pool() = std::make_unique<ThreadPool>(count);
 }
 

@@ -36,9 +36,9 @@ class ThreadPool {
 /// Sets the number of threads of kernels. Default: the number of cores, and one on targets without threads. Do not
 /// change it while a plan runs on another thread. Throws Error(value) for numbers below 1.
 void set_num_threads(int count);
-/// How many threads kernels use.
+/// The number of threads of kernels.
 int num_threads();
-/// The threads that kernels use.
+/// The threads of kernels.
 ThreadPool& thread_pool();
 
 }  // namespace etude

@@ -5,9 +5,8 @@
 namespace etude {
 
 void FileSink::overwrite(std::uint64_t, std::string_view) {
-  fail(
-      ErrorKind::io, "file",
-      "bytes to be written over in what only grows - expected a file of a Vfs that can - give the Vfs an overwrite().");
+  fail(ErrorKind::io, "file",
+       "overwrite() of a file that only grows - expected a Vfs with overwrite() - implement it in the Vfs.");
 }
 
 std::string parent_of(const std::string& path) {
@@ -59,13 +58,12 @@ void Vfs::discard(const std::string& path) noexcept {
 
 const char* system_path(const std::string& path, std::string_view what) {
   const std::size_t end = path.find('\0');
-  if (end != path.npos) fail_at_path(path.substr(0, end), what, "a NUL byte follows, and no name may hold one");
+  if (end != path.npos) fail_at_path(path.substr(0, end), what, "a NUL byte follows, which names must not contain");
   return path.c_str();
 }
 
 void fail_at_path(const std::string& path, std::string_view what, std::string_view reason) {
-  const char* expected =
-      what == "read" ? "a file that exists and may be read" : "a place that exists and may be written to";
+  const char* expected = what == "read" ? "an existing, readable file" : "an existing, writable place";
   fail(ErrorKind::io, "file", '"', path, "\" cannot be ", what, ": ", reason, " - expected ", expected,
        " - check the path.");
 }

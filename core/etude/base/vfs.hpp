@@ -15,14 +15,14 @@ class FileSink {
   virtual ~FileSink() = default;
   /// Whether it was empty when it was opened.
   virtual bool empty() const = 0;
-  /// Writes bytes behind what is there.
+  /// Appends bytes.
   virtual void append(std::string_view bytes) = 0;
   /// Overwrites appended bytes, from byte `at` on. For a file that a Vfs opened without `append`; others throw
   /// Error(io).
   virtual void overwrite(std::uint64_t at, std::string_view bytes);
   /// Makes the appended bytes visible to others.
   virtual void flush() = 0;
-  /// Returns when the appended bytes would survive a loss of power. A host that cannot guarantee that only flushes.
+  /// Returns when the appended bytes are safe from a loss of power. A host that cannot guarantee that only flushes.
   virtual void sync() { flush(); }
 };
 
@@ -48,7 +48,7 @@ class Vfs {
   virtual std::uint64_t size(const std::string& path) = 0;
   /// Opens a file for writing. Its contents are kept only if `append`. Its folder must exist.
   virtual std::unique_ptr<FileSink> open(const std::string& path, bool append) = 0;
-  /// Returns when the current names in a folder would survive a loss of power.
+  /// Returns when the current names in a folder are safe from a loss of power.
   virtual void sync_folder(const std::string& path) = 0;
   /// Atomic: others see either name, never both or none. Replaces a file of the new name.
   virtual void rename(const std::string& from, const std::string& to) = 0;
@@ -58,20 +58,20 @@ class Vfs {
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   /// Makes one folder, unless the folder or a link to one exists.
   virtual void make_folder(const std::string& path) = 0;
-  /// What is at a path.
+  /// The kind of entry at a path.
   virtual PathKind kind(const std::string& path) = 0;
   /// Creates a file and locks it. Throws Error(state) at once if the lock is held elsewhere.
   virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
 
   /// Whether there is a file or a folder at a path.
   bool exists(const std::string& path) { return kind(path) != PathKind::none; }
-  /// Makes a folder and its parent folders. With `sync`, they would survive a loss of power.
+  /// Makes a folder and its parent folders. With `sync`, they are safe from a loss of power.
   void make_folders(const std::string& path, bool sync = false);
   /// Removes a file, or a folder with its contents, if it exists.
   void remove_tree(const std::string& path);
   /// The same, ignoring errors: cleans up after a failure.
   void discard(const std::string& path) noexcept;
-  /// Writes `pieces` to a file so that readers, after a loss of power too, see its previous contents or all pieces.
+  /// Writes `pieces` to a file so that readers, even after a loss of power, find its previous contents or all pieces.
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
 };
 

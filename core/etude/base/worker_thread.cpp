@@ -23,7 +23,7 @@ std::optional<std::thread> started_thread(std::function<void()> work, std::strin
   }
   if (!warned.test_and_set())
     print_warning({}, "The system refused a thread for " + std::string(what) +
-                          ". Work goes on with the threads that there are; raise the limit of processes, or ask for "
+                          ". Work continues with the existing threads; raise the limit of processes, or use "
                           "fewer threads and workers.");
   return std::nullopt;
 }

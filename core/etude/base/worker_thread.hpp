@@ -7,8 +7,8 @@
 
 namespace etude {
 
-/// Starts a thread that does `work`; empty if the system has no more threads. Then its work has to be done without it.
-/// The process warns of that once, with `what` as the thread's purpose.
+/// Starts a thread that does `work`; empty if the system has no more threads. Then the caller must do the work.
+/// The process warns once, with `what` as the thread's purpose.
 std::optional<std::thread> started_thread(std::function<void()> work, std::string_view what);
 
 /// For tests: called before each thread is started. If it returns true, the thread is refused as the system would.

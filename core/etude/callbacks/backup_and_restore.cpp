@@ -21,7 +21,7 @@ bool is_finite(const Tensor& tensor) {
                                             : true;
 }
 
-/// Whether the weights are, and the loss.
+/// Whether the weights and the loss are finite.
 bool is_finite(const Checkpoint& state) {
   const auto finite = [](const NamedTensor& each) { return is_finite(each.tensor); };
   const std::vector<NamedTensor>& logs = state.group("logs");
@@ -34,16 +34,16 @@ bool is_finite(const Checkpoint& state) {
 BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
     : options_(std::move(options)), saves_(options_.save_freq) {
   check(!options_.backup_dir.empty(), ErrorKind::value, "BackupAndRestore",
-        "Empty `backup_dir` argument passed - expected a folder for this training alone - set backup_dir.");
+        "Empty `backup_dir` argument passed - expected a folder for this training only - set backup_dir.");
   if (!options_.files) check_is_path(options_.backup_dir, "BackupAndRestore");
   if (!options_.termination) options_.termination = host().watch_termination;
   check(!options_.save_before_preemption || options_.termination, ErrorKind::value, "BackupAndRestore",
-        "{.save_before_preemption = true} where there are no signals, as in WebAssembly - expected false - leave it "
-        "out; save_freq says how often to save.");
+        "{.save_before_preemption = true} where there are no signals, as in WebAssembly - expected false - omit it "
+        "and set save_freq.");
 }
 
 void BackupAndRestore::acquire() {
-  store_.reset();  // before another one locks the folder
+  store_.reset();  // releases the lock of the folder
   store_ = std::make_unique<CheckpointStore>(
       options_.backup_dir,
       CheckpointStoreOptions{
@@ -64,7 +64,7 @@ void BackupAndRestore::on_train_begin(Logs&) {
 void BackupAndRestore::on_epoch_begin(int, Logs&) {
   stopped_ = stepped_ = false;
   unsaved_.reset();
-  // The epoch had begun before it was interrupted: what its begin changes now, it has changed already.
+  // The saved epoch had begun already: undoes repeated changes of other callbacks' on_epoch_begin.
   if (loaded_ && model().training()->resumed.within_epoch) restore_values(*model().training(), *loaded_);
   loaded_.reset();
 }
@@ -79,7 +79,7 @@ void BackupAndRestore::on_train_batch_end(std::int64_t batch, Logs& logs) {
 
 void BackupAndRestore::on_test_begin(Logs&) {
   Training* const training = model().training();
-  // Where no step has run in this epoch, there is nothing newer than what fit goes on from.
+  // Before the first step of this epoch, the last checkpoint is still current.
   if (termination_ && training && stepped_)
     unsaved_ = training_state(*training, TrainingMoment::execution_end, training->step().logs());
 }
@@ -91,7 +91,7 @@ void BackupAndRestore::on_test_batch_end(std::int64_t, Logs&) {
 
 void BackupAndRestore::on_epoch_end(int, Logs& logs) {
   const bool ends = asked_to_end();
-  // Of an epoch that was left, its steps so far are what there is to go on from.
+  // If the epoch was stopped, the state after its last step was saved, and stays the newest.
   if (!stopped_ && (saves_.each_epoch() || ends))
     save(TrainingMoment::epoch_end, logs);
   else if (!stopped_ && termination_)
@@ -105,7 +105,7 @@ void BackupAndRestore::save(TrainingMoment moment, const Logs& logs) {
 }
 
 void BackupAndRestore::save(const Checkpoint& state) {
-  // Such a state is of no use; the one before it leads to the same.
+  // A state that is not finite is useless; fit can reach it again from the previous one.
   if (is_finite(state)) store_->save_later(state);
 }
 
@@ -118,7 +118,7 @@ void BackupAndRestore::end_process() {
 }
 
 void BackupAndRestore::on_train_end(Logs&) {
-  if (asked_to_end()) end_process();  // started again, fit has nothing left to do
+  if (asked_to_end()) end_process();  // when started again, fit has no steps left
   if (options_.delete_checkpoint)
     store_->clear();
   else
@@ -135,7 +135,7 @@ void BackupAndRestore::release() noexcept {
   store_.reset();
   loaded_.reset();
   unsaved_.reset();
-  termination_.reset();  // last: a request that came too late may end the process here
+  termination_.reset();  // last: a late request may end the process here
 }
 
 }  // namespace etude

@@ -1,6 +1,6 @@
 #pragma once
 
-/// All callbacks but those that fit needs itself.
+/// All callbacks except those that fit adds itself.
 #include "etude/callbacks/backup_and_restore.hpp"
 #include "etude/callbacks/csv_logger.hpp"
 #include "etude/callbacks/early_stopping.hpp"
@@ -16,7 +16,7 @@
 
 namespace etude::callbacks {
 
-/// The families of callbacks. A new callback is a line here.
+/// The families of callbacks. To add a callback, add a line here.
 using TrainingCallbacks =
     ClassList<EarlyStopping, LearningRateScheduler, ReduceLROnPlateau, SwapEMAWeights, TerminateOnNaN>;
 using SavingCallbacks = ClassList<BackupAndRestore, ModelCheckpoint>;

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-/// The columns that a first epoch asks for. Without a validation in it there may yet be one later (C-9).
+/// The columns for a first epoch. If it has no validation, columns for a later one are added (C-9).
 std::vector<std::string> columns_of(const Logs& logs) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < logs.size(); ++i) names.push_back(logs.name(i));
@@ -24,8 +24,8 @@ std::vector<std::string> columns_of(const Logs& logs) {
 
 constexpr const char* where = "CSVLogger";
 
-/// Whether these are lines of the epochs from `epoch` on, below a header if that may be there, and perhaps the
-/// beginning of another line.
+/// Whether the text consists of the rows of the epochs from `epoch` on, perhaps after a header if one is allowed, and
+/// perhaps with the beginning of another row at its end.
 bool are_rows(std::string_view text, bool with_header, int epoch, const std::string& separator) {
   const auto take_line = [&](const std::string& first) {
     const std::size_t end = text.find('\n');
@@ -49,7 +49,7 @@ CSVLogger::CSVLogger(CSVLoggerOptions options) : options_(std::move(options)) {
         "no filename - expected the path of the file to write - set filename.");
   if (!options_.open) check_is_path(options_.filename, where);
   check(!options_.separator.empty(), ErrorKind::value, where,
-        "an empty separator - expected what stands between two columns - choose one, such as \",\".");
+        "an empty separator - expected the text between two columns - set separator, such as \",\".");
 }
 
 void CSVLogger::on_train_begin(Logs&) {
@@ -100,7 +100,7 @@ void CSVLogger::on_epoch_end(int epoch, Logs& logs) {
 }
 
 void CSVLogger::on_train_end(Logs&) {
-  if (!file_ && !written_.empty()) open(0);  // no epoch was left to train
+  if (!file_ && !written_.empty()) open(0);  // there was no epoch to train
   file_.reset();
 }
 
@@ -138,7 +138,7 @@ CallbackState CSVLogger::state() const {
 }
 
 void CSVLogger::restore(const CallbackState& state) {
-  if (file_) return;  // it has all of it
+  if (file_) return;  // the file is complete
   may_have_more_ = options_.append;
   if (state.contains(key_name(0))) keys_.emplace();
   while (keys_ && state.contains(key_name(keys_->size()))) keys_->push_back(state.text(key_name(keys_->size())));

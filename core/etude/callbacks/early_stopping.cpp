@@ -26,7 +26,7 @@ void EarlyStopping::on_epoch_end(int epoch, Logs& logs) {
   }
   ++wait_;
   if (improved) {
-    // Patience begins anew only if the baseline is beaten too.
+    // Patience is reset only if the baseline is exceeded too.
     if (!options_.baseline || is_improvement(*current, options_.baseline)) wait_ = 0;
   } else if (wait_ >= options_.patience && epoch > 0) {
     stopped_epoch_ = epoch;

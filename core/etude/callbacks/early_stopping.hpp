@@ -12,52 +12,53 @@ namespace etude {
 
 struct EarlyStoppingOptions {
   std::string monitor = "val_loss";
-  /// Less of a change than this is none.
+  /// Smaller changes do not count as an improvement.
   double min_delta = 0;
   /// Epochs without improvement after which training stops.
   int patience = 0;
-  /// 1: says when it stops training, and which weights it restores.
+  /// 1: prints when it stops training, and which weights it restores.
   int verbose = 0;
   std::string mode = "auto";
-  /// What has to be beaten for patience to begin anew.
+  /// The value that must be exceeded to reset patience.
   std::optional<double> baseline = {};
   bool restore_best_weights = false;
-  /// Epochs before this one are not looked at (C-5).
+  /// Epochs before this one are ignored (C-5).
   int start_from_epoch = 0;
-  /// Where messages and warnings go; stdout and stderr if empty.
+  /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
   static constexpr auto fields() {
     return option_rows(
-        option<&EarlyStoppingOptions::monitor>("Name of the log that is watched."),
+        option<&EarlyStoppingOptions::monitor>("Name of the monitored log."),
         option<&EarlyStoppingOptions::min_delta>("Smallest change that counts as an improvement."),
         option<&EarlyStoppingOptions::patience>("Epochs without improvement after which training stops."),
         option<&EarlyStoppingOptions::verbose>("1: prints when it stops training and which weights it restores."),
         option<&EarlyStoppingOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
-        option<&EarlyStoppingOptions::baseline>("Value that has to be beaten before patience begins anew."),
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
+        option<&EarlyStoppingOptions::baseline>("Value that must be exceeded before patience is reset."),
         option<&EarlyStoppingOptions::restore_best_weights>(
             "Whether the model ends with the weights of its best epoch."),
-        option<&EarlyStoppingOptions::start_from_epoch>("First epoch that is watched."));
+        option<&EarlyStoppingOptions::start_from_epoch>("First monitored epoch."));
   }
 };
 
-/// Stops fit when a figure gets no better (C-3, C-5). With restore_best_weights the model ends with the weights of its
-/// best epoch, whatever stopped training (C-4); they are kept in memory. Source: keras/src/callbacks/early_stopping.py.
+/// Stops fit when the monitored value no longer improves (C-3, C-5). With restore_best_weights the model ends with the
+/// weights of its best epoch, for any reason of the stop (C-4); they are kept in memory. Source:
+/// keras/src/callbacks/early_stopping.py.
 class EarlyStopping : public MonitorCallback {
  public:
   using Options = EarlyStoppingOptions;
-  static constexpr ClassText about{"EarlyStopping", "Stops training when a monitored figure no longer improves."};
+  static constexpr ClassText about{"EarlyStopping", "Stops training when a monitored value no longer improves."};
   explicit EarlyStopping(EarlyStoppingOptions options = {});
 
-  /// The epoch after which it stopped the last fit; 0 if it did not.
+  /// The epoch after which it stopped the last fit; 0 if it did not stop it.
   int stopped_epoch() const { return stopped_epoch_; }
 
   Needs needs(Hook hook) const override {
     return hook == Hook::epoch_end && options_.restore_best_weights ? Needs::variables : Needs::nothing;
   }
   void on_train_begin(Logs&) override;
-  /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
+  /// Throws Error(value) if the direction of improvement is unknown (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(Logs&) override;
   CallbackState state() const override;

@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-/// As records hold it: a checksum of data that holds checksums would be weak.
+/// The masked form that records use: a checksum of data that contains checksums would be weak.
 std::uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
 
 /// Little-endian bytes of a number.
@@ -25,7 +25,7 @@ template <class Unsigned> std::string bytes_of(Unsigned number) {
 }
 std::string bytes_of(double number) { return bytes_of(std::bit_cast<std::uint64_t>(number)); }
 
-/// A message in protocol buffers' encoding: fields, each begun by its number and how it is written.
+/// A message in the encoding of protocol buffers: fields, each with its number and wire type.
 class Message {
  public:
   Message& integer(unsigned field, std::uint64_t value) {
@@ -76,8 +76,8 @@ std::string summary_event(std::string_view tag, std::int64_t step, const Message
       .bytes;
 }
 
-/// Its name sorts files by age, and tells apart those of one second, of several processes too: a file that is there
-/// would be lost.
+/// The name sorts files by age and is unique within a second, also among processes: an existing file would be
+/// overwritten.
 std::string file_name() {
   static std::atomic<int> count = 0;
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
@@ -88,7 +88,7 @@ std::string file_name() {
   return name;
 }
 
-/// [bins, 3]: where each begins and ends, and how many values it holds. One bin if all are equal.
+/// [bins, 3]: the begin, the end and the number of values of each bin. One bin if all values are equal.
 std::vector<double> bins_of(const std::vector<double>& values) {
   const auto [least, most] = std::ranges::minmax(values);
   if (least == most) return {least - 0.5, most + 0.5, static_cast<double>(values.size())};

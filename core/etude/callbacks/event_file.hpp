@@ -10,16 +10,16 @@
 
 namespace etude {
 
-/// A file of TensorBoard's: records of length, data and their checksums, each an Event in protocol buffers' encoding.
+/// A TensorBoard file: records of length, data and their checksums, each an Event in the encoding of protocol buffers.
 /// Source: tensorflow/core/lib/io/record_writer.cc, tensorflow/core/util/event.proto, tensorboard/plugins/scalar and
 /// histogram (version 2).
 class EventFile {
  public:
-  /// Begins a file in `folder` whose name no other has. Throws Error(io) where it cannot be opened.
+  /// Creates a file with a unique name in `folder`. Throws Error(io) if it cannot be opened.
   EventFile(const OpenFile& open, const std::string& folder);
 
   void add_scalar(std::string_view tag, double value, std::int64_t step);
-  /// The distribution of `values` in 30 bins of equal width; of those that are finite, and not at all if none is.
+  /// Adds the distribution of the finite `values` in 30 bins of equal width; adds nothing if there are none.
   void add_histogram(std::string_view tag, std::span<const double> values, std::int64_t step);
   void flush() { file_->flush(); }
 

@@ -11,8 +11,8 @@ std::unique_ptr<FileSink> open_file(const OpenFile& open, const std::string& pat
   Vfs* const files = host().files.get();
   check(files != nullptr, ErrorKind::io, where, '"', path, "\" cannot be opened: there are no files here - expected ",
         "a host that has some",
-        ", or the option open, a function that takes what is written - call the one, pass the other, or leave this "
-        "callback out.");
+        ", or the option open, a function that opens files - provide one of them, or omit this "
+        "callback.");
   files->make_folders(parent_of(path));
   return files->open(path, append);
 }

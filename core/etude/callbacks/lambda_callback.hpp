@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// The functions of a LambdaCallback; those that are empty are not called.
+/// The functions of a LambdaCallback; empty ones are not called.
 struct LambdaCallbackOptions {
   /// Called when an epoch begins, or ends.
   std::function<void(int epoch, Logs&)> on_epoch_begin = {}, on_epoch_end = {};
@@ -28,7 +28,7 @@ struct LambdaCallbackOptions {
 /// Functions as a callback. Source: keras/src/callbacks/lambda_callback.py.
 class LambdaCallback : public Callback {
  public:
-  /// Takes the functions.
+  /// Moves the functions into the callback.
   explicit LambdaCallback(LambdaCallbackOptions options) : on_(std::move(options)) {}
 
   Needs needs(Hook hook) const override {
@@ -66,7 +66,7 @@ class LambdaCallback : public Callback {
 
 namespace callbacks {
 
-/// Makes a LambdaCallback of functions.
+/// Creates a LambdaCallback from functions.
 inline CallbackPtr lambda(LambdaCallbackOptions options) {
   return std::make_shared<LambdaCallback>(std::move(options));
 }

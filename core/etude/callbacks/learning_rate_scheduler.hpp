@@ -8,14 +8,14 @@
 
 namespace etude {
 
-/// The learning rate of an epoch, from its index and the rate so far.
+/// Computes the learning rate of an epoch from its index and the current rate.
 using EpochSchedule = std::function<double(int epoch, double learning_rate)>;
 
 struct LearningRateSchedulerOptions {
   EpochSchedule schedule = {};
-  /// 1: says which rate it sets.
+  /// 1: prints the rate.
   int verbose = 0;
-  /// Where messages go; stdout if empty.
+  /// The receiver of messages; stdout if empty.
   TextSink print = {};
 
   static constexpr auto fields() {
@@ -32,13 +32,13 @@ class LearningRateScheduler : public Callback {
  public:
   using Options = LearningRateSchedulerOptions;
   static constexpr ClassText about{"LearningRateScheduler", "Sets the learning rate before each epoch."};
-  /// Throws Error(value) without a schedule.
+  /// Throws Error(value) if there is no schedule.
   explicit LearningRateScheduler(LearningRateSchedulerOptions options);
 
   Needs needs(Hook hook) const override {
     return hook == Hook::epoch_begin || hook == Hook::epoch_end ? Needs::variables : Needs::nothing;
   }
-  /// Throws what the optimizer does where the rate is none.
+  /// Throws the optimizer's Error for an invalid rate.
   void on_epoch_begin(int epoch, Logs&) override;
   void on_epoch_end(int epoch, Logs& logs) override;
 

@@ -19,7 +19,7 @@ constexpr const char* where = "ModelCheckpoint";
 /// The longest name of a file in most systems.
 constexpr int longest_name = 255;
 
-/// A number as Python's format() writes it: [0][width][.precision][d, e, f, g]. None: what Python writes unasked.
+/// Formats a number like Python's format(): [0][width][.precision][d, e, f, g]. An empty spec: Python's default.
 std::string filled_in(double value, const std::string& spec) {
   std::size_t at = 0;
   const auto digits = [&] {
@@ -43,7 +43,7 @@ std::string filled_in(double value, const std::string& spec) {
   return formatted(format.c_str(), whole ? std::trunc(value) : value);
 }
 
-/// The path, {name} and {name:format} replaced by what `value_of` says of the name.
+/// Replaces {name} and {name:format} in the path by the values of the names.
 std::string filled_in(const std::string& path, const std::function<double(const std::string&)>& value_of) {
   std::string result;
   for (std::size_t at = 0; at < path.size();) {
@@ -51,7 +51,7 @@ std::string filled_in(const std::string& path, const std::function<double(const 
     result += path.substr(at, open - at);
     if (open == path.npos) break;
     check(close != path.npos, ErrorKind::value, where, '"', path,
-          "\" has a { without its } - expected {name} or {name:format} - check the filepath.");
+          "\" has a { without a } - expected {name} or {name:format} - check the filepath.");
     const std::string inside = path.substr(open + 1, close - open - 1);
     const std::size_t colon = inside.find(':');
     result += filled_in(value_of(inside.substr(0, colon)), colon == inside.npos ? "" : inside.substr(colon + 1));
@@ -68,9 +68,10 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
     : MonitorCallback(where, options.monitor, options.mode, 0, options.warn),
       options_(std::move(options)),
       saves_(options_.save_freq) {
-  check(!options_.filepath.empty(), ErrorKind::value, where, "no filepath - expected where to save - set filepath.");
+  check(!options_.filepath.empty(), ErrorKind::value, where,
+        "no filepath - expected the path of a file or folder - set filepath.");
   check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
-        options_.filepath, "\" for weights - expected a name that ends with .safetensors - choose one.");
+        options_.filepath, "\" for weights - expected a name that ends with .safetensors - change filepath.");
   if (options_.save_weights_only)
     check_is_path(options_.filepath, where);
   else

@@ -11,21 +11,21 @@
 namespace etude {
 
 struct ModelCheckpointOptions {
-  /// Where to save. {epoch}, counted from 1, {batch} and the names of logs are replaced by their values, written as
-  /// Python's format() would: "weights-{epoch:02d}-{val_loss:.2f}.safetensors".
+  /// The path. {epoch}, counted from 1, {batch} and the names of logs are replaced by their values, formatted like
+  /// Python's format(): "weights-{epoch:02d}-{val_loss:.2f}.safetensors".
   std::string filepath = {};
   std::string monitor = "val_loss";
-  /// 1: says what is saved, and why.
+  /// 1: prints what is saved, and why.
   int verbose = 0;
-  /// Saves only when the monitored figure has become better.
+  /// Saves only when the monitored value has improved.
   bool save_best_only = false;
-  /// Saves the weights alone, as safetensors, instead of the model.
+  /// Saves only the weights, as safetensors, instead of the model.
   bool save_weights_only = false;
   std::string mode = "auto";
   SaveFrequency save_freq = "epoch";
-  /// What the monitored figure has to beat at first.
+  /// The value that the monitored value must exceed at first.
   std::optional<double> initial_value_threshold = {};
-  /// Where messages and warnings go; stdout and stderr if empty.
+  /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
   static constexpr auto fields() {
@@ -33,28 +33,27 @@ struct ModelCheckpointOptions {
         option<&ModelCheckpointOptions::filepath>(
             "Path of the file or folder; {epoch} and names of logs are replaced: \"{epoch:02d}-{val_loss:.2f}\".",
             Need::required),
-        option<&ModelCheckpointOptions::monitor>("Name of the log that is watched."),
+        option<&ModelCheckpointOptions::monitor>("Name of the monitored log."),
         option<&ModelCheckpointOptions::verbose>("1: prints when it saves."),
         option<&ModelCheckpointOptions::save_best_only>("Whether only the best model so far is kept."),
-        option<&ModelCheckpointOptions::save_weights_only>("Whether the weights alone are saved."),
+        option<&ModelCheckpointOptions::save_weights_only>("Whether only the weights are saved."),
         option<&ModelCheckpointOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
         option<&ModelCheckpointOptions::save_freq>("\"epoch\", or a number of batches between saves."),
-        option<&ModelCheckpointOptions::initial_value_threshold>(
-            "Value that has to be beaten before anything is saved."));
+        option<&ModelCheckpointOptions::initial_value_threshold>("Value that must be exceeded before the first save."));
   }
 };
 
-/// Saves the model, as Model::save does, or its weights, while it is trained (C-8). Loading finds what was saved
-/// last, whole. With save_best_only what is best is remembered from one fit to the next. Source:
+/// Saves the model, as Model::save does, or its weights, during training (C-8). Loading finds the last complete save.
+/// With save_best_only the best value is kept from one fit to the next. Source:
 /// keras/src/callbacks/model_checkpoint.py.
 class ModelCheckpoint : public MonitorCallback {
  public:
   using Options = ModelCheckpointOptions;
   static constexpr ClassText about{.name = "ModelCheckpoint",
-                                   .text = "Saves the model, or its weights, while it trains.",
+                                   .text = "Saves the model, or its weights, during training.",
                                    .example = R"({"filepath": "model.safetensors"})"};
-  /// Throws Error(value) without a filepath, and for weights whose file is not called .safetensors.
+  /// Throws Error(value) without a filepath, and for weights if the file's name does not end with .safetensors.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
   Needs needs(Hook hook) const override {
@@ -62,8 +61,8 @@ class ModelCheckpoint : public MonitorCallback {
   }
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override { epoch_ = epoch; }
-  /// Both throw Error(value) where the filepath names a log that there is not, or with save_best_only if it is not
-  /// known which way the monitored figure gets better (C-1); Error(io) where nothing can be saved.
+  /// Both throw Error(value) if the filepath names an unknown log, or with save_best_only if the direction of
+  /// improvement is unknown (C-1); Error(io) if saving fails.
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   CallbackState state() const override;

@@ -13,7 +13,7 @@ Direction direction_of(std::string_view mode) {
   return mode == "min" ? Direction::down : mode == "max" ? Direction::up : Direction::unknown;
 }
 
-/// Whether a name, or what follows one of its underscores, is among `words`, each of which stands between two spaces.
+/// Whether a name, or its part after an underscore, is among `words`, each of which is enclosed in spaces.
 bool ends_with_one_of(std::string_view words, const std::string& name) {
   for (std::size_t at = 0;; ++at) {
     if (words.find(' ' + name.substr(at) + ' ') != words.npos) return true;
@@ -22,9 +22,9 @@ bool ends_with_one_of(std::string_view words, const std::string& name) {
   }
 }
 
-/// What a name says where no metric object does: of a function, of add_metric, of a step's own logs. The names are
-/// those of Keras's metric classes with their _direction (3.15), besides Keras 2.12's "acc" and "fmeasure"; behind them
-/// may stand a number, before them an output.
+/// The direction of a name without a metric object: of a function, of add_metric, or of a custom step's logs. The names
+/// are those of Keras's metric classes with their _direction (3.15), and Keras 2.12's "acc" and "fmeasure". A number
+/// may follow them, and the name of an output may precede them.
 Direction direction_of_name(std::string name) {
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -78,12 +78,12 @@ Direction MonitorCallback::direction(const Logs& logs) {
   const std::vector<MetricPtr> metrics = model().metrics();
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name && metrics[i]->direction != Direction::unknown) direction_ = metrics[i]->direction;
-  // A name alone, which nothing has, is a mistake rather than a monitor.
+  // A name of no log and no metric is a mistake.
   const bool there = logs.contains(monitor_) || logs.contains(name) || std::ranges::find(names, name) != names.end();
   if (direction_ == Direction::unknown && there) direction_ = direction_of_name(std::string(name));
   check(direction_ != Direction::unknown, ErrorKind::value, class_name_, "monitor = \"", monitor_,
-        "\", of which it is not known whether more or less is better - expected one of: ", names_in(logs, ", "),
-        " - name one whose direction is known, or set mode to \"max\" or \"min\".");
+        "\" has an unknown direction - expected one of:  ", names_in(logs, ", "),
+        " - name a log with a known direction, or set mode to \"max\" or \"min\".");
   return direction_;
 }
 

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-/// Of sorted values, between two of them by proportion: numpy's default.
+/// A quantile of sorted values by linear interpolation, numpy's default.
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -57,7 +57,7 @@ void OperationalMetrics::release() noexcept {
 void OperationalMetrics::on_epoch_begin(int, Logs&) {
   replayed_.clear();
   compiled_.clear();
-  // So that no step allocates, where it is known how many there are.
+  // Reserves memory, so that no step allocates if their number is known.
   replayed_.step_milliseconds.reserve(static_cast<std::size_t>(params().steps.value_or(1024)));
 }
 
@@ -113,7 +113,7 @@ void OperationalMetrics::on_predict_begin(Logs&) {
   output_bytes_ = 0;
 }
 
-// Between two batches of a stream, others may predict.
+// Between two batches of a stream, other predictions may run.
 void OperationalMetrics::on_predict_batch_begin(std::int64_t, Logs&) {
   predicted_ = model().make_predict_function()->samples();
 }

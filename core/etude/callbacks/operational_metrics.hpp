@@ -21,22 +21,22 @@ struct OperationalMetricsOptions {
   static constexpr auto fields() { return option_rows(); }
 };
 
-/// How the machine does, beside how the model does: in the logs of each epoch, and so in History, the progress bar and
-/// every other callback that comes after this one, and as JSON.
+/// Measures performance. The results are in the logs of each epoch, so in History, the progress bar and every callback
+/// after this one, and in json():
 ///
 ///     step_latency_median_ms, step_latency_p95_ms, step_latency_p99_ms
-///                               a step with its data, and with the hooks of callbacks between this one's; of data
-///                               whose end is not known, without the wait for the first batch of an execution
-///     samples_per_second        rows trained, by the time that their steps took
-///     prediction_memory_bytes   the most that a predict needed: weights, intermediate results, its outputs
-///                               (those too that a predict_stream has handed on)
-///     checkpoint_write_ms       writing a checkpoint, a model or weights, on average; in the background too
-///     replica_sync_ms           joining the replicas' gradients in a step, on average
+///                               a step with its data, and with callbacks' hooks between this one's; for data
+///                               of unknown size, without the wait for the first batch of an execution
+///     samples_per_second        trained rows, divided by the time of their steps
+///     prediction_memory_bytes   the most memory of a predict: weights, intermediate results, its outputs
+///                               (including those already yielded by a predict_stream)
+///     checkpoint_write_ms       the mean time to write a checkpoint, a model or weights, also in the background
+///     replica_sync_ms           the mean time of the all-reduces in a step
 ///
-/// A GPU takes its work from a queue: there, the times of steps are those of queueing them, as far as nothing waits for
-/// their results, and so is that of joining replicas, which has none where it is part of a recorded step. A step that
-/// was compiled first does not count, unless an epoch has no other. A figure is absent until there is one.
-/// What this process writes after this one's end of an epoch counts for the next.
+/// A GPU takes work from a queue. There, the times of steps are the times to enqueue them, unless something waits for
+/// their results. The time of all-reduces is the same, and is missing if they are part of a recorded step. Steps with
+/// compilation are excluded, unless an epoch has no others. A value is omitted until it is measured. Checkpoints that
+/// are written after this callback's on_epoch_end count for the next epoch.
 class OperationalMetrics : public Callback {
  public:
   using Options = OperationalMetricsOptions;
@@ -44,13 +44,12 @@ class OperationalMetrics : public Callback {
                                    "Counts and times steps, batches and memory, for a dashboard."};
   explicit OperationalMetrics(OperationalMetricsOptions options = {});
 
-  /// For code that writes checkpoints or sums over replicas by its own means: how long it took. Count for the
-  /// epoch they fall into.
+  /// For code that writes checkpoints or all-reduces by its own means: adds the time it took to the current epoch.
   void report_checkpoint_write(double milliseconds) { checkpoint_write_.add(milliseconds); }
-  /// Adds a time for which replicas waited for each other, in milliseconds.
+  /// Adds a time of all-reduces, in milliseconds.
   void report_replica_sync(double milliseconds) { replica_sync_.add(milliseconds); }
 
-  /// {"epochs": [{"epoch": 0, "step_latency_median_ms": …, …}, …], "prediction_memory_bytes": …}: of the last fit and
+  /// {"epochs": [{"epoch": 0, "step_latency_median_ms": …, …}, …], "prediction_memory_bytes": …} of the last fit and
   /// the last predict.
   std::string json() const;
 
@@ -67,7 +66,7 @@ class OperationalMetrics : public Callback {
   void release() noexcept override;
 
  private:
-  /// What some executions took.
+  /// The measurements of some executions.
   struct Executions {
     std::vector<double> step_milliseconds;
     double seconds = 0;
@@ -84,13 +83,13 @@ class OperationalMetrics : public Callback {
   std::function<double()> clock_;
   Executions replayed_, compiled_;
   Mean checkpoint_write_, replica_sync_;
-  StrategyPtr watched_;       ///< of the model that is in training
-  double joined_ = 0;         ///< by its clock, when the execution began
-  CheckpointWrites counted_;  // when they were looked at
+  StrategyPtr watched_;       ///< of the model in training
+  double joined_ = 0;         ///< of its clock, when the execution began
+  CheckpointWrites counted_;  // at the last reading
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;
   int traces_ = 0;
-  /// Of predict; none in eager mode, where it is not known.
+  /// Of predict; unknown in eager mode.
   std::optional<std::size_t> intermediate_bytes_;
   std::size_t output_bytes_ = 0;
   std::optional<double> prediction_bytes_;

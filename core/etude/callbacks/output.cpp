@@ -22,7 +22,7 @@ std::string json_string(std::string_view text) {
 
 std::string json_number(double number) {
   if (!std::isfinite(number)) return "null";
-  // Counts, such as epochs and bytes, are whole.
+  // Counts, such as epochs and bytes, are integers.
   return number == std::floor(number) && std::abs(number) < 0x1p53 ? formatted("%.0f", number) : shortest(number);
 }
 

@@ -10,11 +10,11 @@
 
 namespace etude {
 
-/// {"epoch": 0, "loss": 0.5}. What is not finite, JSON only knows as null.
+/// {"epoch": 0, "loss": 0.5}. Values that are not finite become null, because JSON cannot represent them.
 std::string json_object(const std::vector<std::pair<std::string, double>>& values);
-/// A text as JSON quotes it.
+/// A text as a JSON string.
 std::string json_string(std::string_view text);
-/// A number as JSON spells it.
+/// A number in JSON's format.
 std::string json_number(double number);
 
 }  // namespace etude

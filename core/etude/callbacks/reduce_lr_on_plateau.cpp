@@ -11,7 +11,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(ReduceLROnPlateauOptions options)
     : MonitorCallback("ReduceLROnPlateau", options.monitor, options.mode, options.min_delta, options.warn),
       options_(std::move(options)) {
   check(options_.factor < 1, ErrorKind::value, "ReduceLROnPlateau", "factor = ", options_.factor,
-        " - expected less than 1, for the learning rate is multiplied with it - choose a smaller one.");
+        " - expected less than 1, the factor of the learning rate - pass a smaller one.");
 }
 
 void ReduceLROnPlateau::on_train_begin(Logs&) {
@@ -38,7 +38,7 @@ void ReduceLROnPlateau::on_epoch_end(int epoch, Logs& logs) {
 
 void ReduceLROnPlateau::reduce(int epoch) {
   const double before = model().optimizer().learning_rate();
-  // The optimizer rounds what it is given; the least it can hold is min_lr so rounded.
+  // The optimizer rounds the rate to float32; compare with min_lr rounded in the same way.
   if (before <= static_cast<double>(static_cast<float>(options_.min_lr))) return;
   const double reduced = std::max(before * options_.factor, options_.min_lr);
   model().optimizer().set_learning_rate(reduced);

@@ -9,47 +9,48 @@ namespace etude {
 
 struct ReduceLROnPlateauOptions {
   std::string monitor = "val_loss";
-  /// What the learning rate is multiplied with.
+  /// The factor by which the learning rate is multiplied.
   double factor = 0.1;
-  /// Epochs without improvement after which it is.
+  /// Epochs without improvement after which it is reduced.
   int patience = 10;
-  /// 1: says so.
+  /// 1: prints each reduction.
   int verbose = 0;
   std::string mode = "auto";
   double min_delta = 1e-4;
-  /// Epochs after a reduction that do not count.
+  /// Epochs after a reduction that are not counted.
   int cooldown = 0;
   double min_lr = 0;
-  /// Where messages and warnings go; stdout and stderr if empty.
+  /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
   static constexpr auto fields() {
     return option_rows(
-        option<&ReduceLROnPlateauOptions::monitor>("Name of the log that is watched."),
+        option<&ReduceLROnPlateauOptions::monitor>("Name of the monitored log."),
         option<&ReduceLROnPlateauOptions::factor>("Factor by which the learning rate is multiplied."),
         option<&ReduceLROnPlateauOptions::patience>("Epochs without improvement after which it is reduced."),
         option<&ReduceLROnPlateauOptions::verbose>("1: prints when it reduces the learning rate."),
         option<&ReduceLROnPlateauOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" decides by the name."),
+            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
         option<&ReduceLROnPlateauOptions::min_delta>("Smallest change that counts as an improvement."),
-        option<&ReduceLROnPlateauOptions::cooldown>("Epochs after a reduction in which none follows."),
+        option<&ReduceLROnPlateauOptions::cooldown>("Epochs after a reduction without another one."),
         option<&ReduceLROnPlateauOptions::min_lr>("Smallest learning rate."));
   }
 };
 
-/// Reduces the learning rate when a figure gets no better, and writes it into the epoch's logs as "learning_rate"
+/// Reduces the learning rate when the monitored value no longer improves, and writes it into the epoch's logs as
+/// "learning_rate"
 /// (C-6). Source: keras/src/callbacks/reduce_lr_on_plateau.py.
 class ReduceLROnPlateau : public MonitorCallback {
  public:
   using Options = ReduceLROnPlateauOptions;
   static constexpr ClassText about{"ReduceLROnPlateau",
-                                   "Reduces the learning rate when a monitored figure no longer improves."};
+                                   "Reduces the learning rate when a monitored value no longer improves."};
   /// Throws Error(value) unless factor is less than 1.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
 
   Needs needs(Hook hook) const override { return hook == Hook::epoch_end ? Needs::variables : Needs::nothing; }
   void on_train_begin(Logs&) override;
-  /// Throws Error(value) if it is not known which way the monitored figure gets better (C-1).
+  /// Throws Error(value) if the direction of improvement is unknown (C-1).
   void on_epoch_end(int epoch, Logs& logs) override;
   CallbackState state() const override;
   void restore(const CallbackState& state) override;

@@ -9,19 +9,19 @@
 namespace etude {
 namespace {
 
-/// Runs what posts; a failure becomes a warning.
+/// Runs a request; a failure becomes a warning.
 template <class Work> void attempt(const RemoteMonitorOptions& options, Work&& work) {
   const std::string text = "Could not reach RemoteMonitor root server at " + options.root;
   try {
     work();
   } catch (const std::exception& error) {
     print_warning(options.warn, text + ": " + error.what());
-  } catch (...) {  // what another language threw
+  } catch (...) {  // an exception of another language
     print_warning(options.warn, text);
   }
 }
 
-/// A post on its way.
+/// A pending request.
 class Posting : public Pending {
  public:
   Posting(PendingPtr inner, const RemoteMonitorOptions& options) : inner_(std::move(inner)), options_(options) {}
@@ -36,7 +36,7 @@ class Posting : public Pending {
   const RemoteMonitorOptions& options_;
 };
 
-/// As forms are sent: all but letters, digits and -._~ as %XX.
+/// The encoding of forms: all except letters, digits and -._~ as %XX.
 std::string percent_encoded(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -60,14 +60,14 @@ RemoteMonitor::RemoteMonitor(RemoteMonitorOptions options) : options_(std::move(
         "set root.");
   if (!options_.post) options_.post = host().post;
   check(static_cast<bool>(options_.post), ErrorKind::io, "RemoteMonitor",
-        "no transport - expected a function that posts, for there is no network here - set post.");
+        "no transport - expected a function that posts, because this host has no network - set post.");
 }
 
 void RemoteMonitor::on_epoch_end(int epoch, Logs& logs) {
   std::vector<std::pair<std::string, double>> figures{{"epoch", epoch}};
   for (auto& figure : logs.values()) figures.push_back(std::move(figure));
   HttpPost post{options_.root + options_.path, options_.headers, json_object(figures)};
-  // First, so that one of the user's own, being the later one, counts.
+  // First, so that a header of the user, which comes later, takes precedence.
   const char* type = options_.send_as_json ? "application/json" : "application/x-www-form-urlencoded";
   post.headers.insert(post.headers.begin(), {"Content-Type", type});
   if (!options_.send_as_json) post.body = percent_encoded(options_.field) + '=' + percent_encoded(post.body);

@@ -15,13 +15,13 @@ namespace etude {
 struct RemoteMonitorOptions {
   std::string root = "http://localhost:9000";
   std::string path = "/publish/epoch/end/";
-  /// The field of the form that holds the figures; unused if send_as_json.
+  /// The field of the form that holds the logs; unused with send_as_json.
   std::string field = "data";
   HttpHeaders headers = {};
   bool send_as_json = false;
-  /// How to post; host().post if empty.
+  /// Sends the request; host().post if empty.
   HttpTransport post = {};
-  /// Where warnings go; stderr if empty.
+  /// The receiver of warnings; stderr if empty.
   TextSink warn = {};
 
   static constexpr auto fields() {
@@ -31,18 +31,18 @@ struct RemoteMonitorOptions {
         option<&RemoteMonitorOptions::field>("Name of the form field that holds the logs."),
         option<&RemoteMonitorOptions::headers>("Headers of the requests."),
         option<&RemoteMonitorOptions::send_as_json>("Whether the logs are sent as JSON rather than as a form."),
-        option<&RemoteMonitorOptions::post>("Sends the request instead of the host."));
+        option<&RemoteMonitorOptions::post>("Function that sends the request instead of the host."));
   }
 };
 
-/// Posts each epoch's figures to root + path: as JSON, {"epoch": 0, "loss": 0.5}, or as a form with that in one field.
-/// fit waits for the answer. A server that cannot be reached is warned of and costs nothing else. Source:
+/// Posts the logs of each epoch to root + path: as JSON, {"epoch": 0, "loss": 0.5}, or as a form with that JSON in one
+/// field. fit waits for the answer. An unreachable server causes only a warning. Source:
 /// keras/src/callbacks/remote_monitor.py.
 class RemoteMonitor : public Callback {
  public:
   using Options = RemoteMonitorOptions;
   static constexpr ClassText about{"RemoteMonitor", "Posts the logs of each epoch to a server."};
-  /// Throws Error(value) unless root is an address of http or https, Error(io) where there is no transport.
+  /// Throws Error(value) unless root is an address of http or https, Error(io) if there is no transport.
   explicit RemoteMonitor(RemoteMonitorOptions options = {});
 
   Needs needs(Hook) const override { return Needs::nothing; }

@@ -6,11 +6,11 @@ namespace etude {
 
 SaveFrequency::SaveFrequency(const char* name) {
   check(std::string_view(name) == "epoch", ErrorKind::value, "callbacks", "save_freq = \"", name,
-        "\" - expected \"epoch\" or a number of batches - choose one.");
+        "\" - expected \"epoch\" or a number of batches - pass one of these.");
 }
 SaveFrequency::SaveFrequency(std::int64_t batches) : batches_(batches) {
   check(batches >= 1, ErrorKind::value, "callbacks", "save_freq = ", batches,
-        " - expected \"epoch\" or 1 or more batches - choose one.");
+        " - expected \"epoch\" or 1 or more batches - pass one of these.");
 }
 
 void SaveCounter::restart() {

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-/// The save_freq of callbacks: "epoch", or every so many batches, counted over epochs.
+/// The save_freq of callbacks: "epoch", or a number of batches, counted across epochs.
 class SaveFrequency {
  public:
   /// Throws Error(value) unless it is "epoch".
@@ -14,29 +14,29 @@ class SaveFrequency {
   /// Throws Error(value) for less than 1.
   SaveFrequency(std::int64_t batches);
   SaveFrequency(int batches) : SaveFrequency(std::int64_t{batches}) {}
-  /// 0: each epoch.
+  /// The number of batches; 0: each epoch.
   std::int64_t batches() const { return batches_; }
 
  private:
   std::int64_t batches_ = 0;
 };
 
-/// Counts the batches of a fit and says when it is time to save.
+/// Counts the batches of a fit and determines when to save.
 class SaveCounter {
  public:
   /// Counts for that frequency.
   explicit SaveCounter(SaveFrequency frequency) : every_(frequency.batches()) {}
 
-  /// Whether it is each epoch.
+  /// Whether to save after each epoch.
   bool each_epoch() const { return every_ == 0; }
-  /// Begins to count anew.
+  /// Resets the count.
   void restart();
-  /// Whether it is, after the execution whose last step is `batch`; never where it is each epoch.
+  /// Whether to save after the execution whose last step is `batch`; always false with each_epoch().
   bool due(std::int64_t batch);
 
   /// Adds its counts to a state.
   void save(CallbackState& state) const;
-  /// Takes its counts from a state.
+  /// Restores its counts from a state.
   void restore(const CallbackState& state);
 
  private:

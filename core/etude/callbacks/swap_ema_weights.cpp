@@ -15,7 +15,7 @@ void SwapEMAWeights::put_averages() {
   if (!weights_.empty()) return;
   check(model().optimizer().use_ema(), ErrorKind::state, "SwapEMAWeights", "the optimizer \"",
         model().optimizer().name(),
-        "\" keeps no averages - expected one made by {.use_ema = true} - make it so, or leave the callback out.");
+        "\" keeps no averages - expected an optimizer with {.use_ema = true} - set it, or omit the callback.");
   const std::vector<Variable> variables = model().trainable_variables();
   for (const Variable& variable : variables) weights_.push_back(variable.value());
   model().optimizer().finalize_variable_values(variables);
@@ -25,8 +25,8 @@ void SwapEMAWeights::put_weights() {
   if (weights_.empty()) return;
   std::vector<Variable> variables = model().trainable_variables();
   check(variables.size() == weights_.size(), ErrorKind::state, "SwapEMAWeights", variables.size(),
-        " trainable variables where there were ", weights_.size(),
-        " - expected the same ones - set trainable before fit.");
+        " trainable variables instead of ", weights_.size(),
+        " - expected the same variables - set trainable before fit.");
   for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign(weights_[i]);
   weights_.clear();
 }

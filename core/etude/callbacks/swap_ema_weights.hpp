@@ -9,8 +9,8 @@
 namespace etude {
 
 struct SwapEMAWeightsOptions {
-  /// The averages are in the model at the end of each epoch too, for callbacks that come later in the list, such as
-  /// ModelCheckpoint, until the next epoch begins.
+  /// Whether the model also has the averages from the end of each epoch, for later callbacks such as ModelCheckpoint,
+  /// until the next epoch begins.
   bool swap_on_epoch = false;
 
   static constexpr auto fields() {
@@ -19,8 +19,8 @@ struct SwapEMAWeightsOptions {
   }
 };
 
-/// While the model is evaluated, or predicts, its weights are the averages that an optimizer with use_ema keeps;
-/// afterwards they are what they were, of which a copy is kept meanwhile. What is set in between is lost. Source:
+/// During evaluation and prediction, the model's weights are the averages of an optimizer with use_ema; afterwards the
+/// original weights are restored from a copy. Changes of the averages in between are lost. Source:
 /// keras/src/callbacks/swap_ema_weights.py.
 class SwapEMAWeights : public Callback {
  public:
@@ -31,7 +31,7 @@ class SwapEMAWeights : public Callback {
   Needs needs(Hook hook) const override {
     return hook == Hook::train_batch_begin || hook == Hook::train_batch_end ? Needs::nothing : Needs::variables;
   }
-  /// All of those that swap throw Error(state) for an optimizer without use_ema.
+  /// All hooks that swap throw Error(state) for an optimizer without use_ema.
   void on_train_begin(Logs&) override { weights_.clear(); }
   void on_epoch_begin(int epoch, Logs&) override;
   void on_epoch_end(int epoch, Logs&) override;
@@ -48,7 +48,7 @@ class SwapEMAWeights : public Callback {
   void put_weights();
 
   SwapEMAWeightsOptions options_;
-  /// The weights that are not in the model while the averages are.
+  /// The original weights while the model has the averages.
   std::vector<Tensor> weights_;
 };
 

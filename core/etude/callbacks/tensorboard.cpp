@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-/// Steps per second since `began`; a clock of the host may not have moved.
+/// Steps per second since `began`; a host's clock may not have advanced.
 double rate(std::int64_t steps, double began) {
   return static_cast<double>(steps) / std::max(monotonic_seconds() - began, 1e-9);
 }
@@ -22,30 +22,31 @@ double rate(std::int64_t steps, double began) {
 UpdateFrequency::UpdateFrequency(const char* name) {
   const std::string_view given = name;
   check(given == "epoch" || given == "batch", ErrorKind::value, "TensorBoard", "update_freq = \"", given,
-        "\" - expected \"epoch\", \"batch\" or a number of batches - choose one.");
+        "\" - expected \"epoch\", \"batch\" or a number of batches - pass one of these.");
   batches_ = given == "batch";
 }
 
 UpdateFrequency::UpdateFrequency(int batches) : batches_(batches) {
   check(batches > 0, ErrorKind::value, "TensorBoard", "update_freq = ", batches,
-        " - expected \"epoch\", \"batch\" or a number of batches of 1 or more - choose one.");
+        " - expected \"epoch\", \"batch\" or a number of batches of 1 or more - pass one of these.");
 }
 
 TensorBoard::TensorBoard(TensorBoardOptions options) : options_(std::move(options)) {
   const auto unavailable = [](bool asked, const char* option, const char* advice) {
     check(!asked, ErrorKind::value, "TensorBoard", option,
-          " was asked for - expected it to be left out, for Étude writes scalars and histograms only - ", advice, '.');
+          " is not supported - expected no such option, because Étude writes scalars and histograms only - ", advice,
+          '.');
   };
   unavailable(options_.write_graph, "write_graph", "see model.summary() and model.explain()");
   unavailable(options_.write_images, "write_images", "histogram_freq shows the weights' distributions");
   unavailable(options_.profile_batch != 0, "profile_batch", "OperationalMetrics measures steps");
-  unavailable(options_.embeddings_freq != 0, "embeddings_freq", "leave it out");
+  unavailable(options_.embeddings_freq != 0, "embeddings_freq", "omit it");
   check(options_.histogram_freq >= 0, ErrorKind::value, "TensorBoard", "histogram_freq = ", options_.histogram_freq,
-        " - expected 0, for none, or a number of epochs - choose one.");
+        " - expected 0, for none, or a number of epochs - pass such a number.");
   if (!options_.open) check_is_path(options_.log_dir, "TensorBoard");
 }
 
-// A loop of its own has files of its own.
+// Each loop has separate files.
 void TensorBoard::set_model(Model* model) {
   Callback::set_model(model);
   release();
@@ -74,7 +75,7 @@ void TensorBoard::on_train_batch_end(std::int64_t step, Logs& logs) {
   const std::int64_t before = batches_, steps = step - first_step_ + 1;
   batches_ += steps;
   epoch_batches_ += steps;
-  // Several steps may be run at once: what is due within them is written after them.
+  // An execution may run several steps: values due within it are written after it.
   const int every = options_.update_freq.batches();
   if (every == 0 || batches_ / every == before / every) return;
   if (options_.write_steps_per_second)

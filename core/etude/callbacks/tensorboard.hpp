@@ -10,14 +10,14 @@
 
 namespace etude {
 
-/// TensorBoard's update_freq: "epoch", "batch", or every so many batches.
+/// TensorBoard's update_freq: "epoch", "batch", or a number of batches.
 class UpdateFrequency {
  public:
   /// Throws Error(value) for another name.
   UpdateFrequency(const char* name);
-  /// Throws Error(value) for less than 1.
+  /// Throws Error(value) for a number below 1.
   UpdateFrequency(int batches);
-  /// 0: only epochs.
+  /// The number of batches; 0: only epochs.
   int batches() const { return batches_; }
   /// "epoch", or the number of batches.
   std::string name() const { return batches_ == 0 ? "epoch" : std::to_string(batches_); }
@@ -28,14 +28,14 @@ class UpdateFrequency {
 
 struct TensorBoardOptions {
   std::string log_dir = "logs";
-  /// Every how many epochs the distributions of the weights are written; 0: never.
+  /// The number of epochs between histograms of the weights; 0: none.
   int histogram_freq = 0;
-  // Étude does not write these; asking for them is an error rather than nothing.
+  // Étude does not write these; requesting them is an error.
   bool write_graph = false, write_images = false;
   bool write_steps_per_second = false;
   UpdateFrequency update_freq = "epoch";
   int profile_batch = 0, embeddings_freq = 0;
-  /// How files are opened; in host().files if empty.
+  /// Opens the files; host().files if empty.
   OpenFile open = {};
 
   static constexpr auto fields() {
@@ -48,21 +48,21 @@ struct TensorBoardOptions {
         option<&TensorBoardOptions::update_freq>("\"epoch\", \"batch\", or a number of batches between writes."),
         option<&TensorBoardOptions::profile_batch>("Not supported: must be 0."),
         option<&TensorBoardOptions::embeddings_freq>("Not supported: must be 0."),
-        option<&TensorBoardOptions::open>("Opens the files instead of the host."));
+        option<&TensorBoardOptions::open>("Function that opens the files instead of the host."));
   }
 };
 
-/// Writes what TensorBoard shows: `tensorboard --logdir logs`. Into log_dir/train epoch_*, the learning rate, and by
-/// update_freq batch_*, which reads the logs of those batches; into log_dir/validation the epoch_* of validations, and
-/// evaluation_*_vs_iterations. Files are begun when there is something to write, and complete after every epoch.
-/// Source: keras/src/callbacks/tensorboard.py.
+/// Writes files for TensorBoard: `tensorboard --logdir logs`. log_dir/train has epoch_*, the learning rate, and with
+/// update_freq batch_*, which reads the logs of those batches. log_dir/validation has the epoch_* of validations, and
+/// evaluation_*_vs_iterations. Files are created with their first value, and are complete after every epoch. Source:
+/// keras/src/callbacks/tensorboard.py.
 class TensorBoard : public Callback {
  public:
   using Options = TensorBoardOptions;
   static constexpr ClassText about{
       .name = "TensorBoard", .text = "Writes logs for TensorBoard.", .factory = "tensorboard"};
-  /// Throws Error(value) for what is not offered: graphs, images, embeddings, profiles; and, unless `open` is given,
-  /// for the name of another place, such as "localstorage://logs".
+  /// Throws Error(value) for unsupported options: graphs, images, embeddings, profiles; and, without `open`, for the
+  /// name of another place, such as "localstorage://logs".
   explicit TensorBoard(TensorBoardOptions options = {});
 
   Needs needs(Hook hook) const override {
@@ -77,7 +77,7 @@ class TensorBoard : public Callback {
   void on_train_end(Logs&) override;
   void on_test_end(Logs& logs) override;
   void release() noexcept override;
-  /// So that batches are counted on where an interrupted fit goes on.
+  /// Saves the count of batches, which an interrupted fit continues.
   CallbackState state() const override;
   void restore(const CallbackState& state) override;
 

@@ -8,9 +8,9 @@
 namespace etude {
 
 struct TerminateOnNaNOptions {
-  /// Throws instead of stopping fit in good order.
+  /// Throws an Error instead of stopping fit.
   bool raise_error = false;
-  /// Where the message goes; stdout if empty.
+  /// The receiver of the message; stdout if empty.
   TextSink print = {};
 
   static constexpr auto fields() {
@@ -18,7 +18,7 @@ struct TerminateOnNaNOptions {
   }
 };
 
-/// Stops fit when the loss is not a number any more, or infinite (C-10). It reads the loss after every execution.
+/// Stops fit when the loss is NaN or infinite (C-10). It reads the loss after every execution.
 /// Source: keras/src/callbacks/terminate_on_nan.py.
 class TerminateOnNaN : public Callback {
  public:
@@ -29,7 +29,7 @@ class TerminateOnNaN : public Callback {
   explicit TerminateOnNaN(TerminateOnNaNOptions options = {}) : options_(std::move(options)) {}
 
   Needs needs(Hook hook) const override { return hook == Hook::train_batch_end ? Needs::logs : Needs::nothing; }
-  /// Throws Error(value) in place of stopping if raise_error.
+  /// Throws Error(value) instead of stopping, with raise_error.
   void on_train_batch_end(std::int64_t step, Logs& logs) override;
 
  private:

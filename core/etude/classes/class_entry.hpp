@@ -11,13 +11,13 @@
 #include "etude/classes/field.hpp"
 #include "etude/classes/snake_case.hpp"
 
-/// The classes that users choose by name: layers, losses, metrics, optimizers, callbacks, …. A class says once, beside
-/// its code, what it is called and which options it has:
+/// The classes that users choose by name: layers, losses, metrics, optimizers, callbacks, …. A class declares its name
+/// and its options once, next to its code:
 ///
 ///     class Dropout : public Layer {
 ///      public:
 ///       using Options = DropoutOptions;
-///       static constexpr ClassText about{"Dropout", "Sets a share of the inputs to 0 in training."};
+///       static constexpr ClassText about{"Dropout", "Sets a fraction of the inputs to 0 in training."};
 ///       explicit Dropout(DropoutOptions options);
 ///       …
 ///     };
@@ -25,19 +25,19 @@
 ///     inline constexpr Factory<Dropout> dropout;
 ///     }
 ///
-/// A class whose objects a function makes is a struct with `about` and a static `make` that takes its options.
+/// A class whose objects are created by a function is a struct with `about` and a static `make` with its options.
 namespace etude {
 
-/// What a class is called, and what it is.
+/// The name and the description of a class.
 struct ClassText {
   const char* name;            ///< Keras's, of configs: "Dropout".
   const char* text;            ///< One line.
   const char* aliases = "";    ///< Further names of string forms, separated by spaces: "mse".
-  const char* factory = "";    ///< The name of its factory where it is not the class's name in snake_case.
-  const char* example = "{}";  ///< A config that it can be made of.
+  const char* factory = "";    ///< The name of its factory, unless it is the class's name in snake_case.
+  const char* example = "{}";  ///< A valid config.
 };
 
-/// A class with its options, where its C++ type is not known.
+/// A class and its options, without their C++ types.
 struct ClassEntry {
   /// Keras's name: "Dropout".
   const char* class_name;
@@ -47,19 +47,19 @@ struct ClassEntry {
   const char* aliases;
   /// Its options.
   std::span<const Field> fields;
-  /// New options, each as it is by default.
+  /// New options with their default values.
   std::shared_ptr<void> (*options)();
-  /// Makes an object, and moves the options into it. The result is a std::shared_ptr of the kind of class, such as
+  /// Creates an object from the options, which it moves. The result is a std::shared_ptr of the kind of class, such as
   /// Layer.
   std::shared_ptr<void> (*make)(void* options);
 };
 
-/// The class and the options that an object was made of: what its config is written from. Empty for objects of classes
-/// that are in no table.
+/// The class and the options from which an object was created; its config is written from them. Empty for objects of
+/// classes that are in no table.
 class Description {
  public:
   Description() = default;
-  /// Of an object of this class that was made of these options.
+  /// The description of an object of this class with these options.
   template <HasFields Options> Description(const ClassEntry& entry, Options options)
       : entry_(&entry), options_(std::make_shared<Options>(std::move(options))) {}
 
@@ -69,7 +69,7 @@ class Description {
   const ClassEntry& entry() const { return *entry_; }
   /// Keras's name of the class, or "".
   std::string_view class_name() const { return entry_ ? entry_->class_name : ""; }
-  /// The options, which nothing changes.
+  /// The options, which never change.
   void* options() const { return options_.get(); }
 
  private:
@@ -77,12 +77,12 @@ class Description {
   std::shared_ptr<void> options_;
 };
 
-/// What can say how it was made.
+/// The base of classes with a description.
 class Described {
  public:
-  /// How the object was made.
+  /// The class and options of the object.
   const Description& description() const { return description_; }
-  /// Sets what description() gives.
+  /// Sets the result of description().
   void describe(Description description) { description_ = std::move(description); }
 
  protected:
@@ -141,7 +141,7 @@ struct FindProduct<Class> {
 };
 }  // namespace detail
 
-/// As what a factory gives an object: as its class, or as the base class that it calls `Product`.
+/// The type of a factory's objects: the class, or the base class that it names `Product`.
 template <class Class> using ProductOf = typename detail::FindProduct<Class>::Type;
 
 template <class Class> auto make_object(OptionsOf<Class> options);
@@ -161,8 +161,7 @@ inline constexpr ClassEntry class_entry{Class::about.name,          detail::fact
                                         Class::about.aliases,       fields_of<OptionsOf<Class>>,
                                         detail::new_options<Class>, detail::make_erased<Class>};
 
-/// An object of the class, which can say how it was made: classes say it in their constructors, for the others it is
-/// said here.
+/// An object of the class, with its description: either the class's constructor sets it, or this function.
 template <class Class> auto make_object(OptionsOf<Class> options) {
   if constexpr (requires { &Class::make; }) {
     auto object = Class::make(options);
@@ -173,12 +172,12 @@ template <class Class> auto make_object(OptionsOf<Class> options) {
   }
 }
 
-/// The function that makes objects of a class: `layers::dropout({.rate = 0.5})`, or of what its constructor takes
-/// besides, `layers::dropout(0.5)`.
+/// The function that creates objects of a class: `layers::dropout({.rate = 0.5})`, or from another argument of its
+/// constructor, `layers::dropout(0.5)`.
 template <class Class> struct Factory {
-  /// An object of these options.
+  /// Creates an object with these options.
   auto operator()(OptionsOf<Class> options = {}) const { return make_object<Class>(std::move(options)); }
-  /// An object of what else its constructor takes.
+  /// Creates an object from another argument of the constructor.
   template <class Argument>
     requires(!std::same_as<std::remove_cvref_t<Argument>, OptionsOf<Class>> && std::constructible_from<Class, Argument>)
   auto operator()(Argument&& argument) const {

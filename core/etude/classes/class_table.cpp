@@ -21,7 +21,7 @@ ClassTable::ClassTable(const char* kind, std::span<const ClassEntry* const> entr
     : kind_(kind), entries_(entries.begin(), entries.end()) {
   for (const ClassEntry* entry : entries_) {
     by_class_.emplace(entry->class_name, entry);
-    if (std::ranges::any_of(entry->fields, &Field::required)) continue;  // a name alone makes no object
+    if (std::ranges::any_of(entry->fields, &Field::required)) continue;  // a name does not suffice to create an object
     by_name_.emplace(canonical_name(entry->class_name), entry);
     for (const std::string& name : names_of(*entry)) by_name_.emplace(canonical_name(name), entry);
   }
@@ -33,7 +33,7 @@ const ClassEntry& ClassTable::of_class(std::string_view class_name) const {
   std::string known;
   for (const auto& [name, entry] : by_class_) known.append(known.empty() ? "" : ", ").append(name);
   fail(ErrorKind::value, kind_, "class \"", class_name, "\" - expected one of: ", known,
-       " - make objects of other classes in code.");
+       " - create objects of other classes in code.");
 }
 
 const ClassEntry& ClassTable::named(std::string_view name) const {

@@ -10,21 +10,21 @@
 
 namespace etude {
 
-/// All classes of a kind that a build has: a config, a name or JavaScript can choose nothing else.
+/// All classes of a kind in a build: a config, a name or JavaScript can choose no others.
 class ClassTable {
  public:
-  /// `kind` is what errors call a class: "optimizer".
+  /// `kind` is the name of the kind in errors: "optimizer".
   ClassTable(const char* kind, std::span<const ClassEntry* const> entries);
 
-  /// What the classes are: "layer", "loss", …
+  /// The kind of the classes: "layer", "loss", …
   const char* kind() const { return kind_; }
   /// The entries of all classes.
   std::span<const ClassEntry* const> entries() const { return entries_; }
-  /// The class of that name. Throws Error(value) listing the classes that there are.
+  /// The class of that name. Throws Error(value), listing the classes, if there is none.
   const ClassEntry& of_class(std::string_view class_name) const;
-  /// The class of a string form: of its name, its factory's name or an alias. A class with required options has none.
-  /// Letters and digits alone count, as in Keras: "MeanSquaredError", "mean_squared_error" and "MSE" are the same
-  /// . Throws Error(value) listing the names that there are.
+  /// The class of a string form: of its name, its factory's name or an alias. Classes with required options have no
+  /// string form. Only letters and digits count, as in Keras: "MeanSquaredError", "mean_squared_error" and "MSE" are
+  /// the same. Throws Error(value), listing the names, if there is none.
   const ClassEntry& named(std::string_view name) const;
 
  private:
@@ -40,11 +40,11 @@ template <class Kind> const ClassTable& class_table();
 /// The names of string forms of a class, its factory's first.
 std::vector<std::string> names_of(const ClassEntry& entry);
 
-/// An object of a class, with options that are as by default where `set` does not change them.
+/// Creates an object of a class, with default options except those changed by `set`.
 template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry, void* options) {
   return std::static_pointer_cast<Kind>(entry.make(options));
 }
-/// An object of a class, with its default options.
+/// Creates an object of a class with default options.
 template <class Kind> std::shared_ptr<Kind> make_of(const ClassEntry& entry) {
   return make_of<Kind>(entry, entry.options().get());
 }

@@ -6,37 +6,38 @@
 #include <string_view>
 #include <utility>
 
-/// The options of a class, as rows of a table. A struct of options says its rows once:
+/// The options of a class, as rows of a table. A struct of options declares its rows once:
 ///
 ///     struct DropoutOptions {
 ///       double rate = 0;
 ///       std::string name = {};
 ///       static constexpr auto fields() {
-///         return option_rows(option<&DropoutOptions::rate>("Share of the inputs that are set to 0.", Need::required),
+///         return option_rows(option<&DropoutOptions::rate>("Fraction of the inputs that are set to 0.",
+///         Need::required),
 ///                            option<&DropoutOptions::name>("Name of the layer."));
 ///       }
 ///     };
 ///
-/// Configs, JavaScript and the reference read and write options through these rows. A struct may embed the rows of its
-/// base, if it has one base alone.
+/// Configs, JavaScript and the reference read and write options through these rows. A struct may include the rows of
+/// its base, if that is its only base.
 namespace etude {
 
-/// Stands for a C++ type: equal for fields of equal type.
+/// Identifies a C++ type: equal for fields of equal type.
 using FieldType = const void*;
 
 /// One option: its name, where it is in a struct of options, and its type.
 struct Field {
-  /// The member's name, which is the option's.
+  /// The name of the member and of the option.
   const char* name;
   /// The address of the member in a struct of options.
   void* (*member)(void* options);
   /// The member's type.
   FieldType type;
-  /// Whether configs and JavaScript must give it.
+  /// Whether configs and JavaScript must set it.
   bool required;
 };
 
-/// Whether an option must be given.
+/// Whether an option must be set.
 enum class Need : bool { optional, required };
 
 namespace detail {
@@ -49,8 +50,8 @@ template <class Struct, class T, T Struct::* Member> struct MemberOf<Member> {
   static void* in(void* options) { return &(static_cast<Struct*>(options)->*Member); }
 };
 
-/// The member's name in the text that `option` keeps of itself. GCC: "… [with auto Member =
-/// &etude::DenseOptions::units; …]", Clang: "… [Member = &etude::DenseOptions::units]".
+/// The member's name in the text of the function `option`. GCC: "… [with auto Member = &etude::DenseOptions::units;
+/// …]", Clang: "… [Member = &etude::DenseOptions::units]".
 constexpr std::string_view member_name_in(std::string_view text) {
   text.remove_prefix(text.find("Member = "));
   text = text.substr(0, text.find_first_of(";])"));
@@ -60,23 +61,23 @@ constexpr std::string_view member_name_in(std::string_view text) {
 template <std::size_t size> struct Characters {
   char text[size];
 };
-/// One array for each name that there is, whatever the number of structs that have such a member.
+/// One array for each name, for any number of structs with such a member.
 template <Characters name> inline constexpr auto interned = name;
 
 }  // namespace detail
 
-/// A row of a struct's table: a field with its documentation, which programs do not keep.
+/// A row of a struct's table: a field with its documentation, which programs do not contain.
 struct FieldRow {
-  /// A text with the member's name. Every program with options parses these rows, so the name is found in it only where
-  /// a table is made of them.
+  /// A text with the member's name. Every program with options parses these rows, so the name is extracted only where a
+  /// table is built from them.
   const char* function;
   /// The address of the member in a struct of options.
   void* (*member)(void* options);
   /// The member's type.
   FieldType type;
-  /// Whether configs and JavaScript must give it.
+  /// Whether configs and JavaScript must set it.
   bool required;
-  /// What the option means, with its unit.
+  /// The meaning of the option, with its unit.
   const char* text;
 
   /// The member's name.
@@ -90,16 +91,16 @@ template <std::size_t size> inline constexpr std::size_t rows_in<std::array<Fiel
 
 }  // namespace detail
 
-/// Stands for the type T.
+/// Identifies the type T.
 template <class T> inline constexpr FieldType field_type = &detail::type_tag<T>;
 
-/// The row of a member. `text` says in one line what it means, with its unit.
+/// The row of a member. `text` describes its meaning in one line, with its unit.
 template <auto Member> constexpr FieldRow option(const char* text, Need need = Need::optional) {
   using Of = detail::MemberOf<Member>;
   return {__PRETTY_FUNCTION__, Of::in, field_type<typename Of::Type>, need == Need::required, text};
 }
 
-/// Rows, and the rows that other functions give, one after the other.
+/// Concatenates rows, and the rows of other functions.
 template <class... Parts> constexpr auto option_rows(const Parts&... parts) {
   std::array<FieldRow, (0 + ... + detail::rows_in<Parts>)> result{};
   [[maybe_unused]] auto next = result.begin();
@@ -121,7 +122,7 @@ namespace detail {
 
 template <HasFields Options> inline constexpr auto rows_of = Options::fields();
 
-/// The name of row `index` alone.
+/// The name of row `index`.
 template <HasFields Options, std::size_t index>
 inline constexpr auto characters_of = [] {
   constexpr std::string_view name = rows_of<Options>[index].name();
@@ -140,7 +141,7 @@ inline constexpr auto fields_of = []<std::size_t... index>(std::index_sequence<i
                                                    rows[index].member, rows[index].type, rows[index].required}...};
 }(std::make_index_sequence<detail::rows_of<Options>.size()>());
 
-/// The options of a class that has none.
+/// The options of a class without options.
 struct NoOptions {
   static constexpr auto fields() { return option_rows(); }
 };

@@ -11,7 +11,7 @@ namespace detail {
 constexpr bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_small(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-/// Before a capital that a small letter or a digit follows, and between a small letter and a capital.
+/// Words begin at a capital before a small letter or digit, and at a capital after a small letter.
 constexpr bool begins_word(std::string_view name, std::size_t i) {
   if (i == 0 || !is_capital(name[i])) return false;
   return (i + 1 < name.size() && is_small(name[i + 1])) || (name[i - 1] >= 'a' && name[i - 1] <= 'z');

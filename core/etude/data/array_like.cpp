@@ -24,7 +24,7 @@ std::size_t ArrayLike::row_bytes() const {
 
 void check_array_like(const ArrayLikePtr& array, std::string_view where) {
   check(array != nullptr && array->shape().rank() > 0, ErrorKind::data, where,
-        "no array, or a scalar - expected one of shape [samples, ...] - pass one.");
+        "no array, or a scalar - expected shape [samples, ...] - pass such an array.");
 }
 
 }  // namespace etude

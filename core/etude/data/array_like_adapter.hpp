@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// Arrays of which only the rows of the next batch are read.
+/// Arrays from which only the rows of the next batch are read.
 struct ArrayLikes {
   std::vector<ArrayLikePtr> x, y, sample_weight;
 };

@@ -23,7 +23,7 @@ class AwaitedAdapter : public DataAdapter {
   explicit AwaitedAdapter(const char* where) : where_(where) {}
   /// The next batch, or nothing at the end of the pass.
   virtual Task<std::optional<Batch>> next() = 0;
-  /// Discards batches that were made. `next` begins another pass, of which `taken` batches are consumed.
+  /// Discards the batches that are ready. `next` begins another pass, of which `taken` batches are already consumed.
   void rewind(std::int64_t taken = 0);
   std::int64_t taken() const { return count_; }
 

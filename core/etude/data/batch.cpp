@@ -19,7 +19,7 @@ std::string sizes(std::string_view name, const std::vector<Tensor>& tensors) {
 void check_rows(const char* name, const std::vector<Tensor>& tensors, std::string_view where) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     check(static_cast<bool>(tensors[i]), ErrorKind::data, where, name, '[', i,
-          "] holds no data - expected a tensor of shape [samples, ...] - pass one.");
+          "] holds no data - expected a tensor of shape [samples, ...] - pass such a tensor.");
     check(tensors[i].shape().rank() > 0, ErrorKind::data, where, name, '[', i,
           "] is a scalar - expected a tensor of shape [samples, ...] - reshape it.");
   }

@@ -15,7 +15,7 @@ struct Batch;
 /// The rows of some arrays that form a batch: as many as the batch has, from position `first` of this pass's order. The
 /// order changes only when `pass` does.
 struct Selection {
-  /// The arrays; null for a batch with Tensors of its own.
+  /// The arrays; null for a batch with separate Tensors.
   std::shared_ptr<const Batch> arrays;
   /// The rows of the arrays in the order of this pass; empty: as they are.
   std::span<const std::int32_t> order;
@@ -46,7 +46,7 @@ struct Batch {
   std::vector<Tensor> x, y, sample_weight, mask = {};
   /// If it has arrays, the batch consists of those rows of them, and its own Tensors only give shapes and dtypes.
   Selection selection = {};
-  /// Where its rows stand in the caller's data.
+  /// The position of its rows in the caller's data.
   RowNumbers numbers = {};
 
   /// Rows of the first input; 0 without one.

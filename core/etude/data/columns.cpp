@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-/// A tensor, as an array that is read on demand.
+/// A tensor as an ArrayLike.
 class TensorRows : public ArrayLike {
  public:
   explicit TensorRows(Tensor tensor) : tensor_(std::move(tensor)) {}
@@ -42,7 +42,7 @@ std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std
 
 void check_has_names(const ColumnGroup& group, const char* what, std::span<const std::string> names) {
   check(!names.empty(), ErrorKind::data, "data", "`", what, "` by name (", joined(group.names()),
-        ") for a model that has no names for it - expected arrays in order - pass a list, or describe the model from "
+        ") for a model without names - expected arrays in order - pass a list, or build a Functional model from "
         "its inputs to its outputs.");
 }
 
@@ -52,7 +52,7 @@ ColumnGroup one_for_each(const ColumnGroup& group, std::span<const std::string> 
   for (const std::string& name : names) {
     const Column* column = group.find(name);
     check(column != nullptr, ErrorKind::data, "data", "no ", what, " \"", name, "\" - expected an array for each of ",
-          joined(names), " - pass one of that name.");
+          joined(names), " - pass an array of that name.");
     columns.push_back(*column);
   }
   return columns;
@@ -71,7 +71,7 @@ void check_all_known(const ColumnGroup& group, const char* what, std::span<const
   check_has_names(group, what, names);
   const auto unknown = strangers(group, names);
   check(unknown.empty(), ErrorKind::data, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
-        "\" - expected one of: ", joined(names), " - outputs are called as the layers that give them.");
+        "\" - expected one of: ", joined(names), " - outputs have the names of their layers.");
 }
 
 /// One column for each of `names`; `other` for names that the group lacks.

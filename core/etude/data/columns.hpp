@@ -25,13 +25,13 @@ class Column {
 
   /// An array in memory.
   Column(Tensor tensor) : form_(Form::tensor), tensor_(std::move(tensor)) {}
-  /// Numbers as one writes them down.
+  /// Nested initializer lists of numbers.
   Column(const List& list) : form_(Form::list), tensor_(list.tensor()) {}
-  /// The same of a vector, or of vectors in a vector.
+  /// A vector, or a vector of vectors.
   template <class T>
     requires std::constructible_from<List, const std::vector<T>&>
   Column(const std::vector<T>& numbers) : Column(List(numbers)) {}
-  /// An array whose rows are read when they are needed.
+  /// An array whose rows are read on demand.
   template <std::derived_from<ArrayLike> T>
   Column(std::shared_ptr<T> array) : form_(Form::array_like), array_(std::move(array)) {}
   /// A sparse matrix.
@@ -75,7 +75,7 @@ class ColumnGroup {
   bool empty() const { return columns_.empty(); }
   /// The first array.
   auto begin() const { return columns_.begin(); }
-  /// Behind the last array.
+  /// The end of the arrays.
   auto end() const { return columns_.end(); }
   /// The first array.
   const Column& front() const { return columns_.front(); }

@@ -13,7 +13,7 @@ void check_splits(const std::vector<std::int64_t>& splits, std::int64_t entries,
   const bool sound =
       !splits.empty() && splits.front() == 0 && splits.back() == entries && std::ranges::is_sorted(splits);
   check(sound, ErrorKind::shape, where, splits.size(), " row_splits for ", entries,
-        " entries - expected them to rise from 0 to the number of entries, one more than there are rows - check them.");
+        " entries - expected rows + 1 numbers that rise from 0 to the number of entries - check row_splits.");
 }
 
 }  // namespace
@@ -27,10 +27,10 @@ CsrMatrix::CsrMatrix(std::int64_t columns, Tensor values, std::vector<std::int64
   constexpr const char* where = "CsrMatrix";
   check_splits(splits_, values_.size(), where);
   check(std::ssize(columns_) == values_.size(), ErrorKind::shape, where, columns_.size(), " columns for ",
-        values_.size(), " values - expected one for each - check them.");
+        values_.size(), " values - expected one for each value - check the columns.");
   for (const std::int64_t column : columns_)
     check(column >= 0 && column < columns, ErrorKind::shape, where, "column ", column, " of ", columns,
-          " - expected one that exists - check them.");
+          " - expected an existing column - check the columns.");
 }
 
 void CsrMatrix::read(std::int64_t first, std::int64_t last, std::byte* out) const {

@@ -32,13 +32,13 @@ class FilePieces : public ByteSource {
  public:
   explicit FilePieces(const std::string& path) : path_(path), file_(std::fopen(system_path(path, "read"), "rb")) {
     check(file_ != nullptr, ErrorKind::io, "read_csv", '"', path, "\" cannot be read: ", std::strerror(errno),
-          " - expected a file that exists and may be read - check the path.");
+          " - expected an existing, readable file - check the path.");
   }
   std::optional<std::vector<std::byte>> take() override {
     std::vector<std::byte> piece(std::size_t{1} << 16);
     piece.resize(std::fread(piece.data(), 1, piece.size(), file_.get()));
     check(!std::ferror(file_.get()), ErrorKind::io, "read_csv", '"', path_, "\" cannot be read: ", std::strerror(errno),
-          " - expected a file that may be read to its end - check the disk.");
+          " - expected to read it to its end - check the disk.");
     return piece.empty() ? std::nullopt : std::optional(std::move(piece));
   }
 
@@ -80,9 +80,9 @@ class CsvSource : public BatchSource {
 
 CsvReader::CsvReader(CsvOptions options, std::string where) : options_(std::move(options)), where_(std::move(where)) {
   check(options_.delimiter.size() == 1, ErrorKind::value, where_, "delimiter = \"", options_.delimiter,
-        "\" - expected one character - such as \",\" or \";\".");
+        "\" - expected one character - pass \",\" or \";\", for example.");
   check(options_.class_names.empty() || !options_.label.empty(), ErrorKind::value, where_,
-        "class_names without a label - expected the column that has them - name it as `label`.");
+        "class_names without a label - expected the column of the classes - set `label`.");
 }
 
 void CsvReader::add(std::span<const std::byte> bytes) {
@@ -115,7 +115,7 @@ bool CsvReader::read_line() {
   }
   if (!finished_ || !in_line_) return false;
   check(!quoted_, ErrorKind::data, where_, "line ", line_,
-        " has a quote without an end - expected a whole file - get it again.");
+        " has an unclosed quote - expected a complete file - get it again.");
   in_line_ = false;
   return true;
 }
@@ -223,18 +223,17 @@ void CsvReader::fail_at(std::size_t column, std::string_view text) const {
   const bool is_label = label_ == column;
   std::string expected = "a number", hint;
   if (text.empty()) {
-    hint = "say what empty fields stand for by `missing`, or leave the column out by `columns`";
+    hint = "give empty fields a value by `missing`, or exclude the column by `columns`";
   } else if (is_label && !options_.class_names.empty()) {
     expected = "one of the class names:";
     for (const std::string& name : options_.class_names) expected += " \"" + name + '"';
-    hint = spelled("add it to `class_names`, or mend the line");
+    hint = spelled("add it to `class_names`, or correct the line");
   } else if (is_label) {
-    hint = spelled("list the texts that the labels are in `class_names`, and they become 0, 1, …");
+    hint = spelled("list the label texts in `class_names`, to convert them to 0, 1, …");
   } else {
-    hint = "leave the column out by `columns`";
+    hint = "exclude the column by `columns`";
     if (!label_)
-      hint +=
-          spelled(", or, if it is what a model shall predict, name it as `label` and list its texts in `class_names`");
+      hint += spelled(", or, if the model shall predict it, set it as `label` and list its texts in `class_names`");
   }
   fail(ErrorKind::data, where_, "line ", line_, ", column \"", names_[column], "\": \"", text.substr(0, 40),
        "\" - expected ", expected, " - ", hint, '.');

@@ -16,9 +16,9 @@ namespace etude {
 
 /// Options of read_csv and csv.
 struct CsvOptions {
-  /// One character.
+  /// The character between fields.
   std::string delimiter = ",";
-  /// Whether the first line has names. Otherwise columns are named "0", "1", …
+  /// Whether the first line has the names of the columns. Otherwise columns are named "0", "1", …
   bool header = true;
   /// The columns of x, in order; all but `label` if empty.
   std::vector<std::string> columns = {};

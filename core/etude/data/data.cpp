@@ -49,7 +49,7 @@ ArrayLikes array_likes_of(const Columns& columns) {
 void check_no_batch_size(const Data& data, const AdapterOptions& options) {
   check(!options.rows.batch_size, ErrorKind::value, "Data", "batch_size = ", options.rows.batch_size.value_or(0),
         " with ", data.to_string(),
-        " - The `batch_size` argument must not be specified for data that comes in batches - leave it out.");
+        " - The `batch_size` argument must not be specified for data that comes in batches - omit it.");
 }
 
 template <class Adapter>
@@ -75,8 +75,8 @@ std::unique_ptr<DataAdapter> of_generator(const Data& data, const AdapterOptions
   }
   const auto& source = std::get<Data::Source>(data.kind());
   check(*source != nullptr, ErrorKind::state, "Data",
-        "a generator that was used up - expected a fresh one for each fit, evaluate or predict - "
-        "make a new generator.");
+        "an exhausted generator - expected a new one for each fit, evaluate or predict - "
+        "create a new generator.");
   return std::make_unique<GeneratorAdapter>(std::move(*source));
 }
 
@@ -155,7 +155,7 @@ const AdapterKind& select_data_adapter(const Data& data, std::span<const Adapter
     if (!kind.can_handle(data)) continue;
     check(!found, ErrorKind::internal, "Data",
           "Data adapters should be mutually exclusive for handling inputs: ", found ? found->name : "", " and ",
-          kind.name, " both take ", data.to_string(), " - expected one that does - this is a fault in Étude.");
+          kind.name, " both take ", data.to_string(), " - expected one adapter - this is a fault in Étude.");
     found = &kind;
   }
   check(found != nullptr, ErrorKind::data, "Data",

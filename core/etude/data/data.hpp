@@ -24,7 +24,7 @@ namespace etude {
 
 /// The options of an adapter.
 struct AdapterOptions {
-  /// How rows are cut into batches and shuffled.
+  /// How rows are divided into batches and shuffled.
   TensorLikeOptions rows{};
   /// Up to 1: the caller's thread makes batches. More: this number of threads reads a Sequence, and one thread a
   /// generator.
@@ -36,22 +36,22 @@ struct AdapterOptions {
 /// The data of fit, evaluate and predict: one of the eight kinds. Copies share arrays, generators and sequences.
 class Data {
  public:
-  /// A generator and how it is read.
+  /// A generator and its options.
   struct Generated {
-    /// The function that gives batches.
+    /// The function that returns batches.
     Generator generator;
-    /// How it is read.
+    /// The options.
     GeneratorOptions options;
   };
-  /// A source of another language. The first loop that reads it consumes it.
+  /// A generator of another language. The first loop that reads it consumes it.
   using Source = std::shared_ptr<std::unique_ptr<BatchSource>>;
-  /// One of the kinds of data.
+  /// The kinds of data.
   using Kind = std::variant<Columns, Dataset, Generated, Source, SequencePtr, DatasetCreator>;
 
   /// Arrays: inputs, targets and sample weights.
   Data(Batch arrays);
   Data(Columns columns);
-  /// Inputs alone: a Tensor, a list or an ArrayLike.
+  /// Inputs only: a Tensor, a list or an ArrayLike.
   template <class T>
     requires std::constructible_from<Column, T>
   Data(T x) : Data(Columns{std::move(x)}) {}
@@ -60,19 +60,19 @@ class Data {
   /// Inputs, targets and sample weights.
   Data(ColumnGroup x, ColumnGroup y, ColumnGroup sample_weight = {})
       : Data(Columns{std::move(x), std::move(y), std::move(sample_weight)}) {}
-  /// Elements that a Dataset describes, which are batches.
+  /// The elements of a Dataset; they must be batches.
   Data(Dataset dataset) : kind_(std::move(dataset)) {}
-  /// Batches that a function gives.
+  /// The batches that a function returns.
   Data(Generator generator, GeneratorOptions options = {}) : kind_(Generated{std::move(generator), options}) {}
   /// Batches that a coroutine yields.
   Data(BatchGenerator coroutine, GeneratorOptions options = {}) : Data(Generator(std::move(coroutine)), options) {}
-  /// Batches of a source of another language.
+  /// The batches of a generator in another language.
   Data(std::unique_ptr<BatchSource> source)
       : kind_(std::make_shared<std::unique_ptr<BatchSource>>(std::move(source))) {}
   /// Batches by index.
   template <std::derived_from<Sequence> T> Data(std::shared_ptr<T> sequence)
       : kind_(SequencePtr(std::move(sequence))) {}
-  /// A dataset that is made where it is read.
+  /// A dataset that is created where it is read.
   Data(DatasetCreator creator) : kind_(std::move(creator)) {}
 
   /// The data.
@@ -88,7 +88,7 @@ class Data {
   /// Its kind, for errors: "tensors", "a Dataset".
   std::string to_string() const;
 
-  /// What reads the data in batches. Throws Error(data) where the data and the options do not fit.
+  /// The adapter that reads the data in batches. Throws Error(data) where data and options do not match.
   std::unique_ptr<DataAdapter> adapter(const AdapterOptions& options) const;
 
  private:
@@ -98,11 +98,11 @@ class Data {
 
 /// A kind of adapter: the data that it accepts, and its constructor.
 struct AdapterKind {
-  /// What it is called.
+  /// The name of the kind.
   const char* name;
-  /// Whether it takes the data.
+  /// Whether it accepts the data.
   bool (*can_handle)(const Data& data);
-  /// Makes it.
+  /// Creates the adapter.
   std::unique_ptr<DataAdapter> (*make)(const Data& data, const AdapterOptions& options);
 };
 /// All eight kinds. Source: ALL_ADAPTER_CLS in keras/engine/data_adapter.py (2.9).

@@ -5,8 +5,8 @@ namespace etude {
 DataState DataAdapter::state() const {
   fail(
       ErrorKind::state, "data",
-      "where it stands is not known - expected data that can be gone back to: arrays, lists, a Dataset or a Sequence - "
-      "make a Dataset of the generator.");
+      "its position is unknown - expected data that can return to a position: arrays, lists, a Dataset or a Sequence - "
+      "wrap the generator in a Dataset.");
 }
 
 void DataAdapter::restore(const DataState&) { state(); }

@@ -16,8 +16,8 @@ void warn_on_stderr(std::string_view text) {
   std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
-/// The words of a warning, by Purpose: the data, the process that its end interrupts, and the option that sets the
-/// number of batches.
+/// The words of a warning, by Purpose: the data, the process that the end of the data interrupts, and the option that
+/// sets the number of batches.
 struct PurposeWords {
   const char *data, *interrupted, *option;
 };
@@ -27,14 +27,14 @@ constexpr PurposeWords words[] = {{"input", "training", "steps_per_epoch * epoch
                                   {"input", "prediction", "steps"}};
 
 void check_positive(const char* name, std::int64_t value) {
-  check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - choose a positive one.");
+  check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - pass a positive number.");
 }
 
 }  // namespace
 
 DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options)
     : adapter_(std::move(adapter)), options_(std::move(options)), steps_per_execution_(options_.steps_per_execution) {
-  check(adapter_ != nullptr, ErrorKind::value, "data", "no adapter - expected the data - pass it.");
+  check(adapter_ != nullptr, ErrorKind::value, "data", "missing data - expected x, or x and y - pass x (and y).");
   check_positive("steps_per_execution", steps_per_execution_);
   if (!options_.warn) options_.warn = warn_on_stderr;
   if (endless()) {
@@ -118,8 +118,8 @@ const Batch* DataHandler::take() {
 
 void DataHandler::stop_iteration() {
   check(taken_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
-        "no batch at all - expected at least one - check the data; a generator that was "
-        "used up must be made anew.");
+        "no batch at all - expected at least one - check the data; create an exhausted "
+        "generator anew.");
   stopped_ = true;
   step_increment_ = taken_in_epoch_ - step_ - 1;
   if (!inferred_steps_) {
@@ -156,7 +156,7 @@ DataState DataHandler::state(bool epoch_over) const {
 void DataHandler::restore(const DataState& state) {
   constexpr std::ptrdiff_t own = 6;
   check(std::ssize(state) > own, ErrorKind::value, "data", "a state of ", state.size(),
-        " numbers - expected what state() gave - restore it into data of the same kind.");
+        " numbers - expected the result of state() - restore it into data of the same kind.");
   check_state({state.begin(), state.begin() + own}, own, "data");
   adapter_->restore({state.begin() + own, state.end()});
   epoch_ = static_cast<int>(state[0]);

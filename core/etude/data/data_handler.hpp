@@ -14,7 +14,7 @@ namespace etude {
 /// The purpose of a loop over data.
 enum class Purpose : std::uint8_t { training, validation, evaluation, prediction };
 
-/// How a DataHandler cuts its data.
+/// The options of a DataHandler.
 struct DataHandlerOptions {
   /// Index of the first epoch.
   int initial_epoch = 0;
@@ -27,7 +27,7 @@ struct DataHandlerOptions {
   /// Whether data of a single pass may be exhausted when enumerate_epochs() is called again: that epoch has no batch.
   /// For validation data.
   bool may_be_exhausted = false;
-  /// What the loop is for.
+  /// The purpose of the loop.
   Purpose purpose = Purpose::training;
   /// The receiver of warnings; stderr if empty.
   std::function<void(std::string_view)> warn{};
@@ -69,7 +69,7 @@ class DataHandler {
   std::int64_t step_increment() const { return step_increment_; }
   /// The steps per epoch. Unknown for a generator without steps_per_epoch until its first end (L-16).
   std::optional<std::int64_t> inferred_steps() const { return inferred_steps_; }
-  /// Steps of an execution, as given.
+  /// The steps per execution, as set.
   std::int64_t steps_per_execution() const { return steps_per_execution_; }
 
   /// As in the adapter. Arrays with steps_per_epoch continue from pass to pass (L-18).
@@ -86,9 +86,9 @@ class DataHandler {
   /// Whether the data is exhausted, with no further epoch.
   bool insufficient() const { return insufficient_; }
 
-  /// What reads the data.
+  /// The adapter that reads the data.
   DataAdapter& adapter() { return *adapter_; }
-  /// What the loop is for.
+  /// The purpose of the loop.
   Purpose purpose() const { return options_.purpose; }
 
   /// The batches consumed in all epochs, including those before a `restore`.

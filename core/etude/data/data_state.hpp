@@ -16,7 +16,7 @@ inline void check_state(const DataState& state, std::size_t count, std::string_v
   bool sound = state.size() == count;
   for (const std::int64_t number : state) sound = sound && number >= 0;
   check(sound, ErrorKind::value, where, "a state of ", state.size(), " numbers - expected ", count,
-        " of 0 or more, as state() gave them - restore it into data of the same kind.");
+        " of 0 or more, the result of state() - restore it into data of the same kind.");
 }
 
 /// A state that begins with a seed, as two numbers that JavaScript represents exactly, and that seed.

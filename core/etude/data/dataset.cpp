@@ -17,7 +17,8 @@ void check_at_least(std::int64_t least, std::string_view function, const char* n
 
 /// Wraps a synchronous function as an awaitable one.
 template <class R, class F> auto awaitable(F function, std::string_view where) {
-  check(static_cast<bool>(function), ErrorKind::value, where, "no function - expected one of an element - pass it.");
+  check(static_cast<bool>(function), ErrorKind::value, where,
+        "no function - expected a function of an element - pass one.");
   return [function = std::move(function)](Batch element) -> Task<R> { co_return function(std::move(element)); };
 }
 
@@ -57,8 +58,8 @@ Dataset Dataset::joined(std::span<const Dataset> inputs, DatasetNodePtr node) {
     dataset.stages_ += input.stages_;
   }
   check(dataset.depth_ <= most_stages_deep && dataset.stages_ <= most_stages, ErrorKind::value, "Dataset",
-        dataset.stages_, " stages, ", dataset.depth_, " of them behind each other - expected at most ", most_stages,
-        " and ", most_stages_deep, " - map by one function what several maps do, join many datasets by interleave.");
+        dataset.stages_, " stages, ", dataset.depth_, " of them in a chain - expected at most ", most_stages, " and ",
+        most_stages_deep, " - merge several maps into one, combine many datasets by interleave.");
   return dataset;
 }
 Dataset Dataset::after(DatasetNodePtr node) const { return joined(std::span(this, 1), std::move(node)); }
@@ -75,7 +76,7 @@ Dataset Dataset::from_array_likes(std::vector<ArrayLikePtr> x, std::vector<Array
 
 Dataset Dataset::from_generator(std::function<Generator()> make) {
   check(static_cast<bool>(make), ErrorKind::value, "Dataset.from_generator",
-        "no function - expected one that makes a generator - pass it.");
+        "no function - expected a function that returns a generator - pass one.");
   return Dataset(stages::sources(
       [make = std::move(make)]() -> std::unique_ptr<BatchSource> { return std::make_unique<GeneratedSource>(make()); },
       false));
@@ -86,7 +87,7 @@ Dataset Dataset::from_sources(std::function<std::unique_ptr<BatchSource>()> make
 }
 
 Dataset Dataset::range(std::int64_t begin, std::int64_t end, std::int64_t step) {
-  check(step != 0, ErrorKind::value, "Dataset.range", "step = 0 - expected another number - choose one.");
+  check(step != 0, ErrorKind::value, "Dataset.range", "step = 0 - expected a nonzero number - pass one.");
   return Dataset(stages::range(begin, end, step));
 }
 
@@ -162,7 +163,7 @@ Dataset Dataset::interleave(AsyncExpand function, std::int64_t cycle_length, std
 
 Dataset Dataset::shard(std::int64_t num_shards, std::int64_t index) const {
   check(num_shards > 0 && index >= 0 && index < num_shards, ErrorKind::value, "Dataset.shard", "index ", index, " of ",
-        num_shards, " shards - expected one from 0 to num_shards - 1 - check them.");
+        num_shards, " shards - expected an index from 0 to num_shards - 1 - change the index.");
   return after(stages::shard(node_, num_shards, index));
 }
 
@@ -178,7 +179,7 @@ Task<std::optional<Batch>> DatasetIterator::next() {
   if (const std::int64_t wanted = std::exchange(to_skip_, 0)) {
     const std::int64_t skipped = co_await elements_->skip(wanted);
     check(skipped == wanted, ErrorKind::data, "DatasetIterator", "a state after ", wanted, " elements of ", skipped,
-          " - expected the dataset that it was taken from - restore it into the same one.");
+          " - expected the dataset of the state - restore it into the same dataset.");
   }
   std::optional<Batch> element = co_await elements_->next();
   if (element) ++taken_;

@@ -29,7 +29,7 @@ struct DatasetShuffleOptions {
 
   static constexpr auto fields() {
     return option_rows(
-        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: drawn from the seed that was set for all."),
+        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: derived from the global seed."),
         option<&DatasetShuffleOptions::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
   }
 };
@@ -47,23 +47,23 @@ struct DatasetShuffleOptions {
 /// Throws Error(value) for more than 1,000 consecutive stages, or 100,000 stages of combined datasets in all.
 class Dataset {
  public:
-  /// What cardinality() gives for a dataset without end, and for one whose size is not known.
+  /// The cardinality() of an endless dataset, and of one with unknown size.
   static constexpr std::int64_t infinite = -1, unknown = -2;
 
-  /// Makes an element of another.
+  /// Returns a new element for an element.
   using Map = std::function<Batch(Batch)>;
-  /// The same for a function that has to be waited for.
+  /// The same for a function that must be awaited.
   using AsyncMap = std::function<Task<Batch>(Batch)>;
-  /// Says whether an element stays.
+  /// Returns whether an element is kept.
   using Predicate = std::function<bool(const Batch&)>;
-  /// The same for a function that has to be waited for.
+  /// The same for a function that must be awaited.
   using AsyncPredicate = std::function<Task<bool>(Batch)>;
-  /// Makes a dataset of an element.
+  /// Creates a dataset from an element.
   using Expand = std::function<Dataset(Batch)>;
-  /// The same for a function that has to be waited for.
+  /// The same for a function that must be awaited.
   using AsyncExpand = std::function<Task<Dataset>(Batch)>;
 
-  /// Of the last of its stages.
+  /// The dataset of this last stage.
   explicit Dataset(DatasetNodePtr node) : node_(std::move(node)) {}
 
   /// One element for each row of the arrays. Shares their memory. Throws Error(data) as check_cardinality does.
@@ -82,7 +82,7 @@ class Dataset {
   /// targets and sample weights in this order. Otherwise all inputs are collected, and so are targets and weights.
   static Dataset zip(std::vector<Dataset> datasets);
 
-  /// What `function` makes of each element.
+  /// Each element, converted by `function`.
   Dataset map(Map function) const;
   Dataset map(AsyncMap function) const;
   /// The elements for which `predicate` is true.
@@ -115,7 +115,7 @@ class Dataset {
   Dataset flat_map(Expand function) const { return interleave(std::move(function), 1); }
   /// Every `num_shards`-th element, starting at `index`.
   Dataset shard(std::int64_t num_shards, std::int64_t index) const;
-  /// The same dataset, with this cardinality if it is not known.
+  /// The same dataset with this cardinality, if its own is unknown.
   Dataset assert_cardinality(std::int64_t cardinality) const;
 
   /// The number of elements; or `infinite`, or `unknown`.

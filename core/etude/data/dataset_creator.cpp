@@ -7,10 +7,10 @@ namespace {
 
 Dataset made(const DatasetCreator& creator, bool has_steps, const InputContext& context) {
   check(static_cast<bool>(creator.dataset_fn), ErrorKind::value, "DatasetCreator",
-        "no function - expected one that makes a Dataset - pass it.");
+        "no function - expected a function that returns a Dataset - pass one.");
   check(has_steps, ErrorKind::value, "DatasetCreator",
         "no steps - When using a `DatasetCreator`, `steps_per_epoch`, `validation_steps` or `steps` argument must be "
-        "provided - choose how many batches make an epoch.");
+        "provided - set the number of batches of an epoch.");
   return creator.dataset_fn(context);
 }
 

@@ -10,7 +10,7 @@ namespace etude {
 
 /// The context in which a dataset is created and read. Source: tf.distribute.InputContext.
 struct InputContext {
-  /// How many pipelines read the data, which of them this is, and how many replicas there are.
+  /// The number of pipelines that read the data, the index of this one, and the number of replicas.
   std::int64_t num_input_pipelines = 1, input_pipeline_id = 0, num_replicas_in_sync = 1;
 
   /// The rows of each replica's shard of a global batch. Throws Error(value) if the division has a remainder.
@@ -19,7 +19,7 @@ struct InputContext {
 
 /// A function that creates a dataset where it is read. Source: keras/utils/dataset_creator.py (2.9).
 struct DatasetCreator {
-  /// Makes the dataset.
+  /// Creates the dataset.
   std::function<Dataset(const InputContext&)> dataset_fn;
 };
 
@@ -27,7 +27,7 @@ struct DatasetCreator {
 /// Source: DatasetCreatorAdapter in keras/engine/data_adapter.py (2.9).
 class DatasetCreatorAdapter : public DatasetAdapter {
  public:
-  /// Throws Error(value) without a function, and without steps.
+  /// Throws Error(value) if the function or the steps are missing.
   DatasetCreatorAdapter(const DatasetCreator& creator, std::optional<std::int64_t> steps,
                         const InputContext& context = {});
 

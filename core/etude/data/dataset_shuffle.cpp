@@ -67,7 +67,7 @@ class ShuffleIterator : public ElementIterator {
       std::optional<Batch> element = co_await input_->next();
       at += skipped + 1;
       check(element && at == numbers[place] + 1, ErrorKind::data, "Dataset.shuffle", "fewer elements than the ",
-            elements_, " that were said to be there - expected as many - check assert_cardinality.");
+            elements_, " that were declared - expected all of them - check assert_cardinality.");
       buffer_[place] = std::move(*element);
     }
     co_await input_->skip(read - at);

@@ -90,7 +90,7 @@ class Range : public DatasetNode {
     const std::uint64_t steps = step > 0 ? (last - first - 1) / stride : (first - last - 1) / (0 - stride);
     const auto final = static_cast<std::int64_t>(first + steps * stride);
     check(is_int32(begin) && is_int32(final), ErrorKind::value, "Dataset.range", "numbers from ", begin, " to ", final,
-          " - expected numbers that int32 holds - begin at 0, and add what is missing by map().");
+          " - expected the range of int32 - begin at 0, and add an offset by map().");
     count_ = static_cast<std::int64_t>(steps) + 1;
   }
   std::int64_t cardinality() const override { return count_; }
@@ -110,7 +110,7 @@ class Range : public DatasetNode {
 class SourceIterator : public ElementIterator {
  public:
   explicit SourceIterator(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {
-    check(source_ != nullptr, ErrorKind::value, "Dataset", "no source - expected one that gives elements - pass it.");
+    check(source_ != nullptr, ErrorKind::value, "Dataset", "no source - expected a source of elements - pass one.");
   }
   Task<std::optional<Batch>> next() override {
     if (ended_) co_return std::nullopt;

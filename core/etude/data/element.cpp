@@ -21,8 +21,8 @@ std::vector<Tensor> stacked(std::span<const Batch> elements, std::vector<Tensor>
     for (const Batch& element : elements) {
       const Tensor& part = (element.*member)[i];
       check(part.shape() == first.shape() && part.dtype() == first.dtype(), ErrorKind::data, "Dataset.batch",
-            "an element of shape ", part.shape(), " and dtype ", part.dtype(), " behind one of ", first.shape(),
-            " and ", first.dtype(), " - expected the same of all elements of a batch - map them to one shape first.");
+            "an element of shape ", part.shape(), " and dtype ", part.dtype(), " after one of ", first.shape(), " and ",
+            first.dtype(), " - expected the same of all elements of a batch - map them to one shape first.");
       if (part.bytes()) std::memcpy(out, part.raw(), part.bytes());
       out += part.bytes();
     }
@@ -45,8 +45,9 @@ Batch row_of(const Batch& arrays, std::int64_t index) {
 
 Batch stacked(std::span<const Batch> elements) {
   for (const Batch& element : elements)
-    check(same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
-          "elements of different structure - expected as many x, y and sample_weight in each - check what map gives.");
+    check(
+        same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
+        "elements of different structure - expected as many x, y and sample_weight in each - check the result of map.");
   return {stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight), {}};
 }
 
@@ -55,9 +56,9 @@ Batch joined(std::span<const Batch> parts) {
       std::ranges::all_of(parts, [](const Batch& part) { return part.y.empty() && part.sample_weight.empty(); });
   Batch result;
   if (inputs_alone && parts.size() > 1) {
-    check(
-        parts.size() <= 3, ErrorKind::data, "Dataset.zip", parts.size(),
-        " datasets - Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)` - zip fewer.");
+    check(parts.size() <= 3, ErrorKind::data, "Dataset.zip", parts.size(),
+          " datasets - Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)` - zip fewer "
+          "datasets.");
     result.x = parts[0].x;
     result.y = parts[1].x;
     if (parts.size() == 3) result.sample_weight = parts[2].x;

@@ -24,7 +24,7 @@ class GeneratorSource : public BatchSource {
   }
 
   std::optional<Batch> take() override {
-    // The first batch is the peek. The caller's thread makes it, and no second batch in advance.
+    // The first batch is that of peek(). The caller's thread makes it, without a second batch in advance.
     if (!std::exchange(peeked_, true)) return generator_();
     const std::optional<std::size_t> slot = prefetcher_.take();
     return slot ? std::exchange(slots_[*slot], {}) : std::nullopt;
@@ -39,7 +39,7 @@ class GeneratorSource : public BatchSource {
 
 std::unique_ptr<BatchSource> make_source(Generator generator, const GeneratorOptions& options) {
   check(static_cast<bool>(generator), ErrorKind::value, where,
-        "no function - expected one that gives batches - pass it.");
+        "no function - expected a function that returns batches - pass one.");
   check(options.workers >= 0, ErrorKind::value, where, "workers ", options.workers,
         " - expected 0 or more - 0 runs the generator on the caller's thread.");
   return std::make_unique<GeneratorSource>(std::move(generator), options.workers);
@@ -50,12 +50,12 @@ std::unique_ptr<BatchSource> make_source(Generator generator, const GeneratorOpt
 GeneratorAdapter::GeneratorAdapter(Generator generator, const GeneratorOptions& options)
     : GeneratorAdapter(make_source(std::move(generator), options)) {
   check(peek() != nullptr, ErrorKind::data, where,
-        "no batch at all - expected at least one - check the generator; one that "
-        "was used up must be made anew.");
+        "no batch at all - expected at least one - check the generator; create an "
+        "exhausted one anew.");
 }
 
 GeneratorAdapter::GeneratorAdapter(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {
-  check(source_ != nullptr, ErrorKind::value, where, "no source - expected one that gives batches - pass it.");
+  check(source_ != nullptr, ErrorKind::value, where, "no source - expected a source of batches - pass one.");
 }
 
 PendingPtr GeneratorAdapter::fetch() {
@@ -73,8 +73,8 @@ const Batch* GeneratorAdapter::take() {
 
 void GeneratorAdapter::restore(const DataState& state) {
   check_state(state, 1, where);
-  check(state[0] >= count_, ErrorKind::state, where, count_, " batches were taken from it - expected at most ",
-        state[0], ", for none comes twice - make the generator anew.");
+  check(state[0] >= count_, ErrorKind::state, where, count_, " batches were consumed - expected at most ", state[0],
+        ", because it cannot go back - create the generator anew.");
   passing_over_ += state[0] - count_;
   count_ = state[0];
 }
@@ -84,8 +84,8 @@ Task<> GeneratorAdapter::pass_over() {
     if (!peeked_ && !ended_)
       if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
     const bool came = (peeked_ ? std::exchange(peeked_, {}) : next()).has_value();
-    check(came, ErrorKind::data, where, "no batch where ", passing_over_, " more had been taken of ", count_,
-          " - expected the batches that there were before - make the generator as it was made then.");
+    check(came, ErrorKind::data, where, passing_over_, " of ", count_,
+          " earlier batches are missing - expected as many as before - create the generator as before.");
     --passing_over_;
   }
   if (!ended_)

@@ -79,7 +79,7 @@ Shape read_shape(std::span<const std::byte> header, std::uint64_t element_size, 
         "the file again.");
   const std::uint64_t expected = static_cast<std::uint64_t>(shape.size()) * element_size;
   check(payload >= expected, ErrorKind::data, where, "only ", payload, " bytes of data for shape ", shape,
-        " - expected ", expected, " - the file is cut short; get it again.");
+        " - expected ", expected, " - the file is truncated; get it again.");
   check(payload == expected, ErrorKind::data, where, payload - expected, " bytes follow the data of shape ", shape,
         " - expected the file to end there - check that this is an IDX file.");
   return shape;
@@ -89,17 +89,17 @@ Shape read_shape(std::span<const std::byte> header, std::uint64_t element_size, 
 
 Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where) {
   check(bytes.size() >= 4, ErrorKind::data, where, bytes.size(),
-        " bytes - expected at least the four of an IDX header - the file is cut short; get it again.");
+        " bytes - expected at least the four of an IDX header - the file is truncated; get it again.");
   check(bytes[0] == std::byte{0} && bytes[1] == std::byte{0}, ErrorKind::data, where, "the first bytes are ",
         std::to_integer<int>(bytes[0]), " and ", std::to_integer<int>(bytes[1]),
-        " - expected 0 and 0, as IDX files begin - check that this is an IDX file.");
+        " - expected 0 and 0, the start of an IDX file - check that this is an IDX file.");
   const auto type = static_cast<IdxType>(bytes[2]);
   const std::size_t element_size = size_of(type, where);
   const auto rank = std::to_integer<std::size_t>(bytes[3]);
   check(rank >= 1 && rank <= Shape::max_rank, ErrorKind::data, where, rank, " axes - expected 1 to ", Shape::max_rank,
         " - check that this is an IDX file.");
   check(bytes.size() >= 4 + 4 * rank, ErrorKind::data, where, bytes.size(), " bytes - expected a header of ",
-        4 + 4 * rank, " - the file is cut short; get it again.");
+        4 + 4 * rank, " - the file is truncated; get it again.");
   const auto header = bytes.subspan(4, 4 * rank), payload = bytes.subspan(4 + 4 * rank);
   const Shape shape = read_shape(header, element_size, payload.size(), where);
   switch (type) {
@@ -132,14 +132,14 @@ class Inflater {
  public:
   Inflater() {
     check(inflateInit2(&stream_, 16 + MAX_WBITS) == Z_OK, ErrorKind::internal, "gzip",
-          "zlib does not start - "
-          "expected memory for its tables - free some.");
+          "zlib cannot start - "
+          "expected memory for its tables - free some memory.");
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Expands from `in` to `out`, removes the used parts of both, and returns zlib's code.
+  /// Decompresses from `in` to `out`, removes the used parts of both, and returns zlib's code.
   int expand(std::span<const std::byte>& in, std::span<std::byte>& out) {
     constexpr std::size_t most = std::numeric_limits<uInt>::max();
     const std::size_t given = std::min(in.size(), most), room = std::min(out.size(), most);
@@ -161,7 +161,7 @@ class Inflater {
 
 void check_limit(std::uint64_t filled, std::uint64_t limit, std::size_t size, std::string_view where) {
   check(filled <= limit, ErrorKind::data, where, "expands to more than ", limit, " bytes, of ", size,
-        " - expected less - check that this is the right file, and pass a larger limit if it is.");
+        " - expected less - check the file, or pass a larger limit.");
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view
     check(code == Z_OK || code == Z_BUF_ERROR, ErrorKind::data, where, "damaged gzip data (", inflater.message(),
           ") - expected an intact file - get it again.");
     check(!in.empty() || out.empty(), ErrorKind::data, where, "the gzip data ends after ", bytes.size(),
-          " bytes, in its middle - expected an intact file - it is cut short; get it again.");
+          " bytes, in its middle - expected an intact file - it is truncated; get it again.");
   }
   check_limit(filled, limit, bytes.size(), where);
   result.resize(filled);

@@ -21,12 +21,12 @@ Tensor read_idx(const std::string& path, std::optional<std::uint64_t> limit = {}
 /// the source in errors. Source: yann.lecun.com/exdb/mnist.
 Tensor parse_idx(std::span<const std::byte> bytes, std::string_view where = "IDX");
 
-/// Expands `bytes`, in gzip format. Throws Error(data) for damaged input and beyond `limit` bytes, and Error(state) in
-/// builds without zlib (ETUDE_ZLIB). The default limit is 100 times their size, or 1 MiB if that is more: a small file
-/// of zeros expands to a thousand times its size.
+/// Decompresses `bytes`, in gzip format. Throws Error(data) for damaged input and beyond `limit` bytes, and
+/// Error(state) in builds without zlib (ETUDE_ZLIB). The default limit is 100 times their size, or 1 MiB if that is
+/// more: a small file of zeros can expand to a thousand times its size.
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes, std::string_view where = "gzip",
                               std::optional<std::uint64_t> limit = {});
-/// Whether bytes begin as those of a gzip file do.
+/// Whether the bytes begin with the mark of a gzip file.
 bool is_gzip(std::span<const std::byte> bytes);
 
 }  // namespace etude

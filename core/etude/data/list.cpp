@@ -19,7 +19,7 @@ List::List(const std::vector<List>& rows) {
   std::byte* out = tensor_.raw();
   for (const List& row : rows) {
     check(row.tensor_.shape() == each, ErrorKind::shape, "List", "a row of shape ", row.tensor_.shape(),
-          " beside one of ", each, " - expected rows that are equally long - fill up the shorter ones.");
+          " beside one of ", each, " - expected rows of equal length - pad the shorter ones.");
     const Tensor cast = row.tensor_.astype(dtype);
     if (cast.bytes()) std::memcpy(out, cast.raw(), cast.bytes());
     out += cast.bytes();

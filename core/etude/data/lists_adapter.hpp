@@ -4,7 +4,7 @@
 
 namespace etude {
 
-/// The batches of lists of numbers, as of their tensors, but every epoch starts at the first batch (L-19). Source:
+/// The batches of lists of numbers, like those of tensors, but every epoch starts at the first batch (L-19). Source:
 /// ListsOfScalarsDataAdapter in keras/engine/data_adapter.py (2.9).
 class ListsAdapter : public TensorLikeAdapter {
  public:

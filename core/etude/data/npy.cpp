@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-/// Reads a header of NumPy: a dictionary of Python with three entries, and no other syntax of Python:
+/// Reads NumPy's header: a Python dictionary with three entries, and no other syntax of Python.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::string_view where) : text_(text), where_(where) {}
@@ -32,7 +32,7 @@ class HeaderReader {
     skip_spaces();
     require(!text_.empty() && (text_.front() == '\'' || text_.front() == '"'), "a header without a string");
     const std::size_t end = text_.find(text_.front(), 1);
-    require(end != std::string_view::npos, "a string without an end in the header");
+    require(end != std::string_view::npos, "an unclosed string in the header");
     const std::string_view result = text_.substr(1, end - 1);
     text_.remove_prefix(end + 1);
     return result;
@@ -54,7 +54,7 @@ class HeaderReader {
       skip_spaces();
       std::int64_t extent = -1;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-      require(error == std::errc{} && extent >= 0 && result.size() < Shape::max_rank, "a shape that Étude cannot hold");
+      require(error == std::errc{} && extent >= 0 && result.size() < Shape::max_rank, "a shape beyond Étude's limits");
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
       result.push_back(extent);
       if (!accept(',')) {
@@ -66,10 +66,10 @@ class HeaderReader {
   }
   void end() {
     skip_spaces();
-    require(text_.empty(), "a header that does not end");
+    require(text_.empty(), "text after the header");
   }
   void require(bool ok, std::string_view what) const {
-    check(ok, ErrorKind::data, where_, what, " - expected a .npy file as NumPy writes it - save the array again.");
+    check(ok, ErrorKind::data, where_, what, " - expected NumPy's .npy format - save the array again.");
   }
 
  private:
@@ -93,7 +93,7 @@ template <class From> void widen(const std::byte* in, std::byte* out, std::int64
     std::memcpy(&value, in, sizeof value);
     const auto narrow = static_cast<std::int32_t>(value);
     check(static_cast<From>(narrow) == value, ErrorKind::data, where, "the number ", static_cast<std::int64_t>(value),
-          " - expected one that int32 holds - save the array as another type.");
+          " - expected the range of int32 - save the array as another type.");
     std::memcpy(out, &narrow, sizeof narrow);
   }
 }
@@ -116,7 +116,7 @@ void NpyFile::parse_header() {
   };
   copy(text.size());
   const HeaderReader file({}, where_);
-  file.require(text.starts_with(magic) && text.size() >= 10, "bytes that do not begin with NumPy's mark");
+  file.require(text.starts_with(magic) && text.size() >= 10, "data without NumPy's magic number");
   const int version = text[6];
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   file.require(version >= 1 && version <= 3 && text.size() >= 8 + length_bytes, "a version that is not 1, 2 or 3");
@@ -141,7 +141,7 @@ void NpyFile::parse_header() {
     else if (key == "shape" && !shape)
       shape = header.tuple();
     else
-      header.require(false, "an entry that NumPy does not write, or one twice");
+      header.require(false, "an unknown or repeated entry");
     if (!header.accept(',')) {
       header.expect('}');
       break;
@@ -150,14 +150,14 @@ void NpyFile::parse_header() {
   header.end();
   header.require(descr && fortran_order && shape, "a header without \"descr\", \"fortran_order\" or \"shape\"");
   check(!*fortran_order, ErrorKind::data, where_,
-        "an array in Fortran's order - expected C's - save numpy.ascontiguousarray(it).");
+        "an array in Fortran order - expected C order - save numpy.ascontiguousarray(it).");
   parse_element(*descr);
   shape_ = Shape(*shape);
   auto wanted = static_cast<double>(element_size_);  // a double does not wrap around
   for (const std::int64_t extent : *shape) wanted *= static_cast<double>(extent);
   const std::size_t there = bytes_->size() - begin_;
   check(wanted == static_cast<double>(there), ErrorKind::data, where_, there, " bytes of data for shape ", shape_,
-        " - expected ", wanted, " - the file is not whole; get it again.");
+        " - expected ", wanted, " - the file is incomplete; get it again.");
 }
 
 void NpyFile::parse_element(std::string_view descr) {
@@ -187,7 +187,7 @@ void NpyFile::parse_element(std::string_view descr) {
 
 void NpyFile::read(std::int64_t first, std::int64_t last, std::byte* out) const {
   check(first >= 0 && first <= last && shape_.rank() > 0 && last <= rows(), ErrorKind::shape, where_, "rows ", first,
-        " to ", last, " of shape ", shape_, " - expected rows that exist - check the range.");
+        " to ", last, " of shape ", shape_, " - expected existing rows - check the range.");
   const std::int64_t each = shape_.slice(1, shape_.rank()).size(), count = (last - first) * each;
   const std::byte* in = bytes_->data() + begin_ + static_cast<std::size_t>(first * each) * element_size_;
   read_mapped(where_, [&] { convert(in, count, out); });

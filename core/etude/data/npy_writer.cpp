@@ -37,7 +37,7 @@ NpyWriter::NpyWriter(std::string path)
   try {
     file_ = files_->open(unfinished_, false);
   } catch (...) {
-    files_->discard(unfinished_);  // it may exist before the failure
+    files_->discard(unfinished_);  // it may exist already
     throw;
   }
 }
@@ -50,7 +50,7 @@ NpyWriter::~NpyWriter() {
 
 void NpyWriter::check_unfinished() const {
   check(!whole_, ErrorKind::state, "npy", "\"", path_,
-        "\" is whole already - expected nothing after commit() - make another NpyWriter.");
+        "\" is already committed - expected no call after commit() - create another NpyWriter.");
 }
 
 void NpyWriter::append(const Tensor& rows) {
@@ -63,13 +63,13 @@ void NpyWriter::append(const Tensor& rows) {
     shape_[0] = 0;
     dtype_ = rows.dtype();
     check(!descr_of(dtype_).empty(), ErrorKind::dtype, "npy", "rows of ", name_of(dtype_),
-          " - expected a dtype that NumPy has - cast them to float32.");
+          " - expected a dtype of NumPy - cast them to float32.");
     file_->append(header());  // its length stays the same; its number of rows changes
     begun_ = true;
   }
   check(shape.slice(1, shape.rank()) == shape_.slice(1, shape_.rank()) && rows.dtype() == dtype_, ErrorKind::shape,
         "npy", "rows of shape ", shape, " and ", name_of(rows.dtype()), " after ", shape_, " and ", name_of(dtype_),
-        " for \"", path_, "\" - expected the same but for the number of rows - write what differs to another file.");
+        " for \"", path_, "\" - expected the same dtype and shape of rows - write them to another file.");
   shape_[0] += shape[0];
   file_->append({reinterpret_cast<const char*>(rows.raw()), rows.bytes()});
 }
@@ -86,8 +86,7 @@ void NpyWriter::commit() {
   files_->sync_folder(parent_of(path_));
 }
 
-/// Magic number, version, length, dictionary, and spaces up to a multiple of 64 bytes, which has room for any number of
-/// rows.
+/// Magic number, version, length, dictionary, and spaces up to a multiple of 64 bytes, so that any number of rows fits.
 std::string NpyWriter::header() const {
   constexpr std::size_t before = 10, alignment = 64;
   Shape longest = shape_;

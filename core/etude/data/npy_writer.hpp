@@ -10,8 +10,8 @@
 namespace etude {
 
 /// Writes a file of NumPy (.npy) piece by piece. The number of rows need not be known in advance. The file gets its
-/// name when it is complete: until then, and after a loss of power too, other programs see the previous file of that
-/// name. Source: numpy/lib/format.py, version 1.0.
+/// name when it is complete: until then, even after a loss of power, other programs see the previous file of that name.
+/// Source: numpy/lib/format.py, version 1.0.
 ///
 ///     NpyWriter file("predictions.npy");
 ///     for (const Tensor& rows : batches) file.append(rows);

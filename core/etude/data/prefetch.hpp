@@ -7,10 +7,10 @@
 
 namespace etude {
 
-/// Works one slot in advance: while the caller uses the item in one slot, a thread makes the next in the other. Without
-/// `threaded`, or if the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only after its
-/// creator returned to the page, so no thread may wait for it), the caller's thread does the work in `take` and uses
-/// only slot 0; also if the system has no thread left. Steps allocate nothing.
+/// Works one slot in advance: while the caller uses the item in one slot, a thread makes the next in the other. The
+/// caller's thread does the work in `take`, and uses only slot 0, without `threaded`, if the system has no thread left,
+/// or if the build does not prefetch (ETUDE_PREFETCH: in WebAssembly a thread may begin only after its creator returned
+/// to the page, so no thread may wait for it). Steps allocate nothing.
 class Prefetcher {
  public:
   static constexpr std::size_t slots = 2;

@@ -15,10 +15,10 @@ constexpr const char* where = "data";
 std::int64_t resolve_batch_size(const TensorLikeOptions& options, std::int64_t samples) {
   if (options.steps)
     check(*options.steps > 0, ErrorKind::value, where, "steps ", *options.steps,
-          " - expected 1 or more - choose a positive one.");
+          " - expected 1 or more - pass a positive number.");
   if (!options.batch_size) return options.steps ? (samples - 1) / *options.steps + 1 : 32;
   check(*options.batch_size > 0, ErrorKind::value, where, "batch_size ", *options.batch_size,
-        " - expected 1 or more - choose a positive one.");
+        " - expected 1 or more - pass a positive number.");
   return *options.batch_size;
 }
 
@@ -64,7 +64,7 @@ std::int64_t RowOrder::restore(const DataState& state) {
 void RowOrder::shuffle_batches() {
   const auto number = static_cast<std::uint32_t>(epoch_);
   shuffled_order(batch_order_, seed_, number);
-  // Epochs count from 0, so no epoch uses the complement as a substream.
+  // Epochs count from 0, so no epoch uses the complement as its substream.
   Random random(seed_, RandomStream::shuffle, ~number);
   std::size_t at = 0;
   for (std::int64_t batch : batch_order_) {

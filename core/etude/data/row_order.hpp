@@ -10,7 +10,7 @@
 
 namespace etude {
 
-/// What is shuffled in each epoch (L-31): nothing, the rows, or the order of the batches and the rows within each.
+/// The kind of shuffling in each epoch (L-31): nothing, the rows, or the order of the batches and the rows within each.
 enum class Shuffle : std::uint8_t { none, samples, batch };
 
 struct TensorLikeOptions {

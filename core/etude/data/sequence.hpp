@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// Batches with random access, so that they can be shuffled, and made by several threads. Source:
+/// Batches with random access: they can be shuffled, and several threads can make them. Source:
 /// keras/utils/data_utils.py (2.9).
 class Sequence {
  public:

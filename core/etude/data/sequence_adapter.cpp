@@ -12,11 +12,11 @@ namespace {
 constexpr const char* where = "Sequence";
 
 SequencePtr checked(SequencePtr sequence, const SequenceOptions& options) {
-  check(sequence != nullptr, ErrorKind::value, where, "no sequence - expected one that gives batches - pass it.");
+  check(sequence != nullptr, ErrorKind::value, where, "no sequence - expected a Sequence of batches - pass one.");
   check(options.workers >= 0, ErrorKind::value, where, "workers = ", options.workers,
         " - expected 0 or more - 0 and 1 make batches on the caller's thread.");
   check(options.max_queue_size >= 1, ErrorKind::value, where, "max_queue_size = ", options.max_queue_size,
-        " - expected 1 or more - choose how many batches may be ahead.");
+        " - expected 1 or more - set the number of batches in advance.");
   return sequence;
 }
 
@@ -32,7 +32,7 @@ SequenceAdapter::SequenceAdapter(SequencePtr sequence, const SequenceOptions& op
 }
 
 void SequenceAdapter::begin_epoch(int epoch) {
-  if (epoch == epoch_ && taken() == 0) return;  // a batch that was peeked at is not made twice
+  if (epoch == epoch_ && taken() == 0) return;  // the batch of peek() is not made twice
   begin(epoch, 0);
 }
 
@@ -47,7 +47,8 @@ void SequenceAdapter::begin(int epoch, std::int64_t batch) {
   asked_.clear();
   epoch_ = epoch;
   const std::int64_t size = sequence_->size();
-  check(size >= 0, ErrorKind::value, where, "size() gave ", size, " - expected 0 or more - count the batches.");
+  check(size >= 0, ErrorKind::value, where, "size() returned ", size,
+        " - expected 0 or more - return the number of batches.");
   size_ = size;
   if (options_.shuffle) {
     const auto room = std::min<std::uint64_t>(order_.max_size(), std::numeric_limits<std::uint32_t>::max());

@@ -18,7 +18,7 @@ Batch rows(const Batch& arrays, std::int64_t begin, std::int64_t end) {
 
 Split train_validation_split(const Batch& arrays, double validation_split) {
   check(validation_split > 0 && validation_split < 1, ErrorKind::value, "fit", "validation_split ", validation_split,
-        " - expected a number between 0 and 1 - choose the share of samples to validate on.");
+        " - expected a number between 0 and 1 - pass the fraction of samples for validation.");
   check_cardinality(arrays, "fit");
   const std::int64_t samples = arrays.size();
   const auto split_at = static_cast<std::int64_t>(std::floor(static_cast<double>(samples) * (1.0 - validation_split)));

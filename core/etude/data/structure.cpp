@@ -15,7 +15,7 @@ void Structure::admit(Batch& batch, std::string_view where) {
   check(form.x == first.x && form.y == first.y && form.sample_weight == first.sample_weight, ErrorKind::data, where,
         "a batch of ", form.x, " x, ", form.y, " y and ", form.sample_weight, " sample_weight tensors - expected ",
         first.x, ", ", first.y, " and ", first.sample_weight,
-        " as in the first batch - give every batch the same structure.");
+        " as in the first batch - use the same structure for every batch.");
   for (std::size_t i = 0; i < first.dtypes.size(); ++i)
     check(form.dtypes[i] == first.dtypes[i], ErrorKind::data, where, "tensor ", i, " of a batch is ", form.dtypes[i],
           " - expected ", first.dtypes[i], " as in the first batch - convert it.");

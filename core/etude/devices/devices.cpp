@@ -55,10 +55,10 @@ class Gpus {
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open until the program ends
     if (!handle) return void(why_none_ = file + " cannot be loaded: " + dlerror());
     const auto entry = reinterpret_cast<const DeviceLibrary* (*)()>(dlsym(handle, "etude_device_library"));
-    if (!entry) return void(why_none_ = file + " is no library of devices");
+    if (!entry) return void(why_none_ = file + " is not a library of devices");
     library_ = entry();
     if (library_->abi != DeviceLibrary::current_abi || library_->version != std::string_view(ETUDE_VERSION))
-      return void(why_none_ = file + " was built with another Étude than this program");
+      return void(why_none_ = file + " was built with another version of Étude than this program");
     library_->list(models_, why_none_);
   }
 #else
@@ -87,7 +87,7 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
-/// The number after "cpu" or "gpu"; 0 without one, and -1 if it is no number.
+/// The number after "cpu" or "gpu"; 0 if there is none, and -1 if it is invalid.
 int number_of(std::string_view name) {
   if (name.size() == 3) return 0;
   int number = -1;
@@ -119,8 +119,7 @@ Device& device(std::string_view name) {
   std::string known;
   for (const DeviceInfo& one : devices()) known += (known.empty() ? "" : ", ") + one.name;
   const std::string reason = gpu && !gpus().why_none().empty() ? "; " + gpus().why_none() : "";
-  fail(ErrorKind::value, "device", '"', name, "\" - expected one of ", known, reason,
-       " - devices() lists what there is.");
+  fail(ErrorKind::value, "device", '"', name, "\" - expected one of ", known, reason, " - call devices() for a list.");
 }
 
 void set_default_device(Device& device) { chosen_device = &device; }

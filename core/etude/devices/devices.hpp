@@ -22,8 +22,7 @@ std::vector<DeviceInfo> devices();
 /// name; if there is no GPU, the error says why. Source: tf.device.
 Device& device(std::string_view name);
 
-/// The default device: the device that the environment variable ETUDE_DEVICE names, else the first GPU, else the
-/// processor.
+/// The default device: the one named by the environment variable ETUDE_DEVICE, else the first GPU, else the processor.
 Device& default_device();
 /// Sets the result of default_device(). The device must outlive everything that runs on it.
 void set_default_device(Device& device);
@@ -33,7 +32,7 @@ void set_default_device(Device& device);
 struct DeviceLibrary {
   /// Increased with every change of Device, Storage or Instruction.
   static constexpr int current_abi = 4;
-  /// The current_abi that the library was built with.
+  /// The current_abi with which the library was built.
   int abi;
   const char* version;  ///< of Étude; both must be the program's own
   /// The models of its devices; if there are none, the reason.

@@ -34,7 +34,7 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   auto& [replicas, devices, collective] = options_;
   check(replicas >= 0 && (replicas == 0 || devices.empty() || devices.size() == static_cast<std::size_t>(replicas)),
         ErrorKind::value, "MirroredStrategy", "replicas = ", replicas, " with ", devices.size(),
-        " devices - expected 1 or more, as many as devices - leave one of both out.");
+        " devices - expected 1 or more, as many as devices - omit one of them.");
   if (devices.empty()) devices = devices_of(replicas);
   Device& first = devices.front();
   one_device_ = std::ranges::all_of(devices, [&](Device& one) { return &one == &first; });
@@ -42,7 +42,7 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
   const bool on_host = std::ranges::all_of(devices, [](Device& one) { return one.reads_host_memory(); });
   if (collective) {
     check(on_host || !collective->in_host_memory(), ErrorKind::value, "MirroredStrategy", collective->name(),
-          " for replicas on GPUs - expected what joins the memory of their devices - leave it out.");
+          " for replicas on GPUs - expected a collective for the memory of their devices - omit it.");
     return;
   }
   if (on_host) {
@@ -53,7 +53,8 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
     const auto gpu = std::ranges::find_if(devices, [](Device& one) { return !one.reads_host_memory(); });
     collective = gpu->get().collective(devices);
     check(collective != nullptr, ErrorKind::value, "MirroredStrategy", "replicas on several devices like ",
-          gpu->get().name(), ", which nothing joins - expected processors, or GPUs - pass a collective of your own.");
+          gpu->get().name(),
+          ", without a common all-reduce - expected processors, or GPUs - pass a custom collective.");
   }
 }
 

@@ -55,7 +55,7 @@ class MirroredStrategy : public Strategy {
   bool joins_on_device() const override { return one_device_ && options_.collective->queued(); }
 
  private:
-  /// Calls `join`, and measures its time if somebody wants to know it.
+  /// Calls `join`, and measures its time if there are watchers.
   template <class Join> void timed(Join join);
 
   MirroredOptions options_;

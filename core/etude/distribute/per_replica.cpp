@@ -8,20 +8,21 @@ namespace etude {
 namespace {
 
 void check_not_empty(const PerReplica& values) {
-  check(!values.empty(), ErrorKind::value, "reduce", "no values - expected one of each replica - pass them.");
+  check(!values.empty(), ErrorKind::value, "reduce", "no values - expected a tensor of each replica - pass them.");
 }
 
 Tensor concat(const PerReplica& values) {
   Shape shape = values.front().shape();
   const DType dtype = values.front().dtype();
-  check(shape.rank() > 0, ErrorKind::shape, "reduce", "scalars to join - expected [rows, ..] - take their mean.");
+  check(shape.rank() > 0, ErrorKind::shape, "reduce",
+        "scalars to concatenate - expected [rows, ..] - take their mean.");
   shape[0] = 0;
   for (const Tensor& value : values) {
     const Shape& own = value.shape();
     check(own.rank() == shape.rank() && own.slice(1, own.rank()) == shape.slice(1, shape.rank()) &&
               value.dtype() == dtype,
           ErrorKind::shape, "reduce", "replicas with ", values.front().shape(), ", ", dtype, " and ", own, ", ",
-          value.dtype(), " - expected equal shapes but for the rows - make them alike.");
+          value.dtype(), " - expected equal dtypes, and equal shapes except for rows - convert them.");
     shape[0] += own[0];
   }
   Tensor result(shape, dtype);
@@ -43,7 +44,7 @@ Tensor reduce(ReduceOp op, const PerReplica& values) {
   for (const Tensor& value : values)
     check(value.shape() == result.shape() && value.dtype() == result.dtype(), ErrorKind::shape, "reduce",
           "replicas with ", result.shape(), ", ", result.dtype(), " and ", value.shape(), ", ", value.dtype(),
-          " - expected them alike - join values of different rows by \"concat\".");
+          " - expected equal shapes and dtypes - combine different numbers of rows by \"concat\".");
   visit_dtype(result.dtype(), [&]<class T>(T) {
     const auto sum = result.data<T>();
     for (std::size_t replica = 1; replica < values.size(); ++replica)
@@ -64,7 +65,7 @@ Tensor reduce_per_replica(const PerReplica& values, std::string_view reduction) 
   check(reduction == "mean", ErrorKind::value, "reduce_per_replica",
         "`reduction` must be \"first\", \"concat\", "
         "\"sum\", \"mean\" or \"auto\", received \"",
-        reduction, "\" - expected one of them - choose one.");
+        reduction, "\" - expected one of them - pass one.");
   return reduce(ReduceOp::mean, values);
 }
 

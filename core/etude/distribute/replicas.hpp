@@ -11,9 +11,9 @@ using StrategyPtr = std::shared_ptr<Strategy>;
 
 /// The devices of a model's plans: its strategy's devices, and an arena on each of them.
 struct Replicas {
-  /// It has the devices.
+  /// The strategy, which provides the devices.
   StrategyPtr strategy;
-  /// One for each replica.
+  /// An arena for each replica.
   std::vector<std::shared_ptr<Arena>> arenas;
 };
 

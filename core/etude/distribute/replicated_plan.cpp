@@ -64,8 +64,8 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
   buckets_ = buckets_of(plans_.front(), plans_.size());
   for (std::size_t i = 1; i < plans_.size(); ++i)
     check(alike(buckets_, buckets_of(plans_[i], plans_.size())), ErrorKind::state, strategy_->name(),
-          "replica 0 joins other Values than replica ", i,
-          " - expected a step to join the same ones, of the same shapes, whatever rows it is given - join sums over "
+          "replica 0 all-reduces other Values than replica ", i,
+          " - expected the same all-reduces, of the same shapes, for any number of rows - all-reduce sums over "
           "rows, not rows.");
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
@@ -146,7 +146,7 @@ bool ReplicatedPlan::advance() {
 const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
   while (const Instruction* join = plans_[replica].advance(next_chunk(replica))) {
     if (const auto* all_reduce = std::get_if<AllReduce>(join)) return all_reduce;
-    if (!has_device_libraries) continue;  // whose collectives alone are awaited
+    if (!has_device_libraries) continue;  // only their collectives must be awaited
     strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
   }
   return nullptr;
@@ -171,7 +171,7 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
   strategy_->start_all_reduce(bucket, number);
 }
 
-/// After an error: awaits what was started in this step.
+/// After an error: awaits the started work of this step.
 void ReplicatedPlan::await_all() noexcept {
   if (!has_device_libraries) return;
   for (int number = 0; number < started_; ++number)

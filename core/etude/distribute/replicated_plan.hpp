@@ -50,7 +50,7 @@ class ReplicatedPlan {
   bool run_taken();
   /// Computes the logs from the results of the last step.
   void run_logs();
-  /// Adds where the logs, or the results, of all replicas are.
+  /// Adds the memory ranges of the logs, or of the results, of all replicas.
   void add_log_ranges(std::vector<StorageRange>& ranges) const;
   void add_result_ranges(std::vector<StorageRange>& ranges) const;
   /// A log; its mean over the replicas, if it may differ between them.
@@ -80,7 +80,7 @@ class ReplicatedPlan {
   // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
-  /// If each replica has its own GPU: by replica, by step, by chunk between two instructions that join replicas.
+  /// If each replica has its own GPU: by replica, by step, by chunk between two all-reduce instructions.
   std::vector<std::vector<std::unique_ptr<Device::Recording>>> chunks_;
   std::vector<std::size_t> next_chunks_;  ///< by replica
   bool on_host_;

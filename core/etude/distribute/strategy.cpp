@@ -79,7 +79,7 @@ void Strategy::place(const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
     check(variable_created_in_scope(variable), ErrorKind::state, name(), "Variable (", variable.name(),
           ") was not created in the distribution strategy scope of (", name(),
-          ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
+          ") - expected layers, model and optimizer to be created within it - create them during strategy->scope().");
     if (!variable.flat() && std::ranges::find(fresh, variable) == fresh.end()) fresh.push_back(variable);
   }
   if (fresh.empty()) return;
@@ -93,7 +93,7 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   const auto replicas = static_cast<std::size_t>(num_replicas_in_sync());
   for (const PerReplica& input : inputs)
     check(input.size() == replicas, ErrorKind::value, name(), input.size(), " tensors for ", replicas,
-          " replicas - expected one for each - split() gives them.");
+          " replicas - expected a tensor for each - use split().");
   const std::vector<std::int64_t> begins = begins_of(inputs, replicas);
   const Scope scope(shared_from_this());
   std::list<Traced> traced;

@@ -18,9 +18,9 @@ struct ReplicaSum;
 
 /// The time of all-reduces. It is measured while there are watchers.
 struct JoinClock {
-  /// How many callbacks want to know the time.
+  /// The number of callbacks that use the time.
   int watchers = 0;
-  /// The time that replicas have waited for each other, in milliseconds.
+  /// The time of all all-reduces, in milliseconds.
   double milliseconds = 0;
 };
 
@@ -29,7 +29,7 @@ struct JoinClock {
 class Strategy : public std::enable_shared_from_this<Strategy> {
  public:
   virtual ~Strategy() = default;
-  /// What it is called.
+  /// The name of the strategy.
   virtual std::string_view name() const = 0;
   /// The number of replicas.
   virtual int num_replicas_in_sync() const = 0;
@@ -46,7 +46,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
     static_cast<void>(bucket);
     static_cast<void>(number);
   }
-  /// Lets a replica wait for the bucket of this number, like Collective::await.
+  /// Makes a replica wait for the bucket of this number, like Collective::await.
   virtual void await_all_reduce(int number, std::size_t replica) {
     static_cast<void>(number);
     static_cast<void>(replica);
@@ -59,7 +59,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {
    public:
-    /// Makes the strategy that of this thread.
+    /// Makes the strategy the current one of this thread.
     explicit Scope(StrategyPtr strategy);
     ~Scope();
     Scope(const Scope&) = delete;
@@ -69,7 +69,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
     VariableScope variables_;
     StrategyPtr outer_;
   };
-  /// Makes this strategy the one in which variables are made, while the result lives.
+  /// Variables that are created during the lifetime of the result belong to this strategy.
   Scope scope() { return Scope(shared_from_this()); }
   /// Whether a variable was made within its scope. A strategy of one replica also accepts variables that were made
   /// outside all scopes.
@@ -89,7 +89,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// The values of all replicas as one: their sum or mean.
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
-  /// Runs while it has watchers.
+  /// Measures while it has watchers.
   JoinClock& join_clock() { return join_clock_; }
 
  private:
@@ -100,7 +100,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
 class OneDeviceStrategy : public Strategy {
  public:
   OneDeviceStrategy() : OneDeviceStrategy(default_device()) {}
-  /// Everything on that device, which must outlive the strategy.
+  /// Uses that device, which must outlive the strategy.
   explicit OneDeviceStrategy(Device& device) : device_(device) {}
   /// The device of that name, such as "/gpu:0" or "/cpu:0".
   explicit OneDeviceStrategy(std::string_view name) : OneDeviceStrategy(etude::device(name)) {}

@@ -19,7 +19,7 @@ struct AttentionPattern {
   NodeId output = -1;
   NodeId d_output = -1;                           ///< -1 if no gradient is computed
   NodeId d_query = -1, d_key = -1, d_value = -1;  ///< -1 for those that are not computed
-  /// What the instruction of `output` reads, and what that of the gradients reads.
+  /// The inputs of the instruction of `output`, and those of the instruction of the gradients.
   std::vector<NodeId> operands = {}, gradient_operands = {};
 
   bool is_gradient(NodeId id) const { return id == d_query || id == d_key || id == d_value; }

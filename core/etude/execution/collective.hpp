@@ -29,20 +29,21 @@ class Collective {
   /// Whether it only enqueues work on the replicas' devices. If so, and if all replicas are on one device, their step
   /// can be replayed.
   virtual bool queued() const { return false; }
-  /// Writes the same bits to all `sums`: the sum of the parts, in an order that depends on the replicas' devices alone.
+  /// Writes the same bits to all `sums`: the sum of the parts, in an order that depends only on the replicas' devices.
   /// It is called at every step that is not replayed, with one bucket for each all-reduce of the plan. There may be
   /// fewer replicas than devices; these are the first devices.
   virtual void all_reduce(std::span<const ReplicaSum> bucket) = 0;
 
-  /// The least bytes of a bucket if it can all-reduce beside the replicas' work, by start() and await(); else 0.
+  /// The least bytes of a bucket if it can all-reduce concurrently with the replicas' work, by start() and await();
+  /// else 0.
   virtual std::size_t bucket_bytes() const { return 0; }
-  /// Starts an all-reduce when the work that the replicas have queued is done. Until await(), parts and sums must be
-  /// left alone. `number` is the number of the bucket in the step; a bucket of that number was awaited before.
+  /// Starts an all-reduce after the work that the replicas have queued. Until await(), parts and sums must not be used.
+  /// `number` is the number of the bucket in the step; an earlier bucket of that number was awaited before.
   virtual void start(std::span<const ReplicaSum> bucket, int number) {
     static_cast<void>(number);
     all_reduce(bucket);
   }
-  /// Lets the work that a replica queues from now on wait for the bucket of this number.
+  /// Makes later work of a replica wait for the bucket of this number.
   virtual void await(int number, std::size_t replica) {
     static_cast<void>(number);
     static_cast<void>(replica);

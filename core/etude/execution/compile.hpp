@@ -9,7 +9,7 @@ namespace etude {
 
 /// Compiles a graph to instructions, by passes from value to value:
 ///
-///     find_attention AttentionPatterns  attention that the device computes by instructions of its own
+///     find_attention AttentionPatterns  attention that the device computes by separate instructions
 ///     find_dataflow  Dataflow   the dependencies of each node, and when it is computed
 ///     form_groups    Grouping   the nodes that are computed together
 ///     recompute      Fused      the nodes that are recomputed instead of stored

@@ -219,7 +219,7 @@ void list_ranges(const Instruction& instruction, Ranges& ranges) {
   std::visit([&](const auto& i) { list(i, ranges); }, instruction);
 }
 
-/// What the body reads and writes outside of its arena, in all steps.
+/// The bytes that the body reads and writes outside of its arena, in all steps.
 void list(const instruction::Scan& i, Ranges& ranges) {
   Ranges of_body;
   for (const Instruction& one : i.body->instructions) list_ranges(one, of_body);
@@ -286,7 +286,8 @@ bool comes_before(const Range& a, const Range& b) {
   return a.space != b.space ? a.space < b.space : a.first < b.first;
 }
 
-/// The bytes of ranges outside of the arena. What several instructions read counts once, and so does what they write.
+/// The bytes of ranges outside of the arena. A range that several instructions read counts once, and so does a range
+/// that several write.
 double bytes_of_union(const std::vector<Range>& all) {
   std::vector<Range> sorted;  // by insertion: they are few, and nearly in order
   for (const Range& range : all) {

@@ -13,7 +13,7 @@ Cost cost_of(const Instruction& instruction);
 
 /// The cost of one step of a plan. `least_bytes`: the bytes that every plan of this step has to read and write, which
 /// are those of the batch and of the variables that it reads, and of the variables that it assigns, each once. What a
-/// plan moves beside them are intermediate results.
+/// plan moves besides are intermediate results.
 struct StepCost {
   Cost sum;
   double least_bytes = 0;

@@ -23,7 +23,7 @@ struct Wanted {
 /// All vectors are indexed by node.
 struct Dataflow {
   const Graph& graph;
-  /// Attention that instructions of its own compute.
+  /// Attention that is computed by separate instructions.
   AttentionPatterns attention = {};
   /// The node that owns a node's bytes: a Reshape is a view of its operand. A node that owns its bytes is a base.
   IdVector<NodeId> base = {};

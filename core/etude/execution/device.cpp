@@ -32,7 +32,7 @@ namespace {
 
 [[noreturn]] void refuse_replicas() {
   fail(ErrorKind::internal, "Device",
-       "replicas to join - expected the plan of one - a plan of several is run by a ReplicatedPlan.");
+       "an all-reduce - expected the plan of one replica - run plans of several by a ReplicatedPlan.");
 }
 
 }  // namespace

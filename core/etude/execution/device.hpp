@@ -29,7 +29,7 @@ struct StorageRange {
 /// The first byte of each space of a plan.
 using Addresses = std::span<std::byte* const>;
 
-/// Runs plans. It has one `run` per Instruction. Shapes were proven when the plan was made, so no run fails.
+/// Runs plans. It has one `run` per Instruction. Shapes are checked when the plan is made, so no run fails.
 class Device {
  public:
   virtual ~Device() = default;
@@ -44,8 +44,8 @@ class Device {
   virtual bool reaches(const Storage& storage) const { return storage.in_host_memory(); }
   /// Whether the host can read its memory only after fetch(), as that of WebGPU.
   virtual bool reads_later() const { return false; }
-  /// Begins to copy these bytes to the host, as they are after all work that is enqueued now. When the result is ready,
-  /// Storage::read() of them returns the copies. Null: the host can read its memory at any time.
+  /// Starts to copy these bytes to the host, in their state after all work that is enqueued now. When the result is
+  /// ready, Storage::read() of them returns the copies. Null: the host can read its memory at any time.
   virtual std::unique_ptr<Pending> fetch(std::span<const StorageRange> ranges);
   /// The workspace that an instruction needs in the arena while it runs, in bytes.
   virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
@@ -60,12 +60,12 @@ class Device {
   virtual std::size_t workspace(const instruction::AttentionGradient&) const { return 0; }
   /// The most 32-bit numbers that one thread of a program may keep at the same time. Larger programs are divided.
   virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
-  /// Whether its matrix products and convolutions take operands of half precision.
+  /// Whether its matrix products and convolutions accept operands of half precision.
   virtual bool multiplies_halves() const { return false; }
   /// Whether one instruction computes attention of this shape, and another one its gradients. If not, products and a
   /// softmax compute them.
   virtual bool attends(const instruction::AttentionShape&) const { return false; }
-  /// The attention of a graph that it computes by instructions of its own: none, or what find_attention() finds. A
+  /// The attention of a graph that it computes by separate instructions: none, or the result of find_attention(). A
   /// program without such a device does not contain that pass.
   virtual AttentionPatterns attention_in(const Graph& graph, const Wanted& wanted) const;
   /// The number of chunks of a loop's rows that it can run at the same time.
@@ -95,10 +95,10 @@ class Device {
    public:
     virtual ~Recording() = default;
   };
-  /// Does `work`, which runs instructions on this device: always the same ones while the addresses are the same. A
-  /// device may replay a recording of it instead; the caller passes the same `kept` again.
+  /// Does `work`, which runs instructions on this device: always the same ones for the same addresses. A device may
+  /// replay a recording of it instead; the caller passes the same `kept` again.
   virtual void replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept);
-  /// Runs instructions one after the other.
+  /// Runs instructions one after another.
   void run(std::span<const Instruction> instructions, Addresses addresses);
 
   virtual void run(const instruction::Elementwise&, Addresses) = 0;

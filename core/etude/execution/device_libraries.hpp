@@ -2,8 +2,8 @@
 
 namespace etude {
 
-/// Whether the program can load libraries of devices, such as those of GPUs. A page cannot, and so it does not download
-/// what only their devices use.
+/// Whether the program can load libraries of devices, such as those of GPUs. A page cannot, so it does not download
+/// code that only their devices use.
 #ifdef ETUDE_WITHOUT_DEVICE_LIBRARIES
 inline constexpr bool has_device_libraries = false;
 #else

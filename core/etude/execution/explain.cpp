@@ -169,7 +169,7 @@ std::string explain(const Plan& plan) {
   const StepCost cost = cost_of(plan);
   return text + std::to_string(plan.instructions().size()) + " instructions, " + launches(all_launches(plan)) +
          costs(cost.sum) + " a step, of which batch and variables are " + short_number(cost.least_bytes) + "B; " +
-         short_number(static_cast<double>(plan.arena_bytes())) + "B of memory beside variables and batch\n";
+         short_number(static_cast<double>(plan.arena_bytes())) + "B of memory besides variables and batch\n";
 }
 
 }  // namespace etude

@@ -13,7 +13,7 @@ namespace etude {
 namespace {
 
 /// The most operands that a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, and on
-/// a processor the tiles of operands share a cache of 1 MB.
+/// a CPU the tiles of operands share a cache of 1 MB.
 constexpr std::size_t most_operands = 64;
 
 /// Visits the nodes in order. Each becomes a group. A group is merged with earlier groups if one instruction can

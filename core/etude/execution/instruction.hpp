@@ -14,8 +14,8 @@
 #include "etude/graph/elementwise.hpp"
 #include "etude/graph/window.hpp"
 
-/// The instructions that fusion lowers ops to: a second closed variant. Each Device implements one `run` per
-/// alternative. Instructions are plain data: shapes are proven, and memory is laid out.
+/// The instructions to which fusion lowers ops: a second closed variant. Each Device implements one `run` per
+/// alternative. Instructions are plain data: shapes are checked, and memory is placed.
 namespace etude {
 
 /// A place in a plan's memory: `offset` bytes after the address of `space`. The plan has a table of addresses, one per
@@ -258,7 +258,7 @@ struct AttentionShape {
   DType dtype;
   double scale = 1;  ///< of the scores
   bool is_masked = false;
-  double absent = 0;  ///< what is added to scores whose entry in the mask is false
+  double absent = 0;  ///< added to scores whose entry in the mask is false
 };
 /// An operand with strides in elements: of each axis of a batch, of rows and of columns.
 struct StridedOperand {

@@ -25,7 +25,7 @@ struct Schedule {
   /// sum, or end().
   std::map<int, int> awaits = {};
 
-  /// The position behind the last instruction.
+  /// The position after the last instruction.
   int end() const { return static_cast<int>(order.size()); }
   /// The position up to which the instruction at `position` uses its operands.
   int end_of(int at) const {

@@ -16,7 +16,7 @@ namespace {
 /// Fills a tensor with draws, in the order of its elements.
 class Drawn : public Seeded {
  public:
-  /// Fills `numbers` with the next draws; `scale` is made of the shape, for its fans.
+  /// Fills `numbers` with the next draws; `scale` depends on the shape's fans.
   using Draw = std::function<void(Random&, double scale, std::span<double> numbers)>;
   using Scale = std::function<double(const Shape&)>;
 
@@ -37,7 +37,7 @@ class Drawn : public Seeded {
   }
 
  private:
-  /// How many numbers are drawn at a time.
+  /// The numbers that are drawn at a time.
   static constexpr std::int64_t chunk = 512;
   static constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -69,7 +69,7 @@ template <class T>
 }
 #endif
 
-/// The loop that write_numbers would end, by the widest vectors that the processor has.
+/// The loop at the end of write_numbers, with the widest vectors of the processor.
 void write_floats(const Line& line, std::span<const std::uint32_t> words, float* out) {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f")) return write_line_avx512(line, words, out);
@@ -81,7 +81,7 @@ void write_floats(const Line& line, std::span<const std::uint32_t> words, float*
 /// Fills a tensor with uniform draws, in the order of its elements.
 class Uniform : public Seeded {
  public:
-  /// The line is made of the shape, for its fans.
+  /// The line depends on the shape's fans.
   Uniform(std::optional<std::int64_t> seed, std::function<Line(const Shape&)> line)
       : Seeded(seed), line_(std::move(line)) {}
 
@@ -126,13 +126,13 @@ class ConstantInitializer : public Initializer {
     check(array.shape().rank() <= to.shape().rank() &&
               broadcast_shapes(array.shape(), to.shape(), "Constant") == to.shape(),
           ErrorKind::shape, "Constant", "an array of shape ", array.shape(), " for a weight of shape ", to.shape(),
-          " - expected one that broadcasts to it - reshape the array.");
+          " - expected a shape that broadcasts to it - reshape the array.");
     const std::size_t bytes = size_of(to.dtype());
     for (std::int64_t i = 0; i < to.size(); ++i)
       std::memcpy(to.raw() + static_cast<std::size_t>(i) * bytes,
                   array.raw() + source(array.shape(), to.shape(), i) * bytes, bytes);
   }
-  /// The element of `from` that broadcasting to `to` puts in place `index`.
+  /// The element of `from` at the place `index` after broadcasting to `to`.
   static std::size_t source(const Shape& from, const Shape& to, std::int64_t index) {
     std::int64_t result = 0, stride = 1;
     for (std::ptrdiff_t axis = 1; axis <= static_cast<std::ptrdiff_t>(from.rank()); ++axis) {
@@ -173,7 +173,7 @@ InitializerPtr scaled_uniform(SeedOptions options, double scale, double (*fan)(c
 }
 
 InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(const Shape&)) {
-  // Cutting at two sigma leaves 0.8796… of the standard deviation.
+  // Truncation at two sigma reduces the standard deviation to 0.8796… of it.
   constexpr double cut = 0.87962566103423978;
   return std::make_shared<Drawn>(
       options.seed, [=](const Shape& shape) { return std::sqrt(scale / std::max(fan(shape), 1.0)) / cut; },

@@ -10,8 +10,8 @@
 namespace etude::initializers {
 namespace {
 
-// A factorization carries a last bit that differs into all of its results, and C libraries differ in the last bits of
-// logarithms and cosines. These use nothing but what IEEE 754 defines to the bit.
+// In a factorization, one different last bit changes all results, and C libraries differ in the last bits of logarithms
+// and cosines. These functions use only operations that IEEE 754 defines to the bit.
 
 /// For finite x > 0: 2 artanh((m - 1) / (m + 1)) of x = m 2^e, and e log 2.
 double natural_logarithm(double x) {
@@ -27,7 +27,7 @@ double natural_logarithm(double x) {
   return 2 * s * sum + exponent * std::numbers::ln2;
 }
 
-/// cos(2 pi x) for x in [0, 1]: the sine of what is left to the next quarter, by its series.
+/// cos(2 pi x) for x in [0, 1]: the sine of the distance to the next quarter, by its series.
 double cosine_of_turns(double x) {
   const double angle = 2 * std::numbers::pi * (std::abs(x - 0.5) - 0.25), square = angle * angle;
   double sum = 1;
@@ -47,7 +47,7 @@ class OrthogonalInitializer : public Seeded {
 
   Tensor operator()(const Shape& shape, DType dtype) override {
     check(shape.rank() >= 2, ErrorKind::shape, "orthogonal", "shape ", shape,
-          " - expected a matrix, or more axes - choose another initializer.");
+          " - expected a matrix, or more axes - use another initializer.");
     Random random = begin();
     Tensor tensor(shape, dtype);
     if (tensor.size() == 0) return tensor;

@@ -9,7 +9,7 @@
 namespace etude::initializers {
 namespace {
 
-/// How many reflections are applied at once, and to how many columns one part of the work applies them.
+/// The number of reflections that are applied at once, and the columns in one part of the work.
 constexpr std::int64_t block = 32, part_columns = 64;
 
 /// Element (i, j) is data[i * row + j * column].
@@ -22,10 +22,10 @@ struct Matrix {
   Matrix transposed() const { return {data, column, row}; }
 };
 
-/// Rows and terms of a product that are computed together, and rows and columns of a tile in registers.
+/// The rows and terms of a product that are computed together, and the rows and columns of a tile in registers.
 constexpr std::int64_t product_rows = 32, product_terms = 128, tile = 4;
 
-/// `from`, [rows, terms], in groups of four rows: the four numbers of a term side by side, zeros where there are no
+/// Packs `from`, [rows, terms], in groups of four rows: the four numbers of a term side by side, zeros for missing
 /// rows.
 void pack(Matrix from, std::int64_t rows, std::int64_t terms, double* to) {
   for (std::int64_t i = 0; i < rows; i += tile)
@@ -50,7 +50,7 @@ void multiply_tile(const double* a, const double* b, std::int64_t terms, double 
     for (int j = 0; j < tile; ++j) c[i][j] = sum[i][j / 2][j % 2];
 }
 
-/// c [m, n] += a [m, k] · b [k, n]. Each element adds its terms in their order, one after the other.
+/// c [m, n] += a [m, k] · b [k, n]. Each element adds its terms one after another, in order.
 void multiply_add(std::int64_t m, std::int64_t n, std::int64_t k, Matrix a, Matrix b, Matrix c) {
   double packed_a[product_rows * product_terms], packed_b[tile * product_terms];
   for (std::int64_t term = 0; term < k; term += product_terms)
@@ -75,14 +75,14 @@ void multiply_add(std::int64_t m, std::int64_t n, std::int64_t k, Matrix a, Matr
 }
 
 /// `count` reflections: I - v T vᵀ for v [rows, count], which has ones on its diagonal and zeros above, and T [count,
-/// count], of which zeros are below the diagonal.
+/// count], which has zeros below its diagonal.
 struct Reflections {
   std::int64_t rows, count;
   Matrix v, minus_t;
 };
 
-/// Makes column `j` of v the vector of the reflection that leaves of it nothing below row j, and applies that to the
-/// columns behind. Returns its factor. `negative`: whether what it leaves in row j is.
+/// Makes column `j` of v the vector of the reflection that zeroes it below row j, and applies that to the later
+/// columns. Returns its factor. `negative`: whether the remaining element in row j is negative.
 double reflect_column(const Reflections& all, std::int64_t j, char& negative) {
   const Matrix v = all.v;
   double squares = 0;
@@ -103,7 +103,7 @@ double reflect_column(const Reflections& all, std::int64_t j, char& negative) {
   return factor;
 }
 
-/// The reflections that leave nothing below the diagonal of what stands in `all.v`, which becomes their vectors.
+/// The reflections that zero `all.v` below its diagonal; `all.v` becomes their vectors.
 void factorize(const Reflections& all, char* negative) {
   double factors[block], products[block * block]{};
   for (std::int64_t j = 0; j < all.count; ++j) factors[j] = reflect_column(all, j, negative[j]);
@@ -163,7 +163,7 @@ void orthonormalize(std::span<double> a, std::int64_t rows, std::int64_t columns
     back.minus_t = back.minus_t.transposed();
     Application{back, {&all(k, k) + now.count, columns}, columns - k - now.count}.run();
   }
-  // Q is all reflections applied to the identity, of which the columns before a block are not changed by it.
+  // Q is all reflections applied to the identity. They do not change the columns before a block.
   for (std::int64_t k = (blocks - 1) * block; k >= 0; k -= block) {
     const Reflections now = reflections(k);
     for (std::int64_t i = 0; i < now.rows; ++i) {

@@ -7,8 +7,8 @@
 
 namespace etude::initializers {
 
-/// An initializer that draws. A seed of its own gives the same values at each call, as in Keras; the global one a new
-/// stream.
+/// An initializer with random draws. With its own seed, each call gives the same values, as in Keras; with the global
+/// seed, each call uses a new stream.
 class Seeded : public Initializer {
  public:
   explicit Seeded(std::optional<std::int64_t> seed) : seed_(seed) {}

@@ -25,7 +25,7 @@ Value causal_mask(std::int64_t steps, std::int64_t sources) {
 
 Value both(Value a, Value b) { return !a ? b : !b ? a : ops::logical_and(a, b); }
 
-/// The axes of `order` in their old places.
+/// The inverse permutation of axes.
 std::vector<std::uint8_t> inverse(const std::vector<std::uint8_t>& order) {
   std::vector<std::uint8_t> result(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) result[order[i]] = static_cast<std::uint8_t>(i);
@@ -40,7 +40,7 @@ MultiHeadAttention::MultiHeadAttention(MultiHeadAttentionOptions options)
       value_dim_(options_.value_dim.value_or(options_.key_dim)) {
   check(options_.num_heads > 0 && options_.key_dim > 0 && value_dim_ > 0, ErrorKind::value, where(),
         "num_heads = ", options_.num_heads, ", key_dim = ", options_.key_dim, ", value_dim = ", value_dim_,
-        " - expected positive numbers - set them.");
+        " - expected positive numbers - set both.");
   if (options_.dropout != 0)
     dropout_ = std::make_shared<Dropout>(DropoutOptions{
         .rate = options_.dropout, .seed = options_.seed, .name = name() + "_dropout", .dtype = options_.dtype});
@@ -74,7 +74,7 @@ void MultiHeadAttention::build_for(const std::vector<Shape>& shapes) {
   for (const std::size_t axis : axes_)
     check(axis > 0 && axis + 1 < query.rank() && std::ranges::count(axes_, axis) == 1, ErrorKind::value, where(),
           "attention_axes = ", options_.attention_axes, " for a query of shape ", query,
-          " - expected different axes between batch and features - choose some of them.");
+          " - expected different axes between batch and features - set attention_axes.");
   const std::int64_t heads = options_.num_heads, value_dim = value_dim_;
   query_ = project("query", {query[-1], heads, options_.key_dim}, 1);
   key_ = project("key", {key[-1], heads, options_.key_dim}, 1);
@@ -85,14 +85,14 @@ void MultiHeadAttention::build_for(const std::vector<Shape>& shapes) {
   output_ = project("attention_output", output, 2);
 }
 
-/// x's last `inputs` axes times the kernel, plus the bias: the kernel's other axes take their place.
+/// Multiplies x's last `inputs` axes by the kernel, and adds the bias: the kernel's other axes replace them.
 Value MultiHeadAttention::projected(Value x, const Projection& projection, std::size_t inputs) const {
   const Shape& kernel = projection.kernel.shape();
   const Shape in = kernel.slice(0, inputs), out = kernel.slice(inputs, kernel.rank());
   Shape shape = x.shape().slice(0, x.shape().rank() - inputs);
   check(x.shape().slice(shape.rank(), x.shape().rank()) == in, ErrorKind::shape, where(), "input of shape ", x.shape(),
         " for \"", projection.kernel.name(), "\" of shape ", kernel,
-        " - expected features as it was built for - build a new one or check the data.");
+        " - expected the features for which it was built - build a new layer or check the data.");
   const Value rows = ops::reshape(ops::cast(x, compute_dtype()), {shape.size(), in.size()});
   Value y = ops::matmul(rows, ops::reshape(value_of(projection.kernel), {in.size(), out.size()}));
   if (projection.bias) y = y + ops::reshape(value_of(projection.bias), {out.size()});
@@ -100,7 +100,7 @@ Value MultiHeadAttention::projected(Value x, const Projection& projection, std::
   return ops::reshape(y, shape);
 }
 
-/// From [batch, .., heads, dim] with `rank` axes to batches, heads, the axes of attention, dim.
+/// The order from [batch, .., heads, dim] with `rank` axes to batches, heads, attention axes, dim.
 std::vector<std::uint8_t> MultiHeadAttention::order(std::size_t rank) const {
   std::vector<std::uint8_t> result;
   for (std::size_t axis = 0; axis < rank - 2; ++axis)
@@ -119,7 +119,7 @@ Value MultiHeadAttention::call(Value x, bool) {
 Outputs MultiHeadAttention::call_with(const std::vector<Value>& inputs, bool training) {
   if (inputs.size() == 1) return call(inputs[0], training);
   check(inputs.size() <= 4, ErrorKind::value, where(), inputs.size(),
-        " inputs - expected {query, value, key, attention_mask} - leave out what is more.");
+        " inputs - expected {query, value, key, attention_mask} - remove the others.");
   const auto input = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : Value{}; };
   return attend_to({.query = input(0),
                     .value = input(1),
@@ -141,7 +141,7 @@ Attended MultiHeadAttention::attend(const AttentionInputs& given) {
   return attended;
 }
 
-/// Which source steps count for which step, to be broadcast to [batch, heads, steps, source steps]; empty: all.
+/// The source steps that count for each step, for broadcasting to [batch, heads, steps, source steps]; empty: all.
 Value MultiHeadAttention::mask_for(const AttentionInputs& inputs) const {
   Value mask = inputs.attention_mask ? ops::cast(inputs.attention_mask, DType::boolean) : Value{};
   if (inputs.query.mask()) mask = both(mask, ops::expand_dims(inputs.query.mask(), 2));
@@ -151,7 +151,7 @@ Value MultiHeadAttention::mask_for(const AttentionInputs& inputs) const {
   if (!mask) return mask;
   check(axes_.size() == 1 && inputs.query.shape().rank() == 3 && mask.shape().rank() <= 4, ErrorKind::shape, where(),
         "a mask of shape ", mask.shape(), " for a query of shape ", inputs.query.shape(),
-        " - expected masks where the query is [batch, steps, features] - leave it out.");
+        " - expected no mask unless the query is [batch, steps, features] - omit it.");
   return mask.shape().rank() == 3 ? ops::expand_dims(mask, 1) : mask;
 }
 
@@ -165,7 +165,7 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
   const std::size_t rank = inputs.query.shape().rank() + 1, batches = rank - 1 - axes_.size();
   const std::vector<std::uint8_t> heads_first = order(rank);
   Shape attended_shape;
-  // [.., heads, steps, dim], all axes of attention as one.
+  // [.., heads, steps, dim], with all attention axes as one.
   const auto by_heads = [&](Value x, const Projection& projection, double times = 1) {
     const Value y = ops::transpose(projected(x, projection, 1) * times, heads_first);
     attended_shape = y.shape();
@@ -175,11 +175,11 @@ Attended MultiHeadAttention::attend_to(const AttentionInputs& inputs) {
     return ops::reshape(y, shape);
   };
   const double scale = 1 / std::sqrt(static_cast<double>(options_.key_dim));
-  // float16 may have no room for a product that is scaled afterwards.
+  // In float16, a product that is scaled afterwards may overflow.
   const double before = is_half(compute_dtype()) ? scale : 1;
   const Value k = by_heads(key, key_), v = by_heads(inputs.value, value_), q = by_heads(inputs.query, query_, before);
   Value scores = ops::matmul(q, k, false, true) * (scale / before);
-  // As much as float16 has room for.
+  // A large number within the range of float16.
   const double absent = scores.dtype() == DType::float16 ? -3e4 : -1e9;
   if (const Value mask = mask_for(inputs)) scores = scores + (1 - ops::cast(mask, scores.dtype())) * absent;
   scores = ops::softmax(scores);

@@ -28,20 +28,19 @@ struct MultiHeadAttentionOptions {
         option<&MultiHeadAttentionOptions::num_heads>("Number of heads.", Need::required),
         option<&MultiHeadAttentionOptions::key_dim>("Features of each head of query and key.", Need::required),
         option<&MultiHeadAttentionOptions::value_dim>("Features of each head of the value. Default: key_dim."),
-        option<&MultiHeadAttentionOptions::dropout>("Share of the attention scores that is set to 0 in training."),
+        option<&MultiHeadAttentionOptions::dropout>("Fraction of the attention scores that is set to 0 in training."),
         option<&MultiHeadAttentionOptions::use_bias>("Whether a bias is added."),
         option<&MultiHeadAttentionOptions::output_shape>(
             "Shape of the features of the result. Default: those of the query."),
         option<&MultiHeadAttentionOptions::attention_axes>(
             "Axes over which attention is applied. Default: all but batch and features."),
         weight_fields<MultiHeadAttentionOptions>(),
-        option<&MultiHeadAttentionOptions::seed>(
-            "Seed of the random draws. Default: drawn from the seed that was set for all."),
+        option<&MultiHeadAttentionOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
         layer_fields<MultiHeadAttentionOptions>());
   }
 };
 
-/// What attention is applied to.
+/// The inputs of attention.
 struct AttentionInputs {
   Value query = {}, value = {};
   Value key = {};             ///< Default: value.
@@ -59,20 +58,20 @@ struct AttentionInputs {
         option<&AttentionInputs::training>("Whether dropout is applied."));
   }
 };
-/// What comes of it: output [batch, steps, features], scores [batch, heads, steps, source steps].
+/// The results of attention: output [batch, steps, features], scores [batch, heads, steps, source steps].
 struct Attended {
-  /// The result, and the shares that the keys have in it.
+  /// The result, and the weights of the keys.
   Value output, scores;
 };
 
 /// Multi-head attention: query [batch, steps, n], value and key [batch, source steps, n] -> [batch, steps, n]. Called
-/// on a list {query, value, key, attention_mask} of which the last two may be left out; attend() takes a causal mask
-/// too, and gives the scores. Inputs may have more axes: those that are not attention axes are batches. Masks of its
-/// inputs and attention masks are taken where one axis is attended over; scores that they exclude are lowered by 1e9
-/// . Weights: query, key and value kernels [n, heads, dim] and biases [heads, dim]; the output's kernel [heads,
-/// value_dim, features] and bias [features].
-/// Throws Error(value) for numbers below 1 or axes that are no attention axes, Error(shape) for inputs that do not
-/// match each other or what it was built for. Source: Vaswani et al., "Attention Is All You Need" (2017);
+/// on a list {query, value, key, attention_mask}; the last two may be omitted. attend() also accepts a causal mask, and
+/// returns the scores. Inputs may have more axes: those that are not attention axes are batch axes. With one attention
+/// axis, masks of the inputs and attention masks apply; scores that they exclude are lowered by 1e9. Weights:
+/// query, key and value kernels [n, heads, dim] and biases [heads, dim]; the output's kernel [heads, value_dim,
+/// features] and bias [features].
+/// Throws Error(value) for numbers below 1 or invalid attention axes, Error(shape) for inputs that do not match each
+/// other or the shapes for which it was built. Source: Vaswani et al., "Attention Is All You Need" (2017);
 /// keras/src/layers/attention/multi_head_attention.py.
 class MultiHeadAttention : public Layer {
  public:

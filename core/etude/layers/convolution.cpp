@@ -10,7 +10,7 @@ namespace etude {
 
 namespace {
 
-/// What convolutions of all ranks check of their options.
+/// Checks the options of convolutions of any rank.
 template <class Options> void check_options(const Options& o, const std::string& where) {
   check(o.filters > 0 && o.groups > 0 && o.filters % o.groups == 0, ErrorKind::value, where, "filters = ", o.filters,
         ", groups = ", o.groups, " - expected positive numbers, and filters a multiple of groups - set filters.");
@@ -18,16 +18,16 @@ template <class Options> void check_options(const Options& o, const std::string&
 }
 void check_strides(const auto& strides, const auto& dilation_rate, bool either, const std::string& where) {
   check(either, ErrorKind::value, where, "strides = ", strides, " with dilation_rate = ", dilation_rate,
-        " - expected one of them to be 1 - choose which.");
+        " - expected one of them to be 1 - set one to 1.");
 }
 void check_channels(std::int64_t channels, std::int64_t groups, const Shape& input, const std::string& where) {
   check(channels > 0 && channels % groups == 0, ErrorKind::shape, where, "input of shape ", input, ", ", channels,
-        " channels - expected a multiple of groups = ", groups, " - choose another number of groups.");
+        " channels - expected a multiple of groups = ", groups, " - change groups.");
 }
 void check_built_channels(const Shape& input, std::int64_t axis, std::int64_t channels, const std::string& where) {
   check(input[static_cast<std::ptrdiff_t>(axis)] == channels, ErrorKind::shape, where, "expected input of ", channels,
         " channels, received shape ", input, ". The layer was built for ", channels,
-        " channels; build a new one or check the data.");
+        " channels; build a new layer or check the data.");
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ template <class Options> constexpr auto convolution_fields() {
       option<&Options::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
       option<&Options::strides>("Step of the window along each axis, or one number for all."),
       option<&Options::padding>("\"valid\": no padding; \"same\": strides of 1 keep the extents; of steps, "
-                                "\"causal\": a result depends on no later step."),
-      option<&Options::data_format>("\"channels_last\" or \"channels_first\": where the channels are."),
+                                "\"causal\": no result depends on a later step."),
+      option<&Options::data_format>("\"channels_last\" or \"channels_first\": the position of the channels."),
       option<&Options::dilation_rate>("Distance between the elements of the window, or one number for all axes."),
       option<&Options::groups>("Groups of channels that are convolved separately."),
       option<&Options::activation>("Function applied to the result, by name or as a function."),
@@ -47,9 +47,9 @@ struct Conv1DOptions {
   static constexpr auto fields() { return convolution_fields<Conv1DOptions>(); }
 };
 
-/// activation(x ⋆ kernel + bias) along the steps: [batch, steps, channels] -> [batch, .., filters], or with the
-/// channels second where data_format is "channels_first". kernel [kernel_size, channels / groups, filters], bias
-/// [filters]. `padding` is "valid", "same" or "causal", which pads in front alone. Throws as Conv2D does, and
+/// activation(x ⋆ kernel + bias) along the steps: [batch, steps, channels] -> [batch, .., filters]; with
+/// "channels_first" the channels are second. kernel [kernel_size, channels / groups, filters], bias [filters].
+/// `padding` is "valid", "same" or "causal", which pads only at the front. Throws as Conv2D does, and
 /// Error(value) for more than one number in kernel_size, strides or dilation_rate. Source:
 /// keras/src/layers/convolutional/conv1d.py, base_conv.py.
 class Conv1D : public Layer {
@@ -93,12 +93,12 @@ struct Conv2DOptions {
   static constexpr auto fields() { return convolution_fields<Conv2DOptions>(); }
 };
 
-/// activation(x ⋆ kernel + bias): [batch, height, width, channels] -> [batch, .., .., filters], or with the channels
-/// second where data_format is "channels_first" (transposed around the convolution). kernel [*kernel_size, channels /
-/// groups, filters], bias [filters]. `padding` is "valid" or "same".
-/// Throws Error(value) for numbers below 1, filters that are no multiple of groups, strides together with dilation
-/// Error(shape) for inputs of another rank, channels that are no multiple of groups or not those it was built
-/// for, and windows larger than the input.
+/// activation(x ⋆ kernel + bias): [batch, height, width, channels] -> [batch, .., .., filters]; with "channels_first"
+/// the channels are second (transposed around the convolution). kernel [*kernel_size, channels / groups, filters], bias
+/// [filters]. `padding` is "valid" or "same".
+/// Throws Error(value) for numbers below 1, filters that are not a multiple of groups, strides together with dilation
+/// Error(shape) for inputs of another rank, channels that are not a multiple of groups or not those for which it
+/// was built, and windows larger than the input.
 /// Source: keras/src/layers/convolutional/conv2d.py, base_conv.py.
 class Conv2D : public Layer {
  public:

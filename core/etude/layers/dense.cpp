@@ -17,8 +17,8 @@ Dense::Dense(DenseOptions options)
 
 void Dense::build(const Shape& input_shape) {
   check(input_shape.rank() >= 2, ErrorKind::shape, where(), "input of shape ", input_shape,
-        " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature; give a Dataset "
-        "batches by .batch(n).");
+        " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature; call .batch(n) on a "
+        "Dataset.");
   kernel_ = add_weight(
       {"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer, true, options_.kernel_regularizer});
   if (options_.use_bias)
@@ -29,7 +29,7 @@ Value Dense::call(Value x, bool) {
   const std::int64_t features = kernel_.shape()[0];
   check(x.shape().rank() >= 2 && x.shape()[-1] == features, ErrorKind::shape, where(),
         "expected input of shape [batch, .., ", features, "], received ", x.shape(), ". The layer was built for ",
-        features, " inputs; build a new one or check the data.");
+        features, " inputs; build a new layer or check the data.");
   Value y = ops::matmul(x, value_of(kernel_));
   if (bias_) y = y + value_of(bias_);
   return options_.activation(y);

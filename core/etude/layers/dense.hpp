@@ -29,7 +29,7 @@ struct DenseOptions {
 };
 
 /// activation(x · kernel + bias) over the last axis: [.., n] -> [.., units]. kernel [n, units], bias [units].
-/// Throws Error(value) for units below 1, Error(shape) for inputs of rank below 2 or another n than it was built for.
+/// Throws Error(value) for units below 1, Error(shape) for inputs of rank below 2 or another n than at its build.
 /// Source: keras/src/layers/core/dense.py.
 class Dense : public Layer {
  public:

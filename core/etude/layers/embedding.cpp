@@ -10,7 +10,7 @@ Embedding::Embedding(EmbeddingOptions options)
     : Layer(class_entry<Embedding>, std::move(options)), options_(described_options<EmbeddingOptions>()) {
   check(options_.input_dim > 0 && options_.output_dim > 0, ErrorKind::value, where(),
         "input_dim = ", options_.input_dim, ", output_dim = ", options_.output_dim,
-        " - expected positive numbers - set them.");
+        " - expected positive numbers - set both.");
   keep_input_dtype();
 }
 
@@ -22,7 +22,7 @@ void Embedding::build(const Shape&) {
                             options_.embeddings_regularizer});
 }
 
-/// Rows are rounded, and not the table.
+/// Rounds the selected rows, not the table.
 Value Embedding::call(Value x, bool) {
   x.graph().expect(
       {x.id(), options_.input_dim, where(), "index", "rows in its table", "check the data, or set a larger input_dim"});

@@ -18,16 +18,16 @@ struct EmbeddingOptions {
     return option_rows(option<&EmbeddingOptions::input_dim>(
                            "Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
                        option<&EmbeddingOptions::output_dim>("Length of each vector.", Need::required),
-                       option<&EmbeddingOptions::embeddings_initializer>("First values of the vectors."),
+                       option<&EmbeddingOptions::embeddings_initializer>("Initial values of the vectors."),
                        option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
                        option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
                        layer_fields<EmbeddingOptions>());
   }
 };
 
-/// A vector for each of input_dim numbers: integers [batch, ..] -> [batch, .., output_dim]; floats are taken as
-/// integers. With mask_zero the number 0 does not count: the result carries that mask. A number out of range
-/// gives NaN. embeddings [input_dim, output_dim]. Throws Error(value) for sizes below 1.
+/// A vector for each of input_dim numbers: integers [batch, ..] -> [batch, .., output_dim]; floats are converted to
+/// integers. With mask_zero the number 0 is masked: the result carries that mask. A number out of range gives
+/// NaN. embeddings [input_dim, output_dim]. Throws Error(value) for sizes below 1.
 /// Source: keras/src/layers/core/embedding.py.
 class Embedding : public Layer {
  public:

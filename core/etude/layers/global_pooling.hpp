@@ -13,14 +13,14 @@ struct GlobalAveragePooling1DOptions {
     return option_rows(
         option<&GlobalAveragePooling1DOptions::data_format>(
             "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-        option<&GlobalAveragePooling1DOptions::keepdims>("Whether the axis of the steps stays, with extent 1."),
+        option<&GlobalAveragePooling1DOptions::keepdims>("Whether the axis of the steps is kept, with extent 1."),
         layer_fields<GlobalAveragePooling1DOptions>());
   }
 };
 
-/// The mean over the steps: [batch, steps, features] -> [batch, features], or [batch, 1, features] with keepdims; of
-/// "channels_first" data [batch, features, steps] -> [batch, features]. Under a mask [batch, steps] the mean over the
-/// steps that count. Throws Error(value) for another data_format, Error(shape) for inputs of another rank.
+/// The mean over the steps: [batch, steps, features] -> [batch, features], or [batch, 1, features] with keepdims; for
+/// "channels_first" data [batch, features, steps] -> [batch, features]. With a mask [batch, steps], the mean over the
+/// unmasked steps. Throws Error(value) for another data_format, Error(shape) for inputs of another rank.
 /// Source: keras/src/layers/pooling/global_average_pooling1d.py.
 class GlobalAveragePooling1D : public Layer {
  public:

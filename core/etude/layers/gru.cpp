@@ -20,7 +20,7 @@ Shape GRU::bias_shape() const { return reset_after_ ? Shape{2, 3 * units()} : Sh
 
 Value GRU::input_bias() const { return reset_after_ ? ops::squeeze(ops::slice(bias(), 0, 0, 1), 0) : bias(); }
 
-/// Resetting after the product: U of all gates, and d. Before it: U of z and r, and that of g.
+/// With reset after the product: U of all gates, and d. With reset before it: U of z and r, and that of g.
 std::vector<Value> GRU::step_weights() const {
   const Value kernel = recurrent_kernel();
   if (!reset_after_) return {ops::slice(kernel, 1, 0, 2 * units()), ops::slice(kernel, 1, 2 * units(), units())};

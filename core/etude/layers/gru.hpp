@@ -34,20 +34,20 @@ struct GRUOptions {
   }
 };
 
-/// Gated recurrent units, whose state is h:
+/// Gated recurrent units, with the state h:
 ///
 ///     z, r = recurrent_activation(x · W + b + h · U + d)
 ///     g = activation(x · W + b + r · (h · U + d))           h = z · h + (1 - z) · g
 ///
 /// kernel W [features, 3 · units] and recurrent_kernel U [units, 3 · units] in the order z, r, g; bias [2, 3 · units]:
-/// b and d (A-13). With reset_after = false r comes before the product, g = activation(x · W + b + (r · h) · U), and
-/// the bias is b alone, [3 · units]. Source: keras/src/layers/rnn/gru.py; Cho et al., 2014.
+/// b and d (A-13). With reset_after = false, r is applied before the product: g = activation(x · W + b + (r · h) · U),
+/// and the bias is only b, [3 · units]. Source: keras/src/layers/rnn/gru.py; Cho et al., 2014.
 class GRU : public Recurrent {
  public:
   using Options = GRUOptions;
   static constexpr ClassText about{
       .name = "GRU",
-      .text = "Gated recurrent unit: [batch, steps, features] -> [batch, units], or of each step.",
+      .text = "Gated recurrent unit: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit GRU(const GRUOptions& options);
 

@@ -17,13 +17,13 @@
 namespace etude {
 namespace {
 
-/// Whether y still has the entries that a mask tells apart, with values of their own: [batch, steps, ..].
+/// Whether y still has the axes of a mask and more: [batch, steps, ..].
 bool masks(const Value& mask, const Value& y) {
   const std::size_t rank = mask ? mask.shape().rank() : 0;
   return mask && rank < y.shape().rank() && y.shape().slice(0, rank) == mask.shape();
 }
 
-/// What was added to the loss by `layer`, by one inside it, or during its call. What no layer added belongs to all.
+/// The losses added by `layer`, by layers inside it, or during its call. Losses without a layer belong to all.
 class LossesOf {
  public:
   explicit LossesOf(const Layer& layer) : layer_(&layer), layers_{&layer} {
@@ -36,7 +36,7 @@ class LossesOf {
   std::unordered_set<const void*> layers_;  // this layer, and those inside it
 };
 
-/// A call of a layer, while it lives. The outermost one begins by dropping the losses of earlier calls. Source:
+/// A call of a layer during its lifetime. The outermost call drops the losses of earlier calls. Source:
 /// Layer._get_call_context in keras/src/layers/layer.py.
 class TracedCall {
  public:
@@ -62,12 +62,12 @@ std::map<std::string, int, std::less<>> names_given;
 constexpr int nesting_limit = 100;
 thread_local bool unset_variables = false;
 
-/// A layer at work; those that it calls are at work within it.
+/// A running call of a layer; the calls of other layers within it are nested.
 class Call {
  public:
   explicit Call(std::string_view where) {
     check(depth <= nesting_limit, ErrorKind::value, where, "called within ", depth, " other layers - expected at most ",
-          nesting_limit, " - nest models less deep, and none in itself.");
+          nesting_limit, " - nest models less deeply, and none in itself.");
     ++depth;
   }
   ~Call() { --depth; }
@@ -99,7 +99,7 @@ Layer::Layer(std::string_view class_name, const LayerOptions& options)
       policy_(options.dtype.empty() ? etude::dtype_policy() : DTypePolicy::from_name(options.dtype, where())),
       trainable_(options.trainable) {
   check(is_utf8(name_), ErrorKind::value, class_name_,
-        "a name that is not UTF-8 - expected whole characters - choose another name.");
+        "a name that is not UTF-8 - expected whole characters - use another name.");
 }
 
 Layer::~Layer() {
@@ -112,7 +112,7 @@ std::string Layer::where() const { return class_name_ + " \"" + name_ + '"'; }
 
 std::vector<Value> Layer::accept(const std::vector<Value>& given) {
   check(!given.empty() && given.front(), ErrorKind::value, where(),
-        "called on nothing - expected an input - pass one.");
+        "called without an input - expected an input - pass one.");
   std::vector<Value> inputs = given;
   std::vector<Shape> shapes;
   for (Value& x : inputs) {
@@ -154,7 +154,7 @@ Layer::Building::~Building() {
 Value Layer::operator()(Value x, bool training) {
   const Outputs outputs = (*this)(std::vector{x}, training);
   check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - call it on a list: layer({x}).");
+        " outputs instead of one - expected a layer of one output - call it on a list: layer({x}).");
   return outputs;
 }
 
@@ -168,7 +168,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   const std::uint64_t made = Variable::count();
   Outputs outputs = call_with(inputs, training);
   if (graph.free_reads() > reads) track(graph.take_free_reads(reads), made);
-  check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return one from call().");
+  check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return a Value from call().");
   if (!input_shape_) input_shape_ = inputs.front().shape();
   output_shape_ = outputs.front().shape();
   for (Value& y : outputs) {
@@ -179,7 +179,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   return outputs;
 }
 
-/// Divided by the rows of the whole batch, so that its strength does not depend on their number.
+/// Divides by the rows of the whole batch, so that the strength does not depend on their number.
 void Layer::regularize_activity(Value y) const {
   Graph& graph = Graph::current();
   const Value loss = (*activity_regularizer_)(ops::upcast(y));
@@ -188,8 +188,8 @@ void Layer::regularize_activity(Value y) const {
   graph.add_loss(loss / static_cast<double>(std::max<std::int64_t>(rows, 1)), this);
 }
 
-/// The user's variables that call() read become weights. One that is made anew in each trace cannot: what one trace
-/// trains, the next does not read. Where it is not trainable, it is a constant.
+/// User variables that call() reads become weights. A variable that is created in each trace cannot: the next trace
+/// does not read the trained one. If it is not trainable, it is a constant.
 void Layer::track(const std::vector<Variable>& read, std::uint64_t made_before) {
   for (Variable variable : read) {
     const std::vector<Variable> known = variables();
@@ -198,9 +198,10 @@ void Layer::track(const std::vector<Variable>& read, std::uint64_t made_before) 
       if (!is_floating(variable.dtype())) variable.set_trainable(false);
       weights_.push_back(variable);
     } else if (variable.trainable() && !std::exchange(warned_, true)) {
-      print_warning({}, '[' + where() + "] the variable \"" + variable.name() +
-                            "\" is made within call - it is neither trained nor saved, for each trace makes another "
-                            "one - make it before, and read it in call.");
+      print_warning(
+          {}, '[' + where() + "] the variable \"" + variable.name() +
+                  "\" is created within call - it is neither trained nor saved, because each trace creates another "
+                  "one - create it before, and read it in call.");
     }
   }
 }
@@ -212,19 +213,19 @@ Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
 
 Outputs Layer::call_with(const std::vector<Value>& inputs, bool training) {
   check(inputs.size() == 1, ErrorKind::value, where(), "called on ", inputs.size(),
-        " inputs - expected one - pass it without a list.");
+        " inputs - expected one input - pass it without a list.");
   return call(inputs.front(), training);
 }
 
 std::vector<LayerPtr> Layer::inside(bool trained, int depth) const {
   std::vector<LayerPtr> result;
   std::unordered_set<const Layer*> seen{this};
-  std::vector<std::pair<LayerPtr, int>> waiting;  // the next one is the last
+  std::vector<std::pair<LayerPtr, int>> waiting;  // the last element is the next
   const auto enter = [&](const Layer& layer, int at) {
     if (trained && !layer.trainable_) return;
     const std::vector<LayerPtr> inner = layer.layers();
     check(inner.empty() || at <= nesting_limit, ErrorKind::value, where(), "layers nested more than ", nesting_limit,
-          " deep - expected at most that - nest models less deep.");
+          " deep - expected at most that - nest models less deeply.");
     for (auto each = inner.rbegin(); each != inner.rend(); ++each) waiting.emplace_back(*each, at + 1);
   };
   enter(*this, depth);
@@ -241,8 +242,9 @@ std::vector<LayerPtr> Layer::inside(bool trained, int depth) const {
 void Layer::check_can_hold(const Layer& inner) const {
   bool holds_this = &inner == this;
   for (const LayerPtr& layer : inner.inside(false, 2)) holds_this |= layer.get() == this;
-  check(!holds_this, ErrorKind::value, where(), "a layer, \"", inner.name(),
-        "\", that is or holds this one - expected models that are not nested in themselves - make another one.");
+  check(
+      !holds_this, ErrorKind::value, where(), "a layer, \"", inner.name(),
+      "\", which is or contains this model - expected models that are not nested in themselves - create another one.");
 }
 
 void Layer::set_trainable(bool trainable) {
@@ -253,7 +255,7 @@ void Layer::set_trainable(bool trainable) {
 std::vector<Variable> Layer::collect(Which which) const {
   const bool trained = which == Which::trained;
   std::vector<Variable> result;
-  std::unordered_set<const void*> seen;  // a layer that is used twice has its variables once
+  std::unordered_set<const void*> seen;  // a layer that is used twice lists its variables once
   const auto add = [&](const Variable& variable) {
     if ((!trained || variable.trainable()) && seen.insert(variable.id()).second) result.push_back(variable);
   };
@@ -316,7 +318,7 @@ Variable Layer::add_weight(const Weight& weight) {
     }
   } catch (const std::bad_alloc&) {
     fail(ErrorKind::state, where(), "no memory for \"", weight.name, "\" of shape ", weight.shape,
-         " - expected a size that fits into it - choose smaller sizes.");
+         " - expected a size that fits into memory - use smaller sizes.");
   }
   variable.set_managed();
   weights_.push_back(variable);

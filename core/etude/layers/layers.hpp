@@ -19,7 +19,7 @@
 
 namespace etude::layers {
 
-/// The families of layers. A new layer is a line here.
+/// The families of layers. To add a layer, add it here.
 using CoreLayers = ClassList<ActivationLayer, Dense, Embedding, Flatten, Rescaling>;
 using ConvolutionLayers = ClassList<Conv1D, Conv2D, GlobalAveragePooling1D, MaxPooling2D>;
 using RecurrentLayers = ClassList<GRU, LSTM, SimpleRNN>;

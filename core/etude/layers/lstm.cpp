@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-/// The bias's own initializer, but ones for the forget gate: what was seen is kept at first.
+/// The bias's own initializer, except ones for the forget gate: the state is kept at first.
 class ForgetBias : public Initializer {
  public:
   explicit ForgetBias(Choice<Initializer> rest) : rest_(std::move(rest)) {}

@@ -29,12 +29,12 @@ struct LSTMOptions {
     return option_rows(option<&LSTMOptions::units>("Features of the state and of the output.", Need::required),
                        option<&LSTMOptions::activation>("Function of the candidate and of the output."),
                        option<&LSTMOptions::recurrent_activation>("Function of the gates."),
-                       option<&LSTMOptions::unit_forget_bias>("Whether the bias of the forget gate begins as 1."),
+                       option<&LSTMOptions::unit_forget_bias>("Whether the bias of the forget gate starts as 1."),
                        recurrent_fields<LSTMOptions>());
   }
 };
 
-/// Long short-term memory, whose state is h and c:
+/// Long short-term memory, with the states h and c:
 ///
 ///     i, f, o = recurrent_activation(x · W + h · U + b)     g = activation(…)
 ///     c = f · c + i · g                                     h = o · activation(c)
@@ -46,7 +46,7 @@ class LSTM : public Recurrent {
   using Options = LSTMOptions;
   static constexpr ClassText about{
       .name = "LSTM",
-      .text = "Long short-term memory: [batch, steps, features] -> [batch, units], or of each step.",
+      .text = "Long short-term memory: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit LSTM(const LSTMOptions& options);
 

@@ -10,10 +10,10 @@ namespace etude {
 
 namespace {
 
-/// As Keras promotes what is merged: integers beside floats become such floats. With `adds`, bytes become int32, unlike
-/// in Keras 3.15.1 and tf-keras 2.21, whose layer by itself adds uint8 modulo 256, 200 and 200 to 144, and bool to
-/// bool. But Keras's models cast bytes to the float32 of their inputs first, by default, and come to 400; ours keep
-/// bytes, so the sum needs room.
+/// Keras's promotion: integers next to floats become those floats. With `adds`, bytes become int32. Keras 3.15.1 and
+/// tf-keras 2.21 differ: there the layer itself adds uint8 modulo 256 (200 and 200 give 144), and bool to bool. But
+/// Keras's models first cast bytes to the float32 of their inputs, by default, and get 400; our models keep bytes, so
+/// the sum needs a larger dtype.
 std::vector<Value> promoted(std::vector<Value> inputs, bool adds) {
   if (std::ranges::any_of(inputs, [](const Value& x) { return !x; })) return inputs;
   const auto other = std::ranges::find_if(inputs, [](const Value& x) { return is_floating(x.dtype()); });
@@ -72,7 +72,7 @@ Outputs Concatenate::call_with(const std::vector<Value>& inputs, bool training) 
   return ops::concatenate(promoted(inputs, false), options_.axis);
 }
 
-/// Of every step, or sample, whether it counts; where features are joined, in all of them.
+/// Whether each step, or sample, counts; if features are concatenated, in all inputs.
 Value Concatenate::mask_of(const std::vector<Value>& inputs, Value y) const {
   const auto axis = static_cast<std::ptrdiff_t>(y.shape().axis(options_.axis, where()));
   std::size_t rank = 0;

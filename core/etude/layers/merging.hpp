@@ -10,10 +10,10 @@ struct MergeOptions {
   static constexpr auto fields() { return option_rows(layer_fields<MergeOptions>()); }
 };
 
-/// What a layer that makes one Value of a list has in common: extents of 1 broadcast, inputs of lower rank get axes
-/// behind the batch axis, and the result has a mask where all inputs have one: what counts in any of them. Throws
-/// Error(value) when it is called on something else than a list, Error(shape) for other batch sizes or shapes that do
-/// not broadcast. Source: keras/src/layers/merging/base_merge.py.
+/// The base of layers that merge a list of Values into one: extents of 1 broadcast, and inputs of lower rank get axes
+/// after the batch axis. If all inputs have a mask, the result has one: entries count that count in any input. Throws
+/// Error(value) for a call without a list, Error(shape) for different batch sizes or shapes that do not broadcast.
+/// Source: keras/src/layers/merging/base_merge.py.
 class MergeLayer : public Layer {
  public:
   using Layer::Layer;
@@ -21,7 +21,7 @@ class MergeLayer : public Layer {
   Outputs call_with(const std::vector<Value>& inputs, bool training) final;
 
  protected:
-  /// Two inputs as one.
+  /// Merges two inputs.
   virtual Value merge(Value a, Value b) const = 0;
   Value mask_of(const std::vector<Value>& inputs, Value y) const final;
 };
@@ -47,9 +47,9 @@ struct ConcatenateOptions {
   }
 };
 
-/// Its inputs one behind the other along an axis, in which alone their shapes may differ. A mask where one of them has
-/// one: all entries of the others count. Throws Error(value) when it is called on something else than a list,
-/// Error(shape) for shapes that differ elsewhere. Source: keras/src/layers/merging/concatenate.py.
+/// Concatenates its inputs along an axis, the only one in which shapes may differ. If one input has a mask, the result
+/// has one: all entries of inputs without a mask count. Throws Error(value) for a call without a list, Error(shape) for
+/// shapes that differ elsewhere. Source: keras/src/layers/merging/concatenate.py.
 class Concatenate : public Layer {
  public:
   using Options = ConcatenateOptions;

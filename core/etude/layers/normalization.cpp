@@ -11,11 +11,11 @@
 namespace etude {
 namespace {
 
-/// An axis along which weights lie. The batch axis is refused: its extent changes from batch to batch.
+/// The axis of the weights. Not the batch axis, whose extent changes from batch to batch.
 std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::string& where) {
   const std::size_t found = shape.axis(static_cast<std::ptrdiff_t>(axis), where);
   check(found > 0, ErrorKind::shape, where, "axis = ", axis, " for input of shape ", shape,
-        " - expected an axis behind the batch axis - set axis.");
+        " - expected an axis after the batch axis - set axis.");
   return static_cast<std::ptrdiff_t>(found);
 }
 
@@ -24,7 +24,8 @@ std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::st
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Layer(class_entry<LayerNormalization>, std::move(options)),
       options_(described_options<LayerNormalizationOptions>()) {
-  check(!options_.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
+  check(!options_.axis.empty(), ErrorKind::value, where(),
+        "no axis - expected one or more - set axis = -1, for example.");
   cast_integers();
 }
 
@@ -44,7 +45,7 @@ void LayerNormalization::build(const Shape& input_shape) {
     beta_ = add_weight({"beta", shape, options_.beta_initializer, true, options_.beta_regularizer});
 }
 
-// Sums of squares want more digits than half precision has: both normalize in the variables' dtype.
+// Sums of squares need more digits than half precision has: both layers normalize in the variables' dtype.
 
 Value LayerNormalization::call(Value x, bool) {
   x = ops::upcast(x);
@@ -54,7 +55,8 @@ Value LayerNormalization::call(Value x, bool) {
     if (std::ranges::find(axes, axis) == axes.end()) along[axis] = 1;
   const auto value_along = [&](const Variable& weight) {
     check(weight.size() == along.size(), ErrorKind::shape, where(), "input of shape ", x.shape(), " - expected axes ",
-          options_.axis, " of shape ", weight.shape(), ", for which it was built - build a new one or check the data.");
+          options_.axis, " of shape ", weight.shape(),
+          ", for which it was built - build a new layer or check the data.");
     return ops::reshape(Graph::current().read(weight), along);
   };
   const Value centered = x - ops::mean(x, axes, true);
@@ -79,7 +81,7 @@ Value RMSNormalization::call(Value x, bool) {
   const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
   check(x.shape()[axis] == scale_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected an extent of ", scale_.size(), " along axis ", options_.axis,
-        ", for which it was built - build a new one or check the data.");
+        ", for which it was built - build a new layer or check the data.");
   Shape along;
   for (std::size_t i = 0; i < x.shape().rank(); ++i)
     along.append(static_cast<std::ptrdiff_t>(i) == axis ? scale_.size() : 1);
@@ -113,7 +115,7 @@ Value BatchNormalization::call(Value x, bool training) {
   const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
   check(x.shape()[axis] == moving_mean_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected an extent of ", moving_mean_.size(), " along axis ", options_.axis,
-        ", for which it was built - build a new one or check the data.");
+        ", for which it was built - build a new layer or check the data.");
   std::vector<std::ptrdiff_t> others;
   Shape along = x.shape();
   for (std::ptrdiff_t other = 0; other < static_cast<std::ptrdiff_t>(along.rank()); ++other)
@@ -138,7 +140,7 @@ Value BatchNormalization::call(Value x, bool training) {
       return weight ? ops::divide_no_nan(sum_of(values * weight), sum_of(weight)) : sum_of(values) / count;
     };
     mean = mean_of(x);
-    // Deviations add up to 0, so that no gradient passes from the variance to the mean: one join less.
+    // Deviations sum to 0, so no gradient flows from the variance to the mean: this saves an all-reduce.
     variance = mean_of(ops::square(x - (joined ? ops::stop_gradient(mean) : mean)));
     const auto follow = [&](const Variable& moving, Value batch) {
       const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());

@@ -26,8 +26,8 @@ struct LayerNormalizationOptions {
                        option<&LayerNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
                        option<&LayerNormalizationOptions::rms_scaling>(
                            "Whether the result is x / sqrt(variance + epsilon) · gamma: the mean is not subtracted."),
-                       option<&LayerNormalizationOptions::beta_initializer>("First values of beta."),
-                       option<&LayerNormalizationOptions::gamma_initializer>("First values of gamma."),
+                       option<&LayerNormalizationOptions::beta_initializer>("Initial values of beta."),
+                       option<&LayerNormalizationOptions::gamma_initializer>("Initial values of gamma."),
                        option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
                        option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
                        layer_fields<LayerNormalizationOptions>());
@@ -35,9 +35,9 @@ struct LayerNormalizationOptions {
 };
 
 /// (x - mean) / sqrt(variance + epsilon) · gamma + beta, mean and variance over `axis`; gamma and beta have the extents
-/// of those axes. With rms_scaling x / sqrt(variance + epsilon) · gamma, without beta.
-/// Throws Error(value) without an axis, Error(shape) for axes that the input does not have or extents that it was not
-/// built for. Source: Ba et al., "Layer Normalization" (2016); keras/src/layers/normalization/layer_normalization.py.
+/// of those axes. With rms_scaling it is x / sqrt(variance + epsilon) · gamma, without beta.
+/// Throws Error(value) without an axis, Error(shape) for axes that the input does not have or other extents than at its
+/// build. Source: Ba et al., "Layer Normalization" (2016); keras/src/layers/normalization/layer_normalization.py.
 class LayerNormalization : public Layer {
  public:
   using Options = LayerNormalizationOptions;
@@ -69,7 +69,7 @@ struct RMSNormalizationOptions {
 };
 
 /// x / sqrt(mean(x²) + epsilon) · scale along an axis. scale [extent of that axis]. Throws Error(shape) for another
-/// extent than it was built for. Source: keras/src/layers/normalization/rms_normalization.py.
+/// extent than at its build. Source: keras/src/layers/normalization/rms_normalization.py.
 class RMSNormalization : public Layer {
  public:
   using Options = RMSNormalizationOptions;
@@ -96,7 +96,7 @@ struct BatchNormalizationOptions {
   Choice<Initializer> moving_variance_initializer = "ones";
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
-  /// Whether replicas take the moments of the whole batch, not each those of its share.
+  /// Whether replicas use the moments of the whole batch instead of those of their shards.
   bool synchronized = false;
   std::string name = {};
   std::string dtype = {};
@@ -105,14 +105,14 @@ struct BatchNormalizationOptions {
   static constexpr auto fields() {
     return option_rows(
         option<&BatchNormalizationOptions::axis>("Axis of the features, which are normalized separately."),
-        option<&BatchNormalizationOptions::momentum>("Share of the moving averages that a step keeps, from 0 to 1."),
+        option<&BatchNormalizationOptions::momentum>("Fraction of the moving averages that a step keeps, from 0 to 1."),
         option<&BatchNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
         option<&BatchNormalizationOptions::center>("Whether beta is added."),
         option<&BatchNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
-        option<&BatchNormalizationOptions::beta_initializer>("First values of beta."),
-        option<&BatchNormalizationOptions::gamma_initializer>("First values of gamma."),
-        option<&BatchNormalizationOptions::moving_mean_initializer>("First values of the moving mean."),
-        option<&BatchNormalizationOptions::moving_variance_initializer>("First values of the moving variance."),
+        option<&BatchNormalizationOptions::beta_initializer>("Initial values of beta."),
+        option<&BatchNormalizationOptions::gamma_initializer>("Initial values of gamma."),
+        option<&BatchNormalizationOptions::moving_mean_initializer>("Initial values of the moving mean."),
+        option<&BatchNormalizationOptions::moving_variance_initializer>("Initial values of the moving variance."),
         option<&BatchNormalizationOptions::beta_regularizer>("Penalty on beta."),
         option<&BatchNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
         option<&BatchNormalizationOptions::synchronized>("Whether the statistics are those of all replicas together."),
@@ -121,12 +121,12 @@ struct BatchNormalizationOptions {
 };
 
 /// (x - mean) / sqrt(variance + epsilon) · gamma + beta for each entry of `axis`, mean and variance over all others. In
-/// training they are those of the batch (of the entries that its mask lets count), and the moving ones follow: moving ·
-/// momentum + batch · (1 - momentum), the variance biased. Otherwise, and in a layer that is not trainable, they
-/// are the moving ones. Of several replicas each takes the moments of its share of the batch, or, `synchronized`, of
-/// all; the moving ones follow their mean. Weights: gamma, beta, moving_mean, moving_variance, of which the last two
-/// are not trained. Throws Error(value) for a momentum out of [0, 1], Error(shape) for inputs without the axis or of
-/// another extent than it was built for. Source: Ioffe and Szegedy (2015);
+/// training they are those of the batch (of its unmasked entries), and update the moving ones: moving · momentum +
+/// batch · (1 - momentum), with the biased variance. Otherwise, and in a layer that is not trainable, the moving
+/// ones are used. Each replica uses the moments of its shard of the batch, or, if `synchronized`, of the whole batch;
+/// the moving ones follow the mean over the replicas. Weights: gamma, beta, moving_mean, moving_variance; the last two
+/// are not trained. Throws Error(value) for a momentum outside [0, 1], Error(shape) for inputs without the axis or with
+/// another extent than at its build. Source: Ioffe and Szegedy (2015);
 /// keras/src/layers/normalization/batch_normalization.py.
 class BatchNormalization : public Layer {
  public:

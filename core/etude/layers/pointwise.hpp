@@ -16,7 +16,7 @@ struct ActivationOptions {
   }
 };
 
-/// An activation as a layer of its own. Source: keras/src/layers/activations/activation.py.
+/// An activation as a layer. Source: keras/src/layers/activations/activation.py.
 class ActivationLayer : public Layer {
  public:
   using Options = ActivationOptions;
@@ -40,7 +40,7 @@ struct RescalingOptions {
   }
 };
 
-/// x · scale + offset, of any dtype: how uint8 images become floats. Source:
+/// x · scale + offset, for any dtype: converts uint8 images to floats. Source:
 /// keras/src/layers/preprocessing/rescaling.py.
 class Rescaling : public Layer {
  public:

@@ -27,8 +27,8 @@ struct MaxPooling2DOptions {
   }
 };
 
-/// The largest of each window, channel by channel: [batch, height, width, channels] -> [batch, .., .., channels], or
-/// with the channels second where data_format is "channels_first". Padding counts as -infinity.
+/// The maximum of each window, by channel: [batch, height, width, channels] -> [batch, .., .., channels]; with
+/// "channels_first" the channels are second. Padding counts as -infinity.
 /// Throws Error(value) for numbers below 1, Error(shape) for inputs of another rank and windows larger than the input.
 /// Source: keras/src/layers/pooling/max_pooling2d.py, base_pooling.py.
 class MaxPooling2D : public Layer {

@@ -28,7 +28,7 @@ Recurrent::Recurrent(std::string_view class_name, RecurrentOptions options, std:
   for (const double rate : {options_.dropout, options_.recurrent_dropout})
     check(rate >= 0 && rate <= 1, ErrorKind::value, where(), "a dropout rate of ", rate,
           " - expected a number from 0 to 1 - set dropout or recurrent_dropout.");
-  // Of one seed each has its own draws.
+  // With one seed, both have different draws.
   const auto next_seed = options_.seed ? std::optional(*options_.seed + 1) : std::nullopt;
   dropout_ = dropout_layer(options_.dropout, options_.seed, options_.layer.dtype);
   recurrent_dropout_ = dropout_layer(options_.recurrent_dropout, next_seed, options_.layer.dtype);
@@ -55,7 +55,7 @@ void Recurrent::build(const Shape& input_shape) {
     bias_ = add_weight({"bias", bias_shape(), options_.bias_initializer, true, options_.bias_regularizer});
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
-        " - expected a fixed batch size - build it with one, or set stateful = false.");
+        " - expected a fixed batch size - build it with a batch size, or set stateful = false.");
   kept_.clear();
   for (const std::string& name : state_) kept_.push_back(add_state(name, {input_shape[0], units()}, variable_dtype()));
 }
@@ -68,14 +68,14 @@ void Recurrent::check_input(const Value& x) const {
   const std::int64_t features = kernel_.shape()[0];
   check(x.shape().rank() == 3 && x.shape()[2] == features, ErrorKind::shape, where(),
         "expected input of shape [batch, steps, ", features, "], received ", x.shape(), ". The layer was built for ",
-        features, " features; build a new one or check the data.");
+        features, " features; build a new layer or check the data.");
   if (kept_.empty()) return;
   const std::int64_t batch = kept_.front().shape()[0];
   check(x.shape()[0] == batch, ErrorKind::shape, where(), "a batch of ", x.shape()[0], " - expected ", batch,
         ", for which the stateful layer was built - drop the last, short batch.");
 }
 
-/// As errors list it: "h, c".
+/// The names of the states, for errors: "h, c".
 std::string Recurrent::state_names() const {
   std::string names = state_.front();
   for (std::size_t i = 1; i < state_.size(); ++i) names += ", " + state_[i];
@@ -96,12 +96,13 @@ Recurrent::State Recurrent::initial_state(const State& given, std::int64_t batch
   return state;
 }
 
-/// What the elements that are kept are scaled by, and 0 for the others.
+/// The scale of the elements that are kept, and 0 for the others.
 Value Recurrent::dropout_mask(const std::shared_ptr<Dropout>& dropout, std::int64_t batch, std::int64_t width) const {
   return (*dropout)(Graph::current().constant(1, compute_dtype(), {batch, width}), true);
 }
 
-/// What does not depend on the state is one product over all steps, before the loop: [steps, batch, parts · units].
+/// The part that does not depend on the state is one product over all steps, before the loop: [steps, batch, parts ·
+/// units].
 Value Recurrent::project(Value x, bool training) const {
   Value inputs = ops::transpose(x, {1, 0, 2});
   if (training && dropout_)
@@ -114,7 +115,7 @@ Value Recurrent::call(Value x, bool training) { return call_with({x}, training);
 
 Outputs Recurrent::call_with(const std::vector<Value>& inputs, bool training) {
   check(inputs.size() == 1 || inputs.size() == 1 + state_.size(), ErrorKind::value, where(), inputs.size(),
-        " inputs - expected x, or {x, ", state_names(), "} - pass all of the initial state, or leave it out.");
+        " inputs - expected x, or {x, ", state_names(), "} - pass all of the initial state, or omit it.");
   const Outcome outcome = call_with_state(inputs.front(), {inputs.begin() + 1, inputs.end()}, training);
   Outputs outputs{outcome.output};
   if (options_.return_state) outputs.insert(outputs.end(), outcome.state.begin(), outcome.state.end());
@@ -131,7 +132,8 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const State& given, bool 
   const std::size_t size = initial.size(), weights = constants.size();
   if (masked) sequences.push_back(ops::expand_dims(ops::transpose(x.mask(), {1, 0}), -1));
   if (training && recurrent_dropout_) constants.push_back(dropout_mask(recurrent_dropout_, batch, units()));
-  // From zeros on, what a masked step repeats is h; else it is not h before the first valid step, and is handed on too.
+  // Started from zeros, a masked step repeats h. Otherwise its output is not h before the first valid step, and must be
+  // carried too.
   if (masked && !options_.zero_output_for_mask && !from_zeros)
     initial.push_back(Graph::current().constant(0, compute_dtype(), {batch, units()}));
 
@@ -148,7 +150,7 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const State& given, bool 
           {loop.carry.begin(), loop.carry.begin() + std::ptrdiff_t(size)}};
 }
 
-/// Leaves the state of samples whose step is masked as it was before, and gives the output.
+/// Restores the previous state of samples with a masked step, and returns the output.
 Value Recurrent::keep(Value valid, Values before, State& after) const {
   valid = ops::broadcast_to(valid, after[0].shape());
   const Value h = after[0];
@@ -158,8 +160,7 @@ Value Recurrent::keep(Value valid, Values before, State& after) const {
   return before.size() > state_.size() ? after.back() : after[0];
 }
 
-/// In the order in which the steps were taken; of the last one alone, what was handed on, unless a mask put zeros
-/// there.
+/// The outputs in the order of the steps; for the last one only, the final state, unless a mask sets it to zeros.
 Value Recurrent::output_of(Value steps, const State& last, bool masked) const {
   if (options_.go_backwards) steps = ops::reverse(steps, 0);
   if (options_.return_sequences) return ops::transpose(steps, {1, 0, 2});

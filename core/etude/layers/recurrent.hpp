@@ -12,7 +12,7 @@
 
 namespace etude {
 
-/// What every layer with a state that goes from step to step can be asked for. The options of each have these fields.
+/// The options of every recurrent layer. The options of each class have these fields.
 struct RecurrentOptions {
   /// Features of the state and of the output.
   std::int64_t units = 0;
@@ -23,7 +23,7 @@ struct RecurrentOptions {
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,
        zero_output_for_mask = false;
-  /// What all layers can be given.
+  /// The options of all layers.
   LayerOptions layer = {};
 };
 
@@ -31,24 +31,24 @@ struct RecurrentOptions {
 template <class Options> constexpr auto recurrent_fields() {
   return option_rows(
       option<&Options::use_bias>("Whether a bias is added."),
-      option<&Options::kernel_initializer>("First values of the kernel, which inputs are multiplied by."),
-      option<&Options::recurrent_initializer>("First values of the kernel that the state is multiplied by."),
-      option<&Options::bias_initializer>("First values of the bias."),
+      option<&Options::kernel_initializer>("Initial values of the kernel of the inputs."),
+      option<&Options::recurrent_initializer>("Initial values of the kernel of the state."),
+      option<&Options::bias_initializer>("Initial values of the bias."),
       option<&Options::kernel_regularizer>("Penalty on the kernel."),
       option<&Options::recurrent_regularizer>("Penalty on the recurrent kernel."),
       option<&Options::bias_regularizer>("Penalty on the bias."),
       option<&Options::activity_regularizer>("Penalty on the result."),
-      option<&Options::dropout>("Share of the inputs that is set to 0 in training, from 0 to 1."),
-      option<&Options::recurrent_dropout>("Share of the state that is set to 0 in training, from 0 to 1."),
-      option<&Options::seed>("Seed of the random draws. Default: drawn from the seed that was set for all."),
-      option<&Options::return_sequences>("Whether the output of each step is returned, not of the last one alone."),
+      option<&Options::dropout>("Fraction of the inputs that is set to 0 in training, from 0 to 1."),
+      option<&Options::recurrent_dropout>("Fraction of the state that is set to 0 in training, from 0 to 1."),
+      option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
+      option<&Options::return_sequences>("Whether the output of each step is returned, not only that of the last."),
       option<&Options::return_state>("Whether the last state is returned too."),
       option<&Options::go_backwards>("Whether steps run from the last to the first."),
-      option<&Options::stateful>("Whether a batch begins with the state that the last batch ended with."),
+      option<&Options::stateful>("Whether a batch starts with the final state of the previous batch."),
       option<&Options::zero_output_for_mask>("Whether the output of masked steps is 0."), layer_fields<Options>());
 }
 
-/// Those fields, as one struct.
+/// These fields, as one struct.
 template <class Options> RecurrentOptions recurrent_options(const Options& options) {
   return {.units = options.units,
           .use_bias = options.use_bias,
@@ -70,16 +70,16 @@ template <class Options> RecurrentOptions recurrent_options(const Options& optio
           .layer = {options.name, options.dtype, options.trainable}};
 }
 
-/// A loop over the steps of [batch, steps, features], to which subclasses state one step: -> [batch, units], the output
-/// h of the last step, or [batch, steps, units] with return_sequences; with return_state also the state after the last
-/// step, each [batch, units], h first. Called on {x, h, ..} it begins from that state instead of zeros.
+/// A loop over the steps of [batch, steps, features]; subclasses define one step. -> [batch, units], the output h of
+/// the last step, or [batch, steps, units] with return_sequences; with return_state also the state after the last step,
+/// each [batch, units], h first. Called on {x, h, ..} it starts from that state instead of zeros.
 ///
-/// A masked step leaves the state as it is and repeats the last output, which is zeros before the first valid step;
-/// with zero_output_for_mask it gives zeros. With go_backwards the steps are taken, and returned, from the last
-/// to the first. A stateful layer begins a batch with the state in which the one before ended. The
-/// dropout masks are one per sample, the same at every step. The loop's body is compiled once, whatever the number of
-/// steps. Throws Error(value) for units below 1 and rates out of [0, 1], Error(shape) for inputs of other rank or width
-/// than it was built for. Source: keras/src/layers/rnn/rnn.py.
+/// A masked step leaves the state unchanged and repeats the last output, which is zeros before the first valid step;
+/// with zero_output_for_mask it returns zeros. With go_backwards the steps are processed, and returned, from the
+/// last to the first. A stateful layer starts a batch with the final state of the previous one. There is
+/// one dropout mask per sample, the same at every step. The loop's body is compiled once, for any number of steps.
+/// Throws Error(value) for units below 1 and rates outside [0, 1], Error(shape) for inputs of another rank or width
+/// than at its build. Source: keras/src/layers/rnn/rnn.py.
 class Recurrent : public Layer {
  public:
   using Product = Recurrent;
@@ -88,44 +88,45 @@ class Recurrent : public Layer {
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   std::vector<LayerPtr> layers() const override;
 
-  /// The output, and the state in which the last step ended, each [batch, units].
+  /// The output, and the state after the last step, each [batch, units].
   struct Outcome {
     /// [batch, units], or [batch, steps, units] with return_sequences.
     Value output;
     /// The state after the last step, each [batch, units].
     std::vector<Value> state;
   };
-  /// As operator(), from an initial state, each [batch, units]; without one, from zeros or what a stateful layer kept.
+  /// Like operator(), from an initial state, each [batch, units]; without one, from zeros or the state of a stateful
+  /// layer.
   Outcome call_with_state(Value x, const std::vector<Value>& state = {}, bool training = false);
   /// Sets the state of a stateful layer to zeros.
   void reset_state();
 
  protected:
-  /// What a step is made of, within the loop's body.
+  /// The inputs of a step, within the loop's body.
   struct Step {
     Value x;                         ///< inputs · kernel + bias, [batch, parts · units]: of all steps at once
-    Value h;                         ///< the first of the state; in training without what is dropped
-    std::span<const Value> state;    ///< what the step before handed on
+    Value h;                         ///< the first state; in training, after dropout
+    std::span<const Value> state;    ///< the state after the previous step
     std::span<const Value> weights;  ///< `step_weights`
   };
-  /// What a step hands on, each [batch, units].
+  /// The carried state of a step, each [batch, units].
   using State = std::vector<Value>;
 
-  /// `parts`: how many times as wide as `units` the kernels are. `state`: what a step hands on, by name, h first.
+  /// `parts`: the width of the kernels, in `units`. `state`: the names of the carried state, h first.
   Recurrent(std::string_view class_name, RecurrentOptions options, std::int64_t parts,
             std::vector<std::string> state = {"h"});
   /// The state after a step. h is the output.
   virtual State step(const Step& now) const = 0;
-  /// Within the outer trace: the weights that a step reads.
+  /// Within the outer trace: the weights that a step uses.
   virtual std::vector<Value> step_weights() const { return {recurrent_kernel()}; }
-  /// What is added to inputs · kernel, [parts · units].
+  /// The bias that is added to inputs · kernel, [parts · units].
   virtual Value input_bias() const { return bias(); }
   /// The shape of the bias.
   virtual Shape bias_shape() const { return {parts_ * options_.units}; }
 
   /// Features of the state and of the output.
   std::int64_t units() const { return options_.units; }
-  /// The kernel that the state is multiplied by, [units, parts · units].
+  /// The kernel of the state, [units, parts · units].
   Value recurrent_kernel() const { return value_of(recurrent_kernel_); }
   /// Empty without use_bias.
   Value bias() const { return bias_ ? value_of(bias_) : Value{}; }
@@ -147,7 +148,7 @@ class Recurrent : public Layer {
   std::vector<Variable> kept_;  // of a stateful layer, as state_
 };
 
-/// Throws Error(value) listing the known names for a name that is none of them.
+/// Throws Error(value), listing the known names, for an unknown name.
 inline void check_known(const Activation& activation) {
   if (!activation.name().empty()) activations::get(activation.name());
 }

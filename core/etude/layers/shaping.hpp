@@ -15,8 +15,8 @@ struct FlattenOptions {
   }
 };
 
-/// [batch, ..] -> [batch, product of the rest]; [batch] -> [batch, 1]. "channels_first" data is put in the order of
-/// "channels_last" before. Throws Error(value) for another data_format. Source:
+/// [batch, ..] -> [batch, product of the rest]; [batch] -> [batch, 1]. "channels_first" data is first transposed to the
+/// order of "channels_last". Throws Error(value) for another data_format. Source:
 /// keras/src/layers/reshaping/flatten.py.
 class Flatten : public Layer {
  public:

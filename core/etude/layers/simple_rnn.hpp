@@ -37,7 +37,7 @@ class SimpleRNN : public Recurrent {
   using Options = SimpleRNNOptions;
   static constexpr ClassText about{
       .name = "SimpleRNN",
-      .text = "Fully connected recurrent layer: [batch, steps, features] -> [batch, units], or of each step.",
+      .text = "Fully connected recurrent layer: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit SimpleRNN(const SimpleRNNOptions& options);
 

@@ -41,19 +41,20 @@ std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<Sym
 SymbolicTensor layers::input(const InputOptions& options) {
   for (const std::int64_t extent : options.shape)
     check(extent > 0, ErrorKind::shape, "input", "shape ", options.shape,
-          " - expected positive extents, without the batch axis - write those of one sample.");
+          " - expected positive extents, without the batch axis - pass the shape of one sample.");
   const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
   const Shape shape = options.shape.with(0, -1);
   const auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name, shape);
   return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{shape, dtype}}}), 0};
 }
 
-/// The layer is called once on a batch of one, in a trace that is thrown away: that builds it, and tells the outputs.
+/// The layer is called once on a batch of one, in a trace that is discarded: that builds it, and determines the
+/// outputs.
 std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& inputs) {
   const LayerPtr self = weak_from_this().lock();
   check(self != nullptr, ErrorKind::state, where(),
-        "apply() of a layer that no std::shared_ptr holds - expected one held by a std::shared_ptr, for the model will "
-        "hold it, too - make it by std::make_shared, or by layers::….");
+        "apply() of a layer without a std::shared_ptr - expected a std::shared_ptr, because the model will "
+        "keep it - create it by std::make_shared, or by layers::….");
   auto call = std::make_shared<LayerCall>(LayerCall{self, inputs, {}});
   Graph graph;
   const Trace trace(graph);
@@ -66,7 +67,7 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
   std::vector<SymbolicTensor> outputs;
   for (const Value& y : (*this)(values)) {
     check(y.shape().rank() > 0 && y.shape()[0] == 1, ErrorKind::shape, where(), "an output of shape ", y.shape(),
-          " for a batch of one - expected [batch, ..] - describe models of layers that keep the batch axis.");
+          " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
     Shape shape = y.shape();
     shape[0] = -1;
     call->outputs.push_back({shape, y.dtype()});
@@ -78,7 +79,7 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
 SymbolicTensor Layer::apply(const std::vector<SymbolicTensor>& inputs) {
   std::vector<SymbolicTensor> outputs = apply_all(inputs);
   check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - use apply_all().");
+        " outputs instead of one - expected a layer of one output - use apply_all().");
   return outputs.front();
 }
 

@@ -9,7 +9,7 @@
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/shape.hpp"
 
-/// What layers with a window over two axes have in common. `where` names the layer in errors.
+/// Code shared by layers with a window over two axes. `where` is the layer's name in errors.
 namespace etude::windowed {
 
 inline constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -34,17 +34,17 @@ inline void check_rank(const Shape& shape, bool channels_first, std::string_view
         " - reshape the data, with an axis of 1 for a single channel.");
 }
 
-/// The window with the padding that Keras calls "valid" or "same", or with its own where that is "causal", over x
-/// [batch, height, width, channels].
+/// The window with Keras's padding "valid" or "same", or with its own for "causal", over x [batch, height, width,
+/// channels].
 inline Window window(Window window, std::string_view padding, const Shape& x, std::string_view where) {
   if (padding != "causal") window = ops::padded(window, padding, {x[1], x[2]});
   check(window.outputs(0, x[1]) > 0 && window.outputs(1, x[2]) > 0, ErrorKind::shape, where, "a window of ",
         window.span(0), " x ", window.span(1), " for an input of ", x[1], " x ", x[2],
-        " - expected one that is not larger - take a smaller one, or padding = \"same\".");
+        " - expected a window that is not larger - use a smaller one, or padding = \"same\".");
   return window;
 }
 
-/// x in the order in which it is computed with, and back.
+/// x in the order for computation, or back.
 inline Value channels_last(Value x, bool channels_first) {
   return channels_first ? ops::transpose(x, {0, 2, 3, 1}) : x;
 }

@@ -40,7 +40,7 @@ Value labels_of(const char* where, Value y_true, Value y_pred, std::optional<std
         " - use \"categorical_crossentropy\" for one-hot targets.");
   const Value mask = y_pred.mask();
   t.graph().expect({t.id(), y_pred.shape()[-1], where, "label", "classes",
-                    "check the labels, or give the last layer more units", ignored, mask ? mask.id() : -1});
+                    "check the labels, or increase the last layer's units", ignored, mask ? mask.id() : -1});
   return ops::cast(t, DType::int32);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Private to core/losses: what losses have in common that are a function of a target and a prediction.
+/// Private to core/losses: code shared by losses that are functions of a target and a prediction.
 #include <functional>
 #include <optional>
 #include <utility>
@@ -12,21 +12,21 @@ namespace etude::losses {
 /// Keras's epsilon().
 constexpr double epsilon = 1e-7;
 
-/// Whether a target may have an extent of 1 where the prediction has more.
+/// Whether a target may have an extent of 1 where the prediction has a larger one.
 enum class Targets : std::uint8_t { broadcast, of_equal_shape };
 
-/// y_true in the dtype and shape of y_pred. Throws Error(shape) if it has another shape, and cannot be broadcast behind
+/// y_true in the dtype and shape of y_pred. Throws Error(shape) if it has another shape, and cannot be broadcast after
 /// the batch axis.
 Value beside(Value y_true, Value y_pred, const char* where, Targets targets = Targets::of_equal_shape);
 /// Throws Error(value) unless it is a number from 0 to 1.
 void check_smoothing(const std::string& name, double smoothing);
 /// Integer targets [batch, ..] or [batch, .., 1] as int32 [batch, ..], for predictions [batch, .., classes]. Throws
-/// Error(shape) for others. What the host gives must be a class, or `ignored`, wherever y_pred is not masked.
+/// Error(shape) for others. Labels from the host must be a class, or `ignored`, unless y_pred is masked.
 Value labels_of(const char* where, Value y_true, Value y_pred, std::optional<std::int64_t> ignored = {});
-/// x with `axis` behind all others.
+/// x with `axis` moved to the end.
 Value with_last(Value x, std::ptrdiff_t axis);
 
-/// A function of targets and predictions, once targets are beside predictions.
+/// A function of targets and predictions, after targets have the shape of predictions.
 class LossOf : public Loss {
  public:
   using Function = std::function<Value(Value y_true, Value y_pred)>;
@@ -42,7 +42,7 @@ class LossOf : public Loss {
   Targets targets_;
 };
 
-/// The same options, with the class's name unless they have one.
+/// The same options, with the class's name if they have none.
 inline LossOptions named(LossOptions options, const char* name) {
   if (options.name.empty()) options.name = name;
   return options;

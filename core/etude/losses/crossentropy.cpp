@@ -11,8 +11,8 @@ namespace {
 
 Value operand_of(Value x) { return {x.graph(), x.graph().node(x.id()).inputs[0]}; }
 
-/// The Value that a softmax or sigmoid was applied to, if y_pred is the result of one, be it rounded to half precision
-/// and widened again.
+/// The Value to which a softmax or sigmoid was applied, if y_pred is the result of one, even if it was rounded to half
+/// precision and upcast again.
 template <class O> Value logits_of(Value y_pred) {
   Value x = y_pred;
   while (std::holds_alternative<op::Cast>(x.op()) && is_floating(operand_of(x).dtype())) x = operand_of(x);
@@ -89,7 +89,7 @@ class SparseCategoricalCrossentropyLoss : public Loss {
   Value labels(Value y_true, Value y_pred) const {
     const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred, options_.ignore_class);
     if (!options_.ignore_class) return t;
-    // An ignored id may be no class at all; any valid one will do, for its loss is masked.
+    // An ignored id may not be a class; any valid one suffices, because its loss is masked.
     return ops::where(own_mask(t), t, ops::scalar(0, t));
   }
 

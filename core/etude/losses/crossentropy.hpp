@@ -46,7 +46,7 @@ struct SparseCategoricalCrossentropyOptions {
     return option_rows(
         option<&SparseCategoricalCrossentropyOptions::from_logits>(
             "Whether predictions are logits rather than probabilities."),
-        option<&SparseCategoricalCrossentropyOptions::ignore_class>("A class whose samples do not count."),
+        option<&SparseCategoricalCrossentropyOptions::ignore_class>("A class of samples that are ignored."),
         option<&SparseCategoricalCrossentropyOptions::axis>("Axis along which it is computed."),
         loss_fields<SparseCategoricalCrossentropyOptions>());
   }
@@ -55,7 +55,7 @@ struct SparseCategoricalCrossentropyOptions {
 /// -(t log p + (1 - t) log(1 - p)), mean over `axis`; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7, R-8).
 struct BinaryCrossentropy {
   static constexpr ClassText about{
-      .name = "BinaryCrossentropy", .text = "Crossentropy of two classes, of targets from 0 to 1.", .aliases = "bce"};
+      .name = "BinaryCrossentropy", .text = "Crossentropy of two classes, for targets from 0 to 1.", .aliases = "bce"};
   static LossPtr make(const BinaryCrossentropyOptions& options);
 };
 inline constexpr Factory<BinaryCrossentropy> binary_crossentropy;
@@ -67,10 +67,9 @@ struct CategoricalCrossentropy {
 };
 inline constexpr Factory<CategoricalCrossentropy> categorical_crossentropy;
 
-/// The same for integer targets of the predictions' shape without `axis`, or with a last axis of 1 behind it.
+/// The same for integer targets of the predictions' shape without `axis`, or with a last axis of 1 after it.
 struct SparseCategoricalCrossentropy {
-  static constexpr ClassText about{"SparseCategoricalCrossentropy",
-                                   "Crossentropy of targets that are the numbers of classes."};
+  static constexpr ClassText about{"SparseCategoricalCrossentropy", "Crossentropy of integer class ids."};
   static LossPtr make(const SparseCategoricalCrossentropyOptions& options);
 };
 inline constexpr Factory<SparseCategoricalCrossentropy> sparse_categorical_crossentropy;

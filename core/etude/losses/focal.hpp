@@ -16,9 +16,9 @@ struct BinaryFocalCrossentropyOptions {
   static constexpr auto fields() {
     return option_rows(
         option<&BinaryFocalCrossentropyOptions::apply_class_balancing>(
-            "Whether the classes are weighed by alpha and 1 - alpha."),
+            "Whether the classes are weighted by alpha and 1 - alpha."),
         option<&BinaryFocalCrossentropyOptions::alpha>("Weight of class 1."),
-        option<&BinaryFocalCrossentropyOptions::gamma>("How much less samples count that are predicted well."),
+        option<&BinaryFocalCrossentropyOptions::gamma>("Exponent that reduces the weight of well predicted samples."),
         option<&BinaryFocalCrossentropyOptions::from_logits>(
             "Whether predictions are logits rather than probabilities."),
         option<&BinaryFocalCrossentropyOptions::label_smoothing>(
@@ -36,15 +36,15 @@ struct CategoricalFocalCrossentropyOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_focal_crossentropy";
   static constexpr auto fields() {
-    return option_rows(
-        option<&CategoricalFocalCrossentropyOptions::alpha>("Weight of all classes."),
-        option<&CategoricalFocalCrossentropyOptions::gamma>("How much less samples count that are predicted well."),
-        option<&CategoricalFocalCrossentropyOptions::from_logits>(
-            "Whether predictions are logits rather than probabilities."),
-        option<&CategoricalFocalCrossentropyOptions::label_smoothing>(
-            "How far targets are moved towards the uniform distribution, from 0 to 1."),
-        option<&CategoricalFocalCrossentropyOptions::axis>("Axis along which it is computed."),
-        loss_fields<CategoricalFocalCrossentropyOptions>());
+    return option_rows(option<&CategoricalFocalCrossentropyOptions::alpha>("Weight of all classes."),
+                       option<&CategoricalFocalCrossentropyOptions::gamma>(
+                           "Exponent that reduces the weight of well predicted samples."),
+                       option<&CategoricalFocalCrossentropyOptions::from_logits>(
+                           "Whether predictions are logits rather than probabilities."),
+                       option<&CategoricalFocalCrossentropyOptions::label_smoothing>(
+                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
+                       option<&CategoricalFocalCrossentropyOptions::axis>("Axis along which it is computed."),
+                       loss_fields<CategoricalFocalCrossentropyOptions>());
   }
 };
 struct CategoricalGeneralizedCrossEntropyOptions {
@@ -52,19 +52,19 @@ struct CategoricalGeneralizedCrossEntropyOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_generalized_cross_entropy";
   static constexpr auto fields() {
-    return option_rows(option<&CategoricalGeneralizedCrossEntropyOptions::q>(
-                           "Between crossentropy, near 0, and mean absolute error, near 1."),
-                       loss_fields<CategoricalGeneralizedCrossEntropyOptions>());
+    return option_rows(
+        option<&CategoricalGeneralizedCrossEntropyOptions::q>("Near 0: crossentropy; near 1: mean absolute error."),
+        loss_fields<CategoricalGeneralizedCrossEntropyOptions>());
   }
 };
 
-// Crossentropies in which samples that are predicted well count less. Source: https://arxiv.org/abs/1708.02002.
+// Crossentropies with less weight for well predicted samples. Source: https://arxiv.org/abs/1708.02002.
 
 /// The binary crossentropy times (1 - p)^gamma where t is 1 and p^gamma where t is 0, mean over `axis`; with
 /// apply_class_balancing times alpha and 1 - alpha too.
 struct BinaryFocalCrossentropy {
   static constexpr ClassText about{"BinaryFocalCrossentropy",
-                                   "Binary crossentropy in which samples that are predicted well count less."};
+                                   "Binary crossentropy with less weight for well predicted samples."};
   static LossPtr make(const BinaryFocalCrossentropyOptions& options);
 };
 inline constexpr Factory<BinaryFocalCrossentropy> binary_focal_crossentropy;
@@ -72,13 +72,13 @@ inline constexpr Factory<BinaryFocalCrossentropy> binary_focal_crossentropy;
 /// -sum(alpha (1 - p)^gamma t log p) along `axis`.
 struct CategoricalFocalCrossentropy {
   static constexpr ClassText about{"CategoricalFocalCrossentropy",
-                                   "Categorical crossentropy in which samples that are predicted well count less."};
+                                   "Categorical crossentropy with less weight for well predicted samples."};
   static LossPtr make(const CategoricalFocalCrossentropyOptions& options);
 };
 inline constexpr Factory<CategoricalFocalCrossentropy> categorical_focal_crossentropy;
 
-/// (1 - p^q) / q for the probability p of the class that y_true names: integers [batch, ..], y_pred [batch, ..,
-/// classes]. Throws Error(value) unless 0 < q < 1. Source: https://arxiv.org/abs/1805.07836.
+/// (1 - p^q) / q for the probability p of the class y_true: integers [batch, ..], y_pred [batch, .., classes]. Throws
+/// Error(value) unless 0 < q < 1. Source: https://arxiv.org/abs/1805.07836.
 struct CategoricalGeneralizedCrossEntropy {
   static constexpr ClassText about{"CategoricalGeneralizedCrossEntropy",
                                    "(1 - p^q) / q of the probability p of the class: robust to wrong labels."};

@@ -9,7 +9,7 @@ namespace etude::losses {
 /// mean(max(1 - t p, 0)) over the last axis.
 struct Hinge {
   static constexpr ClassText about{"Hinge",
-                                   "Mean of max(1 - y_true · y_pred, 0) over the last axis, of targets -1 and 1."};
+                                   "Mean of max(1 - y_true · y_pred, 0) over the last axis, for targets -1 and 1."};
   static LossPtr make(const LossOptions& options);
 };
 inline constexpr Factory<Hinge> hinge;
@@ -17,12 +17,12 @@ inline constexpr Factory<Hinge> hinge;
 /// mean(max(1 - t p, 0)²) over the last axis.
 struct SquaredHinge {
   static constexpr ClassText about{"SquaredHinge",
-                                   "Mean of max(1 - y_true · y_pred, 0)² over the last axis, of targets -1 and 1."};
+                                   "Mean of max(1 - y_true · y_pred, 0)² over the last axis, for targets -1 and 1."};
   static LossPtr make(const LossOptions& options);
 };
 inline constexpr Factory<SquaredHinge> squared_hinge;
 
-/// max(1 + max((1 - t) p) - sum(t p), 0) over the last axis, of targets that are 0 or 1.
+/// max(1 + max((1 - t) p) - sum(t p), 0) over the last axis, for targets 0 and 1.
 struct CategoricalHinge {
   static constexpr ClassText about{"CategoricalHinge",
                                    "max(1 + max((1 - y_true) · y_pred) - sum(y_true · y_pred), 0) over the last axis."};

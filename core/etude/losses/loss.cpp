@@ -29,7 +29,7 @@ Value match_rank(Value y_true, Value y_pred) {
 
 namespace {
 
-/// A weight or mask of leading axes, in the shape of the values it weighs.
+/// A weight or mask of leading axes, in the shape of the weighted values.
 Value fit_weight(Value weight, Value values, const char* what) {
   const Shape& target = values.shape();
   Value w = weight;
@@ -42,15 +42,15 @@ Value fit_weight(Value weight, Value values, const char* what) {
   return ops::cast(ops::broadcast_to(ops::reshape(w, shape), target), values.dtype());
 }
 
-/// The loss of a batch as a whole, where entries have weights or a mask: each entry has that loss.
+/// The loss of a whole batch, if entries have weights or a mask: each entry has that loss.
 Value of_each(Value loss, Value mask, Value weight) {
   const auto rank = [](Value x) { return x ? x.shape().rank() : 0; };
   const Value like = rank(weight) > rank(mask) ? weight : mask;
   return rank(like) ? ops::broadcast_to(loss, like.shape()) : loss;
 }
 
-/// How many losses the whole batch has. Those of no rows, that are the same on all replicas, each has a part of. The
-/// loss of an empty batch is 0, as in Keras 2.
+/// The number of losses in the whole batch. Each replica has a part of those that are equal on all replicas and have no
+/// rows. The loss of an empty batch is 0, as in Keras 2.
 double count_of(Value losses) {
   const Graph& graph = losses.graph();
   const Shape& shape = losses.shape();
@@ -74,8 +74,8 @@ Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
   }
   Value weight;
   if (sample_weight) weight = fit_weight(sample_weight, losses, "sample_weight");
-  // A masked entry counts nowhere: the divisor is the number of valid ones, and if there is none the loss is 0. It is
-  // the whole batch's: each replica makes its part of the loss.
+  // Masked entries are excluded everywhere: the divisor is the number of valid entries of the whole batch (each replica
+  // computes its part of the loss), and the loss is 0 if there are none.
   if (mask) losses = ops::where(ops::less(ops::scalar(0, mask), mask), losses, ops::scalar(0, losses));
   if (weight) losses = losses * weight;
   const auto count = [&] { return mask ? ops::all_reduce(ops::sum(mask)) : ops::scalar(count_of(losses), losses); };

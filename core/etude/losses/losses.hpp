@@ -10,7 +10,7 @@
 
 namespace etude::losses {
 
-/// The families of losses. A new loss is a line here.
+/// The families of losses. To add a loss, add it here.
 using RegressionLosses = ClassList<MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError,
                                    MeanSquaredLogarithmicError, Huber, LogCosh, CosineSimilarity>;
 using HingeLosses = ClassList<Hinge, SquaredHinge, CategoricalHinge>;

@@ -10,7 +10,7 @@
 namespace etude::losses {
 namespace {
 
-/// Over the whole batch, where the rows are summed up.
+/// Sums over the whole batch, including its rows.
 Value sum_over(Value x, const std::vector<std::ptrdiff_t>& axes) {
   const Value sum = ops::sum(x, axes);
   const auto is_batch = [&](std::ptrdiff_t axis) { return x.shape().axis(axis, "sum") == 0; };

@@ -11,7 +11,7 @@ struct DiceOptions {
   Integers axis = {};
   static constexpr auto fields() {
     return option_rows(loss_fields<DiceOptions>(),
-                       option<&DiceOptions::axis>("Axes that are summed up. Default: all, the batch too."));
+                       option<&DiceOptions::axis>("Axes of the sums. Default: all, including the batch."));
   }
 };
 struct TverskyOptions {
@@ -23,11 +23,11 @@ struct TverskyOptions {
   static constexpr auto fields() {
     return option_rows(option<&TverskyOptions::alpha>("Weight of false positives."),
                        option<&TverskyOptions::beta>("Weight of false negatives."), loss_fields<TverskyOptions>(),
-                       option<&TverskyOptions::axis>("Axes that are summed up. Default: all, the batch too."));
+                       option<&TverskyOptions::axis>("Axes of the sums. Default: all, including the batch."));
   }
 };
 
-// How little two sets overlap, summed over `axis`, or over the whole batch where it is empty.
+// Measures of overlap between two sets, summed over `axis`, or over the whole batch if it is empty.
 
 /// 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7).
 struct Dice {
@@ -36,11 +36,11 @@ struct Dice {
 };
 inline constexpr Factory<Dice> dice;
 
-/// 1 - i / (i + alpha sum((1 - t) p) + beta sum(t (1 - p)) + 1e-7) where i = sum(t p). alpha weighs what is found too
-/// much, beta what is missed. Source: https://arxiv.org/abs/1706.05721.
+/// 1 - i / (i + alpha sum((1 - t) p) + beta sum(t (1 - p)) + 1e-7) with i = sum(t p). alpha is the weight of false
+/// positives, beta of false negatives. Source: https://arxiv.org/abs/1706.05721.
 struct Tversky {
   static constexpr ClassText about{
-      "Tversky", "1 - the Tversky index of two sets, which weighs false positives and false negatives."};
+      "Tversky", "1 - the Tversky index of two sets, with weights for false positives and false negatives."};
   static LossPtr make(const TverskyOptions& options);
 };
 inline constexpr Factory<Tversky> tversky;

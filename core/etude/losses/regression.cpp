@@ -11,7 +11,7 @@ namespace {
 
 Value log_of_one_more(Value x) { return ops::log(ops::maximum(x, ops::scalar(epsilon, x)) + 1); }
 
-/// x of length 1 along an axis; zeros stay zeros, and have gradients of 0.
+/// x scaled to length 1 along an axis; zeros stay zeros, and have gradients of 0.
 Value normalized(Value x, std::ptrdiff_t axis) {
   const Value squares = ops::sum(ops::square(x), {axis}, true);
   return x / ops::sqrt(ops::maximum(squares, ops::scalar(epsilon * epsilon, squares)));

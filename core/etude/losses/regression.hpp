@@ -23,8 +23,8 @@ struct CosineSimilarityOptions {
   }
 };
 
-// t, p: targets and predictions [batch, ..]; of axes behind the batch a target may have 1 where the prediction has
-// more.
+// t, p: targets and predictions [batch, ..]; a target may have extents of 1 where the prediction has more, except for
+// the batch axis.
 
 /// mean((t - p)²) over the last axis.
 struct MeanSquaredError {
@@ -76,7 +76,7 @@ struct LogCosh {
 };
 inline constexpr Factory<LogCosh> log_cosh;
 
-/// -sum(t p) / (‖t‖ ‖p‖) along `axis`: -1 of equal directions, 0 where one of them is zero. Throws Error(shape) unless
+/// -sum(t p) / (‖t‖ ‖p‖) along `axis`: -1 for equal directions, 0 if one of them is zero. Throws Error(shape) unless
 /// shapes are equal.
 struct CosineSimilarity {
   static constexpr ClassText about{"CosineSimilarity",

@@ -11,7 +11,7 @@
 namespace etude::metrics {
 namespace {
 
-/// 1.0 where equal, as floats of the predictions' kind.
+/// 1.0 where a and b are equal, in floatx().
 Value matches(Value a, Value b) { return ops::cast(ops::equal(a, b), floatx()); }
 
 Value accuracy_values(Value y_true, Value y_pred) {
@@ -49,7 +49,7 @@ Value sparse_values(Value y_true, Value y_pred) {
   return matches(labels_of("SparseCategoricalAccuracy", y_true, y_pred), ops::argmax(y_pred));
 }
 
-/// Whether fewer than k scores are larger than the label's. A label that is no class has none.
+/// Whether fewer than k scores are larger than the label's. False for a label that is not a class.
 Value in_top_k(Value labels, Value y_pred, std::int64_t k) {
   const Value hot = ops::one_hot(labels, y_pred.shape()[-1], floatx()), zero = ops::scalar(0, hot);
   const Value own = ops::sum(ops::where(ops::less(zero, hot), y_pred, ops::scalar(0, y_pred)), {-1}, true);
@@ -59,7 +59,7 @@ Value in_top_k(Value labels, Value y_pred, std::int64_t k) {
   return ops::where(finite, ops::cast(among, floatx()), zero) * ops::sum(hot, {-1});
 }
 
-/// Whether the label is among the first k of the ids.
+/// Whether the label is among the first k ids.
 Value in_first_k(Value labels, Value ids, std::int64_t k) {
   const Value first = ops::cast(ops::slice(ids, -1, 0, std::min(k, ids.shape()[-1])), DType::int32);
   return ops::max(ops::cast(ops::equal(first, ops::expand_dims(labels, -1)), floatx()), {-1});

@@ -8,28 +8,29 @@ struct BinaryAccuracyOptions {
   std::string name = "binary_accuracy";
   double threshold = 0.5;
   static constexpr auto fields() {
-    return option_rows(option<&BinaryAccuracyOptions::name>("Name of the metric, and of its log."),
-                       option<&BinaryAccuracyOptions::threshold>("Prediction above which the class is 1."));
+    return option_rows(option<&BinaryAccuracyOptions::name>("Name of the metric and of its log."),
+                       option<&BinaryAccuracyOptions::threshold>("Threshold above which a prediction means class 1."));
   }
 };
 struct TopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
   std::string name = "top_k_categorical_accuracy";
   static constexpr auto fields() {
-    return option_rows(option<&TopKCategoricalAccuracyOptions::k>("How many of the largest predictions count."),
+    return option_rows(option<&TopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
                        option<&TopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."));
   }
 };
 struct SparseTopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
   std::string name = "sparse_top_k_categorical_accuracy";
-  /// Whether y_pred [.., n] holds the numbers of classes, the likeliest first, instead of scores.
+  /// Whether y_pred [.., n] holds class ids, the most probable first, instead of scores.
   bool from_sorted_ids = false;
   static constexpr auto fields() {
-    return option_rows(option<&SparseTopKCategoricalAccuracyOptions::k>("How many of the largest predictions count."),
-                       option<&SparseTopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."),
-                       option<&SparseTopKCategoricalAccuracyOptions::from_sorted_ids>(
-                           "Whether predictions are class numbers, the most probable first."));
+    return option_rows(
+        option<&SparseTopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
+        option<&SparseTopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."),
+        option<&SparseTopKCategoricalAccuracyOptions::from_sorted_ids>(
+            "Whether predictions are class ids, the most probable first."));
   }
 };
 
@@ -50,36 +51,35 @@ inline constexpr Factory<BinaryAccuracy> binary_accuracy;
 /// How often the largest of y_pred is the largest of y_true (M-3).
 struct CategoricalAccuracy {
   static constexpr ClassText about{"CategoricalAccuracy",
-                                   "How often the largest prediction is that of the class, of one-hot targets."};
+                                   "How often the largest prediction is that of the class, for one-hot targets."};
   static MetricPtr make(const MetricOptions& options);
 };
 inline constexpr Factory<CategoricalAccuracy> categorical_accuracy;
 
 /// How often the largest of y_pred is at the index y_true.
 struct SparseCategoricalAccuracy {
-  static constexpr ClassText about{
-      "SparseCategoricalAccuracy",
-      "How often the largest prediction is that of the class, of targets that are the numbers of classes."};
+  static constexpr ClassText about{"SparseCategoricalAccuracy",
+                                   "How often the largest prediction is that of the class, for integer class ids."};
   static MetricPtr make(const MetricOptions& options);
 };
 inline constexpr Factory<SparseCategoricalAccuracy> sparse_categorical_accuracy;
 
-/// How often fewer than k of y_pred are larger than the one where y_true is largest; never where that one is not
-/// finite. Throws Error(value) unless k > 0.
+/// How often fewer than k of y_pred are larger than the prediction of y_true's largest class; never if that prediction
+/// is not finite. Throws Error(value) unless k > 0.
 struct TopKCategoricalAccuracy {
   static constexpr ClassText about{
       .name = "TopKCategoricalAccuracy",
-      .text = "How often the class is among the k largest predictions, of one-hot targets.",
+      .text = "How often the class is among the k largest predictions, for one-hot targets.",
       .factory = "top_k_categorical_accuracy"};
   static MetricPtr make(const TopKCategoricalAccuracyOptions& options);
 };
 inline constexpr Factory<TopKCategoricalAccuracy> top_k_categorical_accuracy;
 
-/// The same of the one at the index y_true.
+/// The same for the prediction at the index y_true.
 struct SparseTopKCategoricalAccuracy {
   static constexpr ClassText about{
       .name = "SparseTopKCategoricalAccuracy",
-      .text = "How often the class is among the k largest predictions, of targets that are the numbers of classes.",
+      .text = "How often the class is among the k largest predictions, for integer class ids.",
       .factory = "sparse_top_k_categorical_accuracy"};
   static MetricPtr make(const SparseTopKCategoricalAccuracyOptions& options);
 };

@@ -12,7 +12,7 @@ template <> const ClassTable& class_table<Metric>() {
 namespace metrics {
 namespace {
 
-/// A metric that a user chose by name, which is the name of its log too.
+/// A metric chosen by name, which is also the name of its log.
 MetricPtr named_metric(std::string_view name, const std::string& log) {
   const ClassEntry& entry = class_table<Metric>().named(name);
   const auto options = entry.options();
@@ -21,13 +21,13 @@ MetricPtr named_metric(std::string_view name, const std::string& log) {
   return make_of<Metric>(entry, options.get());
 }
 
-/// What a name means that is resolved by the shapes of what is compared.
+/// The metrics of a name that is resolved by the compared shapes.
 struct ByShape {
   std::string_view name, short_name;
   const char *binary, *sparse, *categorical;
 };
 
-/// In any case, as Keras 2 takes them; null for other names.
+/// In any case, as in Keras 2; null for other names.
 const ByShape* by_shape(std::string name) {
   static constexpr ByShape all[] = {
       {"accuracy", "acc", "binary_accuracy", "sparse_categorical_accuracy", "categorical_accuracy"},

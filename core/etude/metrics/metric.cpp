@@ -39,7 +39,7 @@ Value Sum::result() const { return Graph::current().read(total_); }
 
 Mean::Mean(std::string name) : Metric(std::move(name)), total_(add_variable("total")), count_(add_variable("count")) {}
 
-// Each sample counts once, however many values it has. Source: reduce_to_samplewise_values in Keras 3.
+// Each sample counts once, for any number of its values. Source: reduce_to_samplewise_values in Keras 3.
 void Mean::update(Value values, Value weight) {
   Graph& graph = Graph::current();
   const auto mean_from = [](Value x, std::size_t first_axis) {
@@ -50,7 +50,7 @@ void Mean::update(Value values, Value weight) {
   };
   values = ops::cast(values, total_.dtype());
   Value count;
-  // The figure of a whole batch, as Keras 2 takes it: each row has it.
+  // A value of the whole batch, as in Keras 2: each row has it.
   if (weight && weight.shape().rank() > 0 && values.shape().rank() == 0)
     values = ops::broadcast_to(values, weight.shape());
   if (weight) {
@@ -75,7 +75,7 @@ Value Mean::result() const {
 
 namespace {
 
-/// The product, where the one with fewer axes holds for all that is behind its own.
+/// The product; the operand with fewer axes is repeated along the later axes.
 Value times_leading(Value a, Value b) {
   const auto widened = [](Value x, std::size_t rank) {
     Shape shape = x.shape();
@@ -95,7 +95,7 @@ void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
   const Value values = function_(match_rank(y_true, y_pred), y_pred);
   if (sample_weight && sample_weight.shape().rank() == values.shape().rank() + 1 && sample_weight.shape()[-1] == 1)
     sample_weight = ops::squeeze(sample_weight, -1);
-  // The function's own mask takes away weights alone, as in Keras 3.
+  // The function's own mask only removes weights, as in Keras 3.
   for (Value mask : {y_pred.mask(), sample_weight ? values.mask() : Value{}}) {
     if (!mask || mask.shape().rank() > values.shape().rank()) continue;
     mask = ops::cast(mask, values.dtype());

@@ -14,9 +14,9 @@ namespace etude {
 
 namespace metrics {
 
-/// The options of a metric that has no others.
+/// The options of metrics without others.
 struct MetricOptions {
-  /// That of its class where it is empty.
+  /// The name; if empty, that of its class.
   std::string name = {};
   static constexpr auto fields() {
     return option_rows(option<&MetricOptions::name>("Name of the metric, and of its log."));
@@ -25,37 +25,37 @@ struct MetricOptions {
 
 }  // namespace metrics
 
-/// Which way a figure gets better.
+/// The direction in which a value improves.
 enum class Direction : std::uint8_t { unknown, up, down };
 
-/// A running figure: variables that a step updates, and what is read off them. Source: keras/src/metrics/metric.py.
+/// A running value: variables that a step updates, and a result. Source: keras/src/metrics/metric.py.
 class Metric : public Described {
  public:
   using Kind = Metric;
   /// A metric of that name.
   explicit Metric(std::string name) : name_(std::move(name)) {}
   virtual ~Metric() = default;
-  /// Its name, and that of its log.
+  /// The name of the metric and of its log.
   const std::string& name() const { return name_; }
 
-  /// Within a trace: takes a batch into account, or of a replica its share of it: what all add to a variable is added
-  /// up to the whole batch's. sample_weight may be empty.
+  /// Within a trace: adds a batch, or on a replica its shard; sums in variables are all-reduced to those of the whole
+  /// batch. sample_weight may be empty.
   virtual void update_state(Value y_true, Value y_pred, Value sample_weight = {}) = 0;
-  /// Within a trace: the figure so far, a scalar.
+  /// Within a trace: the current result, a scalar.
   virtual Value result() const = 0;
-  /// Sets the variables to what they were at first: each epoch begins so.
+  /// Resets the variables to their initial values, as each epoch does.
   virtual void reset_state();
-  /// What it keeps from batch to batch.
+  /// The variables that it keeps from batch to batch.
   const std::vector<Variable>& variables() const { return variables_; }
-  /// The same metric with variables of its own: of several outputs each gets one. Null for a class that does not
-  /// override it.
+  /// The same metric with separate variables: each of several outputs gets one. Null for a class that does not override
+  /// it.
   virtual std::shared_ptr<Metric> copy() const { return nullptr; }
 
-  /// What callbacks ask that monitor it in mode "auto" (C-1).
+  /// The direction for callbacks that monitor it in mode "auto" (C-1).
   Direction direction = Direction::unknown;
 
  protected:
-  /// Makes a scalar of this metric that begins as 0.
+  /// Creates a scalar variable of this metric that starts as 0.
   Variable add_variable(const std::string& name);
 
  private:
@@ -71,7 +71,7 @@ class Sum : public Metric {
   static std::shared_ptr<Sum> make(const metrics::MetricOptions& options);
   /// A sum of that name.
   explicit Sum(std::string name = "sum");
-  /// Adds `values`, of any shape; a weight of fewer axes holds for all that is behind its own.
+  /// Adds `values`, of any shape; a weight of fewer axes is repeated along the later axes.
   void update(Value values, Value weight = {});
   void update_state(Value, Value values, Value sample_weight = {}) override { update(values, sample_weight); }
   Value result() const override;
@@ -82,7 +82,7 @@ class Sum : public Metric {
 };
 
 /// Weighted mean of all values: sum(value · weight) / sum(weight), 0 when there are none (R-4, M-9). A scalar with a
-/// weight for each row is the value of each.
+/// weight for each row counts as the value of each row.
 class Mean : public Metric {
  public:
   static constexpr ClassText about{"Mean", "Weighted mean of all values."};
@@ -99,12 +99,12 @@ class Mean : public Metric {
   Variable total_, count_;
 };
 
-/// The mean of a function of targets and predictions, which gives one value a sample, or one for the batch.
+/// The mean of a function of targets and predictions, which returns one value per sample, or one for the batch.
 class MeanOf : public Mean {
  public:
-  /// The figure of each sample, or of the batch.
+  /// Returns the value of each sample, or of the batch.
   using Function = std::function<Value(Value y_true, Value y_pred)>;
-  /// A mean of what `function` gives; `better` says which way it gets better.
+  /// The mean of the results of `function`; `better` is its direction of improvement.
   MeanOf(Function function, std::string name, Direction better = Direction::unknown)
       : Mean(std::move(name)), function_(std::move(function)) {
     direction = better;
@@ -120,14 +120,14 @@ namespace metrics {
 
 inline constexpr Factory<Mean> mean;
 inline constexpr Factory<Sum> sum;
-/// A function of (y_true, y_pred) as a metric, and which of its values are the better ones.
+/// A function of (y_true, y_pred) as a metric, and its direction of improvement.
 MetricPtr from_function(MeanOf::Function function, std::string name, Direction direction = Direction::unknown);
 
-/// By name or object. "accuracy", "acc", "crossentropy" and "ce", in any case, are resolved by the shapes of what they
-/// compare (M-1), and keep their names.
-/// Throws Error(value) listing the names there are.
+/// Finds a metric by name, or returns the object. "accuracy", "acc", "crossentropy" and "ce", in any case, are resolved
+/// by the shapes that they compare (M-1), and keep their names. Throws Error(value), listing all names, for an unknown
+/// name.
 MetricPtr get(const Choice<Metric>& choice, const Shape& y_true, const Shape& y_pred);
-/// Throws as `get` does, if the name is not known: before any shape is.
+/// Throws like `get` for an unknown name, before any shape is known.
 void check_name(const Choice<Metric>& choice);
 
 }  // namespace metrics

@@ -6,7 +6,7 @@
 
 namespace etude::metrics {
 
-/// The families of metrics. A new metric is a line here.
+/// The families of metrics. To add a metric, add it here.
 using AccuracyMetrics = ClassList<Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy,
                                   TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy>;
 using RegressionMetrics =

@@ -7,7 +7,7 @@
 namespace etude::metrics {
 namespace {
 
-/// What a loss gives each sample, and 0 for what it wants left out; the mask says what that is.
+/// The loss of each sample, and 0 where the loss's own mask excludes it; the mask marks those.
 Value values_of(Loss& loss, Value y_true, Value y_pred) {
   const Value values = loss.call(y_true, y_pred);
   const Value mask = loss.own_mask(y_true);

@@ -4,7 +4,7 @@
 
 #include "etude/metrics/metric.hpp"
 
-/// Losses as metrics: the weighted mean of what a loss gives each sample.
+/// Losses as metrics: the weighted mean of the losses of samples.
 namespace etude::metrics {
 
 struct BinaryCrossentropyMetricOptions {
@@ -43,7 +43,7 @@ struct SparseCategoricalCrossentropyMetricOptions {
         option<&SparseCategoricalCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
         option<&SparseCategoricalCrossentropyMetricOptions::from_logits>(
             "Whether predictions are logits rather than probabilities."),
-        option<&SparseCategoricalCrossentropyMetricOptions::ignore_class>("A class whose samples do not count."),
+        option<&SparseCategoricalCrossentropyMetricOptions::ignore_class>("A class of samples that are ignored."),
         option<&SparseCategoricalCrossentropyMetricOptions::axis>("Axis along which it is computed."));
   }
 };
@@ -99,7 +99,7 @@ struct LogCoshError {
 };
 inline constexpr Factory<LogCoshError> log_cosh_error;
 
-/// With the sign that the loss has not: 1 for equal directions.
+/// With the opposite sign of the loss: 1 for equal directions.
 struct CosineSimilarity {
   static constexpr ClassText about{"CosineSimilarity", "Mean cosine of the angle between y_true and y_pred."};
   static MetricPtr make(const CosineSimilarityMetricOptions& options);
@@ -151,8 +151,8 @@ struct CategoricalCrossentropy {
 };
 inline constexpr Factory<CategoricalCrossentropy> categorical_crossentropy;
 
-/// Entries of ignore_class are 0. They count in the mean where there are no sample weights; where there are, their
-/// weight is 0, as in Keras 3.
+/// Entries of ignore_class are 0. They count in the mean if there are no sample weights; otherwise their weight is 0,
+/// as in Keras 3.
 struct SparseCategoricalCrossentropy {
   static constexpr ClassText about{"SparseCategoricalCrossentropy", "Mean sparse categorical crossentropy."};
   static MetricPtr make(const SparseCategoricalCrossentropyMetricOptions& options);

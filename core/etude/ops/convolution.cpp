@@ -25,7 +25,8 @@ Shape convolved(const Shape& x, const Shape& kernel, const Window& window, std::
         " - expected channels and filters that are multiples of the number of groups - check the kernel.");
   const Shape y{x[0], window.outputs(0, x[1]), window.outputs(1, x[2]), kernel[3]};
   check(y[1] > 0 && y[2] > 0 && x[1] > 0 && x[2] > 0, ErrorKind::shape, where, "a window of ", window.span(0), " x ",
-        window.span(1), " for an input of shape ", x, " - expected one that fits - take a smaller window, or padding.");
+        window.span(1), " for an input of shape ", x,
+        " - expected a window that fits - use a smaller window, or padding.");
   return y;
 }
 
@@ -56,7 +57,7 @@ Meta infer(const op::ConvolutionFilter& op, std::span<const Value> x) {
   return {op.shape, x[0].dtype()};
 }
 
-// Each op is linear in both operands, and the three are transposes of each other.
+// Each op is linear in both operands, and the three ops are transposes of each other.
 OperandGradients gradient(const op::Convolution& op, const Differential& d) {
   const Value &x = d.x[0], &kernel = d.x[1];
   return {ops::convolution_input(d.dy, kernel, op.window, x.shape()),
@@ -80,7 +81,7 @@ void check_window(const Window& window, std::string_view where) {
               between(0, window.before[axis]) && between(0, window.after[axis]),
           ErrorKind::value, where, "a window of extent ", window.extent[axis], ", stride ", window.strides[axis],
           ", dilation ", window.dilation[axis], ", padding ", window.before[axis], " and ", window.after[axis],
-          " - expected extent, stride and dilation from 1 to ", window_most, ", padding of 0 or more - check them.");
+          " - expected extent, stride and dilation from 1 to ", window_most, ", padding of 0 or more - change them.");
 }
 
 Window padded(Window window, std::string_view padding, std::array<std::int64_t, 2> input) {

@@ -24,7 +24,7 @@ Meta infer_elementwise(const ElementwiseRule& rule, std::span<const Value> input
   check(!rule.leaves_bytes || size_of(last.dtype()) > 1, ErrorKind::dtype, rule.name, "an operand of dtype ",
         last.dtype(), " - expected a float or int32 - cast it.");
   check(!rule.selects || inputs[0].dtype() == DType::boolean, ErrorKind::dtype, rule.name, "a condition of dtype ",
-        inputs[0].dtype(), " - expected bool - compare it with something.");
+        inputs[0].dtype(), " - expected bool - use a comparison.");
   return {last.shape(), rule.condition ? DType::boolean : last.dtype()};
 }
 
@@ -71,7 +71,7 @@ Value floor(Value x) { return unary<op::Floor>(x); }
 Value logical_not(Value x) { return unary<op::LogicalNot>(x); }
 Value is_finite(Value x) { return unary<op::IsFinite>(x); }
 
-// x + 0, x * 1 and similar ops return x: gradients make many of them.
+// x + 0, x * 1 and similar ops return x: gradients contain many of them.
 Value add(Value a, Value b) {
   if (is_constant(b, 0) && a.dtype() == b.dtype()) return like_broadcast(a, b);
   if (is_constant(a, 0) && a.dtype() == b.dtype()) return like_broadcast(b, a);
@@ -90,7 +90,7 @@ Value divide(Value a, Value b) {
   if (is_constant(b, 1) && a.dtype() == b.dtype()) return like_broadcast(a, b);
   if (const auto x = constant_of(a), y = constant_of(b); x && y && is_floating(a.dtype()) && a.dtype() == b.dtype()) {
     const double quotient =
-        // As a step would compute it
+        // Computed as in a step
         a.dtype() == DType::float32 ? static_cast<float>(*x) / static_cast<float>(*y) : *x / *y;
     return broadcast_to(scalar(quotient, a), broadcast_shapes(a.shape(), b.shape(), struct_name<op::Divide>()));
   }

@@ -36,7 +36,7 @@ Value relu(Value x);
 Value softplus(Value x);
 /// The error function of x.
 Value erf(Value x);
-/// The largest whole number that is not above x.
+/// The largest integer that is not above x.
 Value floor(Value x);
 /// Whether x is false.
 Value logical_not(Value x);
@@ -82,7 +82,7 @@ Value divide_no_nan(Value a, Value b);
 Value cast(Value x, DType dtype);
 /// Casts half precision to float32; returns other dtypes unchanged.
 Value upcast(Value x);
-/// x, through which no gradient goes.
+/// x, without a gradient.
 Value stop_gradient(Value x);
 /// A scalar of `like`'s dtype.
 Value scalar(double value, Value like);

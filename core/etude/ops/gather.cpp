@@ -24,7 +24,7 @@ Meta infer(const op::Gather&, std::span<const Value> x) {
 
 Meta infer(const op::ScatterAdd& op, std::span<const Value> x) {
   check_indices("ScatterAdd", x[1]);
-  check(op.rows >= 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 0 or more - say how many there are.");
+  check(op.rows >= 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 0 or more - pass the number of rows.");
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "ScatterAdd", "numbers of dtype ", x[0].dtype(),
         " - expected floats - cast them.");
   const std::size_t rank = x[1].shape().rank();

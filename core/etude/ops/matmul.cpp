@@ -36,7 +36,7 @@ namespace {
 
 Shape leading(Value x) { return x.shape().slice(0, x.shape().rank() - 2); }
 
-/// The axes of a batch, followed by those of x's matrices.
+/// The axes of a batch, followed by the axes of x's matrices.
 Shape with_matrix(Shape batch, Value x) {
   batch.append(x.shape()[-2]);
   batch.append(x.shape()[-1]);
@@ -50,7 +50,7 @@ Value matmul(Value a, Value b) { return matmul(a, b, false, false); }
 Value matmul(Value a, Value b, bool transpose_a, bool transpose_b) {
   const std::size_t rank = std::max(a.shape().rank(), b.shape().rank());
   check(std::min(a.shape().rank(), b.shape().rank()) >= 2, ErrorKind::shape, "MatMul", "shapes ", a.shape(), " and ",
-        b.shape(), " - expected [.., m, k] and [.., k, n] - reshape what has one axis.");
+        b.shape(), " - expected [.., m, k] and [.., k, n] - reshape operands with one axis.");
   if (rank > 2 && b.shape().rank() == 2 && !transpose_a) {
     Shape shape = a.shape();
     const Value rows = matmul(reshape(a, {shape.without(-1).size(), shape[-1]}), b, false, transpose_b);

@@ -94,7 +94,7 @@ Value sparse_softmax_crossentropy(Value logits, Value labels) {
                          .where = "sparse_softmax_crossentropy",
                          .what = "label",
                          .of = "classes",
-                         .advice = "check the labels, or replace those that do not count before",
+                         .advice = "check the labels, or replace ignored labels before",
                          .mask = logits.mask() ? logits.mask().id() : -1});
   return losses;
 }
@@ -116,7 +116,7 @@ Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t 
   Graph& graph = counter.graph();
   std::vector<Value> drawn;
   if (const Share& share = graph.share(); share.replicas > 1) {
-    // The pairs that one replica would draw for the whole batch.
+    // The pairs of numbers that one replica would draw for the whole batch.
     const std::int64_t row_size = share.row_size(shape);
     const std::int64_t second = row_size ? share.whole_size(shape) : shape.size();
     for (const std::int64_t first : {std::int64_t{0}, second})

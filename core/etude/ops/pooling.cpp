@@ -20,11 +20,11 @@ Shape pooled(const Shape& x, const Window& window, std::string_view where) {
               window.after[axis] < window.extent[axis],
           ErrorKind::value, where, "a window of extent ", window.extent[axis], ", dilation ", window.dilation[axis],
           ", padding ", window.before[axis], " and ", window.after[axis],
-          " - expected no dilation, and less padding than extent - choose another window.");
+          " - expected no dilation, and less padding than extent - use another window.");
   const Shape y{x[0], window.outputs(0, x[1]), window.outputs(1, x[2]), x[3]};
   check(y[1] > 0 && y[2] > 0 && x[1] > 0 && x[2] > 0, ErrorKind::shape, where, "a window of ", window.extent[0], " x ",
         window.extent[1], " for an input of shape ", x,
-        " - expected one that fits - take a smaller window, or padding.");
+        " - expected a window that fits - use a smaller window, or padding.");
   return y;
 }
 
@@ -35,10 +35,10 @@ void check_float(const Value& x, std::string_view where) {
 void check_index(const Value& index, const Shape& shape, const Window& window, std::string_view where) {
   check(index.shape() == shape && index.dtype() == index_dtype(window), ErrorKind::shape, where, "an index of shape ",
         index.shape(), ", ", index.dtype(), " - expected ", shape, ", ", index_dtype(window),
-        " - pass what PoolArgMax of the same window says.");
+        " - pass the result of PoolArgMax of the same window.");
 }
 
-/// The operands of a sum with a per-channel bias: x, and the bias [channels]; empty Values if x is no such sum.
+/// The operands of a sum with a per-channel bias: x, and the bias [channels]; empty Values for other x.
 std::array<Value, 2> biased(const Value& x) {
   if (!std::holds_alternative<op::Add>(x.op())) return {};
   const Node& sum = x.graph().node(x.id());
@@ -67,7 +67,7 @@ Meta infer(const op::PoolScatter& op, std::span<const Value> x) {
   check_float(x[0], "PoolScatter");
   const Shape shape = pooled(op.shape, op.window, "PoolScatter");
   check(x[0].shape() == shape, ErrorKind::shape, "PoolScatter", "dy of shape ", x[0].shape(), " - expected ", shape,
-        ", what the window makes of ", op.shape, " - pass the gradient of PoolGather's result.");
+        ", the result of the window for ", op.shape, " - pass the gradient of PoolGather's result.");
   check_index(x[1], shape, op.window, "PoolScatter");
   return {op.shape, x[0].dtype()};
 }

@@ -15,9 +15,9 @@ Value max_pool(Value x, const Window& window);
 
 /// The ops that max_pool consists of.
 Value pool_argmax(Value x, const Window& window);
-/// The elements of x at these places of their windows.
+/// The elements of x at these cells of their windows.
 Value pool_gather(Value x, Value index, const Window& window);
-/// The transpose of pool_gather: what x, of `shape`, gets of dy.
+/// The transpose of pool_gather: dy, distributed to x, of `shape`.
 Value pool_scatter(Value dy, Value index, const Window& window, const Shape& shape);
 
 }  // namespace etude::ops

@@ -75,7 +75,7 @@ Meta infer(const op::OneHot& op, std::span<const Value> x) {
   check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(),
         " - expected int32 - cast them.");
   check(op.depth > 0, ErrorKind::shape, "OneHot", "a depth of ", op.depth,
-        " - expected 1 or more - count the classes.");
+        " - expected 1 or more - pass the number of classes.");
   Shape shape = x[0].shape();
   shape.append(op.depth);
   return {shape, op.dtype};

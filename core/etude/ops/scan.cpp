@@ -253,7 +253,8 @@ class Adjoint {
 };
 
 void check_sequences(const std::vector<Value>& sequences) {
-  check(!sequences.empty(), ErrorKind::shape, "scan", "no sequences - expected one or more - pass what to loop over.");
+  check(!sequences.empty(), ErrorKind::shape, "scan",
+        "no sequences - expected one or more - pass sequences to loop over.");
   for (const Value& sequence : sequences)
     check(sequence.shape().rank() > 0 && sequence.shape()[0] > 0 && sequence.shape()[0] == sequences.front().shape()[0],
           ErrorKind::shape, "scan", "sequences of shapes ", sequences.front().shape(), " and ", sequence.shape(),
@@ -295,19 +296,19 @@ ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const
     const Trace trace(loop->body);
     made = step(inner_carry, inner_inputs, inner_constants);
   }
-  check(made.carry.size() == carry.size(), ErrorKind::shape, "scan", "a step that hands on ", made.carry.size(),
-        " Values - expected ", carry.size(), ", as many as it is given - return one for each.");
+  check(made.carry.size() == carry.size(), ErrorKind::shape, "scan", "a step that carries ", made.carry.size(),
+        " Values - expected ", carry.size(), ", as many as it receives - return a Value for each.");
   for (std::size_t i = 0; i < carry.size(); ++i) {
     check(made.carry[i].shape() == carry[i].shape() && made.carry[i].dtype() == carry[i].dtype(), ErrorKind::shape,
           "scan", "a step that turns ", carry[i].shape(), ", ", carry[i].dtype(), " into ", made.carry[i].shape(), ", ",
-          made.carry[i].dtype(), " - expected what it hands on to stay alike - reshape or cast it.");
+          made.carry[i].dtype(), " - expected equal shapes and dtypes of carried Values - reshape or cast it.");
     loop->next.push_back(made.carry[i].id());
   }
   for (const Node& node : loop->body.nodes()) {
     check(!std::holds_alternative<op::Read>(node.op), ErrorKind::state, "scan",
           "a step that reads a variable - expected it among the constants - read it before the loop and pass it.");
     check(!std::holds_alternative<op::AllReduce>(node.op), ErrorKind::state, "scan",
-          "a step that joins replicas - expected that before the loop or after it - join what the loop makes.");
+          "a step that all-reduces - expected all-reduces before or after the loop - all-reduce the loop's results.");
   }
   ScanResult result;
   for (const Value& value : made.carry) result.carry.push_back(scan_result(loop, value.id(), true, operands));

@@ -21,7 +21,7 @@ using ScanFunction = std::function<ScanStep(std::span<const Value> carry, std::s
                                             std::span<const Value> constants)>;
 
 /// A loop over the first axis of `sequences` [steps, ..]: `step` is traced once, for any number of steps, and the
-/// compiled body runs for each. With `reverse` it goes from the last entry to the first. All Values and variables of
+/// compiled body runs for each. With `reverse` it runs from the last entry to the first. All Values and variables of
 /// the outer trace that the step reads must be passed with `constants`. Throws Error(shape) without sequences, for
 /// sequences of different lengths or none, and if `carry` changes its shape or dtype; Error(state) if the step reads or
 /// assigns a variable. Source: jax.lax.scan.

@@ -33,7 +33,7 @@ Meta infer(const op::Slice& op, std::span<const Value> x) {
   check(op.axis < shape.rank() && op.first >= 0 && op.count >= 0 && op.first <= shape[op.axis] &&
             op.count <= shape[op.axis] - op.first,
         ErrorKind::shape, "Slice", op.count, " entries from ", op.first, " on of axis ", int{op.axis}, " of shape ",
-        shape, " - expected entries that are there - check the range.");
+        shape, " - expected existing entries - check the range.");
   shape[op.axis] = op.count;
   return {shape, x[0].dtype()};
 }
@@ -42,7 +42,7 @@ Meta infer(const op::Reverse&, std::span<const Value> x) { return {x[0].shape(),
 
 Meta infer(const op::Concatenate& op, std::span<const Value> x) {
   check(!x.empty() && op.axis < x[0].shape().rank(), ErrorKind::shape, "Concatenate", x.size(), " tensors along axis ",
-        int{op.axis}, " - expected one or more that have that axis - check the list and the axis.");
+        int{op.axis}, " - expected at least one tensor, all with that axis - check the list and the axis.");
   Shape shape = x[0].shape();
   for (const Value& other : x.subspan(1)) {
     check(other.dtype() == x[0].dtype() && other.shape().rank() == shape.rank() &&
@@ -115,7 +115,7 @@ Value reshape(Value x, const Shape& target) {
   }
   if (unknown) {
     check(known > 0 && x.shape().size() % known == 0, ErrorKind::shape, "Reshape", "shape ", x.shape(), " to ", target,
-          " - expected other extents that leave a whole one for -1 - check the target shape.");
+          " - expected an integer extent for -1 - check the target shape.");
     *unknown = x.shape().size() / known;
   }
   if (x.shape() == shape) return x;
@@ -128,14 +128,14 @@ Value reshape(Value x, const Shape& target) {
 Value expand_dims(Value x, std::ptrdiff_t axis) {
   const auto rank = static_cast<std::ptrdiff_t>(x.shape().rank());
   check(axis >= -rank - 1 && axis <= rank, ErrorKind::shape, "expand_dims", "axis ", axis, " of shape ", x.shape(),
-        " - expected an axis from ", -rank - 1, " to ", rank, " - choose one of them.");
+        " - expected an axis from ", -rank - 1, " to ", rank, " - pass one of them.");
   return reshape(x, x.shape().with(static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis), 1));
 }
 
 Value squeeze(Value x, std::ptrdiff_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(x.shape().axis(axis, "squeeze"));
   check(x.shape()[at] == 1, ErrorKind::shape, "squeeze", "axis ", axis, " of shape ", x.shape(),
-        " - expected an extent of 1 - choose another axis.");
+        " - expected an extent of 1 - pass another axis.");
   return reshape(x, x.shape().without(at));
 }
 
@@ -159,7 +159,7 @@ std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(x.shape().axis(axis, "split"));
   const std::int64_t extent = x.shape()[at];
   check(parts > 0 && extent % parts == 0, ErrorKind::shape, "split", parts, " parts of axis ", axis, " of shape ",
-        x.shape(), " - expected a number that divides ", extent, " - choose another, or use slice.");
+        x.shape(), " - expected a number that divides ", extent, " - pass another number, or use slice.");
   std::vector<Value> result;
   for (std::int64_t i = 0; i < parts; ++i) result.push_back(slice(x, at, i * (extent / parts), extent / parts));
   return result;

@@ -20,11 +20,11 @@ struct RMSpropOptions {
     return option_rows(
         option<&RMSpropOptions::learning_rate>("Length of a step: a number or a schedule."),
         option<&RMSpropOptions::rho>("Decay of the average of the squared gradients, from 0 to 1."),
-        option<&RMSpropOptions::momentum>("Share of the last step that the next one keeps, from 0 to 1."),
+        option<&RMSpropOptions::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
         option<&RMSpropOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&RMSpropOptions::centered>("Whether gradients are divided by their estimated variance."),
+        option<&RMSpropOptions::centered>("Whether gradients are normalized by their estimated variance."),
         option<&RMSpropOptions::weight_decay>(
-            "Share of each variable, times the learning rate, that a step subtracts."),
+            "Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<RMSpropOptions>());
   }
 };
@@ -42,10 +42,10 @@ struct AdagradOptions {
   static constexpr auto fields() {
     return option_rows(
         option<&AdagradOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&AdagradOptions::initial_accumulator_value>("First value of the sums of squared gradients."),
+        option<&AdagradOptions::initial_accumulator_value>("Initial value of the sums of squared gradients."),
         option<&AdagradOptions::epsilon>("Small number that avoids a division by 0."),
         option<&AdagradOptions::weight_decay>(
-            "Share of each variable, times the learning rate, that a step subtracts."),
+            "Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<AdagradOptions>());
   }
 };
@@ -65,7 +65,7 @@ struct AdadeltaOptions {
                        option<&AdadeltaOptions::rho>("Decay of the averages, from 0 to 1."),
                        option<&AdadeltaOptions::epsilon>("Small number that avoids a division by 0."),
                        option<&AdadeltaOptions::weight_decay>(
-                           "Share of each variable, times the learning rate, that a step subtracts."),
+                           "Fraction of each variable that a step subtracts, times the learning rate."),
                        optimizer_fields<AdadeltaOptions>());
   }
 };
@@ -86,19 +86,19 @@ struct FtrlOptions {
     return option_rows(
         option<&FtrlOptions::learning_rate>("Length of a step: a number or a schedule."),
         option<&FtrlOptions::learning_rate_power>(
-            "How the learning rate falls with the sum of squared gradients: 0 or less."),
-        option<&FtrlOptions::initial_accumulator_value>("First value of the sums of squared gradients."),
+            "Exponent of the learning rate in the sum of squared gradients: 0 or less."),
+        option<&FtrlOptions::initial_accumulator_value>("Initial value of the sums of squared gradients."),
         option<&FtrlOptions::l1_regularization_strength>("Factor of the L1 penalty."),
         option<&FtrlOptions::l2_regularization_strength>("Factor of the L2 penalty."),
         option<&FtrlOptions::l2_shrinkage_regularization_strength>("Factor of an L2 penalty on magnitudes."),
         option<&FtrlOptions::beta>("Number added to the square root of the sums."),
-        option<&FtrlOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&FtrlOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<FtrlOptions>());
   }
 };
 
-// Steps in units of what the squares of the gradients have added up to. Each throws Error(value) for a momentum or rho
-// outside [0, 1] and for another number below 0 or not finite.
+// Steps scaled by accumulated squared gradients. Each throws Error(value) for a momentum or rho outside [0, 1] and for
+// other numbers that are negative or not finite.
 
 /// s = rho s + (1 - rho) g²; w -= lr g / sqrt(s + epsilon), epsilon inside the root (O-2).
 struct RMSprop {
@@ -116,8 +116,8 @@ struct Adagrad {
 };
 inline constexpr Factory<Adagrad> adagrad;
 
-/// w -= lr g sqrt(d + epsilon) / sqrt(s + epsilon), where s and d are averages of the squares of gradients and of what
-/// they were made into (O-8). Source: arXiv 1212.5701.
+/// w -= lr g sqrt(d + epsilon) / sqrt(s + epsilon), where s and d are averages of the squares of gradients and of steps
+/// (O-8). Source: arXiv 1212.5701.
 struct Adadelta {
   static constexpr ClassText about{"Adadelta",
                                    "Steps by the ratio of averages of squared steps and squared gradients."};

@@ -8,7 +8,7 @@
 namespace etude::optimizers {
 namespace {
 
-/// What Adam and its kin keep of each variable: averages of its gradients and of their squares.
+/// The slots of Adam and its variants: averages of the gradients and of their squares.
 class Moments : public Optimizer {
  protected:
   template <class Options>
@@ -24,7 +24,7 @@ class Moments : public Optimizer {
 
   std::vector<SlotKind> slot_kinds(const Variable&) const override { return {{"momentum"}, {"velocity"}}; }
 
-  /// The averages after this gradient, assigned.
+  /// Assigns and returns the average with this gradient.
   Value momentum(Value gradient, const Variable& variable) const { return averaged(0, beta_1_, gradient, variable); }
   Value velocity(Value gradient, const Variable& variable) const {
     return averaged(1, beta_2_, ops::square(gradient), variable);
@@ -42,7 +42,7 @@ class Moments : public Optimizer {
   }
 };
 
-/// AdamW too: it decays more.
+/// Also AdamW, which has a larger weight decay by default.
 class AdamOptimizer : public Moments {
  public:
   template <class Options> explicit AdamOptimizer(const Options& options)
@@ -112,11 +112,11 @@ class NadamOptimizer : public Moments {
   }
 
  private:
-  /// beta_1 as it grows with the steps.
+  /// beta_1, which grows with the steps.
   Value scheduled(Value t) const { return beta_1_ * (1 - 0.5 * ops::exp(t * std::log(0.96))); }
   std::vector<Variable> common_variables() const override { return {product_}; }
 
-  Variable product_;  ///< of beta_1 as it was in all steps so far
+  Variable product_;  ///< of beta_1 over all steps so far
 };
 
 class LambOptimizer : public Moments {

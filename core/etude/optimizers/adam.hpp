@@ -23,7 +23,7 @@ struct AdamOptions {
         option<&AdamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
         option<&AdamOptions::epsilon>("Small number that avoids a division by 0."),
         option<&AdamOptions::amsgrad>("Whether the largest average of squares so far is used."),
-        option<&AdamOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&AdamOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<AdamOptions>());
   }
 };
@@ -41,14 +41,14 @@ struct AdamWOptions {
   std::string name = "adamw";
 
   static constexpr auto fields() {
-    return option_rows(
-        option<&AdamWOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&AdamWOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
-        option<&AdamWOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&AdamWOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&AdamWOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&AdamWOptions::amsgrad>("Whether the largest average of squares so far is used."),
-        optimizer_fields<AdamWOptions>());
+    return option_rows(option<&AdamWOptions::learning_rate>("Length of a step: a number or a schedule."),
+                       option<&AdamWOptions::weight_decay>(
+                           "Fraction of each variable that a step subtracts, times the learning rate."),
+                       option<&AdamWOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+                       option<&AdamWOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+                       option<&AdamWOptions::epsilon>("Small number that avoids a division by 0."),
+                       option<&AdamWOptions::amsgrad>("Whether the largest average of squares so far is used."),
+                       optimizer_fields<AdamWOptions>());
   }
 };
 struct AdamaxOptions {
@@ -63,13 +63,13 @@ struct AdamaxOptions {
   std::string name = "adamax";
 
   static constexpr auto fields() {
-    return option_rows(
-        option<&AdamaxOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&AdamaxOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&AdamaxOptions::beta_2>("Decay of the largest gradient, from 0 to 1."),
-        option<&AdamaxOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&AdamaxOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
-        optimizer_fields<AdamaxOptions>());
+    return option_rows(option<&AdamaxOptions::learning_rate>("Length of a step: a number or a schedule."),
+                       option<&AdamaxOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+                       option<&AdamaxOptions::beta_2>("Decay of the largest gradient, from 0 to 1."),
+                       option<&AdamaxOptions::epsilon>("Small number that avoids a division by 0."),
+                       option<&AdamaxOptions::weight_decay>(
+                           "Fraction of each variable that a step subtracts, times the learning rate."),
+                       optimizer_fields<AdamaxOptions>());
   }
 };
 struct NadamOptions {
@@ -84,13 +84,13 @@ struct NadamOptions {
   std::string name = "nadam";
 
   static constexpr auto fields() {
-    return option_rows(
-        option<&NadamOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&NadamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&NadamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&NadamOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&NadamOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
-        optimizer_fields<NadamOptions>());
+    return option_rows(option<&NadamOptions::learning_rate>("Length of a step: a number or a schedule."),
+                       option<&NadamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+                       option<&NadamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
+                       option<&NadamOptions::epsilon>("Small number that avoids a division by 0."),
+                       option<&NadamOptions::weight_decay>(
+                           "Fraction of each variable that a step subtracts, times the learning rate."),
+                       optimizer_fields<NadamOptions>());
   }
 };
 struct LambOptions {
@@ -110,13 +110,13 @@ struct LambOptions {
         option<&LambOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
         option<&LambOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
         option<&LambOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&LambOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&LambOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<LambOptions>());
   }
 };
 
-// Of m, the average of the gradients, and v, that of their squares. Each throws Error(value) for a beta outside [0, 1]
-// and for an epsilon below 0 or not finite.
+// Steps by m, the average of the gradients, and v, that of their squares. Each throws Error(value) for a beta outside
+// [0, 1] and for an epsilon that is negative or not finite.
 
 /// Adam with "epsilon hat" (O-3).
 struct Adam {
@@ -132,7 +132,7 @@ struct AdamW {
 };
 inline constexpr Factory<AdamW> adamw;
 
-/// v is the largest gradient, which fades by beta_2 (O-5).
+/// v is the largest gradient, which decays by beta_2 (O-5).
 struct Adamax {
   static constexpr ClassText about{"Adamax", "Adam by the largest gradient instead of the squares."};
   static OptimizerPtr make(const AdamaxOptions& options);
@@ -146,9 +146,9 @@ struct Nadam {
 };
 inline constexpr Factory<Nadam> nadam;
 
-/// Adam whose step of each variable is as long as lr times the variable (O-11). Source: arXiv 1904.00962.
+/// Adam with steps of the length lr times the variable's norm (O-11). Source: arXiv 1904.00962.
 struct Lamb {
-  static constexpr ClassText about{"Lamb", "Adam with steps as long as each variable asks for: for large batches."};
+  static constexpr ClassText about{"Lamb", "Adam with steps proportional to each variable's norm: for large batches."};
   static OptimizerPtr make(const LambOptions& options);
 };
 inline constexpr Factory<Lamb> lamb;

@@ -20,7 +20,7 @@ LossScale::LossScale(const std::string& name, double initial_scale, std::int64_t
   scale_.fill(initial_scale);
 }
 
-/// x · 0 is NaN for what is not finite.
+/// x · 0 is NaN if x is not finite.
 Value LossScale::all_finite(const std::vector<Value>& gradients) {
   Value sum;
   for (const Value& gradient : gradients) {
@@ -33,7 +33,7 @@ Value LossScale::all_finite(const std::vector<Value>& gradients) {
 void LossScale::follow(Value finite) const {
   Graph& graph = Graph::current();
   const Value scale = value(), steps = graph.read(good_steps_) + 1, none = ops::scalar(0, steps);
-  // Twice nothing would be nothing, and half of infinity infinite.
+  // Limited: twice 0 would be 0, and half of infinity infinite.
   const Value larger = ops::minimum(scale * 2.0, ops::scalar(0x1p126, scale)),
               smaller = ops::maximum(scale / 2.0, ops::scalar(0x1p-14, scale));
   const Value grows = ops::equal(steps, ops::scalar(static_cast<double>(growth_steps_), steps));

@@ -28,7 +28,7 @@ class MuonOptimizer : public Optimizer {
     check_not_negative("rms_rate", options.rms_rate.value_or(0));
     check(options.ns_steps >= 1 && options.ns_steps <= most_steps, ErrorKind::value, name(),
           "ns_steps = ", options.ns_steps, " - expected 1 to ", most_steps, " - set ns_steps.");
-    for (const std::string& pattern : options.exclude_layers) is_found(pattern, "", "exclude_layers");  // throws now
+    for (const std::string& pattern : options.exclude_layers) is_found(pattern, "", "exclude_layers");  // throws here
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {

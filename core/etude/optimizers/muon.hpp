@@ -36,24 +36,24 @@ struct MuonOptions {
         option<&MuonOptions::epsilon>("Small number that avoids a division by 0 in Adam."),
         option<&MuonOptions::weight_decay>("Weight decay of the matrices that Muon updates."),
         optimizer_fields<MuonOptions>(),
-        option<&MuonOptions::exclude_layers>("Regular expressions: Adam updates variables in whose name one is found."),
+        option<&MuonOptions::exclude_layers>("Regular expressions: Adam updates variables with matching names."),
         option<&MuonOptions::exclude_embeddings>("Whether Adam updates embeddings."),
         option<&MuonOptions::muon_a>("Factor of x in the Newton-Schulz iteration."),
         option<&MuonOptions::muon_b>("Factor of x xᵀ x in the Newton-Schulz iteration."),
         option<&MuonOptions::muon_c>("Factor of (x xᵀ)² x in the Newton-Schulz iteration."),
-        option<&MuonOptions::adam_lr_ratio>("Learning rate of Adam, as a share of that of Muon."),
-        option<&MuonOptions::momentum>("Share of the averaged gradient that a step of Muon keeps, from 0 to 1."),
+        option<&MuonOptions::adam_lr_ratio>("Learning rate of Adam, as a fraction of that of Muon."),
+        option<&MuonOptions::momentum>("Fraction of the averaged gradient that a step of Muon keeps, from 0 to 1."),
         option<&MuonOptions::ns_steps>("Steps of the Newton-Schulz iteration."),
         option<&MuonOptions::nesterov>("Whether Nesterov momentum is used."),
         option<&MuonOptions::rms_rate>("Scales steps so that Adam's learning rates fit; null: no scaling."));
   }
 };
 
-/// Matrices step by their averaged gradient made orthogonal, U Vᵀ of its singular value decomposition, nearly: by a
-/// Newton-Schulz iteration; with rms_rate times sqrt(max(n, m)) · rms_rate for a matrix [n, m]. Variables of another
-/// rank, embeddings and what exclude_layers names are updated by Adam. Throws Error(value) for a beta or momentum
-/// outside [0, 1], an epsilon, rate or decay below 0, ns_steps outside [1, 100], and for what is no regular expression.
-/// Source: keras/src/optimizers/muon.py; arXiv 2502.16982.
+/// Updates matrices by their averaged gradient, made nearly orthogonal (U Vᵀ of its singular value decomposition) by a
+/// Newton-Schulz iteration; with rms_rate times sqrt(max(n, m)) · rms_rate for a matrix [n, m]. Adam updates variables
+/// of another rank, embeddings and those of exclude_layers. Throws Error(value) for a beta or momentum outside [0, 1],
+/// an epsilon, rate or decay below 0, ns_steps outside [1, 100], and for invalid regular expressions. Source:
+/// keras/src/optimizers/muon.py; arXiv 2502.16982.
 struct Muon {
   static constexpr ClassText about{"Muon", "Steps by the orthogonalized gradient of each matrix; Adam for the rest."};
   static OptimizerPtr make(const MuonOptions& options);

@@ -18,7 +18,7 @@ Value floor_divide(Value count, std::int64_t by) {
   const auto quotient = [&](Value of) {
     return ops::cast(ops::floor(ops::cast(of, DType::float32) / static_cast<double>(by)), DType::int32);
   };
-  // float32 has too few digits for a large count: what the first quotient leaves is divided again.
+  // float32 has too few digits for a large count: the remainder after the first quotient is divided again.
   const Value most = quotient(count);
   return most + quotient(count - most * static_cast<double>(by));
 }
@@ -29,7 +29,7 @@ Value is_multiple(Value count, std::int64_t of) {
 
 Value squared_norm(Value gradient) { return ops::sum(ops::square(gradient)); }
 
-/// What a gradient of that norm is multiplied by, so that it is no longer than `longest`.
+/// The factor of a gradient with that norm that limits it to `longest`.
 Value shortening(Value norm, double longest) { return longest / ops::maximum(norm, ops::scalar(longest, norm)); }
 
 }  // namespace
@@ -70,7 +70,7 @@ void Optimizer::check_options() const {
       options_.clipnorm.has_value() + options_.clipvalue.has_value() + options_.global_clipnorm.has_value();
   check(clips <= 1, ErrorKind::value, name(), clips,
         " ways of clipping - expected one: only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set - "
-        "leave the others out.");
+        "omit the others.");
   check_share("ema_momentum", options_.ema_momentum);
   at_least("ema_overwrite_frequency", options_.ema_overwrite_frequency, 1);
   at_least("gradient_accumulation_steps", options_.gradient_accumulation_steps, 2);
@@ -85,7 +85,7 @@ bool Optimizer::is_found(const std::string& pattern, const std::string& text, co
   }
 }
 
-/// As 2u / (1 + u) with u = tanh(-t ln(beta) / 2).
+/// Computed as 2u / (1 + u) with u = tanh(-t ln(beta) / 2).
 Value Optimizer::one_minus_power(double beta, Value t) {
   const Value u = ops::tanh(t * (-std::log(beta) / 2));
   return 2 * u / (1 + u);
@@ -98,10 +98,10 @@ double Optimizer::learning_rate() const {
 }
 
 void Optimizer::set_learning_rate(double rate) {
-  check(
-      !options_.learning_rate.schedule(), ErrorKind::state, name(), "learning_rate = ", rate,
-      " - This optimizer was created with a `LearningRateSchedule`, hence its learning rate is not settable - make it "
-      "with a number, or change the schedule.");
+  check(!options_.learning_rate.schedule(), ErrorKind::state, name(), "learning_rate = ", rate,
+        " - This optimizer was created with a `LearningRateSchedule`, hence its learning rate is not settable - create "
+        "it "
+        "with a number, or change the schedule.");
   const Tensor number = Tensor::from<double>({}, {rate}).astype(learning_rate_.dtype());
   check(std::isfinite(number.item()) && rate >= 0, ErrorKind::value, name(), "learning_rate = ", rate,
         " - expected a finite ", number.dtype(), " of 0 or more - set the learning rate.");
@@ -140,7 +140,7 @@ void Optimizer::build(const std::vector<Variable>& variables) {
 const Optimizer::Slots& Optimizer::slots_of(const Variable& variable) const {
   const auto found = std::ranges::find_if(slots_, [&](const Slots& slots) { return slots.variable == variable; });
   check(found != slots_.end(), ErrorKind::state, name(), "no slots for \"", variable.name(),
-        "\" - expected a variable that it was built for - call build() first.");
+        "\" - expected a variable of an earlier build() - call build() first.");
   return *found;
 }
 
@@ -188,14 +188,14 @@ Value Optimizer::step_number(DType dtype) const { return ops::cast(traced_iterat
 Value Optimizer::scale_loss(Value loss) {
   if (!options_.loss_scale_factor && !loss_scale_) return loss;
   loss_is_scaled_ = true;
-  loss = ops::upcast(loss);  // float16 may have no room for it
+  loss = ops::upcast(loss);  // it may overflow in float16
   return loss_scale_ ? loss * ops::cast(loss_scale_->value(), loss.dtype()) : loss * *options_.loss_scale_factor;
 }
 
 void Optimizer::scale_loss_dynamically(double initial_scale, std::int64_t growth_steps) {
   check(!options_.loss_scale_factor, ErrorKind::value, name(),
         "loss_scale_factor = ", options_.loss_scale_factor.value_or(1),
-        " beside a dynamic loss scale - expected one of both - leave loss_scale_factor out.");
+        " and a dynamic loss scale - expected one of both - omit loss_scale_factor.");
   loss_scale_.emplace(name(), initial_scale, growth_steps);
 }
 
@@ -207,7 +207,7 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
         "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
         "layers are trainable and that the loss uses y_pred.");
   const auto& scale = options_.loss_scale_factor;
-  // Divided all the same, they would train at a fraction of the learning rate without a warning.
+  // Dividing unscaled gradients would silently train at a fraction of the learning rate.
   check(!scales_loss() || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),
         scale ? "loss_scale_factor = " : "a dynamic scale, at first ",
         scale         ? *scale
@@ -240,7 +240,7 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
   loss_scale_->follow(finite);
 }
 
-/// Of what was assigned since `before`, only what the condition holds for is kept.
+/// Keeps assignments since `before` only where the condition holds.
 void Optimizer::keep_where(Value condition, const std::vector<Graph::Assignment>& before) {
   Graph& graph = Graph::current();
   const std::vector<Graph::Assignment> after = graph.assignments();
@@ -251,7 +251,7 @@ void Optimizer::keep_where(Value condition, const std::vector<Graph::Assignment>
   }
 }
 
-/// The update of the mean is traced with every call, and what it assigns is kept where it is due.
+/// The update of the mean is traced with every call, and its assignments are kept only when it is due.
 void Optimizer::accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables) {
   Graph& graph = Graph::current();
   const std::int64_t steps = *options_.gradient_accumulation_steps;
@@ -301,7 +301,7 @@ std::vector<Value> Optimizer::clip_gradients(std::vector<Value> gradients) const
     });
     if (!sum) return gradients;
     const Value norm = ops::sqrt(sum);
-    // norm - norm is NaN where the norm is infinite: no part of such a step can be trusted.
+    // norm - norm is NaN if the norm is infinite: no part of such a step is valid.
     const Value factor = shortening(norm, *longest) + (norm - norm);
     for_each_given([&](Value& gradient) { gradient = gradient * ops::cast(factor, gradient.dtype()); });
   }
@@ -310,7 +310,7 @@ std::vector<Value> Optimizer::clip_gradients(std::vector<Value> gradients) const
 
 // ---- Averages ----
 
-/// In the first step an average is the variable itself.
+/// In the first step the average is the variable itself.
 void Optimizer::average(const std::vector<Variable>& variables) {
   Graph& graph = Graph::current();
   const Value iterations = traced_iterations();
@@ -337,12 +337,12 @@ void Optimizer::finalize_variable_values(const std::vector<Variable>& variables)
 
 void Optimizer::exclude_from_weight_decay(const std::vector<Variable>& variables,
                                           const std::vector<std::string>& names) {
-  check(
-      slots_.empty(), ErrorKind::state, name(),
-      "exclude_from_weight_decay() after the first step - expected it before the optimizer is built - call it as soon "
-      "as the optimizer is made.");
+  check(slots_.empty(), ErrorKind::state, name(),
+        "exclude_from_weight_decay() after the first step - expected a call before the optimizer is built - call it as "
+        "soon "
+        "as the optimizer is created.");
   for (const std::string& pattern : names)
-    is_found(pattern, "", "exclude_from_weight_decay");  // throws now, not in a step
+    is_found(pattern, "", "exclude_from_weight_decay");  // throws here, not in a step
   excluded_ = variables;
   excluded_names_ = names;
 }

@@ -10,7 +10,7 @@ OptimizerPtr get(const Choice<Optimizer>& choice) {
 
 OptimizerPtr LossScaleOptimizer::make(const LossScaleOptimizerOptions& options) {
   check(!options.inner_optimizer.empty(), ErrorKind::value, "LossScaleOptimizer",
-        "no inner_optimizer - expected the optimizer that takes the steps - set inner_optimizer.");
+        "no inner_optimizer - expected the optimizer that updates the variables - set inner_optimizer.");
   OptimizerPtr optimizer = get(options.inner_optimizer);
   optimizer->scale_loss_dynamically(options.initial_scale, options.dynamic_growth_steps);
   return optimizer;

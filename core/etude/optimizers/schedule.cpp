@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-/// What a node of scalars is, of what its operands are: the elementwise functions are the kernels' own.
+/// The number of a node of scalars, from those of its operands; the elementwise functions are the kernels'.
 double number_of(const Node& node, const std::vector<double>& numbers) {
   const auto operand = [&](std::size_t index) { return numbers[static_cast<std::size_t>(node.inputs[index])]; };
   return std::visit(
@@ -24,7 +24,7 @@ double number_of(const Node& node, const std::vector<double>& numbers) {
           if constexpr (O::traits.arity == 3) return O::apply(operand(0), operand(1), operand(2));
         }
         fail(ErrorKind::value, "LearningRateSchedule", name_of(node.op), " of shape ", node.shape,
-             " - expected elementwise ops of scalars - write the schedule in those.");
+             " - expected elementwise ops of scalars - write the schedule in such ops.");
       },
       node.op);
 }

@@ -11,14 +11,13 @@
 
 namespace etude {
 
-/// A learning rate that follows from the step. It is traced with the step that it belongs to: nothing is computed on
-/// the host, and nothing is traced again when it changes. Source:
-/// keras/src/optimizers/schedules/learning_rate_schedule.py.
+/// A learning rate as a function of the step. It is traced with its step: nothing is computed on the host, and nothing
+/// is traced again when it changes. Source: keras/src/optimizers/schedules/learning_rate_schedule.py.
 class LearningRateSchedule : public Described {
  public:
   using Kind = LearningRateSchedule;
   virtual ~LearningRateSchedule() = default;
-  /// The rate at `step`, the scalar number of steps taken before this one, in a float dtype, which the result has too.
+  /// The rate at `step`, the number of earlier steps, a scalar in a float dtype, which the result has too.
   virtual Value operator()(Value step) const = 0;
   /// The same number on the host, in double precision. Throws Error(value) unless the schedule is written in
   /// elementwise ops of scalars.
@@ -26,21 +25,21 @@ class LearningRateSchedule : public Described {
 };
 using LearningRateSchedulePtr = std::shared_ptr<LearningRateSchedule>;
 
-/// What an optimizer's learning_rate may be: a number, or a schedule.
+/// The learning_rate of an optimizer: a number, or a schedule.
 class LearningRate {
  public:
-  /// The same number at every step.
+  /// A constant rate.
   LearningRate(double number) : number_(number) {}
-  /// What the schedule says of each step.
+  /// The rate of a schedule at each step.
   template <std::derived_from<LearningRateSchedule> Schedule>
   LearningRate(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {
     check(schedule_ != nullptr, ErrorKind::value, "learning_rate",
-          "an empty schedule - expected a number or a schedule - make one by schedules::….");
+          "an empty schedule - expected a number or a schedule - create one by schedules::….");
   }
 
-  /// Only where there is no schedule.
+  /// The number, if there is no schedule.
   double number() const { return number_; }
-  /// Empty where the rate is a number.
+  /// The schedule; empty for a number.
   const LearningRateSchedulePtr& schedule() const { return schedule_; }
 
  private:

@@ -16,7 +16,7 @@ void check_not_negative(const std::string& name, const char* what, double number
 
 void check_steps(const std::string& name, const char* what, std::int64_t steps) {
   check(steps >= 1, ErrorKind::value, name, what, " = ", steps,
-        " - expected 1 or more - say over how many steps it decays.");
+        " - expected 1 or more - set the number of steps of the decay.");
 }
 
 /// From 1 at 0 to 0 at 1.
@@ -46,9 +46,9 @@ class PiecewiseConstantDecaySchedule : public LearningRateSchedule {
   explicit PiecewiseConstantDecaySchedule(PiecewiseConstantDecayOptions options) : options_(std::move(options)) {
     const auto& [boundaries, values, name] = options_;
     check(boundaries.size() + 1 == values.size(), ErrorKind::value, name, boundaries.size(), " boundaries and ",
-          values.size(), " values - expected one value more than boundaries - give one for each interval.");
+          values.size(), " values - expected one value more than boundaries - pass one for each interval.");
     check(std::ranges::adjacent_find(boundaries, std::greater_equal<>()) == boundaries.end(), ErrorKind::value, name,
-          "boundaries out of order - expected each to be larger than the one before - sort them.");
+          "boundaries out of order - expected increasing boundaries - sort them.");
     for (const double value : values) check_not_negative(name, "a value", value);
   }
   Value operator()(Value step) const override {
@@ -73,10 +73,11 @@ class PolynomialDecaySchedule : public LearningRateSchedule {
   }
   Value operator()(Value step) const override {
     const auto steps = static_cast<double>(options_.decay_steps);
-    // The first period also has step 0, which is no multiple of its own.
+    // The first period includes step 0, which is not a positive multiple of it.
     const Value periods =
         options_.cycle ? ops::maximum(-ops::floor(-step / steps), ops::scalar(1, step)) : ops::scalar(1, step);
-    // Not below 0: of a large step the quotient may round to more than 1, and a root of what is left would be NaN.
+    // Limited to 0: for a large step the quotient may round to more than 1, and the root of a negative rest would be
+    // NaN.
     const Value left = ops::maximum(1 - step / (steps * periods), ops::scalar(0, step));
     return (options_.initial_learning_rate - options_.end_learning_rate) *
                ops::power(left, ops::scalar(options_.power, step)) +
@@ -140,20 +141,20 @@ class CosineDecayRestartsSchedule : public LearningRateSchedule {
     check_not_negative(name, "initial_learning_rate", options_.initial_learning_rate);
     check_steps(name, "first_decay_steps", options_.first_decay_steps);
     check(std::isfinite(options_.t_mul) && options_.t_mul >= 1, ErrorKind::value, name, "t_mul = ", options_.t_mul,
-          " - expected a finite number of 1 or more - say how much longer each period is.");
+          " - expected a finite number of 1 or more - set the factor of each period's length.");
     check(std::isfinite(options_.m_mul) && options_.m_mul > 0, ErrorKind::value, name, "m_mul = ", options_.m_mul,
-          " - expected a finite number above 0 - say how much higher each period begins.");
+          " - expected a finite number above 0 - set the factor of each period's first rate.");
     check_not_negative(name, "alpha", options_.alpha);
   }
   Value operator()(Value step) const override {
     const double growth = options_.t_mul;
-    // How often it has begun anew, and which share of the present period is over; both from the step in first periods.
+    // The number of restarts, and the fraction of the current period; both from the step in first periods.
     Value restarts = step / static_cast<double>(options_.first_decay_steps), fraction = restarts;
     if (growth == 1) {
       restarts = ops::floor(restarts);
       fraction = fraction - restarts;
     } else {
-      // Rounded to less than a whole number, the quotient would restart a step too late.
+      // If the quotient were rounded below an integer, it would restart a step too late.
       const double rounding = step.dtype() == DType::float64 ? 2e-15 : 3e-7;
       restarts = ops::floor(ops::log(1 + fraction * (growth - 1)) * ((1 + rounding) / std::log(growth)));
       const Value length = power(growth, restarts);

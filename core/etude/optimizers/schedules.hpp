@@ -10,12 +10,11 @@
 
 #include "etude/optimizers/schedule.hpp"
 
-/// Keras's schedules, where s is the number of steps taken before (O-18, O-19). Each function throws Error(value) when
-/// the learning rate is not a finite number of 0 or more, when there are not 1 or more steps to decay over, and for
-/// what is said beside it.
+/// Keras's schedules; s is the number of earlier steps (O-18, O-19). Each function throws Error(value) if the learning
+/// rate is not a finite number of 0 or more, if the decay has no steps, and as its comment states.
 namespace etude::schedules {
 
-/// What there is no default for.
+/// The default of required options.
 inline constexpr double unset = std::numeric_limits<double>::quiet_NaN();
 
 struct ExponentialDecayOptions {
@@ -59,7 +58,7 @@ struct PolynomialDecayOptions {
         option<&PolynomialDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
         option<&PolynomialDecayOptions::end_learning_rate>("Learning rate at the end."),
         option<&PolynomialDecayOptions::power>("Exponent of the polynomial."),
-        option<&PolynomialDecayOptions::cycle>("Whether it begins anew when it has ended."),
+        option<&PolynomialDecayOptions::cycle>("Whether it restarts at its end."),
         option<&PolynomialDecayOptions::name>("Name of the schedule."));
   }
 };
@@ -91,7 +90,7 @@ struct CosineDecayOptions {
     return option_rows(
         option<&CosineDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
         option<&CosineDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
-        option<&CosineDecayOptions::alpha>("Smallest learning rate, as a share of the first one."),
+        option<&CosineDecayOptions::alpha>("Smallest learning rate, as a fraction of the first one."),
         option<&CosineDecayOptions::name>("Name of the schedule."),
         option<&CosineDecayOptions::warmup_target>("Learning rate at the end of the warmup. Default: no warmup."),
         option<&CosineDecayOptions::warmup_steps>("Steps of the warmup."));
@@ -109,12 +108,12 @@ struct CosineDecayRestartsOptions {
         option<&CosineDecayRestartsOptions::first_decay_steps>("Steps of the first period.", Need::required),
         option<&CosineDecayRestartsOptions::t_mul>("Factor of the length of each further period."),
         option<&CosineDecayRestartsOptions::m_mul>("Factor of the first learning rate of each further period."),
-        option<&CosineDecayRestartsOptions::alpha>("Smallest learning rate, as a share of the first one."),
+        option<&CosineDecayRestartsOptions::alpha>("Smallest learning rate, as a fraction of the first one."),
         option<&CosineDecayRestartsOptions::name>("Name of the schedule."));
   }
 };
 
-/// initial · rate^(s / steps), the exponent rounded down under staircase. Error(value) for a decay_rate below 0 too.
+/// initial · rate^(s / steps); staircase rounds the exponent down. Also Error(value) for a decay_rate below 0.
 struct ExponentialDecay {
   static constexpr ClassText about{
       .name = "ExponentialDecay",
@@ -124,7 +123,7 @@ struct ExponentialDecay {
 };
 inline constexpr Factory<ExponentialDecay> exponential_decay;
 
-/// values[i] up to boundaries[i], that step included; after the last of them the last value. Error(value) unless
+/// values[i] up to and including the step boundaries[i]; after the last boundary the last value. Error(value) unless
 /// boundaries increase and there is one value more than boundaries.
 struct PiecewiseConstantDecay {
   static constexpr ClassText about{.name = "PiecewiseConstantDecay",
@@ -134,8 +133,8 @@ struct PiecewiseConstantDecay {
 };
 inline constexpr Factory<PiecewiseConstantDecay> piecewise_constant_decay;
 
-/// (initial - end) · (1 - s / steps)^power + end; beyond steps it stays, or with cycle begins anew over 2, 3, … times
-/// as many steps. Error(value) for a power below 0 too.
+/// (initial - end) · (1 - s / steps)^power + end; after `steps` it stays constant, or with cycle restarts over 2, 3, …
+/// times as many steps. Also Error(value) for a power below 0.
 struct PolynomialDecay {
   static constexpr ClassText about{.name = "PolynomialDecay",
                                    .text = "A polynomial from the first to the last learning rate.",
@@ -144,8 +143,7 @@ struct PolynomialDecay {
 };
 inline constexpr Factory<PolynomialDecay> polynomial_decay;
 
-/// initial / (1 + rate · s / steps), the quotient rounded down under staircase. Error(value) for a decay_rate below 0
-/// too.
+/// initial / (1 + rate · s / steps); staircase rounds the quotient down. Also Error(value) for a decay_rate below 0.
 struct InverseTimeDecay {
   static constexpr ClassText about{
       .name = "InverseTimeDecay",
@@ -155,27 +153,27 @@ struct InverseTimeDecay {
 };
 inline constexpr Factory<InverseTimeDecay> inverse_time_decay;
 
-/// Half a cosine from initial to alpha · initial. With a warmup_target a line from initial to it over warmup_steps
-/// comes first, and the cosine begins there.
+/// Half a cosine from initial to alpha · initial. With a warmup_target, a line from initial to it over warmup_steps
+/// comes first, and the cosine starts there.
 struct CosineDecay {
   static constexpr ClassText about{.name = "CosineDecay",
-                                   .text = "Half a cosine, after a linear warmup where one is set.",
+                                   .text = "Half a cosine, after an optional linear warmup.",
                                    .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
   static LearningRateSchedulePtr make(const CosineDecayOptions& options);
 };
 inline constexpr Factory<CosineDecay> cosine_decay;
 
-/// Half cosines, each t_mul times as long and m_mul times as high as the one before. Error(value) for a t_mul below 1
-/// and an m_mul that is not above 0 too.
+/// Half cosines, each t_mul times as long and m_mul times as high as the previous one. Also Error(value) for a t_mul
+/// below 1 and an m_mul of 0 or less.
 struct CosineDecayRestarts {
   static constexpr ClassText about{.name = "CosineDecayRestarts",
-                                   .text = "Half cosines, each t_mul times as long as the one before.",
+                                   .text = "Half cosines, each t_mul times as long as the previous one.",
                                    .example = R"({"initial_learning_rate": 0.1, "first_decay_steps": 10})"};
   static LearningRateSchedulePtr make(const CosineDecayRestartsOptions& options);
 };
 inline constexpr Factory<CosineDecayRestarts> cosine_decay_restarts;
 
-/// The family of schedules. A new schedule is a line here.
+/// The family of schedules. To add a schedule, add it here.
 using Schedules = ClassList<ExponentialDecay, PiecewiseConstantDecay, PolynomialDecay, InverseTimeDecay, CosineDecay,
                             CosineDecayRestarts>;
 

@@ -35,8 +35,9 @@ class LionOptimizer : public Optimizer {
   explicit LionOptimizer(const LionOptions& options)
       : Optimizer(shared_options(options)), beta_1_(options.beta_1), beta_2_(options.beta_2) {
     check_share("beta_1", beta_1_);
-    check(beta_1_ > 0, ErrorKind::value, name(),
-          "beta_1 = 0 - expected a number above 0, without which only the gradient's sign would count - set beta_1.");
+    check(
+        beta_1_ > 0, ErrorKind::value, name(),
+        "beta_1 = 0 - expected a number above 0, because otherwise only the gradient's sign would count - set beta_1.");
     check_share("beta_2", beta_2_);
   }
 

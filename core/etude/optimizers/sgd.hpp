@@ -19,9 +19,9 @@ struct SGDOptions {
   static constexpr auto fields() {
     return option_rows(
         option<&SGDOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&SGDOptions::momentum>("Share of the last step that the next one keeps, from 0 to 1."),
+        option<&SGDOptions::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
         option<&SGDOptions::nesterov>("Whether Nesterov momentum is used."),
-        option<&SGDOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&SGDOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<SGDOptions>());
   }
 };
@@ -40,8 +40,8 @@ struct LionOptions {
     return option_rows(
         option<&LionOptions::learning_rate>("Length of a step: a number or a schedule."),
         option<&LionOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&LionOptions::beta_2>("Decay of the average that is kept, from 0 to 1."),
-        option<&LionOptions::weight_decay>("Share of each variable, times the learning rate, that a step subtracts."),
+        option<&LionOptions::beta_2>("Decay of the stored average, from 0 to 1."),
+        option<&LionOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
         optimizer_fields<LionOptions>());
   }
 };
@@ -50,13 +50,13 @@ struct LionOptions {
 
 /// v = momentum v - lr g; w += v, or with Nesterov w += momentum v - lr g (O-1).
 struct SGD {
-  static constexpr ClassText about{"SGD", "Gradient descent, with momentum where it is set."};
+  static constexpr ClassText about{"SGD", "Gradient descent, with optional momentum."};
   static OptimizerPtr make(const SGDOptions& options);
 };
 inline constexpr Factory<SGD> sgd;
 
-/// w -= lr sign(beta_1 m + (1 - beta_1) g), then m = beta_2 m + (1 - beta_2) g (O-10). Throws Error(value) for a beta_1
-/// of 0 too. Source: arXiv 2302.06675.
+/// w -= lr sign(beta_1 m + (1 - beta_1) g), then m = beta_2 m + (1 - beta_2) g (O-10). Also throws Error(value) for a
+/// beta_1 of 0. Source: arXiv 2302.06675.
 struct Lion {
   static constexpr ClassText about{"Lion", "Steps by the sign of the averaged gradient."};
   static OptimizerPtr make(const LionOptions& options);

@@ -48,12 +48,12 @@ class CosineRegularizer : public Regularizer {
     const bool rows = options_.mode == "rows";
     const std::int64_t count = x.shape()[rows ? 0 : 1];
     check(count > 1, ErrorKind::shape, "OrthogonalRegularizer", "a weight of shape ", x.shape(),
-          " - expected at least two ", options_.mode, " - leave the regularizer out.");
-    // Of unit length, so that products are cosines.
+          " - expected at least two ", options_.mode, " - omit the regularizer.");
+    // Scaled to unit length, so that products are cosines.
     const Value norm = ops::sqrt(ops::sum(ops::square(x), {rows ? 1 : 0}, true));
     const Value unit = x / ops::maximum(norm, ops::scalar(1e-7, x));
     const Value products = rows ? ops::matmul(unit, unit, false, true) : ops::matmul(unit, unit, true, false);
-    // The diagonal is 1 throughout; each pair is counted once.
+    // All elements of the diagonal are 1; each pair is counted once.
     const Value own = ops::sum(ops::square(unit));
     const auto pairs = static_cast<double>(count * (count - 1)) / 2;
     return (ops::sum(ops::absolute(products)) - own) * (0.5 * options_.factor / pairs);

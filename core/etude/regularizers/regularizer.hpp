@@ -9,8 +9,7 @@
 
 namespace etude {
 
-/// What a model pays for the size of its weights, or of a layer's outputs. Source:
-/// keras/src/regularizers/regularizers.py.
+/// A penalty on the size of weights, or of a layer's outputs. Source: keras/src/regularizers/regularizers.py.
 class Regularizer : public Described {
  public:
   using Kind = Regularizer;
@@ -42,7 +41,7 @@ struct OrthogonalOptions {
   std::string mode = "rows";
   static constexpr auto fields() {
     return option_rows(option<&OrthogonalOptions::factor>("Factor of the mean cosine."),
-                       option<&OrthogonalOptions::mode>("\"rows\" or \"columns\": which are to be orthogonal."));
+                       option<&OrthogonalOptions::mode>("\"rows\" or \"columns\": the vectors to make orthogonal."));
   }
 };
 
@@ -60,7 +59,7 @@ struct L2 {
 };
 inline constexpr Factory<L2> l2;
 
-/// Both.
+/// The sum of both penalties.
 struct L1L2 {
   static constexpr ClassText about{"L1L2", "l1 · sum of |x| + l2 · sum of x²."};
   static RegularizerPtr make(const L1L2Options& options);
@@ -76,11 +75,11 @@ struct OrthogonalRegularizer {
 };
 inline constexpr Factory<OrthogonalRegularizer> orthogonal;
 
-/// The family of regularizers. A new regularizer is a line here.
+/// The family of regularizers. To add a regularizer, add it here.
 using Regularizers = ClassList<L1, L2, L1L2, OrthogonalRegularizer>;
 
-/// By name or object; null for an empty choice. Throws Error(value) listing the names there are. "l1_l2" means 0.01 of
-/// both.
+/// Finds a regularizer by name, or returns the object; null for an empty choice. Throws Error(value), listing all
+/// names, for an unknown name. "l1_l2" means 0.01 for both.
 RegularizerPtr get(const Choice<Regularizer>& choice);
 
 }  // namespace regularizers

@@ -6,19 +6,19 @@
 
 namespace etude {
 
-/// Does one piece of work at a time on a thread of its own, so that training goes on meanwhile. Where the build has no
-/// threads that may be waited for (ETUDE_PREFETCH: those of WebAssembly), or the system no more, it is done at once.
+/// Runs one task at a time on its own thread, so that training continues meanwhile. The task runs at once where the
+/// build has no threads that may be waited for (ETUDE_PREFETCH: those of WebAssembly), or where the system has no more.
 class AsyncWriter {
  public:
   AsyncWriter() = default;
-  /// Waits. An error of the work that was not read before is lost.
+  /// Waits. An error of the task that was not read before is lost.
   ~AsyncWriter();
   AsyncWriter(const AsyncWriter&) = delete;
   AsyncWriter& operator=(const AsyncWriter&) = delete;
 
-  /// Waits for the work before, as `wait` does, and begins this one.
+  /// Waits for the previous task, as `wait` does, and starts this one.
   void start(std::function<void()> work);
-  /// Returns when all work is done. Throws what it threw, once.
+  /// Returns when the task is done. Throws the task's exception, once.
   void wait();
 
  private:

@@ -14,7 +14,7 @@ namespace etude {
 struct TensorGroup {
   /// The name of the file, without its suffix.
   std::string name;
-  /// What is saved.
+  /// The content of a checkpoint.
   std::vector<NamedTensor> tensors;
 };
 
@@ -24,20 +24,20 @@ struct Document {
   std::string name, json;
 };
 
-/// All that a run needs to go on from a step.
+/// The complete state of a run after a step.
 struct Checkpoint {
-  /// The step after which it was made.
+  /// The step after which it was saved.
   std::int64_t step = 0;
   /// The tensors, in groups.
   std::vector<TensorGroup> tensors;
   /// The texts.
   std::vector<Document> documents = {};
-  /// Which run it belongs to, for those who ask.
+  /// The id of the run.
   std::string run_id = {};
-  /// What the best checkpoints are chosen by.
+  /// The value by which the best checkpoints are chosen.
   std::optional<double> score = {};
 
-  /// The group or the document of that name; throws Error(data) when there is none.
+  /// The group of that name; throws Error(data) when there is none.
   const std::vector<NamedTensor>& group(std::string_view name) const;
   /// The document of that name; throws Error(data) when there is none.
   const std::string& document(std::string_view name) const;

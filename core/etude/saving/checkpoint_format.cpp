@@ -22,7 +22,7 @@ std::string hex(std::uint32_t number) {
   return text;
 }
 
-/// Names are data: none leads out of the folder, or to what is not the checkpoint's.
+/// Names are untrusted: none may lead out of the folder or to a file that is not the checkpoint's.
 bool is_file_name(std::string_view name) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -63,7 +63,7 @@ ComposedFile compose_manifest(const Checkpoint& checkpoint, std::uint64_t serial
                 {"run_id", checkpoint.run_id},
                 {"step", checkpoint.step},
                 {"serial", serial}};
-  if (checkpoint.score && std::isfinite(*checkpoint.score))  // JSON has no other numbers
+  if (checkpoint.score && std::isfinite(*checkpoint.score))  // JSON has finite numbers only
     manifest["score"] = *checkpoint.score;
   manifest["files"] = std::move(files);
   std::string text = json_text(manifest, 1);
@@ -73,7 +73,7 @@ ComposedFile compose_manifest(const Checkpoint& checkpoint, std::uint64_t serial
   return {std::string(manifest_name), std::move(text)};
 }
 
-/// Fields of a JSON object that must be there and of their type.
+/// Fields of a JSON object that must exist and have the right type.
 class Fields {
  public:
   Fields(const Json& object, const std::string& path) : object_(object), path_(path) {
@@ -103,7 +103,7 @@ class Fields {
   }
   void require(bool ok, const std::string& name) const {
     check(ok, ErrorKind::data, "checkpoint", '"', path_, "\" lacks ", name,
-          ", or has another in its place - expected a ", "manifest of format version ", checkpoint_format_version,
+          ", or has a value of another type - expected a ", "manifest of format version ", checkpoint_format_version,
           " - it was not written by Étude.");
   }
 
@@ -123,7 +123,7 @@ Manifest::File parse_entry(const Json& json, const std::string& path) {
   return file;
 }
 
-/// Which of a damaged file's tensors it is, as far as can be told.
+/// The damaged file's tensor, if it can be determined.
 std::string damaged_tensor(const Manifest::File& file, std::span<const std::byte> bytes, const std::string& path) {
   try {
     for (const auto& [name, tensor] : parse_safetensors(bytes, path).tensors) {
@@ -139,12 +139,11 @@ std::string damaged_tensor(const Manifest::File& file, std::span<const std::byte
 
 void compare(const Manifest::File& file, std::span<const std::byte> bytes, const std::string& path) {
   check(bytes.size() == file.size, ErrorKind::data, "checkpoint", '"', path, "\" has ", bytes.size(),
-        " bytes - expected ", file.size, ", as its manifest says - the file is damaged or cut off.");
+        " bytes - expected ", file.size, ", as in its manifest - the file is damaged or cut off.");
   const std::uint32_t sum = crc32c(bytes);
   if (sum == file.crc32c) return;
-  fail(ErrorKind::data, "checkpoint", '"', path, "\" holds other bytes than were written",
-       damaged_tensor(file, bytes, path), ": CRC-32C ", hex(sum), " - expected ", hex(file.crc32c),
-       " - the file is damaged.");
+  fail(ErrorKind::data, "checkpoint", '"', path, "\" differs from what was written", damaged_tensor(file, bytes, path),
+       ": CRC-32C ", hex(sum), " - expected ", hex(file.crc32c), " - the file is damaged.");
 }
 
 }  // namespace
@@ -152,15 +151,14 @@ void compare(const Manifest::File& file, std::span<const std::byte> bytes, const
 const std::vector<NamedTensor>& Checkpoint::group(std::string_view name) const {
   const auto found = std::ranges::find(tensors, name, &TensorGroup::name);
   check(found != tensors.end(), ErrorKind::data, "checkpoint", "no tensors \"", name, "\" in the checkpoint of step ",
-        step, " - expected ", name, tensors_ending, " - check what it was saved from.");
+        step, " - expected ", name, tensors_ending, " - check how it was saved.");
   return found->tensors;
 }
 
 const std::string& Checkpoint::document(std::string_view name) const {
   const auto found = std::ranges::find(documents, name, &Document::name);
   check(found != documents.end(), ErrorKind::data, "checkpoint", "no document \"", name,
-        "\" in the checkpoint of step ", step, " - expected ", name, document_ending,
-        " - check what it was saved from.");
+        "\" in the checkpoint of step ", step, " - expected ", name, document_ending, " - check how it was saved.");
   return found->json;
 }
 
@@ -175,8 +173,8 @@ std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::
   std::vector<Json> entries;
   std::set<std::string> names{std::string(manifest_name)};
   const auto add = [&](ComposedFile file) -> Json& {
-    check(is_file_name(file.name) && names.insert(file.name).second, ErrorKind::value, "checkpoint", "a file called \"",
-          file.name, "\" - expected letters, digits, _, - and ., and each name once - choose another.");
+    check(is_file_name(file.name) && names.insert(file.name).second, ErrorKind::value, "checkpoint", "a file named \"",
+          file.name, "\" - expected letters, digits, _, - and ., and each name once - rename it.");
     entries.push_back(entry_of(file));
     files.push_back(std::move(file));
     return entries.back();

@@ -13,14 +13,14 @@
 
 namespace etude {
 
-/// What is in a checkpoint's folder, without saying where folders are: a host whose files take promises writes what
-/// compose_checkpoint gives, the manifest last, and hands what it reads to parse_checkpoint.
+/// The contents of a checkpoint's folder, independent of storage: a host with asynchronous files writes the files of
+/// compose_checkpoint, the manifest last, and passes what it reads to parse_checkpoint.
 
-/// The version that this library writes. It reads all up to it.
+/// The version that this library writes. It reads all versions up to this one.
 constexpr int checkpoint_format_version = 1;
 constexpr std::string_view manifest_name = "manifest.json";
 
-/// A file, as it is to be written: what it begins with, then tensors' bytes, which it shares.
+/// A file to write: its first bytes, then the bytes of tensors, which it shares.
 struct ComposedFile {
   std::string name, head;
   std::vector<Tensor> body = {};
@@ -28,27 +28,27 @@ struct ComposedFile {
   std::vector<std::string_view> pieces() const;
 };
 
-/// The files of a checkpoint in the order in which they are written: the manifest, which says what the others hold, is
-/// the last. `serial` counts the checkpoints of a folder: the one with the highest is the newest. Throws Error(value)
-/// for names that are no file names or come twice, and what safetensors_header throws; Error(data) for a document that
-/// is no JSON.
+/// The files of a checkpoint in the order in which they are written. The manifest, which describes the others, is the
+/// last. `serial` numbers the checkpoints of a folder: the highest is the newest. Throws Error(value) for names that
+/// are invalid as file names or not unique, and the errors of safetensors_header; Error(data) for a document that is
+/// not valid JSON.
 std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial);
 
-/// What a manifest says:
+/// A manifest:
 ///
 ///     {"format_version": 1, "etude_version": "0.1.0", "run_id": "", "step": 1200, "serial": 7, "score": 0.25,
 ///      "files": [{"name": "model.safetensors", "size": 4096, "crc32c": "e3069283",
 ///                 "tensors": {"dense/kernel": "8a9136aa", …}}, …],
 ///      "crc32c": "62a8ab43"}
 ///
-/// Its last line holds the CRC-32C of all bytes before that line. That, and where format_version stands, hold for every
-/// version.
+/// Its last line holds the CRC-32C of all bytes before that line. This line and the place of format_version are the
+/// same in every version.
 struct Manifest {
   struct File {
     std::string name;
     std::uint64_t size = 0;
     std::uint32_t crc32c = 0;
-    /// Each tensor's own, to tell which one is damaged.
+    /// The checksum of each tensor, to find the damaged one.
     std::vector<std::pair<std::string, std::uint32_t>> tensors = {};
   };
   int format_version = 0;
@@ -59,14 +59,14 @@ struct Manifest {
   std::vector<File> files = {};
 };
 
-/// Throws Error(data) for what is damaged. Of a version newer than this library's, only format_version is read.
+/// Throws Error(data) for damaged text. Of a version newer than this library's, only format_version is read.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
-/// Gives the bytes of a file of the checkpoint, of which `size` are expected; throws Error(io) where it cannot.
+/// Returns the bytes of a file of the checkpoint, of which `size` are expected; throws Error(io) if it cannot.
 using ReadCheckpointFile = std::function<std::vector<std::byte>(const std::string& name, std::uint64_t size)>;
 
-/// Compares each file with what the manifest says, one after the other. `path` is what errors call the folder. Throws
-/// Error(data), naming the file and if possible the tensor that is damaged, and what `read` throws.
+/// Compares each file with the manifest, one after another. `path` is the folder's name in errors. Throws Error(data),
+/// naming the damaged file and if possible the damaged tensor, and the errors of `read`.
 void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
 
 /// The checkpoint that a manifest describes; throws what verify_checkpoint does.

@@ -20,11 +20,11 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Throws for what is damaged, and for what only a newer library can read.
+/// Throws for damaged checkpoints, and for those that only a newer library can read.
 Manifest manifest_of(Vfs& files, const std::string& folder) {
   const std::string path = folder + '/' + std::string(manifest_name);
   check(files.exists(path), ErrorKind::data, "checkpoint", '"', path,
-        "\" is not there - expected one in every checkpoint - remove the folder if it is none.");
+        "\" is missing - expected one in every checkpoint - remove the folder if it is no checkpoint.");
   return parse_manifest(text_of(files.read(path)), path);
 }
 
@@ -39,7 +39,8 @@ struct Found {
   Manifest manifest;
 };
 
-/// All checkpoints of a folder whose manifests are whole, newest first. `damaged` hears of the others.
+/// All checkpoints of a folder with undamaged manifests, newest first. Calls `damaged` with the error of each other
+/// one.
 template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& folder, Damaged&& damaged) {
   std::vector<Found> found;
   for (const std::string& name : files.list(folder)) {
@@ -62,9 +63,9 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
 ReadCheckpointFile reader_of(Vfs& files, const std::string& folder) {
   return [&files, folder](const std::string& name, std::uint64_t size) {
     const std::string path = folder + '/' + name;
-    const std::uint64_t given = files.size(path);  // before memory is taken for what should not be there
+    const std::uint64_t given = files.size(path);  // checked before memory is allocated for a wrong size
     check(given == size, ErrorKind::data, "checkpoint", '"', path, "\" has ", given, " bytes - expected ", size,
-          ", as its manifest says - the file is damaged or cut off.");
+          ", as in its manifest - the file is damaged or cut off.");
     return files.read(path);
   };
 }
@@ -80,7 +81,7 @@ void copy(const Tensor& from, Tensor& to) {
     std::memcpy(to.raw(), from.raw(), from.bytes());
 }
 
-/// Into the memory that `to` has already, where that fits.
+/// Copies into the existing memory of `to` where it fits.
 void copy(const Checkpoint& from, Checkpoint& to) {
   std::vector<TensorGroup> groups = std::exchange(to.tensors, {});
   groups.resize(from.tensors.size());
@@ -101,11 +102,11 @@ CheckpointStore::CheckpointStore(std::string folder, CheckpointStoreOptions opti
     : folder_(std::move(folder)), options_(std::move(options)), files_(vfs_or_host(options_.files, "checkpoint")) {
   check(options_.keep_newest >= 0 && options_.keep_best >= 0, ErrorKind::value, "checkpoint",
         "keep_newest = ", options_.keep_newest, " and keep_best = ", options_.keep_best,
-        " - expected numbers of 0 or more - choose some.");
+        " - expected numbers of 0 or more - change them.");
   files_->make_folders(folder_, true);
   lock_ = files_->lock(path_of("LOCK"));
   const auto damaged = [](const Error& error) {
-    // What cannot be read now may be newer than all that can.
+    // A checkpoint that cannot be read now may be the newest.
     if (error.kind() == ErrorKind::io) throw error;
   };
   for (const Found& found : scan(*files_, folder_, damaged))
@@ -128,7 +129,7 @@ void CheckpointStore::warn_of(const char* reason) const noexcept {
   try {
     print_warning(options_.warn, std::string("the last checkpoint was not saved: ") + reason);
   } catch (...) {
-    // A destructor reports no error.
+    // A destructor does not throw.
   }
 }
 
@@ -150,7 +151,7 @@ std::string CheckpointStore::write(const Checkpoint& checkpoint) {
   sweep();
   const std::uint64_t serial = entries_.empty() ? 1 : entries_.back().serial + 1;
   const std::string name = free_name(checkpoint.step);
-  // The lock is ours: no other process makes one of that name.
+  // This store holds the lock: no other process creates this name.
   const std::string unfinished = path_of(std::string(temporary_begin) + name), path = path_of(name);
   try {
     write_files(unfinished, checkpoint, serial);
@@ -161,15 +162,15 @@ std::string CheckpointStore::write(const Checkpoint& checkpoint) {
   }
   entries_.push_back({name, checkpoint.step, serial, checkpoint.score});
   files_->sync_folder(folder_);
-  // Nothing is removed in favour of what cannot be read.
+  // Older checkpoints are removed only after this one was read back.
   verify_checkpoint(manifest_of(*files_, path), reader_of(*files_, path), path);
   files_->replace(path_of("LATEST"), {name, "\n"});
   remove_what_need_not_stay();
   return path;
 }
 
-/// ckpt-00001200; with a number behind it where a run comes by a step again, for one folder cannot replace another at
-/// once.
+/// ckpt-00001200; with a number appended where a run reaches a step again, because a folder cannot replace another
+/// atomically.
 std::string CheckpointStore::free_name(std::int64_t step) const {
   char digits[32];
   std::snprintf(digits, sizeof digits, "%08lld", static_cast<long long>(step));
@@ -197,7 +198,7 @@ void CheckpointStore::sweep() {
 
 void CheckpointStore::remove_what_need_not_stay() {
   std::vector<std::string> kept = best();
-  const auto newest = static_cast<std::size_t>(std::max(options_.keep_newest, 1));  // the one that was just read back
+  const auto newest = static_cast<std::size_t>(std::max(options_.keep_newest, 1));  // at least the one just read back
   for (std::size_t i = entries_.size() - std::min(newest, entries_.size()); i < entries_.size(); ++i)
     kept.push_back(entries_[i].name);
   std::vector<std::string> names;
@@ -206,7 +207,7 @@ void CheckpointStore::remove_what_need_not_stay() {
   remove(names);
 }
 
-/// Renames it first, durably, so that half of one is never found under its name.
+/// Renames each folder first, durably, so that no partly removed folder keeps its name.
 void CheckpointStore::remove(const std::vector<std::string>& names) {
   std::vector<std::string> removed;
   for (const std::string& name : names)
@@ -220,12 +221,12 @@ void CheckpointStore::remove(const std::vector<std::string>& names) {
 void CheckpointStore::clear() {
   wait();
   sweep();
-  // Those that are damaged too.
+  // Includes the damaged ones.
   std::vector<std::string> names = files_->list(folder_);
   std::erase_if(names, [](const std::string& name) { return !name.starts_with(checkpoint_begin); });
   remove(names);
   files_->remove_tree(path_of("LATEST"));
-  // The lock's file is removed while it is held, so that no other process locks it in between.
+  // Removes the lock's file while it is held, so that no other process locks it in between.
   files_->remove_tree(path_of("LOCK"));
   lock_.reset();
   if (files_->list(folder_).empty()) files_->remove(folder_);
@@ -235,7 +236,7 @@ std::vector<std::string> CheckpointStore::best() const {
   std::vector<const Entry*> scored;
   for (const Entry& entry : entries_)
     if (entry.score && !std::isnan(*entry.score)) scored.push_back(&entry);
-  // Of two that are as good, the newer.
+  // Of two equal scores, the newer checkpoint comes first.
   std::ranges::sort(scored, [&](const Entry* a, const Entry* b) {
     if (*a->score != *b->score) return (*a->score > *b->score) == options_.higher_is_better;
     return a->serial > b->serial;
@@ -266,7 +267,7 @@ std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, cons
   std::string first;
   const auto damaged = [&](const Error& error) {
     if (first.empty()) first = error.what();
-    print_warning(warn, std::string("a checkpoint is not used: ") + error.what());
+    print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
   };
   for (const Found& found : scan(*chosen, folder, damaged)) {
     try {
@@ -276,8 +277,7 @@ std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, cons
     }
   }
   check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
-        "\" is whole - expected one of them to be - restore the folder, or begin anew in another; the first says: ",
-        first);
+        "\" is undamaged - expected at least one - restore the folder, or use another; the first error: ", first);
   return {};
 }
 

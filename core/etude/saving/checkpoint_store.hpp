@@ -14,54 +14,53 @@
 
 namespace etude {
 
-/// What a CheckpointStore keeps, and where.
+/// The options of a CheckpointStore.
 struct CheckpointStoreOptions {
-  /// How many stay: the newest, and besides them those with the best scores.
+  /// How many checkpoints stay: the newest, and in addition those with the best scores.
   int keep_newest = 2, keep_best = 0;
   /// Whether a score is better when it is higher.
   bool higher_is_better = false;
-  /// Where the folder is; in host().files if null.
+  /// The files that hold the folder; host().files if null.
   std::shared_ptr<Vfs> files = {};
-  /// Where warnings go; stderr if empty.
+  /// The sink of warnings; stderr if empty.
   TextSink warn = {};
 };
 
-/// Checkpoints in a folder, each in a folder of its own, ckpt-00001200, that appears whole or not at all:
+/// A folder of checkpoints. Each is a folder, such as ckpt-00001200, that appears complete or not at all:
 ///
 ///     ckpt-00001200/model.safetensors, state.json, …, manifest.json      LATEST      LOCK
 ///
-/// It is made under a name that begins with .tmp-, all its bytes are brought to the disk, and then it is renamed.
-/// Loading compares every byte's checksum with the manifest, takes the newest that is whole, and warns of those
-/// that are not. LATEST, which names the newest, is for people: loading does not rely on it.
+/// A checkpoint is written under a name that begins with .tmp-, flushed to the disk, and then renamed. Loading compares
+/// the checksums of all bytes with the manifest, picks the newest undamaged checkpoint, and warns about damaged ones.
+/// LATEST names the newest for people to read: loading does not rely on it.
 ///
-/// One store at a time works in a folder: it holds LOCK. What a program that ended in the middle has left is removed by
-/// the next save.
+/// Only one store at a time may use a folder: it holds LOCK. The next save removes what an interrupted program left.
 class CheckpointStore {
  public:
-  /// Makes the folder. Throws Error(state) if another store, of this process or another, works in it; Error(io);
-  /// Error(data) if it holds a checkpoint of a newer format; Error(value) for less than none to keep.
+  /// Creates the folder. Throws Error(state) if another store, of this process or another, uses it; Error(io);
+  /// Error(data) if it holds a checkpoint of a newer format; Error(value) for negative numbers to keep.
   explicit CheckpointStore(std::string folder, CheckpointStoreOptions options = {});
   /// Waits for the save in the background, and warns if it failed.
   ~CheckpointStore();
   CheckpointStore(const CheckpointStore&) = delete;
   CheckpointStore& operator=(const CheckpointStore&) = delete;
 
-  /// Saves, and returns the checkpoint's folder when it would outlive a loss of power and was read back whole. Then
-  /// those that need not stay are removed. If anything fails, those before are as they were, and what was thrown says
-  /// why.
+  /// Saves a checkpoint and returns its folder, after the checkpoint is safe from a loss of power and was read back.
+  /// Then it removes checkpoints that need not stay. If anything fails it throws, and the earlier checkpoints are
+  /// unchanged.
   std::string save(const Checkpoint& checkpoint);
-  /// The same in the background: the caller pays for one copy of the tensors, whose memory is kept for the next, and
-  /// may change them as soon as this returns. Waits for the save before; what that one threw is thrown here.
+  /// The same in the background. The caller waits only for one copy of the tensors, whose memory is reused for the
+  /// next, and may change them after this returns. Waits for the previous save and throws that one's exception.
   void save_later(const Checkpoint& checkpoint);
-  /// Returns when nothing is being saved. Throws what the save in the background threw.
+  /// Returns when no save is running. Throws the exception of the background save.
   void wait() { writer_.wait(); }
 
-  /// Waits, and removes all checkpoints, and the folder if nothing else is in it. Nothing can be saved afterwards.
+  /// Waits, then removes all checkpoints, and the folder if it is then empty. Nothing can be saved afterwards.
   void clear();
 
-  /// The newest checkpoint that is whole; none if there is none at all. Throws Error(data) if all are damaged.
+  /// The newest undamaged checkpoint; none if there are none. Throws Error(data) if all are damaged.
   std::optional<Checkpoint> load_newest();
-  /// The folders of the checkpoints whose manifest can be read, newest first.
+  /// The folders of the checkpoints with a readable manifest, newest first.
   std::vector<std::string> list();
 
  private:
@@ -88,16 +87,16 @@ class CheckpointStore {
   std::unique_ptr<FileLock> lock_;
   /// Oldest first.
   std::vector<Entry> entries_;
-  /// What is being saved in the background.
+  /// The checkpoint that is being saved in the background.
   Checkpoint snapshot_;
   AsyncWriter writer_;  // last: its thread uses all of the above
 };
 
-/// The newest checkpoint in a folder that is whole, for readers, which hold no lock; none if there is none, or
-/// no such folder. Warns of those that are damaged; throws Error(data) if all are, or one is of a newer format.
+/// The newest undamaged checkpoint of a folder, for readers, which hold no lock; none if there is none, or no such
+/// folder. Warns about damaged ones; throws Error(data) if all are damaged, or one is of a newer format.
 std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files = {},
                                                  const TextSink& warn = {});
-/// A checkpoint's own folder. Throws Error(data) or Error(io) naming the file that is damaged or missing.
+/// Loads one checkpoint from its folder. Throws Error(data) or Error(io) naming the file that is damaged or missing.
 Checkpoint load_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files = {});
 
 }  // namespace etude

@@ -4,15 +4,15 @@
 
 namespace etude {
 
-/// Checkpoints, models and files of weights that this process has written so far, on whatever thread, and how long that
-/// took. Those that failed do not count.
+/// The number of checkpoints, models and weight files that this process has written so far, on any thread, and the time
+/// that took. Failed writes do not count.
 struct CheckpointWrites {
   std::int64_t count = 0;
   double milliseconds = 0;
 };
 CheckpointWrites checkpoint_writes();
 
-/// Counts a write that lasts as long as this.
+/// Counts a write that takes as long as this object exists.
 class CheckpointWriteTimer {
  public:
   CheckpointWriteTimer();

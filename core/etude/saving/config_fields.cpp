@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-/// How options of a type are read and written.
+/// The functions that read and write options of a type.
 struct JsonType {
   FieldType type;
   void (*read)(const Json& json, void* option, const FieldPlace& place);
@@ -22,7 +22,7 @@ constexpr JsonType json_type{
     [](const Json& json, void* option, const FieldPlace& place) { read_field(json, *static_cast<T*>(option), place); },
     [](const void* option, const FieldPlace& place) { return field_json(*static_cast<const T*>(option), place); }};
 
-/// The types of all options that configs have.
+/// The types of all options in configs.
 constexpr JsonType json_types[] = {json_type<bool>,
                                    json_type<std::int64_t>,
                                    json_type<std::ptrdiff_t>,
@@ -48,7 +48,7 @@ constexpr JsonType json_types[] = {json_type<bool>,
 const JsonType& type_of(const Field& field, const FieldPlace& place) {
   const auto* found = std::ranges::find(json_types, field.type, &JsonType::type);
   check(found != std::end(json_types), ErrorKind::state, place.class_name, place.field,
-        " is of a type that configs do not have - expected one of config_fields.cpp - list it there.");
+        " has a type without JSON form - expected a type of config_fields.cpp - add it there.");
   return *found;
 }
 

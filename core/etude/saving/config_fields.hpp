@@ -1,6 +1,6 @@
 #pragma once
 
-/// Private to core/saving: how options are read from JSON and written to it. One pair of functions for each type of
+/// Private to core/saving: reads options from JSON and writes them. There is one pair of functions for each type of
 /// option; config_fields.cpp lists the types.
 #include <cmath>
 #include <cstdint>
@@ -25,11 +25,11 @@
 
 namespace etude {
 
-// Objects are written and read by registry.cpp.
+// registry.cpp reads and writes objects.
 template <class T> Json object_to_json(const T& object);
 template <class T> std::shared_ptr<T> object_from_json(const Json& json);
 
-/// A field that is being read: what errors name.
+/// The field that is being read, for error messages.
 struct FieldPlace {
   std::string class_name, field;
 
@@ -42,9 +42,9 @@ inline void read_field(const Json& json, bool& field, const FieldPlace& place) {
   if (!json.is_boolean()) place.wrong(json, "true or false");
   field = json.get<bool>();
 }
-/// 3 or 3.0.
+/// Accepts 3 and 3.0.
 template <std::integral T> void read_field(const Json& json, T& field, const FieldPlace& place) {
-  constexpr double exact = 9007199254740992;  // up to there a double holds every whole number
+  constexpr double exact = 9007199254740992;  // up to here a double holds every integer
   const double number = json.is_number() ? json.get<double>() : 0.5;
   const bool whole =
       json.is_number_integer() ? number < 0x1p63 : number == std::floor(number) && std::abs(number) <= exact;
@@ -93,7 +93,7 @@ inline void read_field(const Json& json, Integers& field, const FieldPlace& plac
     read_field(json, numbers.emplace_back(), place);
   field = std::move(numbers);
 }
-/// null: an extent that is not known, -1.
+/// null is an unknown extent, -1.
 inline void read_field(const Json& json, Shape& field, const FieldPlace& place) {
   if (!json.is_array() || json.size() > Shape::max_rank) place.wrong(json, "an array of extents");
   field = {};
@@ -103,8 +103,7 @@ inline void read_field(const Json& json, Shape& field, const FieldPlace& place) 
     field.append(number);
   }
 }
-/// A number, lists of numbers in lists, or what Keras 3 makes of an array: {"class_name": "__numpy__", "config":
-/// {"value":
+/// A number, nested lists of numbers, or Keras 3's form of an array: {"class_name": "__numpy__", "config": {"value":
 /// [...], "dtype": ...}}.
 void read_field(const Json& json, initializers::ConstantValue& field, const FieldPlace& place);
 Json field_json(const initializers::ConstantValue& field, const FieldPlace& place);
@@ -125,7 +124,7 @@ inline void read_field(const Json& json, LearningRate& field, const FieldPlace& 
   field = number;
 }
 
-/// One for all outputs, an array with one for each, or an object by their names.
+/// One value for all outputs, an array with one for each, or an object by their names.
 template <class T> void read_field(const Json& json, PerOutput<T>& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = PerOutput<T>());
   if (json.is_array()) {
@@ -142,7 +141,7 @@ template <class T> void read_field(const Json& json, PerOutput<T>& field, const 
     field = PerOutput<T>(std::move(one));
   }
 }
-/// An array for all outputs, or an array of arrays, or an object by their names.
+/// An array for all outputs, an array of arrays, or an object by their names.
 inline void read_field(const Json& json, MetricChoices& field, const FieldPlace& place) {
   if (json.is_array() && (json.empty() || !json.front().is_array())) {
     MetricList all;
@@ -173,7 +172,7 @@ template <class T> Json field_json(const std::optional<T>& field, const FieldPla
 }
 inline Json field_json(const Activation& field, const FieldPlace& place) {
   check(!field.is_function(), ErrorKind::value, place.class_name, place.field,
-        " is a function - expected one that has a name, for code is not saved - choose an activation by name.");
+        " is a function - expected a named activation, because code is not saved - pass a name.");
   return field.name().empty() ? "linear" : field.name();
 }
 template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
@@ -196,13 +195,13 @@ inline Json field_json(const LearningRate& field, const FieldPlace&) {
   return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());
 }
 
-/// Sets options to what the config has under their names. Throws Error(value) for names that are none of them; an
-/// option of Keras that Étude has not is accepted while it is null.
+/// Sets options to the config's values of the same names. Throws Error(value) for other names; options that only Keras
+/// has are accepted if they are null.
 void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& config);
-/// All options under their names.
+/// All options by name.
 Json config_of(std::span<const Field> fields, void* options, const std::string& class_name);
 
-/// The same of options of a type that is known.
+/// The same for options of a known type.
 template <HasFields Options> Options options_from_json(const std::string& class_name, const Json& config) {
   Options options;
   read_config(fields_of<Options>, &options, class_name, config);

@@ -1,10 +1,10 @@
-/// The value of the initializer Constant in a config.
+/// Reads and writes the value of the initializer Constant in a config.
 #include "etude/saving/config_fields.hpp"
 
 namespace etude {
 namespace {
 
-/// Appends the numbers of lists in lists. The first list of each depth says how long those of that depth are.
+/// Appends the numbers of nested lists. The first list of each depth sets the length of all lists of that depth.
 struct NumberReader {
   const FieldPlace& place;
   const Json& whole;
@@ -24,7 +24,7 @@ struct NumberReader {
   }
 };
 
-/// Element `first` and those behind it, as lists in lists for the axes from `axis` on.
+/// Element `first` and the following ones, as nested lists for the axes from `axis` on.
 Json lists_of(const Tensor& array, std::size_t axis, std::int64_t& first) {
   if (axis == array.shape().rank()) return array.at(first++);
   Json list = Json::array();

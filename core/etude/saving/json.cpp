@@ -16,8 +16,8 @@ std::string reason_of(const std::exception& error) {
 
 namespace {
 
-/// Takes the pieces of a text as the parser finds them, and makes it whole. The functions that the parser calls are
-/// named by it. Its own way to do this looks through an object for each member that it adds.
+/// Builds a value from the parser's events; the parser prescribes the names of these functions. The parser's own
+/// builder searches an object for each member that it adds.
 class Builder {
  public:
   explicit Builder(const std::string& path) : path_(path) {}
@@ -38,7 +38,7 @@ class Builder {
   }
   bool key(std::string& name) {
     check(names_.back().insert(name).second, ErrorKind::data, "json", '"', path_, "\" has the key \"", name,
-          "\" twice - expected each once - check where it comes from.");
+          "\" twice - expected each once - check its source.");
     name_ = std::move(name);
     return true;
   }
@@ -55,8 +55,8 @@ class Builder {
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
-    fail(ErrorKind::data, "json", '"', path_, "\" is no JSON: ", reason_of(error),
-         " - expected a whole text - check where it comes from.");
+    fail(ErrorKind::data, "json", '"', path_, "\" is not valid JSON: ", reason_of(error),
+         " - expected a whole text - check its source.");
   }
 
  private:
@@ -66,7 +66,7 @@ class Builder {
   }
   Json& place(Json value) {
     check(open_.size() <= json_depth_limit, ErrorKind::data, "json", '"', path_, "\" is nested deeper than ",
-          json_depth_limit, " - expected at most that - check where it comes from.");
+          json_depth_limit, " - expected at most that - check its source.");
     if (open_.empty()) return result = std::move(value);
     Json& parent = *open_.back();
     if (parent.is_object()) {
@@ -87,7 +87,7 @@ class Builder {
 
 Json parse_json(std::string_view text, const std::string& path) {
   check(text.size() <= json_bytes_limit, ErrorKind::data, "json", '"', path, "\" has ", text.size(),
-        " bytes - expected at most ", json_bytes_limit, " - check where it comes from.");
+        " bytes - expected at most ", json_bytes_limit, " - check its source.");
   Builder builder(path);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder.result);

@@ -18,7 +18,7 @@ void restore(Optimizer& optimizer, const Model& model, const std::vector<NamedTe
 
 using Flags = std::vector<std::pair<Layer*, bool>>;
 
-/// Whether it and each layer inside is trainable.
+/// The trainable flags of the model and of each layer inside.
 Flags trainable_flags(Model& model) {
   Flags flags{{&model, model.trainable()}};
   for (const LayerPtr& layer : model.layers_inside()) flags.emplace_back(layer.get(), layer->trainable());
@@ -28,7 +28,7 @@ void set_trainable(const Flags& flags) {
   for (const auto& [layer, trainable] : flags) layer->set_own_trainable(trainable);
 }
 
-/// Compiles it as it was: trainable was then what compile() saw.
+/// Compiles the model with the trainable flags that compile() saw when the model was compiled.
 void compile_again(Model& model, const Json& config, const std::vector<NamedTensor>& optimizer) {
   const Flags now = trainable_flags(model);
   if (config.contains("compiled_trainable")) {

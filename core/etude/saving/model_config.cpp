@@ -14,13 +14,13 @@
 namespace etude {
 namespace {
 
-/// Whether a layer inside keeps a row for each sample from one batch to the next: it is built for one batch size.
+/// Whether a layer inside keeps a row for each sample from batch to batch: such a model is built for one batch size.
 bool keeps_rows(const Layer& layer) {
   if (dynamic_cast<const Recurrent*>(&layer) && !layer.own_states().empty()) return true;
   return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
 }
 
-/// The shape that a model is built for: with any batch size, unless its layers depend on one.
+/// The shape for which a model is built: with any batch size, unless its layers depend on one.
 Shape build_shape(const Model& model) {
   Shape result = *model.input_shape();
   if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
@@ -34,14 +34,14 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
   return *found;
 }
 
-/// A field of a model's config: what `otherwise` says if it is not there.
+/// A field of a model's config; `otherwise` if it is missing.
 template <class T> T field_in(const Json& config, const char* name, const std::string& class_name, T otherwise) {
   const auto found = config.find(name);
   if (found != config.end() && !found->is_null()) read_field(*found, otherwise, {class_name, name});
   return otherwise;
 }
 
-/// What all models are made with.
+/// The options that all models have.
 LayerOptions options_in(const Json& config, const std::string& class_name) {
   return {.name = field_in<std::string>(config, "name", class_name, ""),
           .dtype = {},
@@ -65,10 +65,10 @@ ModelPtr sequential_from(const Json& config) {
   return model;
 }
 
-// A Functional model as Keras writes it: each layer has a node for every call of it, which names the tensors it was
-// called on by their history: the layer that gives one, as which of its calls and of its outputs.
+// A Functional model in Keras's form: each layer has a node for each of its calls. A node lists the input tensors by
+// their history: a layer, the number of its call, and the number of the call's output.
 
-/// The calls of a description, by layer, each layer's in the order in which they depend on each other.
+/// The calls of a graph by layer; each layer's calls are in the order of their dependencies.
 class Calls {
  public:
   explicit Calls(const Functional& model) {
@@ -134,7 +134,7 @@ Json functional_config(const Functional& model) {
   return config;
 }
 
-/// A model that is being described anew: what each layer's calls gave so far.
+/// Rebuilds a model's graph; holds the outputs of each layer's calls so far.
 class GraphReader {
  public:
   explicit GraphReader(const Json& config) {
@@ -152,14 +152,14 @@ class GraphReader {
 
   std::vector<SymbolicTensor> tensors(const Json& histories) const {
     std::vector<SymbolicTensor> result;
-    // One alone may stand without the list around it.
+    // A single tensor may appear without a list around it.
     if (!histories.empty() && histories.front().is_string()) return {tensor(histories)};
     for (const Json& history : histories) result.push_back(tensor(history));
     return result;
   }
 
  private:
-  /// A call of a layer, and one of its outputs.
+  /// A call of a layer.
   struct Place {
     std::string layer;
     std::size_t call = 0;
@@ -169,7 +169,7 @@ class GraphReader {
     Place place;
     LayerPtr layer;
     std::vector<const Json*> inputs;
-    std::size_t missing = 0;  // how many of the calls that it waits for were not made yet
+    std::size_t missing = 0;  // how many calls on which it depends are still missing
   };
 
   void add(const Json& json) {
@@ -200,7 +200,7 @@ class GraphReader {
         {.shape = shape.without(0), .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""), .name = name})};
   }
 
-  /// Which call gives it, and as which of its outputs.
+  /// The call of a history, and which of its outputs it is.
   static std::pair<Place, std::size_t> source_of(const Json& history) {
     check(history.is_array() && history.size() >= 3 && history[0].is_string(), ErrorKind::data, "Functional",
           "a history ", json_text(history), " - expected [layer, call, output] - check the text.");
@@ -210,7 +210,7 @@ class GraphReader {
     return source;
   }
 
-  /// Null if no call that was made gives it.
+  /// Null if the call was not made yet.
   const SymbolicTensor* find(const Json& history) const {
     const auto [place, output] = source_of(history);
     const auto call = outputs_.find(place);
@@ -224,7 +224,7 @@ class GraphReader {
     return *found;
   }
 
-  /// Finds the calls that a node waits for: those that give its inputs, and the one of its layer before.
+  /// Counts the missing calls of a node: those of its inputs, and the previous call of its layer.
   void wait(std::size_t index) {
     Node& node = nodes_[index];
     const auto need = [&](const Place& place) {
@@ -237,7 +237,7 @@ class GraphReader {
     if (node.missing == 0) ready_.emplace(0, index);
   }
 
-  /// What waits for this call and stands behind it can be called in the same round through the layers.
+  /// Nodes after this one that depend on it can be called in the same round through the layers.
   void call(std::size_t index, std::size_t round) {
     Node& node = nodes_[index];
     std::vector<SymbolicTensor> inputs;
@@ -255,7 +255,7 @@ class GraphReader {
   std::set<Place> known_;
   std::vector<Node> nodes_;
   std::map<Place, std::vector<SymbolicTensor>> outputs_;
-  std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that wait for a call
+  std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that depend on a call
   std::set<std::pair<std::size_t, std::size_t>> ready_;  // round and node
 };
 
@@ -276,7 +276,7 @@ Json model_to_json(const Model& model) {
     return {{"class_name", "Sequential"}, {"config", sequential_config(*sequential)}};
   const auto* functional = dynamic_cast<const Functional*>(&model);
   check(functional != nullptr, ErrorKind::value, "Model", "\"", model.name(),
-        "\" is of a class of its own - expected Sequential or Functional - save its weights instead, and make it in "
+        "\" is of another class - expected Sequential or Functional - save its weights instead, and create it in "
         "code.");
   return {{"class_name", "Functional"}, {"config", functional_config(*functional)}};
 }
@@ -318,7 +318,7 @@ bool restore_draws(const Model& model, const Json& json, std::string_view where)
   for (const auto& [name, layer] : drawing_layers(model)) {
     const auto found = keys.find(name);
     check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
-          "\" - expected those of its random draws - load it into the model it is of.");
+          "\" - expected those of its random draws - load it into the model that saved it.");
     if (*layer->random_key() == found->second) continue;
     layer->set_random_key(found->second);
     changed = true;

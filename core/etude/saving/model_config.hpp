@@ -8,23 +8,24 @@
 
 namespace etude {
 
-/// Whether it names a model: Sequential or Functional.
+/// Whether the name is that of a model: Sequential or Functional.
 bool is_model_class(const std::string& class_name);
 
 /// Throws Error(value) for a model of another class.
 Json model_to_json(const Model& model);
-/// The model, its layers made anew and, where the text says for which inputs, built. Throws as from_json does.
+/// The model with new layers, built if the text has the shapes of its inputs. Throws as from_json does.
 ModelPtr model_from_json(const Json& json);
 
-/// How it was compiled; null if it is not. Throws Error(value) for losses and metrics that are functions.
+/// The arguments of compile(); null if the model is not compiled. Throws Error(value) for losses and metrics that are
+/// functions.
 Json compile_to_json(const Model& model);
-/// Compiles it so.
+/// Compiles the model with them.
 void compile_from_json(Model& model, const Json& json);
 
-/// What its layers' random draws depend on.
+/// The state on which its layers' random draws depend.
 Json draws_of(const Model& model);
-/// Sets that, and says whether any was another one: a step that was traced draws as before. Throws Error(data) for JSON
-/// that lacks a layer's.
+/// Sets that state and returns whether any of it changed: a step that was already traced draws as before. Throws
+/// Error(data) for JSON that lacks a layer's state.
 bool restore_draws(const Model& model, const Json& json, std::string_view where);
 
 }  // namespace etude

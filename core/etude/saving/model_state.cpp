@@ -11,7 +11,7 @@ namespace {
 
 using Own = const std::vector<Variable>& (Layer::*)() const;
 
-/// The layers inside a layer, each once, by where they stand: a layer's own come before it.
+/// The layers inside a layer, each once, with their places; a layer's own come before it.
 class Walk {
  public:
   explicit Walk(const Layer& layer) {
@@ -40,7 +40,7 @@ class Walk {
 std::vector<NamedVariable> gather(const Layer& layer, Own own) {
   std::vector<NamedVariable> result;
   const auto add = [&](const Layer& of, const std::string& path) {
-    std::map<std::string, int> counts;  // those that a user made may be called alike
+    std::map<std::string, int> counts;  // variables that a user created may have equal names
     for (const Variable& variable : (of.*own)()) {
       const std::string& own_name = variable.name();
       const bool prefixed = own_name.starts_with(of.name() + '/');
@@ -84,12 +84,12 @@ void assign_all(const std::vector<NamedVariable>& variables, const std::vector<N
   for (const auto& [name, variable] : variables) {
     const auto found = by_name.find(name);
     check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
-          " - expected one for each of ", variables.size(), " variables - load them into the model they are of.");
+          " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
     check(found->second->shape() == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
-          found->second->shape(), " - expected ", variable.shape(), " - load it into the model it is of.");
+          found->second->shape(), " - expected ", variable.shape(), " - load it into the model that saved it.");
   }
   check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
-        variables.size(), " - load them into the model they are of.");
+        variables.size(), " - load them into the model that saved them.");
   for (const auto& [name, variable] : variables) {
     Variable target = variable;
     target.assign(by_name.find(name)->second->astype(variable.dtype()));

@@ -9,8 +9,8 @@
 
 namespace etude {
 
-/// A variable by a name that does not depend on what layers are called: where it stands in its model, by the classes of
-/// the layers around it, such as "dense_1/kernel". So a model made anew by the same code has the same names.
+/// A variable with a name that does not depend on the names of layers: its place in the model, by the classes of the
+/// enclosing layers, such as "dense_1/kernel". So a model rebuilt by the same code has the same names.
 struct NamedVariable {
   std::string name;
   Variable variable;
@@ -18,13 +18,13 @@ struct NamedVariable {
 
 /// The weights of a layer, or model, and those of the layers inside.
 std::vector<NamedVariable> named_weights(const Layer& layer);
-/// What it has besides: the state of random draws, and of stateful layers.
+/// Its other variables: the states of random draws and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
-/// Variables by their places: of an optimizer, what belongs to which weight follows from their order.
+/// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables);
 
-/// The layers that draw, each by where it stands, as above.
+/// The layers that draw random numbers, each with its place, as above.
 struct NamedLayer {
   std::string name;
   LayerPtr layer;
@@ -33,8 +33,8 @@ std::vector<NamedLayer> drawing_layers(const Layer& layer);
 
 /// Their values, in that order.
 std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables);
-/// Sets them to the tensors of those names. Throws Error(data), and sets none, if a name is missing or not wanted, or a
-/// shape is another one; `where` is what errors call the tensors.
+/// Sets them to the tensors of those names. Throws Error(data) and sets none if a name is missing or superfluous, or a
+/// shape differs; `where` is the prefix of errors.
 void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
                 const std::string& where);
 

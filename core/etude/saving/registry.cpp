@@ -17,18 +17,18 @@ const Json& config_in(const Json& json) {
   static const Json none = Json::object();
   if (!json.contains("config")) return none;
   check(json["config"].is_object(), ErrorKind::data, class_name_in(json),
-        "a config that is no object: ", json_text(json["config"]).substr(0, 80),
+        "a config that is not an object: ", json_text(json["config"]).substr(0, 80),
         " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
   return json["config"];
 }
 
 namespace {
 
-/// What has changed since the object was made.
+/// Writes the changes since the object was created.
 template <class T> void update_config(const T&, Json&) {}
 void update_config(const Layer& layer, Json& config) {
   config["name"] = layer.name();
-  // Of layers without variables it is not an option, but a flag like that of others.
+  // Layers without variables do not have it as an option, but as a flag like all layers.
   if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
   if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
 }
@@ -56,8 +56,8 @@ template <class T> Json object_to_json(const T& object) {
     if (const auto* model = dynamic_cast<const Model*>(&object)) return model_to_json(*model);
   const Description& description = object.description();
   check(!description.empty(), ErrorKind::value, class_table<T>().kind(),
-        "an object of a class that is not one of Étude's - expected one that can be made of its options - "
-        "save the model's weights instead, and make the model in code.");
+        "an object of a class that is not one of Étude's - expected one that can be created from its options - "
+        "save the model's weights instead, and create the model in code.");
   Json config = config_of(description);
   update_config(object, config);
   Json json{{"class_name", description.class_name()}, {"config", std::move(config)}};
@@ -73,7 +73,7 @@ template <class T> Json object_to_json(const T& object) {
 
 namespace {
 
-/// Any layer may be frozen, one that has no option for it too.
+/// Any layer may be frozen, including one without such an option.
 LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
   Json options = config;
   options.erase("trainable");
@@ -109,7 +109,7 @@ template <class T> std::vector<std::string> class_names() {
   return names;
 }
 
-// What other files call.
+// Instantiations for other files.
 template std::string to_json(const Layer&, int);
 template std::shared_ptr<Layer> from_json(std::string_view);
 template std::vector<std::string> class_names<Layer>();

@@ -32,7 +32,7 @@ std::string_view format_name(DType dtype) {
   return "";
 }
 
-/// How a file stores elements, and what they become.
+/// How a file stores elements, and the dtype into which they are read.
 struct Storing {
   std::string_view name;
   std::size_t bytes;
@@ -58,13 +58,13 @@ void widen(std::string_view name, const std::byte* from, std::span<float> to) {
   }
 }
 
-/// How many bytes a shape takes; none if that is more than can be counted.
+/// The bytes of a shape; none if the number overflows.
 std::optional<std::uint64_t> bytes_of(const TensorEntry& entry, std::size_t element) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max());
   std::uint64_t product = element;
   for (const std::uint64_t extent : entry.shape) {
     if (extent > most / product) return {};
-    if (extent) product *= extent;  // so that no part of the product overflows either
+    if (extent) product *= extent;  // a zero extent must not hide an overflow of the others
   }
   return std::ranges::find(entry.shape, 0u) == entry.shape.end() ? product : 0;
 }
@@ -76,7 +76,7 @@ Tensor tensor_of(const TensorEntry& entry, std::span<const std::byte> data, std:
   const auto wanted = bytes_of(entry, storing.bytes);
   check(wanted == given, ErrorKind::data, "safetensors", '"', path, "\": \"", entry.name, "\" has ", given,
         " bytes at byte ", data_begin + entry.begin, " - expected as many as its shape and dtype ", entry.dtype,
-        " say - the file is damaged.");
+        " require - the file is damaged.");
   Shape shape;
   for (const std::uint64_t extent : entry.shape) shape.append(static_cast<std::int64_t>(extent));
   Tensor tensor(shape, storing.dtype);
@@ -97,7 +97,7 @@ Tensor tensor_of(const TensorEntry& entry, std::span<const std::byte> data, std:
   return tensor;
 }
 
-/// Each byte of the data belongs to exactly one tensor.
+/// Checks that each byte of the data belongs to exactly one tensor.
 void check_places(const std::vector<TensorEntry>& entries, std::size_t data_begin, std::size_t size,
                   const std::string& path) {
   std::vector<const TensorEntry*> order;
@@ -133,8 +133,8 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
     check(name.size() <= name_limit && name != metadata_key, ErrorKind::value, "safetensors", "a tensor's name of ",
           name.size(), " bytes: \"", name.substr(0, 40), "\" - expected at most ", name_limit, ", and not \"",
           metadata_key, "\" - choose another.");
-    check(names.insert(name).second, ErrorKind::value, "safetensors", "two tensors are called \"", name,
-          "\" - expected a name for each - choose another.");
+    check(names.insert(name).second, ErrorKind::value, "safetensors", "two tensors are named \"", name,
+          "\" - expected unique names - rename one.");
     const std::uint64_t end = begin + tensor.bytes();
     const Json entry{{"dtype", format_name(tensor.dtype())},
                      {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
@@ -158,7 +158,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << 8 * i;
   check(length <= header_limit && length <= file.size() - length_bytes, ErrorKind::data, "safetensors", '"', path,
-        "\" says that its header has ", length, " bytes - expected at most ",
+        "\" has a header of ", length, " bytes - expected at most ",
         std::min<std::uint64_t>(header_limit, file.size() - length_bytes), " - the file is damaged or cut off.");
   const auto header = file.subspan(length_bytes, static_cast<std::size_t>(length));
   const std::size_t data_begin = length_bytes + header.size();

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-/// Characters, and how far the parser has come.
+/// An iterator over characters that records the parser's position.
 class Reading {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -36,8 +36,8 @@ class Reading {
   const char** furthest_;
 };
 
-/// Takes the header's pieces as the parser finds them: {name: {"dtype": …, "shape": […], "data_offsets": […]}}, and
-/// {"__metadata__": {text: text}}. The functions that the parser calls are named by it.
+/// Receives the header's parts from the parser: {name: {"dtype": …, "shape": […], "data_offsets": […]}}, and
+/// {"__metadata__": {text: text}}. The parser prescribes the names of these functions.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, const std::string& path) : begin_(text.data()), at_(begin_), path_(path) {
@@ -108,7 +108,7 @@ class HeaderReader {
   bool null() { wrong("null"); }
   bool boolean(bool) { wrong("a boolean"); }
   bool number_integer(std::int64_t) { wrong("a negative number"); }
-  bool number_float(double, const std::string&) { wrong("a number that is no integer, or too large"); }
+  bool number_float(double, const std::string&) { wrong("a number that is not an integer, or too large"); }
   bool binary(Json::binary_t&) { wrong("bytes"); }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) { wrong(reason_of(error)); }
 

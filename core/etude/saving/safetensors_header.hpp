@@ -11,7 +11,7 @@ namespace etude {
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::size_t header_limit = 100'000'000, tensors_limit = 1'000'000, rank_limit = 8, name_limit = 4096;
 
-/// What a header says of a tensor, which has still to be true: [begin, end) are bytes of the data.
+/// A header's unchecked description of a tensor: [begin, end) are bytes of the data.
 struct TensorEntry {
   std::string name, dtype;
   std::vector<std::uint64_t> shape;
@@ -24,7 +24,7 @@ struct ParsedHeader {
 };
 
 /// The JSON header of a safetensors file, read in one pass. Throws Error(data) with `path` and the byte in the file for
-/// what is no such header, for names twice and for what is beyond the limits.
+/// an invalid header, for duplicate names and for values beyond the limits.
 ParsedHeader parse_safetensors_header(std::string_view text, const std::string& path);
 
 }  // namespace etude

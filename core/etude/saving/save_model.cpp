@@ -25,10 +25,11 @@ std::string ending_of(const std::string& path) {
 void check_weights_file(const std::string& path, std::string_view where) {
   check_is_path(path, where);
   check(path.ends_with(".safetensors"), ErrorKind::value, where, '"', path,
-        "\" - expected a name that ends with .safetensors, the one format of weights alone - choose one.");
+        "\" - expected a name that ends with .safetensors, the only format of weights - change the name.");
 }
 
-/// Adds what compile() saw of it and each layer inside, if that is not what they are now.
+/// Adds the trainable flags that compile() saw of the model and each layer inside, if they differ from the current
+/// ones.
 void add_flags_at_compile(const Model& model, const std::vector<std::pair<LayerPtr, bool>>& compiled, Json& config) {
   std::map<const Layer*, bool> seen;
   for (const auto& [layer, trainable] : compiled) seen.emplace(layer.get(), trainable);
@@ -45,7 +46,7 @@ void add_flags_at_compile(const Model& model, const std::vector<std::pair<LayerP
 
 void check_built(const Model& model, std::string_view where) {
   check(model.built(), ErrorKind::state, where, '"', model.name(),
-        "\" has no weights yet - expected a model that is built - call build() or fit() first.");
+        "\" has no weights yet - expected a built model - call build() or fit() first.");
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ void save_model(const Model& model, const std::string& folder) {
   check_built(model, "Model.save");
   check(model.own_weights().empty(), ErrorKind::value, "Model.save", '"', model.name(), "\" has the variable \"",
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
-        "\" of its own, which no config describes - expected weights that belong to its layers - save its weights "
-        "instead, by save_weights(), and make it in code.");
+        "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
+        "by save_weights() and create the model in code.");
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
   Checkpoint checkpoint{
@@ -72,8 +73,7 @@ void save_model(const Model& model, const std::string& folder) {
 
 void check_is_path(const std::string& path, std::string_view where) {
   check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
-        "\" - expected the path of a file or folder: there is no other storage - ",
-        "leave out what stands before the path.");
+        "\" - expected the path of a file or folder, the only storage - ", "leave out what stands before the path.");
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
@@ -82,8 +82,8 @@ void check_saves_to(const std::string& folder, std::string_view where) {
   check_is_path(folder, where);
   const std::string ending = ending_of(folder);
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
-        "\" - expected the name of a folder: models are saved to folders, and to no other format yet - leave out .",
-        ending, ", or save the weights alone to a .safetensors file.");
+        "\" - expected the name of a folder: models are saved to folders only - remove .", ending,
+        ", or save only the weights to a .safetensors file.");
 }
 
 void save_weights(const Model& model, const std::string& path) {

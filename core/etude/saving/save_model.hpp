@@ -9,17 +9,17 @@ namespace etude {
 
 // Model::save, Model::save_weights and Model::load_weights forward to these.
 
-/// Saves a model, as Model::save says.
+/// Implements Model::save.
 void save_model(const Model& model, const std::string& folder);
-/// Saves the weights alone, as Model::save_weights says.
+/// Implements Model::save_weights.
 void save_weights(const Model& model, const std::string& path);
-/// Sets the weights from a file, as Model::load_weights says.
+/// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path);
 
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
-/// "localstorage://model"; `where` is what errors call the caller.
+/// "localstorage://model"; `where` is the caller's name in errors.
 void check_saves_to(const std::string& folder, std::string_view where);
-/// The same for names of places alone.
+/// The same for names of places only.
 void check_is_path(const std::string& path, std::string_view where);
 
 }  // namespace etude

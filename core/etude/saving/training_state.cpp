@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::vector<NamedVariable>>> variables_of(con
   return groups;
 }
 
-/// Calls visit(callback, name) for each; the name is its kind, numbered where there are several of it.
+/// Calls visit(callback, name) for each; the name is its kind, with a number if there are several of that kind.
 template <class Visitor> void for_each_named(const std::vector<CallbackPtr>& callbacks, Visitor&& visit) {
   std::map<std::string, int> counts;
   for (const CallbackPtr& callback : callbacks) {
@@ -47,14 +47,14 @@ template <class Visitor> void for_each_named(const std::vector<CallbackPtr>& cal
   }
 }
 
-/// The group of a state before the first step.
+/// The name of the group that holds the state before the first step.
 constexpr const char* start = "start";
 
 bool is_start(const Checkpoint& state) {
   return std::ranges::find(state.tensors, start, &TensorGroup::name) != state.tensors.end();
 }
 
-/// Of those that remember the start, or of all.
+/// The state of the callbacks that remember the start, or of all.
 TensorGroup callbacks_of(const Training& training, bool of_start = false) {
   TensorGroup group{of_start ? start : "callbacks", {}};
   for_each_named(training.callbacks(),
@@ -65,7 +65,7 @@ TensorGroup callbacks_of(const Training& training, bool of_start = false) {
   return group;
 }
 
-/// A callback that was not there before has nothing to go on with: it begins now.
+/// A callback without saved state starts now.
 void restore_callbacks(const Training& training, const std::vector<NamedTensor>& tensors) {
   for_each_named(training.callbacks(), [&](Callback& callback, const CallbackState& now, const std::string& prefix) {
     CallbackState::Entries entries;

@@ -10,14 +10,14 @@ namespace etude {
 
 class Training;
 
-/// What a training's state is, and the only place that knows: all that decides the bits to come.
+/// Defines the state of a training: everything that determines its future bits.
 ///
-///     model        weights                        metrics    what they added up in this epoch
-///     states       counters of random draws,      others     what else the step has: of a second optimizer, of
+///     model        weights                        metrics    their sums in this epoch
+///     states       counters of random draws,      others     other variables of the step: of a second optimizer, of
 ///                  of stateful layers                        metrics that a train_step made
-///     optimizer    iterations, learning rate,     callbacks  what each remembers: see Callback::state
+///     optimizer    iterations, learning rate,     callbacks  the state of each: see Callback::state
 ///                  slots                          logs       of the last step, or of the epoch that ended
-///     place        where the data stands, and     draws      as JSON: what random draws depend on
+///     place        positions of the data, and     draws      as JSON: the state of random draws
 ///                  that of validation
 enum class TrainingMoment {
   execution_end,  ///< Within an epoch, after a step.
@@ -25,17 +25,17 @@ enum class TrainingMoment {
 };
 
 /// The state of a fit at such a moment; `logs` are those of its hooks. Checkpoint.step counts batches. Throws
-/// Error(state) for data that cannot be gone back to.
+/// Error(state) for data that cannot return to an earlier place.
 Checkpoint training_state(const Training& training, TrainingMoment moment, const Logs& logs);
 
-/// What callbacks with remembers_start() remember before the first step; nothing if there are none.
+/// The state of callbacks with remembers_start() before the first step; nothing if there are none.
 std::optional<Checkpoint> start_state(const Training& training);
 
-/// The fit goes on from there, to the same bits: to be called, and awaited, when all callbacks' on_train_begin are
-/// done. The first epoch may then be one of which some steps have run, or all: `within_epoch`. From a start_state it
-/// begins anew. Throws Error(data) for the state of another model, or what is no such state.
+/// Continues the fit from that state, with the same bits: call it and await it after all callbacks' on_train_begin. The
+/// first epoch may then be partly or completely done: `within_epoch`. From a start_state the fit starts anew. Throws
+/// Error(data) for another model's state or an invalid one.
 Task<> resume_training(Training& training, const Checkpoint& state);
-/// Sets variables and callbacks once more: after hooks of a begin that has been before.
+/// Sets variables and callbacks once more, after repeated hooks of a begin.
 void restore_values(Training& training, const Checkpoint& state);
 
 }  // namespace etude

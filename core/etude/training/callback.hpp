@@ -16,7 +16,7 @@ class Model;
 
 /// The parameters of a fit, for its callbacks.
 struct CallbackParams {
-  /// The index behind the last epoch.
+  /// The index after the last epoch.
   int epochs = 1;
   /// Steps per epoch, if known.
   std::optional<std::int64_t> steps;
@@ -42,7 +42,7 @@ enum class Hook : std::uint8_t {
   predict_batch_end
 };
 
-/// What a hook reads of the device.
+/// The values that a hook reads from the device.
 enum class Needs : std::uint8_t {
   nothing,
   logs,
@@ -50,8 +50,9 @@ enum class Needs : std::uint8_t {
   variables
 };
 
-/// Hooks into fit, evaluate and predict. Logs are valid during their hook. Later callbacks and History read values that
-/// a hook sets in the logs of an epoch. A hook that throws ends the loop and leaves the model as it is. Source:
+/// Hooks into fit, evaluate and predict. Logs are valid during their hook. Values that a hook writes into the logs of
+/// an epoch are visible to later callbacks and History. A hook that throws ends the loop and leaves the model
+/// unchanged. Source: keras/src/callbacks/callback.py.
 /// keras/src/callbacks/callback.py.
 class Callback {
  public:
@@ -92,8 +93,8 @@ class Callback {
   /// Logs::outputs() has the outputs.
   virtual void on_predict_batch_end(std::int64_t, Logs&) {}
 
-  /// What a hook reads. On devices whose memory the host can read only later, such as those of WebGPU, the loop fetches
-  /// it before the hook; reading more is an error there. On other devices it is not called.
+  /// The data that a hook reads. On devices whose memory the host can read only later, such as those of WebGPU, the
+  /// loop fetches it before the hook; reading more is an error there. On other devices it is not called.
   virtual Needs needs(Hook) const { return Needs::variables; }
   /// The pending work of the last hook, which the loop awaits before it continues. Null: none.
   virtual PendingPtr take_pending() { return nullptr; }
@@ -115,11 +116,11 @@ class Callback {
 
   /// Called by the loop: the model that it runs.
   virtual void set_model(Model* model) { model_ = model; }
-  /// Called by the loop: what it tells about itself.
+  /// Called by the loop: its parameters.
   virtual void set_params(const CallbackParams& params) { params_ = params; }
   /// The model whose loop runs.
   Model& model() const { return *model_; }
-  /// What the loop tells about itself.
+  /// The parameters of the loop.
   const CallbackParams& params() const { return params_; }
 
  private:

@@ -12,7 +12,7 @@ CallbackList::CallbackList(std::vector<CallbackPtr> callbacks, Model& model, con
   for (const CallbackPtr& callback : callbacks_) {
     check(callback != nullptr, ErrorKind::value, "callbacks",
           "an empty callback - expected objects of Callback's subclasses - "
-          "take it out of the list.");
+          "remove it from the list.");
     callback->set_model(&model);
     callback->set_params(params);
   }

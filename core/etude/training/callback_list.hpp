@@ -18,7 +18,7 @@ namespace etude {
 /// costs a plain call, without a coroutine, unless a callback has pending work.
 class CallbackList {
  public:
-  /// Begins to fetch what a hook reads. Empty where the host can read device memory at any time.
+  /// Starts to fetch the values that a hook reads. Empty where the host can read device memory at any time.
   using Fetch = std::function<PendingPtr(Needs)>;
 
   /// `in_hook` is true while a hook runs.
@@ -56,7 +56,7 @@ class CallbackList {
   HookCall run(Hook hook, Logs& logs) { return run(hook, 0, logs); }
 
  private:
-  /// The most that a callback reads in a hook.
+  /// The most that any callback reads in a hook.
   Needs needs(Hook hook) const;
 
   std::vector<CallbackPtr> callbacks_;

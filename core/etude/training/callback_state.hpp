@@ -28,25 +28,25 @@ class CallbackState {
   explicit CallbackState(std::string kind, Entries entries = {})
       : kind_(std::move(kind)), entries_(std::move(entries)) {}
 
-  /// Whose state it is.
+  /// The kind of the callback.
   const std::string& kind() const { return kind_; }
-  /// All that is remembered.
+  /// All entries.
   const Entries& entries() const { return entries_; }
   /// Whether there are no entries. An empty state is neither saved nor restored.
   bool empty() const { return entries_.empty(); }
 
-  /// Remembers a tensor, or a number.
+  /// Stores a tensor, or a number.
   void set(std::string name, Tensor value) { entries_.emplace_back(std::move(name), std::move(value)); }
   void set(std::string name, double number) { set(std::move(name), Tensor::from<double>({}, {number})); }
   void set(std::string name, const std::optional<double>& number) {
     if (number) set(std::move(name), *number);
   }
-  /// Remembers a text.
+  /// Stores a text.
   void set_text(std::string name, std::string_view text);
-  /// "best_weights/0", "best_weights/1", …
+  /// Stores them as "best_weights/0", "best_weights/1", …
   void set(const std::string& name, const std::vector<Tensor>& values);
 
-  /// Whether something of that name is remembered.
+  /// Whether there is an entry of that name.
   bool contains(std::string_view name) const;
   /// Throw Error(data) with the name of a missing entry.
   const Tensor& tensor(std::string_view name) const;

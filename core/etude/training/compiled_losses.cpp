@@ -57,10 +57,10 @@ Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, st
       continue;
     }
     check(data.y.size() == y_pred.size(), ErrorKind::data, "fit", data.y.size(), " targets for ", y_pred.size(),
-          " outputs - expected one for each - pass a list of y in the order of the outputs.");
+          " outputs - expected a target for each - pass a list of y in the order of the outputs.");
     check(data.sample_weight.size() < 2 || data.sample_weight.size() == y_pred.size(), ErrorKind::data, "fit",
           data.sample_weight.size(), " sample weights for ", y_pred.size(),
-          " outputs - expected one for all or one for each - pass as many.");
+          " outputs - expected one for all outputs, or one for each - pass as many.");
     const Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
     if (tracked) track_loss(*tracked, value, data);
     const Value weighted = weight_of_[i] == 1 ? value : value * weight_of_[i];

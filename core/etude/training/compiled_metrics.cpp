@@ -20,7 +20,7 @@ CompiledMetrics::CompiledMetrics(MetricChoices metrics, MetricChoices weighted)
         check(!choice.object() || objects.insert(choice.object().get()).second, ErrorKind::value, "compile",
               "Found duplicated metrics object in the user provided metrics and weighted metrics: \"",
               choice.object() ? choice.object()->name() : "",
-              "\" would be updated several times - expected different objects - make one for each.");
+              "\" would be updated several times - expected different objects - create one for each.");
       }
     });
 }
@@ -41,7 +41,7 @@ MetricPtr copied(const Metric& metric) {
   MetricPtr copy = metric.copy();
   const Metric* made = copy.get();
   check(made && typeid(*made) == typeid(metric), ErrorKind::value, "compile", "one metric \"", metric.name(),
-        "\" for several outputs, of a class that cannot be copied - expected one that overrides copy() - override it, "
+        "\" for several outputs, of a class that cannot be copied - expected an overridden copy() - override it, "
         "or pass an object for each output by its name.");
   copy->describe(metric.description());
   copy->direction = metric.direction;

@@ -24,7 +24,7 @@ class CompiledMetrics {
   CompiledMetrics(MetricChoices metrics, MetricChoices weighted);
   /// Within a trace: updates the metrics with a batch. The first batch determines the meaning of "accuracy" (M-1).
   void update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
-  /// Before the first batch: resets the passed objects, which another model may have updated.
+  /// Resets the passed objects before the first batch, because another model may have updated them.
   void reset_given();
   /// Empty before the first batch.
   const std::vector<Entry>& entries() const { return entries_; }

@@ -44,7 +44,7 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
                        const LayerOptions& options)
     : Model(options, "Functional"), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
   check(!inputs_.empty() && !outputs_.empty(), ErrorKind::value, where(), inputs_.size(), " inputs and ",
-        outputs_.size(), " outputs - expected at least one of each - pass what layers::input() and apply() gave.");
+        outputs_.size(), " outputs - expected at least one of each - pass the results of layers::input() and apply().");
   std::map<CallPtr, std::size_t> places;
   std::unordered_set<const Layer*> known;
   const auto add_layer = [&](const LayerPtr& layer) {
@@ -52,16 +52,16 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   };
   for (const SymbolicTensor& input : inputs_) {
     check(input.call()->inputs.empty(), ErrorKind::value, where(), "an input that layer \"", input.name(),
-          "\" computes - expected what layers::input() gave - describe the model from its inputs on.");
+          "\" computes - expected a result of layers::input() - start the model at its inputs.");
     check(places.emplace(input.call(), places_).second, ErrorKind::value, where(), "input \"", input.name(),
-          "\" twice - expected different ones - pass each once.");
+          "\" twice - expected different inputs - pass each once.");
     input_places_.push_back(places_++);
     add_layer(input.call()->layer);
   }
   for (const CallPtr& call : ordered_calls(outputs_)) {
     if (call->inputs.empty()) {
       check(places.contains(call), ErrorKind::value, where(), "the outputs depend on input \"", call->layer->name(),
-            "\" - expected it among the inputs - pass it.");
+            "\" - expected it among the inputs - add it.");
       continue;
     }
     Step step{call->layer, {}, places_};
@@ -76,7 +76,7 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   std::set<std::string_view> names;
   for (const LayerPtr& layer : layers_)
     check(names.insert(layer->name()).second, ErrorKind::value, where(), "two layers named \"", layer->name(),
-          "\" - expected unique names - give one of them another name.");
+          "\" - expected unique names - rename one of them.");
   static_cast<void>(layers_inside());  // throws if layers are nested too deep
 }
 
@@ -119,7 +119,7 @@ Value Functional::accept_input(Value given, std::size_t index) const {
   for (std::size_t axis = 1; fits && axis < wanted.rank(); ++axis)
     fits = x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
   check(fits, ErrorKind::shape, where(), "data of shape ", shape, " for input \"", inputs_[index].name(),
-        "\" - expected ", wanted, ", -1 being any batch size - check the data.");
+        "\" - expected ", wanted, ", where -1 is any batch size - check the data.");
   return x;
 }
 
@@ -127,7 +127,7 @@ Value Functional::call(Value x, bool training) { return call_with({x}, training)
 
 Outputs Functional::call_with(const std::vector<Value>& inputs, bool training) {
   check(inputs.size() == inputs_.size(), ErrorKind::data, where(), inputs.size(), " inputs - expected ", inputs_.size(),
-        " - pass one for each.");
+        " - pass as many.");
   std::vector<Value> values(places_);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[input_places_[i]] = accept_input(inputs[i], i).with_mask(inputs[i].mask());

@@ -5,7 +5,7 @@
 
 namespace etude {
 
-/// A model that is described from its inputs to its outputs, possibly several. Layers may be used more than once, and
+/// A model that is defined from its inputs to its outputs, possibly several. Layers may be used more than once, and
 /// graphs may branch and merge. Losses, metrics and logs use the names of the output layers. Source:
 /// keras/src/models/functional.py.
 class Functional : public Model {
@@ -18,12 +18,12 @@ class Functional : public Model {
   /// Inputs first, then the layers in descending order of their distance to the outputs, as in Keras.
   std::vector<LayerPtr> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
-  /// What the inputs are called: as their InputLayers.
+  /// The names of the inputs: those of their InputLayers.
   std::vector<std::string> input_names() const override;
 
-  /// The inputs that it was made of.
+  /// The inputs of the graph.
   const std::vector<SymbolicTensor>& inputs() const { return inputs_; }
-  /// The outputs that it was made of.
+  /// The outputs of the graph.
   const std::vector<SymbolicTensor>& outputs() const { return outputs_; }
 
  protected:

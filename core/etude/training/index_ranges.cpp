@@ -173,7 +173,7 @@ void IndexRanges::check_each(const Batch& batch, const Range& range, Purpose pur
         fail(ErrorKind::data, expected.where, expected.what, ' ', number_text(tensor.at(i)), " in row ",
              known ? batch.numbers.at(row) : row, " of ", name_at(batch, range.origin.input),
              known ? "" : " of this batch", purpose == Purpose::validation ? " of the validation data" : "",
-             " - expected 0 to ", expected.count - 1, ", for there are ", expected.count, ' ', expected.of, " - ",
+             " - expected 0 to ", expected.count - 1, ", because there are ", expected.count, ' ', expected.of, " - ",
              expected.advice, '.');
       }
   });

@@ -10,8 +10,8 @@
 
 namespace etude {
 
-/// The tensors of a batch that a step uses as labels or indices without changes, and their valid ranges. So an error
-/// names numbers that would become NaN. Indices that the step computes are not checked, nor are numbers under a mask
+/// The tensors of a batch that a step uses unchanged as labels or indices, and their valid ranges, so that an error can
+/// name numbers that would become NaN. Indices that the step computes are not checked, nor are numbers under a mask
 /// that the step computes.
 class IndexRanges {
  public:

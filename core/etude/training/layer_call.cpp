@@ -14,7 +14,7 @@ Tensor Layer::operator()(const Tensor& x, bool training) { return (*this)(std::v
 Tensor Layer::operator()(const std::vector<Tensor>& given, bool training) {
   std::vector<Tensor> outputs = call_all(given, training);
   check(outputs.size() == 1, ErrorKind::value, where(), outputs.size(),
-        " outputs where one is used - expected a layer of one output - use call_all().");
+        " outputs instead of one - expected a layer of one output - use call_all().");
   return outputs.front();
 }
 

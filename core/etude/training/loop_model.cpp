@@ -9,8 +9,8 @@ OnThread::OnThread(LoopModel& model, const char* method) : kept_(model.keep_aliv
   const void* running = nullptr;
   begun_ = thread_.compare_exchange_strong(running, &thread);
   check(begun_ || running == &thread, ErrorKind::state, method,
-        "another thread runs a loop of this model - expected one thread at a time, for all steps of a model share "
-        "their memory - wait for it, or give this thread a model of its own with the same weights.");
+        "another thread runs a loop of this model - expected one thread at a time, because all steps of a model share "
+        "their memory - wait for it, or use another model with the same weights.");
 }
 
 }  // namespace etude

@@ -26,7 +26,7 @@ struct RunningLoops {
   Training* training = nullptr;
 };
 
-/// A model, as its loops see it: its compiled steps, its metrics, and what callbacks may stop.
+/// The interface of a model to its loops: compiled steps, metrics, and the flags by which callbacks stop them.
 class LoopModel {
  public:
   virtual ~LoopModel() = default;
@@ -34,7 +34,7 @@ class LoopModel {
   LoopModel(const LoopModel&) = delete;
   LoopModel& operator=(const LoopModel&) = delete;
 
-  /// For callbacks, which see all of it.
+  /// The complete model, for callbacks.
   virtual Model& model() = 0;
   /// Keeps the model alive. Null if its owner holds it by value.
   virtual std::shared_ptr<const void> keep_alive() = 0;

@@ -118,8 +118,9 @@ OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions&
 
 Batch Model::batch_of(const Data& data, const char* method) const {
   const Data ordered = face_->in_order(data);
-  check(ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
-        " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which cut batches.");
+  check(
+      ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
+      " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which divide data into batches.");
   Batch batch = ordered.arrays();
   check_cardinality(batch, method);
   cast_to_floatx(batch);
@@ -198,7 +199,7 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
   for (const Value& loss : added_losses()) add(ops::upcast(loss));
   check(static_cast<bool>(total), ErrorKind::state, "compile",
-        "No loss to compute - expected a `loss` argument in `compile()` - name one, or override compute_loss().");
+        "No loss to compute - expected a `loss` argument in `compile()` - pass a loss, or override compute_loss().");
   return total;
 }
 
@@ -255,7 +256,7 @@ std::string Model::explain() const {
     if (function && function->plan()) return etude::explain(*function->plan());
   fail(ErrorKind::state, where(),
        "explain() before a step was compiled - expected fit, evaluate or predict to have run, "
-       "and run_eagerly to be off - run one of them first.");
+       "and run_eagerly to be off - run such a loop first.");
 }
 
 void Model::reset_metrics() {
@@ -282,7 +283,7 @@ void Model::warn_of_idle_step() {
   if (std::ranges::any_of(Graph::current().assignments(), trains) || trainable_variables().empty()) return;
   if (!std::exchange(warned_, true))
     print_warning({}, '[' + where() +
-                          "] the train step changes no trainable variable - fit will train nothing - call "
+                          "] the train step changes no trainable variable - fit has no effect - call "
                           "optimizer.apply(gradients(loss, variables), variables) in the step.");
 }
 
@@ -360,7 +361,7 @@ void Model::build(const Shape& input_shape) {
   if (shape.rank() && shape[0] < 0) shape[0] = 1;
   for (const std::int64_t extent : shape)
     check(extent >= 0, ErrorKind::shape, where(), "build() for inputs of shape ", input_shape,
-          " - expected extents of 0 or more, -1 for the batch's alone - check the shape.");
+          " - expected extents of 0 or more, -1 for the batch only - check the shape.");
   build_on({{shape, floatx()}});
 }
 

@@ -17,7 +17,7 @@
 namespace etude {
 
 class Model;
-// Of core/etude/saving/save_model.hpp, which knows models.
+// Declared here because core/etude/saving/save_model.hpp includes this file.
 void save_model(const Model& model, const std::string& folder);
 void save_weights(const Model& model, const std::string& path);
 void load_weights(Model& model, const std::string& path);
@@ -46,7 +46,7 @@ struct SummaryOptions {
 /// keras/engine/training.py.
 class Model : public Layer {
  public:
-  /// A model of that class, which `options` may name.
+  /// A model of the class `class_name`; `options` may set its name.
   explicit Model(const LayerOptions& options = {}, std::string_view class_name = "Model");
   ~Model() override;
 
@@ -104,9 +104,9 @@ class Model : public Layer {
 
   /// The step on one batch, within a trace.
   virtual StepLogs train_step(const StepData& data);
-  /// What one batch means in evaluate and in validations.
+  /// The step of evaluate and validations on one batch, within a trace.
   virtual StepLogs test_step(const StepData& data);
-  /// What one batch means in predict.
+  /// The step of predict on one batch, within a trace.
   virtual Outputs predict_step(const StepData& data);
   /// The reduced loss of a batch: the loss of each output times its weight, regularizers, and the losses of add_loss
   /// (L-23). On a replica it is that replica's part: the sum over all replicas is the loss. Throws Error(state) if
@@ -116,7 +116,7 @@ class Model : public Layer {
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
   /// Within a step: logs the mean of `value` over the epoch, under this name.
   void add_metric(Value value, const std::string& name);
-  /// The compiled steps. Overridable. Kept until compile, or until `force`.
+  /// The compiled step of fit. Overridable; kept until compile, or until `force`.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
   /// The compiled step of evaluate. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
@@ -130,33 +130,33 @@ class Model : public Layer {
   virtual std::vector<MetricPtr> metrics() const;
   /// The names of metrics(), as they are logged.
   std::vector<std::string> metrics_names() const;
-  /// Sets all metrics to what they were at first.
+  /// Resets all metrics to their initial states.
   void reset_metrics();
   /// The running fit, or null.
   Training* training() const;
-  /// What compile was given.
+  /// The options passed to compile.
   const CompileOptions& compile_options() const { return options_; }
   /// Whether the model, and each layer inside, was trainable when it was compiled.
   const std::vector<std::pair<LayerPtr, bool>>& compiled_trainable() const { return compiled_trainable_; }
-  /// The strategy that the model belongs to.
+  /// The strategy of the model.
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
   /// The names of outputs, and of inputs, in losses, metrics and logs. Default: "output_1", …
   virtual std::vector<std::string> output_names() const { return {}; }
-  /// What inputs are called, in data by name: "input_1", … unless the model knows better.
+  /// The names of inputs in data by name. Default: "input_1", …
   virtual std::vector<std::string> input_names() const { return {}; }
-  /// The layer of that name. Throws Error(value) listing the names there are.
+  /// The layer of that name. Throws Error(value), listing all names, if there is none.
   LayerPtr get_layer(std::string_view name) const;
-  /// The layer at that place. Throws Error(value) where there are fewer.
+  /// The layer with that index. Throws Error(value) if there are fewer layers.
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
   void build(const Shape& input_shape) override;
   /// Prints layers, output shapes and parameters, in the format of Keras.
   void summary(const SummaryOptions& options = {}) const;
 
-  /// The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
-  /// into it and its cost on a line, and the memory that all share. Throws Error(state) before a step was compiled, and
-  /// for a model that runs eagerly.
+  /// The compiled step of fit, or of evaluate or predict if fit has not run: one line for each instruction, with its
+  /// fused ops and its cost, and the total memory. Throws Error(state) before a step was compiled, and for a model that
+  /// runs eagerly.
   std::string explain() const;
 
   /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one:
@@ -164,7 +164,7 @@ class Model : public Layer {
   /// Error(value) for a model of a custom class, or with functions that have no name, and for names of unsupported
   /// formats and places, such as "model.keras" and "localstorage://model"; Error(io).
   void save(const std::string& folder) const { save_model(*this, folder); }
-  /// Saves, or loads, the weights alone. The file's name ends with ".safetensors". The names of tensors are their
+  /// Saves, or loads, only the weights. The file's name ends with ".safetensors". The names of tensors are their
   /// layers' paths in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
   /// not built. Loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
   void save_weights(const std::string& path) const { etude::save_weights(*this, path); }
@@ -183,7 +183,7 @@ class Model : public Layer {
   void forget_functions(std::string_view what);
 
  private:
-  /// What loops see of the model.
+  /// The loops' view of the model.
   class Face;
   void check_compiled(const char* method) const;
   Batch batch_of(const Data& data, const char* method) const;

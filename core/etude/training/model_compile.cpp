@@ -41,7 +41,7 @@ void Model::check_scope() const {
   const std::vector<Variable> made = variables();
   fail(ErrorKind::state, "compile", made.empty() ? where() : "Variable (" + made.front().name() + ')',
        " was not created in the distribution strategy scope of (", get_strategy()->name(),
-       ") - expected layers, model and optimizer to be made within it - make them while strategy->scope() lives.");
+       ") - expected layers, model and optimizer to be created within it - create them during strategy->scope().");
 }
 
 void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const {
@@ -49,8 +49,8 @@ void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& o
     for (const Variable& variable : variables)
       check(strategy()->variable_created_in_scope(variable), ErrorKind::state, "compile", kind, " (", name,
             ") passed to `model.compile` was created inside a different distribution strategy scope than the model - "
-            "expected it to be made within that of the model (in this case ",
-            strategy()->name(), ") - make it there, or pass its name.");
+            "expected the scope of the model (in this case ",
+            strategy()->name(), ") - create it there, or pass its name.");
   };
   check_all(optimizer.variables(), "Optimizer", optimizer.name());
   for (MetricChoices* choices : {&options.metrics, &options.weighted_metrics})
@@ -62,7 +62,7 @@ void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& o
 
 void Model::forget_functions(std::string_view what) {
   check(!face_->running.loop, ErrorKind::state, where(), what,
-        " while a loop runs - expected it between loops - await fit() first.");
+        " while a loop runs - expected a call between loops - await fit() first.");
   train_function_ = test_function_ = predict_function_ = nullptr;
 }
 

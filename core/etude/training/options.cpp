@@ -15,7 +15,7 @@ ShuffleChoice::ShuffleChoice(const char* name) : shuffle_(Shuffle::batch) {
 ValidationFrequency::ValidationFrequency(int every) : every_(every) {
   check(every > 0, ErrorKind::value, "fit", "validation_freq = ", every,
         " - Expected `validation_freq` to be a list or int of 1 or more - "
-        "leave it out to validate after every epoch.");
+        "omit it to validate after every epoch.");
 }
 
 bool ValidationFrequency::due(int epoch) const {

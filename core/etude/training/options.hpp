@@ -27,7 +27,7 @@ class ShuffleChoice {
   ShuffleChoice(bool shuffle) : shuffle_(shuffle ? Shuffle::samples : Shuffle::none) {}
   /// Throws Error(value) for any other string than "batch".
   ShuffleChoice(const char* name);
-  /// What is shuffled.
+  /// The items that are shuffled.
   Shuffle shuffle() const { return shuffle_; }
 
  private:
@@ -43,7 +43,7 @@ class ValidationFrequency {
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}
   /// Whether there is a validation after the epoch of that index, which is counted from 0.
   bool due(int epoch) const;
-  /// Every how many epochs; 0 where epochs were listed.
+  /// The number of epochs between validations; 0 if the epochs are listed.
   int every() const { return every_; }
 
  private:
@@ -79,16 +79,16 @@ struct CompileOptions {
         option<&CompileOptions::optimizer>("Optimizer, by name or as an object."),
         option<&CompileOptions::loss>("Loss of all outputs, of each in their order, or of each by name."),
         option<&CompileOptions::loss_weights>("Weight of the loss of each output. Default: 1."),
-        option<&CompileOptions::metrics>("Metrics of the outputs, which sample weights do not weigh."),
-        option<&CompileOptions::weighted_metrics>("Metrics of the outputs that sample_weight and class_weight weigh."),
+        option<&CompileOptions::metrics>("Metrics of the outputs, without sample weights."),
+        option<&CompileOptions::weighted_metrics>(
+            "Metrics of the outputs, weighted by sample_weight and class_weight."),
         option<&CompileOptions::run_eagerly>(
-            "Whether each step is traced anew, so that values can be read in it. Slow."),
+            "Whether each step is traced anew, so that values can be read in it. This is slow."),
         option<&CompileOptions::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
-        option<&CompileOptions::auto_scale_loss>("Whether the loss is scaled where layers compute in float16."),
+        option<&CompileOptions::auto_scale_loss>("Whether the loss is scaled if layers compute in float16."),
         option<&CompileOptions::fuse_logits>(
-            "Whether a crossentropy behind a softmax or sigmoid is computed from logits."),
-        option<&CompileOptions::check_trace>(
-            "Whether each step is traced twice and an error names an op that differs."));
+            "Whether a crossentropy after a softmax or sigmoid is computed from logits."),
+        option<&CompileOptions::check_trace>("Whether each step is traced twice; an error names an op that differs."));
   }
 };
 
@@ -124,12 +124,13 @@ struct FitOptions {
 
   static constexpr auto fields() {
     return option_rows(
-        option<&FitOptions::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+        option<&FitOptions::batch_size>("Samples of a batch. Default: 32, or that of the data."),
         option<&FitOptions::epochs>("Epoch at which training ends."),
         option<&FitOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
         option<&FitOptions::callbacks>("Callbacks of the loop."),
-        option<&FitOptions::validation_split>("Share of the last samples that are kept for validation, from 0 to 1."),
-        option<&FitOptions::validation_data>("Data that the model is evaluated on."),
+        option<&FitOptions::validation_split>(
+            "Fraction of the samples, from the end, that is used for validation, from 0 to 1."),
+        option<&FitOptions::validation_data>("Data for the validation."),
         option<&FitOptions::shuffle>(
             "Whether samples are shuffled before each epoch; \"batch\" shuffles whole batches."),
         option<&FitOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."),
@@ -152,14 +153,14 @@ struct BatchOptions {
 
   static constexpr auto fields() {
     return option_rows(
-        option<&BatchOptions::reset_metrics>("Whether metrics begin anew."),
+        option<&BatchOptions::reset_metrics>("Whether metrics are reset first."),
         option<&BatchOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."));
   }
 };
 
 /// The rows of the options of evaluate and predict.
 template <class Options> constexpr auto loop_fields() {
-  return option_rows(option<&Options::batch_size>("Samples of a batch. Default: 32, or what the data has."),
+  return option_rows(option<&Options::batch_size>("Samples of a batch. Default: 32, or that of the data."),
                      option<&Options::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
                      option<&Options::steps>("Steps of the loop. Default: until the data ends."),
                      option<&Options::callbacks>("Callbacks of the loop."),

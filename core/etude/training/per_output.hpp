@@ -23,24 +23,24 @@ namespace etude {
 template <class T> class PerOutput {
  public:
   PerOutput() = default;
-  /// One thing for all outputs.
+  /// One value for all outputs.
   template <std::convertible_to<T> One> PerOutput(One&& one) : one_(std::forward<One>(one)) {}
-  /// One for each output, in their order.
+  /// One value for each output, in their order.
   PerOutput(std::vector<T> list) : list_(std::move(list)) {}
-  /// One for each output, in their order.
+  /// One value for each output, in their order.
   PerOutput(std::initializer_list<T> list) : list_(list) {}
-  /// By the names of outputs.
+  /// Values by the names of outputs.
   PerOutput(std::map<std::string, T> named) : named_(std::move(named)) {}
-  /// By the names of outputs.
+  /// Values by the names of outputs.
   PerOutput(std::initializer_list<std::pair<const std::string, T>> named) : named_(named) {}
 
-  /// Whether nothing was given.
+  /// Whether there are no values.
   bool empty() const { return !one_ && list_.empty() && named_.empty(); }
-  /// What all outputs have.
+  /// The value of all outputs.
   const std::optional<T>& one() const { return one_; }
-  /// What each output has, in their order.
+  /// The values of the outputs, in their order.
   const std::vector<T>& list() const { return list_; }
-  /// What outputs have, by their names.
+  /// The values by the names of outputs.
   const std::map<std::string, T>& named() const { return named_; }
   /// Calls visit on all values.
   template <class Visitor> void for_each(Visitor&& visit) {
@@ -56,7 +56,8 @@ template <class T> class PerOutput {
     if (one_) std::ranges::fill(result, one_);
     if (!list_.empty()) {
       check(list_.size() == names.size(), ErrorKind::value, "compile", list_.size(), " entries in `", what,
-            "` for a model with ", names.size(), " outputs - expected one for each - pass as many, or a map by name.");
+            "` for a model with ", names.size(),
+            " outputs - expected one value for each - pass as many, or a map by name.");
       std::ranges::copy(list_, result.begin());
     }
     for (const auto& [name, each] : named_) {
@@ -64,7 +65,7 @@ template <class T> class PerOutput {
       std::string known;
       for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
       check(found != names.end(), ErrorKind::value, "compile", "`", what, "` for output \"", name,
-            "\" - expected one of: ", known, " - outputs are called as the layers that give them.");
+            "\" - expected one of: ", known, " - outputs have the names of their layers.");
       result[static_cast<std::size_t>(found - names.begin())] = each;
     }
     return result;

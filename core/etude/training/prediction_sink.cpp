@@ -65,7 +65,7 @@ void JoinedPredictions::Output::add(const StepFunction& function, std::size_t in
         "a scalar output - expected [batch, ..] - return one row for each sample.");
   check(filled == 0 || shape.slice(1, shape.rank()) == tensor.shape().slice(1, tensor.shape().rank()), ErrorKind::shape,
         "predict", "outputs of shape ", shape, " after ", tensor.shape(),
-        " - expected the same shape but for the rows - predict batches of one shape at a time.");
+        " - expected the same shape except for rows - predict batches of one shape at a time.");
   const std::int64_t first = filled;
   filled += shape[0];
   if (first == 0 || filled > tensor.shape()[0]) grow(shape, function.output_dtype(index));

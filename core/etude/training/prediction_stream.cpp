@@ -20,7 +20,7 @@ Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t 
     const Shape& shape = batch[index].shape();
     check(shape.rank() > 0 && shape.slice(1, shape.rank()) == first.shape().slice(1, first.shape().rank()),
           ErrorKind::shape, "predict_stream", "outputs of shape ", shape, " after ", first.shape(),
-          " within one execution - expected the same shape but for the rows - compile({.steps_per_execution = 1}).");
+          " within one execution - expected the same shape except for rows - compile({.steps_per_execution = 1}).");
     rows += shape[0];
   }
   Shape shape = first.shape();
@@ -49,9 +49,10 @@ class PredictionLoop : public PredictionSink {
 
   Task<std::optional<std::vector<Tensor>>> next() {
     TrainingLoop::check_outside_steps("predict_stream");
-    check(!runs(), ErrorKind::state, "predict_stream",
-          "a batch was asked for while another is awaited, or in a hook of its own - expected one at a time - await it "
-          "first.");
+    check(
+        !runs(), ErrorKind::state, "predict_stream",
+        "a batch was requested while another is pending, or in a hook of this loop - expected one at a time - await it "
+        "first.");
     const Consumer consumer(*this);
     if (batches_.empty() && !closed_ && !over()) co_await Advance{*this};
     if (batches_.empty()) co_return std::nullopt;
@@ -78,7 +79,7 @@ class PredictionLoop : public PredictionSink {
       const std::optional<std::vector<Tensor>> outputs = co_await next();
       if (!outputs) break;
       check(outputs->size() == files.size(), ErrorKind::value, "predict_stream", files.size(), " paths for ",
-            outputs->size(), " outputs - expected one for each - name as many files.");
+            outputs->size(), " outputs - expected a file for each - pass as many names.");
       for (std::size_t i = 0; i < files.size(); ++i) files[i]->append((*outputs)[i]);
     }
     for (const auto& file : files) file->commit();

@@ -36,15 +36,15 @@ template <class Batch> class BatchStream {
   using Paths = std::conditional_t<std::is_same_v<Batch, Tensor>, std::string, std::vector<std::string>>;
   class Iterator;
 
-  /// Of that model and data; nothing runs before the first batch is asked for.
+  /// The stream of that model and data; nothing runs before the first request for a batch.
   BatchStream(LoopModel& model, Data x, PredictOptions options);
-  /// Takes over what another stream has left.
+  /// Moves another stream's remaining batches to this one.
   BatchStream(BatchStream&&) noexcept;
   BatchStream& operator=(BatchStream&&) noexcept;
   /// Closes the stream. Exceptions of hooks are ignored.
   ~BatchStream();
 
-  /// The next batch; empty at the end. Throws as predict does; Error(state) within a step, within a hook of its own,
+  /// The next batch; empty at the end. Throws as predict does; Error(state) within a step, within a hook of this loop,
   /// and while another request is pending.
   std::optional<Batch> next() { return next_task().get(); }
   /// Iterates over the remaining batches. Call it once.

@@ -38,9 +38,9 @@ int digits_of(std::int64_t number) {
 ProgressBar::ProgressBar(std::optional<std::int64_t> target, ProgressBarOptions options)
     : options_(std::move(options)) {
   check(options_.width > 0, ErrorKind::value, "ProgressBar", "width ", options_.width,
-        " - expected 1 or more - choose a positive one.");
+        " - expected 1 or more - pass a positive number.");
   check(options_.verbose >= 0 && options_.verbose <= 2, ErrorKind::value, "ProgressBar", "verbose ", options_.verbose,
-        " - expected 0 (silent), 1 (a bar) or 2 (one line per epoch) - choose one.");
+        " - expected 0 (silent), 1 (a bar) or 2 (one line per epoch) - pass one of these.");
   if (!options_.sink) options_.sink = write_to_stdout;
   if (!options_.clock) options_.clock = monotonic_seconds;
   reset(target);

@@ -11,16 +11,16 @@
 
 namespace etude {
 
-/// Arrays in the memory of a strategy's devices, and the order in which steps read their rows. The devices advance in
-/// it themselves. The host only uploads the start of a pass, or a jump to another row.
+/// Arrays in the memory of a strategy's devices, and the order in which steps read their rows. The devices advance the
+/// position themselves. The host only uploads the start of a pass, or a jump to another row.
 class ResidentArrays {
  public:
   explicit ResidentArrays(StrategyPtr strategy) : strategy_(std::move(strategy)) {}
 
   /// Whether all devices have enough memory for the arrays and for plans.
   bool fit(const Batch& arrays) const;
-  /// Whether this batch follows the last one on this number of replicas. Otherwise take() overwrites data of steps that
-  /// have not run yet.
+  /// Whether this batch follows the last one on this number of replicas. Otherwise take() would overwrite data of steps
+  /// that have not run yet.
   bool goes_on(const Batch& batch, int replicas) const;
   /// The selection of each replica for a batch that has a Selection. Arrays that are not on the devices yet are
   /// uploaded, and replace others. Throws Error(state) if there is not enough memory.

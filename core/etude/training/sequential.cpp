@@ -15,9 +15,9 @@ Sequential::~Sequential() {
 
 void Sequential::add(LayerPtr layer) {
   check(layer != nullptr, ErrorKind::value, where(),
-        "an empty layer - expected a layer - pass layers::dense({…}) or another one.");
+        "an empty layer - expected a layer - pass layers::dense({…}) or another layer.");
   check(!names_.contains(layer->name()), ErrorKind::value, where(), "two layers named \"", layer->name(),
-        "\" - expected unique names - give one of them another name.");
+        "\" - expected unique names - rename one of them.");
   check_can_hold(*layer);
   forget_functions("add()");
   layers_.push_back(layer);

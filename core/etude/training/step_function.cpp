@@ -92,12 +92,12 @@ struct Traced {
 
 void check_alike(const Traced& first, const Traced& second) {
   std::string text = difference(first.graph, second.graph);
-  if (text.empty() && first.result.logs.size() != second.result.logs.size())
-    text = "one trace has other logs than the next";
-  check(text.empty(), ErrorKind::state, "check_trace", text,
-        " - expected all traces of a step to be the same, for it is traced once and then replayed: what its own code "
-        "computes anew, such as a random number or the time, stays as it was - draw it by ops such as uniform, or keep "
-        "it in a variable.");
+  if (text.empty() && first.result.logs.size() != second.result.logs.size()) text = "the logs of two traces differ";
+  check(
+      text.empty(), ErrorKind::state, "check_trace", text,
+      " - expected all traces of a step to be equal, because it is traced once and then replayed: values that its code "
+      "computes itself, such as a random number or the time, stay constant - use ops such as uniform, or keep such "
+      "values in variables.");
 }
 
 /// The logs of a plan's last step.

@@ -50,19 +50,19 @@ class StepFunction {
   void operator()(const Batch& batch);
   /// The same in three parts. prepare() finds the plan for a batch. If there is none, it traces and compiles the step,
   /// which takes as long as some steps, and returns true. take() uploads the batch that was prepared last. A device
-  /// with its own memory may get several batches before it runs their steps. Their results cannot be read before
+  /// with its own memory may receive several batches before it runs their steps. Their results cannot be read before
   /// finish(). `purpose`: errors say whether a batch is validation data.
   bool prepare(const Batch& batch);
   void take(const Batch& batch, Purpose purpose = Purpose::training);
   void finish();
-  /// If the data's batches are rows of arrays, and devices with their own memory have room for the arrays, the first
-  /// step uploads the arrays, and later passes upload only the order of rows. Call it before the first fetch.
+  /// If the data's batches are rows of arrays, and the arrays fit into the memory of all devices, the first step
+  /// uploads the arrays, and later passes upload only the order of rows. Call it before the first fetch.
   void select_on_devices(DataAdapter& data) const;
   /// Frees the memory of these arrays.
   void release_arrays() { arrays_.release(); }
   /// The logs of the last step: handles, whose values are fetched when they are read.
   Logs& logs();
-  /// Adds where the logs of the last step are, which it computes, or its outputs.
+  /// Adds the memory ranges of the last step's logs, or outputs.
   void add_log_ranges(std::vector<StorageRange>& ranges);
   void add_output_ranges(std::vector<StorageRange>& ranges) const;
   /// Fetches the logs of the last step, if they are valid, before another step of the model overwrites them.

@@ -65,8 +65,8 @@ TrainingLoop::~TrainingLoop() {
 
 void TrainingLoop::check_outside_steps(const char* method) {
   check(!Graph::tracing(), ErrorKind::state, method, "Detected a call to `Model.", method,
-        "` inside a step - expected it outside of all steps - a step says what one "
-        "batch means; loop around the model, not inside it.");
+        "` inside a step - expected a call outside of steps - a step processes one "
+        "batch; call the loop outside the model.");
 }
 
 void TrainingLoop::keep_logs() const {
@@ -87,7 +87,7 @@ Task<DataHandler> TrainingLoop::make_handler(std::unique_ptr<DataAdapter> adapte
 
 Task<DataHandler> TrainingLoop::make_handler(const Data& data, const AdapterOptions& options, Purpose purpose) {
   check(options.rows.steps.value_or(1) > 0, ErrorKind::value, "data", "steps = ", options.rows.steps.value_or(0),
-        " - expected 1 or more - choose a positive one.");
+        " - expected 1 or more - pass a positive number.");
   DataHandlerOptions once;
   once.steps_per_epoch = options.rows.steps;
   once.may_be_exhausted = true;  // a second epoch means that fit validates again
@@ -99,7 +99,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   model_.check_compiled("fit");
   give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
-        ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - check them.");
+        ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - change them.");
   data = model_.in_order(data);
   std::optional<Data> validation;
   if (options.validation_data) validation = model_.in_order(*options.validation_data);
@@ -247,7 +247,7 @@ CallbackList TrainingLoop::list_of(std::vector<CallbackPtr> callbacks, const Cal
 void TrainingLoop::keep_or_check_claim() const {
   if (claim_ == Claim::nothing) return keep_logs();
   check(model_.running.loop == this, ErrorKind::state, "fit",
-        "an evaluate() begun by a callback still runs - expected it to end within its hook - await it there.");
+        "an evaluate() of a callback still runs - expected it to end within its hook - await it there.");
 }
 
 PendingPtr TrainingLoop::turn(bool epoch_over) const {

@@ -20,7 +20,7 @@ namespace etude {
 /// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
 class TrainingLoop {
  public:
-  /// The parts of the model that a loop changes, and so cannot share.
+  /// The parts of the model that a loop changes and that two loops cannot use at the same time.
   enum class Claim : std::uint8_t { nothing, metrics, weights };
 
   /// Claims the model for one loop. Throws Error(state) within a trace, or while another loop has the claimed parts.
@@ -46,7 +46,7 @@ class TrainingLoop {
   Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
                        const bool& stop, PredictionSink* sink = nullptr);
   // For a device whose memory the host can read only later.
-  /// Begins to fetch what a hook reads: logs, and perhaps all variables. Null if that is nothing.
+  /// Starts to fetch the values that a hook reads: logs, and perhaps all variables. Null if there are none.
   PendingPtr fetch(Needs needs) const;
   PendingPtr fetch_outputs(const StepFunction& function) const;
   /// Yields to other work, if it is time.
@@ -57,7 +57,8 @@ class TrainingLoop {
   /// Also builds the model, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
   Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options, Purpose purpose);
-  /// Fetches the logs of a loop that waits for this one, or alternates with it, before this one's steps overwrite them.
+  /// Fetches the logs of a loop that waits for this one, or alternates with it, before this loop's steps overwrite
+  /// them.
   void keep_logs() const;
   void keep_or_check_claim() const;
 
@@ -79,7 +80,7 @@ class TrainingLoop {
   bool in_hook_ = false;
 };
 
-/// predict of that model, as a loop of its own.
+/// Runs predict of that model as a separate loop.
 Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink);
 
 }  // namespace etude

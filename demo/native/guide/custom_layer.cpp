@@ -1,4 +1,4 @@
-// Customizing models: a layer, a loss and a callback of your own.
+// Customizing models: a custom layer, loss and callback.
 #include <etude/etude.hpp>
 
 #include "samples.hpp"

@@ -1,12 +1,12 @@
-// Customizing fit, 2: metrics of your own. A function of targets and predictions is enough where a mean over the
-// samples is wanted; a class keeps what it likes in variables; a step may report a value besides.
+// Customizing fit, 2: custom metrics. For a mean over the samples, a function of targets and predictions suffices; a
+// class can have variables; a step may log further values.
 #include <etude/etude.hpp>
 
 #include "samples.hpp"
 
 using namespace etude;
 
-/// How often the prediction is nearer than 0.1: a mean of zeros and ones.
+/// The fraction of predictions with an error below 0.1: a mean of zeros and ones.
 Value within_a_tenth(Value y_true, Value y_pred) {
   const Value error = ops::absolute(y_true - y_pred);
   return ops::cast(ops::less(error, ops::scalar(0.1, error)), DType::float32);

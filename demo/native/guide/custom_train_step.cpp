@@ -1,5 +1,6 @@
-// Customizing fit, 1: a step of your own. What one batch means is yours; the loop, its callbacks, data and progress bar
-// remain fit's. The first model uses what compile() was given; the second computes its loss and metrics itself.
+// Customizing fit, 1: a custom step. It replaces the computation for one batch; fit still runs the loop, callbacks,
+// data and progress bar. The first model uses the options of compile(); the second computes its loss and metrics
+// itself.
 #include <etude/etude.hpp>
 
 #include "samples.hpp"
@@ -22,7 +23,7 @@ class LowerLevel : public Sequential {
  public:
   using Sequential::Sequential;
 
-  // What is listed here begins anew with each epoch, and with each evaluate().
+  // These metrics are reset in each epoch, and in each evaluate().
   std::vector<MetricPtr> metrics() const override { return {loss_, error_}; }
 
   StepLogs train_step(const StepData& data) override {

@@ -1,5 +1,5 @@
-// Data: the same numbers as arrays, as a Dataset, as a Sequence, as a generator, as a file of NumPy and as a CSV file;
-// and predictions that come batch by batch.
+// Data: the same numbers as arrays, a Dataset, a Sequence, a generator, a NumPy file and a CSV file; and predictions
+// batch by batch.
 #include <etude/etude.hpp>
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 using namespace etude;
 
-/// Batches by their index.
+/// Batches by index.
 class Batches : public Sequence {
  public:
   Batches(Tensor x, Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
@@ -22,7 +22,7 @@ class Batches : public Sequence {
   Tensor x_, y_;
 };
 
-/// Batches one after the other, once.
+/// Batches one after another, once.
 BatchGenerator generate(Tensor x, Tensor y) {
   for (std::int64_t row = 0; row < x.shape()[0]; row += 50) {
     Batch batch;

@@ -1,5 +1,5 @@
-// Customizing fit, 5: two networks and two optimizers in one step. The discriminator learns to tell images of
-// Fashion-MNIST from those that the generator makes; the generator learns to deceive it.
+// Customizing fit, 5: two networks and two optimizers in one step. The discriminator learns to distinguish
+// images of Fashion-MNIST from generated ones; the generator learns to deceive it.
 #include <etude/etude.hpp>
 
 #include "samples.hpp"
@@ -12,7 +12,7 @@ class Gan : public Model {
 
   std::vector<LayerPtr> layers() const override { return {discriminator_, generator_, noise_}; }
   std::vector<MetricPtr> metrics() const override { return {d_loss_, g_loss_}; }
-  /// How likely images are to be real, as logits: what predict() gives.
+  /// The logits of images being real: the output of predict().
   Value call(Value x, bool training) override { return (*discriminator_)(x, training); }
 
   StepLogs train_step(const StepData& data) override {
@@ -25,7 +25,7 @@ class Gan : public Model {
     const std::vector<Variable> d_weights = discriminator_->trainable_variables();
     optimizer().apply(gradients(d_loss, d_weights), d_weights);
 
-    // The discriminator as it is now judges new images; only the generator's weights are changed.
+    // The updated discriminator classifies new images; only the generator's weights change.
     const Value g_loss = loss(yes, (*discriminator_)(generate(batch), true));
     const std::vector<Variable> g_weights = generator_->trainable_variables();
     g_optimizer_->apply(gradients(g_loss, g_weights), g_weights);

@@ -1,5 +1,5 @@
-// Customizing fit, 4: gradients accumulated over several batches, and applied once. An optimizer does that by itself
-// with gradient_accumulation_steps; written out, it shows how a step keeps state: in variables, chosen from without
+// Customizing fit, 4: gradients accumulated over several batches, and applied once. Optimizers have the
+// option gradient_accumulation_steps for this; here it shows state in a step: variables, and selection without
 // branches.
 #include <etude/etude.hpp>
 

@@ -1,5 +1,5 @@
-// Customizing fit, 3: sample weights in a step of your own. data.sample_weight holds what fit was given, what
-// class_weight made of the targets, or their product; it is empty without either.
+// Customizing fit, 3: sample weights in a custom step. data.sample_weight holds the sample weights of fit, the class
+// weights of the targets, or their product; it is empty without either.
 #include <etude/etude.hpp>
 
 #include "samples.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the programs of the guide share: data to train on, and how they report what came of it.
+/// Shared by the programs of the guide: training data, and the report of results.
 #include <etude/etude.hpp>
 
 #include <cmath>
@@ -11,7 +11,8 @@
 
 namespace etude::guide {
 
-/// `rows` points of 8 waves each, and a target that is no linear function of them. The same numbers as in samples.mjs.
+/// `rows` points of 8 waves each, and a target that is not a linear function of them. The same numbers as in
+/// samples.mjs.
 inline std::pair<Tensor, Tensor> samples(std::int64_t rows) {
   Tensor x({rows, 8}), y({rows, 1});
   const auto inputs = x.data<float>(), targets = y.data<float>();
@@ -35,7 +36,7 @@ inline Tensor images(std::int64_t rows) {
   return images;
 }
 
-/// One line that ./dev test guide compares with that of the other language: the last epoch's figures.
+/// Prints the results of the last epoch; ./dev test guide compares this line in both languages.
 inline void report(const char* what, const History& history) {
   std::printf("%s:", what);
   for (const auto& [name, values] : history.history()) std::printf(" %s=%.5f", name.c_str(), values.back());

@@ -1,5 +1,5 @@
-// Saving: a whole model, its weights, its description; checkpoints while it trains, and a fit that goes on after it was
-// interrupted.
+// Saving: a whole model, its weights, its description; checkpoints during training, and a fit that continues after an
+// interruption.
 #include <etude/etude.hpp>
 
 #include <filesystem>
@@ -32,12 +32,12 @@ int main() {
   model.compile({.optimizer = "adam", .loss = "mse"});
   model.fit(x, y, {.epochs = 2, .verbose = 2});
 
-  // The model, how it was compiled, and where its optimizer stands.
+  // The model, its compile options, and the state of its optimizer.
   model.save(folder / "model");
   const ModelPtr loaded = load_model(folder / "model");
   guide::report("loaded", *loaded->fit(x, y, {.epochs = 4, .verbose = 2, .initial_epoch = 2}));
 
-  // The weights alone.
+  // Only the weights.
   model.save_weights(folder / "weights.safetensors");
   Sequential same(two_layers());
   same.build({-1, 8});
@@ -45,11 +45,11 @@ int main() {
   same.compile({.loss = "mse"});
   std::printf("weights: loss=%.5f\n", same.evaluate(x, y, {.verbose = 0})["loss"]);
 
-  // The layers without weights, as Keras writes them.
+  // The layers without weights, in Keras's format.
   const ModelPtr described = model_from_json(to_json<Layer>(model));
   std::printf("described: parameters=%lld\n", static_cast<long long>(described->count_params()));
 
-  // The best weights while training.
+  // The best weights during training.
   model.fit(x, y,
             {.epochs = 2,
              .verbose = 2,
@@ -58,7 +58,7 @@ int main() {
                                                         .save_best_only = true,
                                                         .save_weights_only = true})}});
 
-  // The same program started again goes on where it was, to the same bits.
+  // The same program, started again, continues from there to the same bits.
   const CallbackPtr backup = callbacks::backup_and_restore({.backup_dir = folder / "backup"});
   Sequential interrupted(two_layers());
   interrupted.compile({.optimizer = "adam", .loss = "mse"});

@@ -1,9 +1,9 @@
-// node compare.mjs LOG LOG  checks that a program of the guide reported the same figures in both languages.
+// node compare.mjs LOG LOG  checks that a program of the guide reported the same results in both languages.
 import { readFileSync } from 'node:fs';
 
-const tolerance = 2e-3; // the same seed and order of samples, another order of additions
+const tolerance = 2e-3; // the same seed and order of samples, different order of additions
 
-/** "own loss: loss=0.1 mae=0.2" -> ["own loss", {loss: 0.1, mae: 0.2}] of every line that is such a report. */
+/** "own loss: loss=0.1 mae=0.2" -> ["own loss", {loss: 0.1, mae: 0.2}] for every such line. */
 function reports(file) {
   return readFileSync(file, 'utf8')
     .split('\n')
@@ -13,11 +13,11 @@ function reports(file) {
 }
 
 const [native, wasm] = process.argv.slice(2).map(reports);
-const complaints = native.length && native.length === wasm.length ? [] : [`${native.length} and ${wasm.length} reports - expected as many in both`];
+const complaints = native.length && native.length === wasm.length ? [] : [`${native.length} and ${wasm.length} reports - expected equal numbers`];
 native.forEach(([what, figures], i) => {
   const others = wasm[i]?.[1] ?? {};
   const shared = Object.keys(figures).filter((name) => name in others);
-  if (shared.length === 0) complaints.push(`${what}: no figure is in both`);
+  if (shared.length === 0) complaints.push(`${what}: no value is in both`);
   for (const name of shared) {
     const apart = Math.abs(figures[name] - others[name]);
     if (!(apart <= tolerance * Math.max(1, Math.abs(figures[name])))) complaints.push(`${what}: ${name} is ${figures[name]} natively and ${others[name]} in WebAssembly`);

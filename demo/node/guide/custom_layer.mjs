@@ -1,4 +1,4 @@
-// Customizing models: a layer, a loss and a callback of your own.
+// Customizing models: a custom layer, loss and callback.
 import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 

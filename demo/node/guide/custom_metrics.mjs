@@ -1,12 +1,12 @@
-// Customizing fit, 2: metrics of your own. A function of targets and predictions is enough where a mean over the samples is
-// wanted; a step may report a value besides.
+// Customizing fit, 2: custom metrics. For a mean over the samples, a function of targets and predictions suffices; a step
+// may log further values.
 import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
 const { ops } = et;
 const [x, y] = samples(1000);
 
-/** How often the prediction is nearer than 0.1: a mean of zeros and ones. */
+/** The fraction of predictions with an error below 0.1: a mean of zeros and ones. */
 const within_a_tenth = (yTrue, yPred) => ops.cast(ops.less(ops.absolute(ops.subtract(yTrue, yPred)), 0.1), 'float32');
 
 et.setRandomSeed(2);

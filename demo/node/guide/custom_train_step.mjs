@@ -1,5 +1,5 @@
-// Customizing fit, 1: a step of your own. What one batch means is yours; the loop, its callbacks, data and progress bar
-// remain fit's. The first model uses what compile() was given; the second computes its loss and metrics itself.
+// Customizing fit, 1: a custom step. It replaces the computation for one batch; fit still runs the loop, callbacks, data and
+// progress bar. The first model uses the options of compile(); the second computes its loss and metrics itself.
 import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 
@@ -23,7 +23,7 @@ et.setRandomSeed(1);
 const lossTracker = et.metrics.mean({ name: 'loss' });
 const errorTracker = et.metrics.mean({ name: 'mae' });
 const lower = et.sequential(twoLayers(), {
-  // What is listed here begins anew with each epoch, and with each evaluate().
+  // These metrics are reset in each epoch, and in each evaluate().
   metrics: [lossTracker, errorTracker],
   trainStep(data) {
     const yPred = this.call(data.x, true);

@@ -1,5 +1,5 @@
-// Data: the same numbers as arrays, as a Dataset, as a sequence, as a generator, as rows that are read when they are needed
-// and as a CSV file; and predictions that come batch by batch.
+// Data: the same numbers as arrays, a Dataset, a sequence, a generator, rows that are read on demand and a CSV file; and
+// predictions batch by batch.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,20 +22,20 @@ report('arrays', await ofArrays.fit(x, y, { batchSize: 50, epochs: 2, verbose: 2
 const rows = et.data.fromTensorSlices({ x, y });
 report('dataset', await twoLayers().fit(rows.shuffle(1000, { seed: 1 }).batch(50).prefetch(2), { epochs: 2, verbose: 2 }));
 
-// Batches by their index.
+// Batches by index.
 const sequence = {
   length: x.shape[0] / 50,
   getItem: (index) => [x.slice(50 * index, 50 * index + 50), y.slice(50 * index, 50 * index + 50)],
 };
 report('sequence', await twoLayers().fit(sequence, { epochs: 2, verbose: 2 }));
 
-// Batches one after the other, once. It may be an async function*.
+// Batches one after another, once. It may be an async function*.
 function* generate() {
   for (let row = 0; row < x.shape[0]; row += 50) yield [x.slice(row, row + 50), y.slice(row, row + 50)];
 }
 report('generator', await twoLayers().fit(generate(), { verbose: 2 }));
 
-// Rows that are read when they are needed, from whatever holds them; `slice` may return a promise.
+// Rows that are read on demand from any source; `slice` may return a promise.
 const lazy = { shape: x.shape, dtype: 'float32', slice: (first, last) => x.slice(first, last) };
 report('row by row', await twoLayers().fit(lazy, y, { batchSize: 50, epochs: 2, verbose: 2 }));
 

@@ -1,5 +1,5 @@
-// Customizing fit, 5: two networks and two optimizers in one step. The discriminator learns to tell images of Fashion-MNIST
-// from those that the generator makes; the generator learns to deceive it.
+// Customizing fit, 5: two networks and two optimizers in one step. The discriminator learns to distinguish images of
+// Fashion-MNIST from generated ones; the generator learns to deceive it.
 import * as et from 'etude-ml';
 import { images, report } from './samples.mjs';
 
@@ -21,7 +21,7 @@ const generate = (batch) => generator.call(noise.call(ops.zeros([batch, latent])
 const gan = et.model({
   layers: [discriminator, generator, noise],
   metrics: [dLoss, gLoss],
-  /** How likely images are to be real, as logits: what predict() gives. */
+  /** The logits of images being real: the output of predict(). */
   call: (x, training) => discriminator.call(x, training),
   trainStep({ x: real }) {
     const [batch] = real.shape;
@@ -32,7 +32,7 @@ const gan = et.model({
     const discriminatorLoss = lossOf(ops.concatenate([yes, no], 0), verdicts);
     this.optimizer.apply(et.gradients(discriminatorLoss, discriminator.trainableVariables), discriminator.trainableVariables);
 
-    // The discriminator as it is now judges new images; only the generator's weights are changed.
+    // The updated discriminator classifies new images; only the generator's weights change.
     const generatorLoss = lossOf(yes, discriminator.call(generate(batch), true));
     generatorOptimizer.apply(et.gradients(generatorLoss, generator.trainableVariables), generator.trainableVariables);
 

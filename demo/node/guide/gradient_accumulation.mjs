@@ -1,5 +1,5 @@
-// Customizing fit, 4: gradients accumulated over several batches, and applied once. An optimizer does that by itself with
-// gradientAccumulationSteps; written out, it shows how a step keeps state: in variables, chosen from without branches.
+// Customizing fit, 4: gradients accumulated over several batches, and applied once. Optimizers have the option
+// gradientAccumulationSteps for this; here it shows state in a step: variables, and selection without branches.
 import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 

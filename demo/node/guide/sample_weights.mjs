@@ -1,5 +1,5 @@
-// Customizing fit, 3: sample weights in a step of your own. data.sampleWeight holds what fit was given, what classWeight made
-// of the targets, or their product; it is undefined without either.
+// Customizing fit, 3: sample weights in a custom step. data.sampleWeight holds the sample weights of fit, the class weights of
+// the targets, or their product; it is undefined without either.
 import * as et from 'etude-ml';
 import { report, samples } from './samples.mjs';
 

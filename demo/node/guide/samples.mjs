@@ -1,7 +1,7 @@
-// What the programs of the guide share: data to train on, and how they report what came of it.
+// Shared by the programs of the guide: training data, and the report of results.
 import * as et from 'etude-ml';
 
-/** `rows` points of 8 waves each, and a target that is no linear function of them. The same numbers as in samples.hpp. */
+/** `rows` points of 8 waves each, and a target that is not a linear function of them. The same numbers as in samples.hpp. */
 export function samples(rows) {
   const x = Float32Array.from({ length: 8 * rows }, (_, i) => Math.sin(i * 1.7) * Math.cos(i * 0.013));
   const y = Float32Array.from({ length: rows }, (_, row) => {
@@ -18,7 +18,7 @@ export async function images(rows) {
   return et.tensor(Float32Array.from(bytes.data.subarray(0, rows * 784), (byte) => byte / 255), [rows, 784]);
 }
 
-/** One line that ./dev test guide compares with that of the other language: the last epoch's figures. */
+/** Prints the results of the last epoch; ./dev test guide compares this line in both languages. */
 export function report(what, { history }) {
   const figures = Object.entries(history).map(([name, values]) => `${name}=${values.at(-1).toFixed(5)}`);
   console.log(`${what}: ${figures.join(' ')}`);

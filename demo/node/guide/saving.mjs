@@ -1,5 +1,5 @@
-// Saving: a whole model, its weights, its description; checkpoints while it trains, and a fit that goes on after it was
-// interrupted. In a page, await et.openFiles(name) first: it keeps the files in the browser.
+// Saving: a whole model, its weights, its description; checkpoints during training, and a fit that continues after an
+// interruption. In a page, await et.openFiles(name) first: it stores the files in the browser.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ const model = twoLayers();
 model.compile({ optimizer: 'adam', loss: 'mse' });
 await model.fit(x, y, { epochs: 2, verbose: 2 });
 
-// The model, how it was compiled, and where its optimizer stands. Steps written in JavaScript are not saved.
+// The model, its compile options, and the state of its optimizer. Steps written in JavaScript are not saved.
 model.save(join(folder, 'model'));
 const loaded = et.loadModel(join(folder, 'model'));
 report('loaded', await loaded.fit(x, y, { epochs: 4, verbose: 2, initialEpoch: 2 }));
 
-// The weights alone.
+// Only the weights.
 model.saveWeights(join(folder, 'weights.safetensors'));
 const same = twoLayers();
 same.build([-1, 8]);
@@ -30,11 +30,11 @@ same.loadWeights(join(folder, 'weights.safetensors'));
 same.compile({ loss: 'mse' });
 console.log(`weights: loss=${(await same.evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
 
-// The layers without weights, as Keras writes them.
+// The layers without weights, in Keras's format.
 const described = et.modelFromJson(model.toJson());
 console.log(`described: parameters=${described.countParams()}`);
 
-// The best weights while training.
+// The best weights during training.
 const checkpoint = et.callbacks.modelCheckpoint({
   filepath: join(folder, 'best.safetensors'),
   monitor: 'loss',
@@ -43,7 +43,7 @@ const checkpoint = et.callbacks.modelCheckpoint({
 });
 await model.fit(x, y, { epochs: 2, verbose: 2, callbacks: [checkpoint] });
 
-// The same program started again goes on where it was, to the same bits.
+// The same program, started again, continues from there to the same bits.
 const backup = et.callbacks.backupAndRestore({ backupDir: join(folder, 'backup') });
 const interruption = {
   onEpochBegin(epoch) {

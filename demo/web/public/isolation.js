@@ -1,16 +1,16 @@
-// A service worker that adds to every answer the headers with which a page is cross-origin isolated, for servers that
-// do not send them.
+// A service worker that adds the headers for cross-origin isolation to every response, for servers that do not send
+// them.
 self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener('fetch', (event) => {
   const { request } = event;
-  if (request.cache === 'only-if-cached' && request.mode !== 'same-origin') return; // the browser's own, which no fetch may repeat
+  if (request.cache === 'only-if-cached' && request.mode !== 'same-origin') return; // a request of the browser itself, which fetch must not repeat
   event.respondWith(answer(request));
 });
 
 async function answer(request) {
   const response = await fetch(request);
-  if (response.status === 0) return response; // of another origin, and opaque
+  if (response.status === 0) return response; // opaque, from another origin
   const headers = new Headers(response.headers);
   headers.set('Cross-Origin-Opener-Policy', 'same-origin');
   headers.set('Cross-Origin-Embedder-Policy', 'require-corp');

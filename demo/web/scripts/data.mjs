@@ -1,4 +1,4 @@
-// Puts Fashion-MNIST where the page can fetch it: from $ETUDE_FASHION_MNIST, or from where Debian's package has it.
+// Copies Fashion-MNIST to a folder of the page: from $ETUDE_FASHION_MNIST, or from the folder of Debian's package.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
@@ -12,5 +12,5 @@ for (const part of ['train-images-idx3', 'train-labels-idx1', 't10k-images-idx3'
   if (existsSync(target)) continue;
   if (existsSync(`${from}/${name}.gz`)) copyFileSync(`${from}/${name}.gz`, target);
   else if (existsSync(`${from}/${name}`)) writeFileSync(target, gzipSync(readFileSync(`${from}/${name}`)));
-  else throw new Error(`[data] no ${name}.gz in ${from} - expected the four files of Fashion-MNIST - install dataset-fashion-mnist, or say where they are: ETUDE_FASHION_MNIST=FOLDER.`);
+  else throw new Error(`[data] no ${name}.gz in ${from} - expected the four files of Fashion-MNIST - install dataset-fashion-mnist, or set ETUDE_FASHION_MNIST=FOLDER.`);
 }

@@ -83,7 +83,7 @@ export class Curves {
     this.label(null);
   }
 
-  /** Says the values at a point, or the latest ones. */
+  /** Shows the values at a point, or the latest ones. */
   private label(index: number | null) {
     for (const curve of ['training', 'validation'] as const) {
       const value = this.y[curve].slice(0, (index ?? this.x.length) + 1).findLast((y) => y !== null);

@@ -1,4 +1,4 @@
-/** Fashion-MNIST as its page has it: 28 × 28 grey pixels of clothes, in ten classes. */
+/** Fashion-MNIST: 28 × 28 grey pixels of clothes, in ten classes. */
 import * as et from 'etude-ml';
 import { expanded, reader } from './streams';
 
@@ -6,14 +6,14 @@ export const classNames = ['T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat'
 export const side = 28;
 const pixels = side * side;
 
-/** Images and labels, of which the first may be used while the others are on their way. */
+/** Images and labels. The first ones can be used while the others are being loaded. */
 export class Samples {
-  /** [count, 28, 28], one after the other; zeros where none has arrived yet. */
+  /** [count, 28, 28], one after the other; zeros for images that are not loaded yet. */
   readonly images: Uint8Array;
   readonly labels: Uint8Array;
-  /** How many images are here. */
+  /** The number of loaded images. */
   arrived = 0;
-  /** Called when more have arrived, or none will. */
+  /** Called when more images are loaded, or loading has failed. */
   onArrival = () => {};
   private failure: unknown;
   private waiting: (() => void)[] = [];
@@ -23,7 +23,7 @@ export class Samples {
     this.images = new Uint8Array(labels.length * pixels);
   }
 
-  /** The first `count` samples of a part, "train" or "t10k": their labels are here, their images begin to arrive. */
+  /** The first `count` samples of a part, "train" or "t10k": labels are loaded, images start to load. */
   static async open(part: 'train' | 't10k', count = Infinity) {
     const labels = (await et.data.readIdx(`fashion-mnist/${part}-labels-idx1-ubyte.gz`)).data as Uint8Array;
     const samples = new Samples(labels.slice(0, Math.min(count, labels.length)));
@@ -38,7 +38,7 @@ export class Samples {
     return this.labels.length;
   }
 
-  /** Resolves when the first `count` images are here. */
+  /** Resolves when the first `count` images are loaded. */
   async until(count: number) {
     while (this.arrived < Math.min(count, this.count)) {
       if (this.failure) throw this.failure;
@@ -46,7 +46,7 @@ export class Samples {
     }
   }
 
-  /** Batches of all samples: in a random order where all are here, else in the order in which they arrive. */
+  /** Batches of all samples: in random order if all are loaded, else in the order of loading. */
   async *batches(size: number, shuffle = true): AsyncGenerator<[et.Tensor, et.Tensor], void> {
     const order = Uint32Array.from(this.labels, (_, sample) => sample);
     if (shuffle && this.arrived === this.count) mix(order);
@@ -68,7 +68,7 @@ export class Samples {
     return [et.tensor(x, [chosen.length, side, side]), et.tensor(Uint8Array.from(chosen, (sample) => this.labels[sample]!), [chosen.length])];
   }
 
-  /** Reads an IDX file as it comes. */
+  /** Reads an IDX file while it is loaded. */
   private async receive(address: string) {
     const file = reader(await expanded(address));
     await file.skip(4 + 3 * 4); // its header: a type and three extents
@@ -80,11 +80,11 @@ export class Samples {
       this.arrived = Math.floor(filled / pixels);
       this.wake();
     }
-    while (await file.some(Infinity)) continue; // to its end: what is not read to its end counts as failed
+    while (await file.some(Infinity)) continue; // reads to the end: the browser reports an unread rest as a failure
   }
 }
 
-/** Puts numbers into a random order. */
+/** Shuffles numbers. */
 function mix(order: Uint32Array) {
   for (let last = order.length - 1; last > 0; --last) {
     const other = Math.floor(Math.random() * (last + 1));

@@ -2,7 +2,7 @@ import { classNames, side } from './fashion';
 
 const cards = 24;
 
-/** Images as cards, with what the model takes them for. */
+/** Images as cards, with the model's classification. */
 export class Gallery {
   private shown: number[] = [];
 
@@ -10,7 +10,7 @@ export class Gallery {
     this.choose();
   }
 
-  /** Takes `cards` images at random of those that are wanted, and shows them with the probabilities of all classes, if known. */
+  /** Picks `cards` random images of the given ones, and shows them with the probabilities of all classes, if known. */
   choose(probabilities?: Float32Array, wanted: (image: number) => boolean = () => true) {
     const candidates = Array.from({ length: this.labels.length }, (_, image) => image).filter(wanted);
     this.shown = [];
@@ -49,7 +49,7 @@ export class Gallery {
     canvas.setAttribute('aria-label', `test image ${image}: ${truth}`);
     const context = canvas.getContext('2d')!;
     const drawing = context.createImageData(side, side);
-    // Black ink on nothing; a dark page turns it white.
+    // Black on transparent; a dark page inverts it.
     for (let i = 0; i < side * side; ++i) drawing.data[4 * i + 3] = this.pixels[image * side * side + i]!;
     context.putImageData(drawing, 0, 0);
     const frame = document.createElement('div');

@@ -1,13 +1,12 @@
 const tried = 'isolation';
 
 /**
- * Makes the page cross-origin isolated, so that it may have threads, where its server does not: a service worker adds the
- * headers, and the page is loaded once more through it. Gives false while that is under way. Where it does not succeed,
- * the page goes on with one thread.
+ * Makes the page cross-origin isolated, which threads require, if its server does not: a service worker adds the headers,
+ * and the page is reloaded through it. Returns false during the reload. If it fails, the page continues with one thread.
  */
 export async function isolated(): Promise<boolean> {
   if (crossOriginIsolated || !('serviceWorker' in navigator) || sessionStorage.getItem(tried)) return true;
-  sessionStorage.setItem(tried, 'yes'); // once: a page that is not isolated afterwards stays so
+  sessionStorage.setItem(tried, 'yes'); // only once: otherwise a page that cannot be isolated would reload forever
   try {
     const registration = await navigator.serviceWorker.register('isolation.js');
     const worker = registration.installing ?? registration.waiting ?? registration.active;

@@ -9,12 +9,12 @@ import source from './model.ts?raw';
 import { Pauses } from './pauses';
 import { Progress } from './progress';
 
-// ?samples=6000&epochs=2 makes a shorter lesson.
+// ?samples=6000&epochs=2 shortens the training.
 const asked = new URLSearchParams(location.search);
 const epochs = Number(asked.get('epochs') ?? 5);
 const samples = Number(asked.get('samples') ?? 60000);
 const batchSize = 128;
-const enough = 4500; // images to begin with: 2 MB
+const enough = 4500; // images before the first epoch: 2 MB
 
 const get = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
 const button = {
@@ -49,7 +49,7 @@ function fail(error: unknown) {
 /** Lets the page draw a frame. */
 const turn = () => new Promise((done) => setTimeout(done));
 
-/** Trains a fresh model, until its end or the Stop button's, and gives it back. */
+/** Trains a new model, to the end or until Stop, and returns it. */
 async function lesson(trainSet: Samples, testSet: Samples) {
   await turn(); // one task each: the click, the model, its weights, the first step
   const model = makeModel();
@@ -84,12 +84,12 @@ async function lesson(trainSet: Samples, testSet: Samples) {
   pauses.start();
   await train(model, trainSet, testSet, batchSize, { epochs, verbose: 0, callbacks: [progress] });
   pauses.stop();
-  say('pauses', `The training loop gave the page its turn every 16 ms. Longest gap between two frames: ${milliseconds(pauses.longestGap)}; ` +
+  say('pauses', `The training loop returned control to the page every 16 ms. Longest gap between two frames: ${milliseconds(pauses.longestGap)}; ` +
     `longest task: ${pauses.longestTask ? milliseconds(pauses.longestTask) : 'below 50 ms'}.`);
   return model;
 }
 
-/** Says how many images are here, until all are. */
+/** Shows the number of loaded images, until all are loaded. */
 function showArrival(trainSet: Samples) {
   const { arrived, count } = trainSet;
   const images = (number: number) => number.toLocaleString('en');
@@ -97,7 +97,7 @@ function showArrival(trainSet: Samples) {
     say('status', `Fetching images: ${images(arrived)} of ${images(count)}…`);
     get<HTMLProgressElement>('progress').value = arrived / Math.min(enough, count);
   }
-  say('arrived', arrived < count ? `${images(arrived)} of ${images(count)} images are here; the others follow.` : '');
+  say('arrived', arrived < count ? `${images(arrived)} of ${images(count)} images are loaded; the others follow.` : '');
 }
 
 async function main() {
@@ -106,7 +106,7 @@ async function main() {
   const trainSet = await Samples.open('train', samples);
   trainSet.onArrival = () => showArrival(trainSet);
   await trainSet.until(enough);
-  const testSet = await Samples.open('t10k'); // after the first images, with which it would share the line
+  const testSet = await Samples.open('t10k'); // after the first images, with which it would share the connection
   const { labels } = testSet;
   let gallery: Gallery | undefined;
   let probabilities: Float32Array | undefined;

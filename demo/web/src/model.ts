@@ -12,7 +12,7 @@ export function makeModel() {
   return model;
 }
 
-/** Trains on batches of samples, the first of which may be used while the others are on their way. */
+/** Trains on batches of samples, some of which may still be loading. */
 export function train(model: et.Model, samples: Samples, heldOut: Samples, batchSize: number, options: et.FitOptions) {
   const data = et.data.fromGenerator(() => samples.batches(batchSize));
   const validationData = et.data.fromGenerator(() => heldOut.batches(batchSize, false));

@@ -1,4 +1,4 @@
-/** How long the page could not react: the longest gap between two animation frames, and the longest task of the main thread. */
+/** The longest time without reaction: the longest gap between two animation frames, and the longest task of the main thread. */
 export class Pauses {
   longestGap = 0;
   longestTask = 0;

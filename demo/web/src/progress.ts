@@ -1,6 +1,6 @@
 import type * as et from 'etude-ml';
 
-/** What a reader of the page wants to know while a model trains. */
+/** Receives the progress of training. */
 export interface Watcher {
   /** After every batch; `where` in epochs. */
   step(step: number, where: number): void;
@@ -9,7 +9,7 @@ export interface Watcher {
   epoch(where: number, logs: et.Logs): void;
 }
 
-/** A callback that tells a watcher how training goes, and counts samples and the seconds spent on them. */
+/** A callback that reports progress to a watcher, and counts samples and seconds. */
 export class Progress implements et.Hooks {
   samplesSeen = 0;
   seconds = 0;

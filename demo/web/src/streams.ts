@@ -1,9 +1,9 @@
-/** Pieces of a file in any size that is asked for. */
+/** Reads a file in pieces of any size. */
 export function reader(stream: ReadableStream<Uint8Array>) {
   const pieces = stream.getReader();
   let left = new Uint8Array();
 
-  /** The next bytes, at most so many; null at the end. */
+  /** The next bytes, `most` at most; null at the end. */
   async function some(most: number) {
     while (!left.length) {
       const { value, done } = await pieces.read();
@@ -20,7 +20,7 @@ export function reader(stream: ReadableStream<Uint8Array>) {
   return { some, skip };
 }
 
-/** What a gzipped file expands to, as it comes; a server may have expanded it already. */
+/** The unpacked content of a gzipped file, as a stream; a server may have unpacked it already. */
 export async function expanded(address: string): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(address);
   if (!response.ok || !response.body) throw new Error(`[page] "${address}" answered ${response.status} - expected a file - check the server.`);

@@ -1,4 +1,5 @@
-// Times steps: some to warm up, then as many as fit into `seconds` of processor time. Every target prints what `summary` gives.
+// Times steps: some to warm up, then as many as fit into `seconds` of CPU time. Every target prints the result of
+// `summary`.
 const fewest = { warmup: 2, measured: 6 };
 
 export class Clock {
@@ -15,7 +16,7 @@ export class Clock {
     this.#seconds = seconds;
   }
 
-  /** Call after every step; true when enough was measured. */
+  /** Call it after every step; true after enough measurements. */
   tick() {
     const now = performance.now();
     if (!this.#cpu) {
@@ -29,7 +30,7 @@ export class Clock {
     return this.#cpuSeconds >= this.#seconds;
   }
 
-  /** Notes the epoch's mean loss at steps 8, 16, 32, …, counted from 1: what targets are compared by. */
+  /** Records the epoch's mean loss at steps 8, 16, 32, …, counted from 1, for comparing targets. */
   note(meanLoss) {
     if (isCheckpoint(++this.#steps)) this.#losses[this.#steps] = round(meanLoss());
   }

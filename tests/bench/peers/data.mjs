@@ -1,4 +1,4 @@
-// The data that every peer trains on, and random numbers for starting weights. Plain typed arrays, no library.
+// The data of every peer, and random numbers for initial weights. Plain typed arrays, no library.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -49,7 +49,7 @@ const sources = {
 /** { x, y, samples } of a workload. */
 export const dataOf = ({ data, images = 60000 }) => sources[data](images);
 
-/** Endless batches of row numbers, a new permutation each epoch. */
+/** Endless batches of row numbers, with a new permutation in each epoch. */
 export function* shuffledBatches(samples, batch, seed) {
   const next = uniform(seed);
   const order = Uint32Array.from({ length: samples }, (_, i) => i);

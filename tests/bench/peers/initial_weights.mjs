@@ -1,4 +1,4 @@
-// Keras's initializers for the weights that definition.mjs lists.
+// Keras's initializers for the weights of definition.mjs.
 import { uniform } from './data.mjs';
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
@@ -13,7 +13,7 @@ function normal(next) {
   return Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
 }
 
-/** Rows that are orthonormal, by Gram and Schmidt's method: [rows, columns], rows ≤ columns. */
+/** Orthonormal rows, by the Gram-Schmidt method: [rows, columns], rows ≤ columns. */
 function orthonormal(rows, columns, next) {
   const result = Array.from({ length: rows }, () => Float64Array.from({ length: columns }, () => normal(next)));
   const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);

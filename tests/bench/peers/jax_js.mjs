@@ -1,12 +1,12 @@
 // jax-js on its WebAssembly device: one jitted function is the whole step (forward, loss, gradients, update, sums for the logs).
-// Arrays are owned: a function consumes what it is given, `.ref` keeps a value for one more use.
+// Arrays are owned: a function consumes its arguments, `.ref` keeps a value for one more use.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Clock } from './clock.mjs';
 import { dataOf, shuffledBatches } from './data.mjs';
 import { initialWeights } from './initial_weights.mjs';
 
-globalThis.navigator ??= { userAgent: `Node.js/${process.versions.node}` }; // Node 20 has none, jax-js asks for it
+globalThis.navigator ??= { userAgent: `Node.js/${process.versions.node}` }; // missing in Node 20, required by jax-js
 const { init, defaultDevice, jit, lax, nn, numpy: np, random, tree, valueAndGrad } = await import('@jax-js/jax');
 
 const activations = { relu: (z) => nn.relu(z), tanh: (z) => np.tanh(z), undefined: (z) => z };
@@ -62,7 +62,7 @@ const calls = {
     const key = project(weights[2], weights[3], [0, 2, 3, 1]);
     const value = project(weights[4], weights[5], [0, 2, 1, 3]);
     x.dispose();
-    // nn.dotProductAttention does the same by einsum, which needs what Node.js has from 22 on.
+    // nn.dotProductAttention does the same by einsum, which needs a feature of Node.js 22.
     const scores = nn.softmax(np.matmul(query, key).mul(1 / Math.sqrt(size)), -1);
     const joined = np.matmul(scores, value).transpose([0, 2, 1, 3]).reshape([-1, steps, width]);
     return dense(joined, weights[6].reshape([width, features]), weights[7]);
@@ -74,7 +74,7 @@ function forward(layers, weights, x, key) {
   return layers.reduce((h, layer, i) => calls[layer.name](h, weights[i], layer, key), x);
 }
 
-/** Starting weights, nested as the layers are. */
+/** Initial weights, nested like the layers. */
 function makeWeights(layers, weightsOf) {
   return layers.map((layer) => {
     if (layer.inner) return makeWeights(layer.inner, weightsOf);
@@ -127,10 +127,10 @@ function makeStep(work) {
   });
 }
 
-/** Where images have channels, they come second. */
+/** Channels of images are the second axis. */
 const inputShape = ({ batch, input }) => [batch, ...(input.length === 3 ? [input[2], input[0], input[1]] : input)];
 
-/** (rows, step) → what one step is given. */
+/** (rows, step) → the inputs of one step. */
 function batcher(work, data, seed) {
   const { Type, options } = labels[work.loss];
   const shape = inputShape(work);

@@ -107,7 +107,7 @@ def residual(shape, config):
     return [Residual(*network(shape, config["layers"]))], shape
 
 
-# Per class, from the shape of one sample: modules, and the shape of what they give. Shapes are Keras's, channels last.
+# For each class, from the shape of one sample: modules, and the shape of their output. Shapes are Keras's, channels last.
 LAYERS = {
     "Dense": dense,
     "Conv2D": conv2d,

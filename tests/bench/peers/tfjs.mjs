@@ -6,7 +6,7 @@ import { dataOf, uniform } from './data.mjs';
 import { initialWeights } from './initial_weights.mjs';
 import { makeMultiHeadAttention } from './tfjs_attention.mjs';
 
-// Both must use the same tfjs-core, so everything is loaded the way its own packages load it: CommonJS.
+// Both must use the same tfjs-core, so everything is loaded as its own packages load it: CommonJS.
 const require = createRequire(import.meta.url);
 const tf = require('@tensorflow/tfjs-core');
 tf.enableProdMode();
@@ -30,12 +30,12 @@ const makers = {
   Dropout: ({ rate }) => library.dropout({ rate }),
   LayerNormalization: ({ epsilon }) => library.layerNormalization({ epsilon }),
   GlobalAveragePooling1D: () => library.globalAveragePooling1d({}),
-  // Not its default hardSigmoid; weights are set below, so that it need not make an orthogonal matrix.
+  // Not its default hardSigmoid; weights are set below, so that it need not create an orthogonal matrix.
   LSTM: ({ units }) => library.lstm({ units, recurrentActivation: 'sigmoid', recurrentInitializer: 'zeros' }),
   MultiHeadAttention: ({ num_heads: heads, key_dim: size }) => new MultiHeadAttention(heads, size),
 };
 
-/** Applies layers, with weights of their own, to a symbolic tensor. */
+/** Applies layers with new weights to a symbolic tensor. */
 function apply(definitions, weightsOf, x) {
   for (const definition of definitions) {
     if (definition.name === 'Residual') {
@@ -68,7 +68,7 @@ function buildModel(work, seed) {
   return model;
 }
 
-/** Notes every step, and stops fit when enough was measured. */
+/** Records every step, and stops fit after enough measurements. */
 class Ticker extends keras.Callback {
   constructor(clock, stepsPerEpoch) {
     super();

@@ -1,5 +1,5 @@
-// node train.mjs tfjs-wasm|jax-js-wasm WORKLOAD SEED SECONDS  trains one workload with one peer and prints its JSON line: times
-// and losses, or why it cannot.
+// node train.mjs tfjs-wasm|jax-js-wasm WORKLOAD SEED SECONDS  trains one workload with one peer and prints its JSON
+// line: times and losses, or the reason of a failure.
 import { workload } from '../definition.mjs';
 
 const peers = {

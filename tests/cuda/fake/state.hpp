@@ -25,7 +25,7 @@ struct CUstream_st {
   int device;
   bool early;  // executes work at once
   std::deque<std::function<void()>> queue;
-  std::size_t queued = 0, done = 0;  // what is being executed counts as done
+  std::size_t queued = 0, done = 0;  // work in execution counts as done
   bool is_working = false;
   std::unique_ptr<Work> captured;
   bool valid = true;  // whether the capture is valid
@@ -58,7 +58,7 @@ inline constexpr int gpus = 2;
 /// Device memory. The host's calls and the stream's work reach the same state at different times.
 struct Block {
   int device;
-  std::size_t bytes;  // that were asked for
+  std::size_t bytes;  // requested
   std::size_t capacity = bytes;
   cudaMemPool_t pool = nullptr;  // null: of cudaMalloc
   cudaStream_t freed_on = nullptr;
@@ -80,7 +80,7 @@ struct State {
   std::uint64_t pace = 0;  // the state of a generator; 0: work waits
   bool has_pools = true, peers_reach_each_other = true;
   std::size_t uploaded = 0, reservations = 0;
-  std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: none fails
+  std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: no call fails
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first
   bool has_products = false, has_convolutions = false;
@@ -133,7 +133,7 @@ inline void run_to(CUstream_st& stream, std::size_t position) {
   }
 }
 
-/// Executes some of the work of some stream, if a test asks for that.
+/// Executes some work of a random stream, if a test requires it.
 inline void work_a_little() {
   if (state.pace == 0 || state.streams.empty()) return;
   const auto random = [] { return static_cast<std::size_t>((state.pace = state.pace * 48271 % 2147483647) / 7); };
@@ -147,7 +147,7 @@ bool is_allocated(const void* memory, std::size_t bytes);
 /// Whether the work of a stream may use it now.
 bool is_usable(const void* memory, std::size_t bytes);
 
-/// What a synchronization does: pools of the GPU give back what they keep beyond their thresholds.
+/// The effect of a synchronization: pools of the GPU free memory beyond their thresholds.
 void shrink_pools(int device);
 
 /// Enqueues work on a stream, or adds it to the stream's capture.

@@ -1,8 +1,8 @@
-"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [--budget SECONDS] [--json FILE] [WORKLOAD…]  trains
-every workload on the GPU with Étude (BENCH: etude_bench), and with those of PyTorch and JAX that are installed, in rounds
-that take turns, and prints a table for each: milliseconds per step, how many times longer than Étude, and the floor that
-PEAK (etude_gpu_peak) measured. After so many seconds (520) it ends, and lists what did not fit. FILE gets the same as JSON,
-workload after workload. Ends with 1 where one of them failed, or another loss came out."""
+"""bench.py BENCH PEAK [--device cuda|cpu] [--rounds N] [--seconds N] [--budget SECONDS] [--json FILE] [WORKLOAD…]
+trains every workload on the GPU with Étude (BENCH: etude_bench), and with PyTorch and JAX if installed, in alternating
+rounds, and prints a table for each: milliseconds per step, the multiple of Étude's time, and the floor from the rates
+of PEAK (etude_gpu_peak). It ends after the budget (520 seconds), and lists runs without time. FILE gets the same as
+JSON, workload after workload. Exits with 1 if one of them failed, or its loss differs."""
 import argparse
 import importlib.util
 import json
@@ -22,12 +22,12 @@ PEERS = {
 }
 
 
-ORDER = ["tiny", "mlp", "cnn", "big", "cnn2", "attn", "lstm"]  # first what matters most
-LEAST = 5  # seconds in which a command can do something
+ORDER = ["tiny", "mlp", "cnn", "big", "cnn2", "attn", "lstm"]  # the most important first
+LEAST = 5  # seconds that a command needs at least
 
 
 class Budget:
-    """Seconds that all commands have together."""
+    """The time of all commands together, in seconds."""
 
     def __init__(self, seconds):
         self.ends = time.monotonic() + seconds
@@ -37,7 +37,7 @@ class Budget:
 
 
 def line_of(command, budget):
-    """The last line of JSON that a command prints; else {"failed": why} or, where time is over, {"left_out": True}."""
+    """The last line of JSON that a command prints; else {"failed": reason} or, without time, {"left_out": True}."""
     left = budget.left()
     if left < LEAST:
         return {"left_out": True}
@@ -54,7 +54,7 @@ def line_of(command, budget):
 
 
 def etude(bench, name, precision, seed, seconds, budget):
-    """As many steps as take about that long, for which a short run has to say how long one is."""
+    """Runs steps for about that many seconds; a short run measures the time of a step first."""
     command = [bench, "--seed", seed, "--dtype-policy", "mixed_bfloat16" if precision == "bfloat16" else "float32"]
     least = {"tiny": 2000}.get(name, 200)
     first = line_of([*command, "--steps", least, name], budget)
@@ -64,7 +64,7 @@ def etude(bench, name, precision, seed, seconds, budget):
 
 
 def summary(lines):
-    """Medians of times, means of losses, of the rounds that ended."""
+    """Medians of times and means of losses, over the completed rounds."""
     failed = [line for line in lines if "failed" in line]
     if failed:
         return failed[0]
@@ -104,7 +104,7 @@ def floor_of(name, precision, parameters, peak):
 
 
 def table_of(name, precision, floor, summaries):
-    """The lines that are printed of a workload."""
+    """The printed lines of a workload."""
     own = summaries["étude"]
     yield f"\n{name}, {precision}" + (f": floor {floor:.4g} ms" if floor else "")
     for target, line in summaries.items():

@@ -35,7 +35,7 @@ def glorot(key, shape, fan_in, fan_out):
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, None: lambda x: x}
 
 
-# Per class: the weights of one layer and the function of (weights, x, key), from the shape of one sample.
+# For each class: the weights of one layer and its function of (weights, x, key), from the shape of one sample.
 def dense(key, shape, config):
     inputs, units = shape[-1], config["units"]
     activation = ACTIVATIONS[config.get("activation")]
@@ -151,7 +151,7 @@ def binary_crossentropy(logits, target):
 
 
 def updated(name, weights, gradients, slots, count):
-    """Keras's rules."""
+    """The update rules of Keras."""
     tree = jax.tree_util.tree_map
     if name == "sgd":
         return tree(lambda w, g: w - 0.1 * g, weights, gradients), slots

@@ -1,9 +1,9 @@
-// etude_gpu_peak              prints a JSON line with what this machine's first GPU can do: GFLOP/s of its vendor's
-//                             products, GB/s of a copy, which reads and writes, microseconds from one launch of a graph
-//                             to the next, and of each further kernel in it; and of longer graphs what it takes to make
-//                             one, to launch it, and bytes of a node. Floors are computed from it.
-// etude_gpu_peak --libraries  prints as JSON where the vendor's libraries are that Étude loads.
-// Both end with 1 where cuBLASLt is missing, unless ETUDE_CUBLASLT=0.
+// etude_gpu_peak              prints the rates of this machine's first GPU as a JSON line: GFLOP/s of its vendor's
+//                             products; GB/s of a copy, which reads and writes; microseconds from one launch of a graph
+//                             to the next, and for each further kernel in it; and for longer graphs the times to
+//                             instantiate, upload and launch them, and the bytes of a node. Floors use these numbers.
+// etude_gpu_peak --libraries  prints the paths of the vendor's libraries that Étude loads, as JSON.
+// Both exit with 1 without cuBLASLt, unless ETUDE_CUBLASLT=0.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using namespace etude;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The median time of some rounds of `count` calls, each as long as a call takes.
+/// The median time of a call, over rounds of `count` calls.
 template <class Work> double time_of(cuda::Runtime& gpu, int count, const Work& work) {
   std::vector<double> times;
   for (int round = 0; round < 8; ++round) {
@@ -44,7 +44,7 @@ template <class Work> double time_of(cuda::Runtime& gpu, int count, const Work& 
   return times[3];
 }
 
-/// A GPU takes less power for zeros, and runs faster: it gets numbers from -1 to 1.
+/// Fills a matrix with numbers from -1 to 1: with zeros a GPU needs less power, and runs faster.
 void fill(cuda::Runtime& gpu, std::byte* matrix, std::int64_t count, DType dtype) {
   const Tensor numbers = (*initializers::random_uniform({.minval = -1, .maxval = 1, .seed = 1}))({count}, dtype);
   gpu.upload(matrix, numbers.raw(), numbers.bytes());
@@ -66,14 +66,14 @@ double product_rate(cuda::Runtime& gpu, DType dtype) {
   return possible ? 2e-9 * n * n * n / time : 0;
 }
 
-/// Bytes of the GPU's memory that are taken.
+/// Used device memory, in bytes.
 std::size_t used_memory() {
   std::size_t free = 0, total = 0;
-  cuda::expect(cudaMemGetInfo(&free, &total), "asking for free memory");
+  cuda::expect(cudaMemGetInfo(&free, &total), "reading the free memory");
   return total - free;
 }
 
-/// What a graph takes of so many kernels, each of which adds 1 to a number.
+/// The costs of a graph of kernels that each add 1 to a number.
 struct GraphCosts {
   double instantiate_s, upload_s, launch_s, bytes_per_node;
 };
@@ -117,7 +117,7 @@ GraphCosts graph_costs(Cuda& device, int nodes) {
           after > before ? static_cast<double>(after - before) / nodes : 0};
 }
 
-/// The libraries that are loaded by now, as JSON. Throws without cuBLASLt, unless it is not wanted.
+/// The loaded libraries, as JSON. Throws without cuBLASLt, unless it is disabled.
 std::string libraries() {
   std::string text;
   bool has_cublas_lt = false;
@@ -134,7 +134,7 @@ std::string libraries() {
 int first_gpu(std::string& model) {
   std::string why;
   const std::vector<cuda::Gpu> gpus = cuda::find_gpus(why);
-  check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - see what nvidia-smi says.");
+  check(!gpus.empty(), ErrorKind::state, "etude_gpu_peak", why, " - expected a GPU - run nvidia-smi.");
   model = gpus.front().model;
   return gpus.front().ordinal;
 }
@@ -144,7 +144,7 @@ void print_libraries() {
   cuda::open_gpu(first_gpu(model));
   try {
     cuda::Nccl::installed();
-  } catch (const Error& missing) {  // one GPU needs none
+  } catch (const Error& missing) {  // one GPU does not need NCCL
     std::fprintf(stderr, "%s\n", missing.what());
   }
   std::printf(R"({"gpu": "%s", "libraries": %s})"

@@ -30,7 +30,7 @@ def optimizer_of(name, parameters, captured):
 
 
 def graphs_of(mode, device):
-    """How many compiled functions "reduce-overhead" ran without CUDA graphs, which it does silently."""
+    """The number of compiled functions that "reduce-overhead" silently ran without CUDA graphs."""
     if mode != "compiled" or device != "cuda":
         return {}
     return {"without_graphs": torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]}
@@ -39,7 +39,7 @@ def graphs_of(mode, device):
 def main(name, seed, seconds, device, mode, precision):
     torch.manual_seed(seed)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # float32 is float32
-    torch.backends.cudnn.benchmark = True  # shapes do not change: its fastest convolution
+    torch.backends.cudnn.benchmark = True  # shapes do not change: selects the fastest convolution
     definition = DEFINITIONS[name]
     batch, shape = definition["batch"], definition["input"]
     classes = definition["loss"].startswith("sparse")
@@ -98,7 +98,7 @@ def main(name, seed, seconds, device, mode, precision):
             torch.compiler.cudagraph_mark_step_begin()
         if mode != "graph":
             return step_on(chosen)
-        if index < 11:  # what is captured has run before, on a stream of its own
+        if index < 11:  # warm-up on a separate stream before the capture
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 step_on(chosen)

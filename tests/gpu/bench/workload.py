@@ -1,4 +1,4 @@
-"""What the peers on a GPU train: workloads.json, its data, and what a step of it costs at least."""
+"""The workloads of the peers on a GPU: workloads.json, its data, and the minimal cost of a step."""
 import gzip
 import json
 import math
@@ -18,17 +18,17 @@ def rounded(value):
 
 
 class Steady:
-    """Times blocks of steps, at whose ends alone the host waits for the device: queueing is not computing."""
+    """Times blocks of steps. The host waits for the device at the end of each block only: steps are queued."""
 
     def __init__(self, seconds, blocks=7):
         self.seconds, self.blocks = seconds, blocks
 
     def run(self, step, wait):
-        """Calls step(i) with i = 0, 1, …; what was compiled in the first ones is not counted. Gives ms per step."""
+        """Calls step(i) with i = 0, 1, …; the first steps, which compile, are not counted. Returns ms per step."""
         done = 0
         began = time.perf_counter()
         while done < 64 or time.perf_counter() - began < 0.3 * self.seconds:
-            if done == 32:  # compiled by now
+            if done == 32:  # everything is compiled
                 wait()
                 began = time.perf_counter()
             step(done)
@@ -53,11 +53,11 @@ def read_idx(name):
             with opened(path, "rb") as file:
                 bytes_ = file.read()
             return bytes_[4 + 4 * bytes_[3]:]
-    raise SystemExit(f"no {name} in {DATA} - expected Fashion-MNIST's IDX files - set ETUDE_FASHION_MNIST")
+    raise SystemExit(f"[workload.py] no {name} in {DATA} - expected Fashion-MNIST's IDX files - set ETUDE_FASHION_MNIST.")
 
 
 def flops_of(layers, shape):
-    """Of one sample's forward pass: the sum, and the shape that comes out, as tests/bench/definition.mjs has them."""
+    """The FLOPs of one sample's forward pass and the shape of the output, as in tests/bench/definition.mjs."""
     total = 0
     for name, config in layers:
         if name == "Dense":
@@ -89,8 +89,8 @@ SLOTS = {"rmsprop": 1, "adam": 2, "sgd": 0}
 
 
 def cost(name, parameters):
-    """FLOPs of a step and bytes of its update, at least: a forward pass, twice that backwards less the first layer's
-    input gradient; gradient, weight and slots read, the latter two written."""
+    """The least FLOPs of a step and bytes of its update: a forward pass, twice that backwards less the first layer's
+    input gradient; gradient, weight and slots are read, weight and slots are written."""
     definition = DEFINITIONS[name]
     layers, shape = definition["layers"], definition["input"]
     forward, first = flops_of(layers, shape)[0], flops_of(layers[:1], shape)[0]

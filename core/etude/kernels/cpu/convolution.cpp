@@ -73,7 +73,7 @@ template <class T, class I> ConvolutionArguments<T> arguments_of(const I& instru
   return a;
 }
 
-/// What runs an instruction, and what tells its workspace.
+/// The kernel of an instruction, and the function that computes its workspace.
 template <class T> auto kernel_of(const cpu::FloatKernels<T>& kernels, const Convolution&) {
   return std::pair{kernels.convolve, kernels.convolve_workspace};
 }
@@ -142,7 +142,7 @@ std::size_t Cpu::workspace(const ConvolutionInput& i) const { return workspace_o
 std::size_t Cpu::workspace(const ConvolutionFilter& i) const { return workspace_of(kernels_, i); }
 
 bool Cpu::pools_alike(const Convolution& i) const {
-  // Winograd rounds otherwise; the others sum the same terms in the same order.
+  // Winograd rounds differently; the other methods sum the same terms in the same order.
   const auto by_winograd = [&](const std::optional<Pooling>& pooling) {
     const auto costs = cpu::forward_costs(i.shape, pooling, tile_of(kernels_, i.out.dtype));
     return cpu::cheapest<ForwardMethod>(costs) == ForwardMethod::winograd;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
 
-/// A window of so many terms is pooled in registers: deeper sums want larger tiles than a window has cells.
+/// Windows of at most this many terms are pooled in registers: deeper sums need larger tiles than a window has cells.
 constexpr std::int64_t shallow_depth = 32;
 
 double number(std::int64_t n) { return static_cast<double>(n); }
@@ -20,7 +20,7 @@ std::int64_t depth(const ConvolutionShape& s) {
   return s.window.extent[0] * s.window.extent[1] * (s.channels / s.groups);
 }
 
-/// Whether every window of a pooling lies wholly in y.
+/// Whether every window of a pooling lies entirely inside y.
 bool inside(const Pooling& p) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t count = axis == 0 ? p.rows : p.columns, extent = axis == 0 ? p.height : p.width;
@@ -40,7 +40,7 @@ bool fits_registers(const ConvolutionShape& s, const std::optional<Pooling>& p, 
   return cells > 1 && cells <= tile.rows && inside(*p);
 }
 
-/// Tiles of 2 · 2 are windows of the pooling, if there is one.
+/// Winograd's tiles are 2 · 2; they must coincide with the windows of the pooling, if there is one.
 bool fits_winograd(const ConvolutionShape& s, const std::optional<Pooling>& p) {
   using Pair = decltype(s.window.extent);
   const auto both = [](const Pair& pair, std::int64_t value) { return pair[0] == value && pair[1] == value; };
@@ -48,8 +48,8 @@ bool fits_winograd(const ConvolutionShape& s, const std::optional<Pooling>& p) {
          (!p || (both(p->window.extent, 2) && both(p->window.strides, 2) && both(p->window.before, 0)));
 }
 
-/// The sixteen products of each tile, whose sums are shorter than the convolution's own, and what the transforms take
-/// per register: of pixels, of sums, and, once, of cells of the kernel.
+/// The sixteen products of each tile, with shorter sums than the convolution's own, plus the transforms' costs per
+/// register: of pixels, of sums and, once, of the kernel's cells.
 double winograd(const ConvolutionShape& s, TileShape tile) {
   constexpr double product = 18, pixels = 80, sums = 140, cells = 250;
   const double tiles = number(s.batch * ((s.rows + 1) / 2) * ((s.columns + 1) / 2)), channels = number(s.channels),
@@ -66,7 +66,8 @@ ForwardCosts forward_costs(const ConvolutionShape& s, const std::optional<Poolin
           fits_winograd(s, p) ? winograd(s, tile) : impossible};
 }
 
-/// A pass over what is not 0 takes three times as long per element as a product of matrices, and whole registers.
+/// A pass over the nonzero elements takes three times as long per element as a matrix product, and needs whole
+/// registers.
 GradientCosts input_gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
   const double product = number(s.batch * s.rows * s.columns) * number(depth(s)) * number(s.filters) / tile.lanes;
   const std::int64_t row = s.window.extent[1] * s.channels;

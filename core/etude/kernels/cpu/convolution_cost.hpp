@@ -7,14 +7,14 @@
 #include "etude/execution/instruction.hpp"
 #include "etude/kernels/cpu/convolution.hpp"
 
-// The table by which the planner picks how a convolution is computed: for each method an estimate of what it costs, in
-// multiplications and additions of one register as a product of large matrices does them. It does not know the threads:
-// one shape is computed in one way, with the same bits on any number of them. Nor does pooling change an estimate, only
-// which methods there are. What the estimates of Winograd and of sparse gradients are made of was measured.
+// The planner picks the method of a convolution by these estimates. Each is the cost of one method, in register-wide
+// multiply-adds at the speed of a large matrix product. The number of threads is not considered: a shape always uses
+// one method and gives the same bits on any number of threads. Pooling changes which methods are available, not their
+// estimates. The constants of Winograd and of sparse gradients were measured.
 
 namespace etude::cpu {
 
-/// By method. Infinite: it cannot compute this convolution.
+/// Costs by method; infinite: the method cannot compute this convolution.
 using ForwardCosts = std::array<double, 3>;
 using GradientCosts = std::array<double, 3>;
 
@@ -25,7 +25,7 @@ GradientCosts input_gradient_costs(const instruction::ConvolutionShape& shape,
 GradientCosts filter_gradient_costs(const instruction::ConvolutionShape& shape,
                                     const std::optional<instruction::Pooling>& pooling, TileShape tile);
 
-/// The method that costs least, of equals the first.
+/// The method with the lowest cost; the first of equal ones.
 template <class Method, std::size_t Methods> Method cheapest(const std::array<double, Methods>& costs) {
   return static_cast<Method>(std::min_element(costs.begin(), costs.end()) - costs.begin());
 }

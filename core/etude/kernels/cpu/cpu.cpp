@@ -27,7 +27,7 @@ using instruction::Segment;
 
 namespace {
 
-/// Rows of a loop that are worth a pass over what all rows share.
+/// The least number of rows for which reading the shared weights once more pays.
 constexpr std::int64_t rows_of_loop = 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ void Cpu::run(const Elementwise& instruction, Addresses addresses) {
     });
 }
 
-/// Bytes that a product on so many threads wants.
+/// The bytes of workspace that a product needs on this many threads.
 std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
   const DType dtype = gemm.c.operand.dtype;
   const std::int64_t elements =
@@ -97,7 +97,7 @@ void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan
   }
 }
 
-/// On several threads, each thread takes some rows through all steps: threads do not wait for each other between steps.
+/// On several threads, each thread computes some rows for all steps: threads do not wait for each other between steps.
 void Cpu::run(const instruction::Scan& scan, Addresses addresses) {
   const int threads = std::min(thread_pool().count(), scan.arenas);
   const std::int64_t stretches = scan.rows / rows_of_loop;
@@ -178,7 +178,7 @@ void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
 }
 
 void Cpu::run(const Copy& instruction, Addresses addresses) {
-  if (instruction.bytes == 0) return;  // nothing has no address
+  if (instruction.bytes == 0) return;  // an empty operand may have no address
   std::memcpy(at<std::byte>(addresses, instruction.out), at<const std::byte>(addresses, instruction.in),
               static_cast<std::size_t>(instruction.bytes));
 }

@@ -5,18 +5,18 @@
 
 namespace etude {
 
-/// The processor this runs on, natively and in WebAssembly: the same source, through xsimd.
+/// The CPU, natively and in WebAssembly: one source, through xsimd.
 class Cpu : public Device {
  public:
-  /// The best instruction set of those that the build has and the processor knows.
+  /// Uses the best instruction set that the build contains and the processor supports.
   Cpu() : Cpu(cpu::available_kernels().front()) {}
-  /// A chosen one: how tests compare them.
+  /// Uses a given instruction set, so that tests can compare them.
   explicit Cpu(const cpu::Kernels& kernels) : kernels_(kernels) {}
 
   using Device::run;
 
   std::string_view name() const override { return "cpu"; }
-  /// "avx2", "wasm", …
+  /// The name of the instruction set: "avx2", "wasm", …
   std::string_view isa() const { return kernels_.isa; }
   std::shared_ptr<Storage> allocate(std::size_t bytes) override { return std::make_shared<Storage>(bytes); }
   std::size_t workspace(const instruction::Gemm&) const override;
@@ -50,10 +50,10 @@ class Cpu : public Device {
 
  private:
   std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
-  /// Rows [first, first + count) of the result, on these threads.
+  /// Computes rows [first, first + count) of the result, on these threads.
   template <class T>
   void gemm(const instruction::Gemm&, Addresses, std::int64_t first, std::int64_t count, const cpu::Workers&);
-  /// Rows [first, last) of an instruction of a loop's body, on this thread.
+  /// Computes rows [first, last) of an instruction in a loop's body, on this thread.
   void run_rows(const Instruction&, const instruction::Scan&, std::int64_t first, std::int64_t last, Addresses);
   template <class T> void reduce(const instruction::Reduce&, Addresses);
   template <class T> void transpose(const instruction::Transpose&, Addresses);

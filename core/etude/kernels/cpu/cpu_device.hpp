@@ -4,7 +4,7 @@
 
 namespace etude {
 
-/// The processor.
+/// The CPU.
 Device& cpu_device();
 
 }  // namespace etude

@@ -3,7 +3,7 @@
 
 #include "etude/kernels/cpu/kernels.hpp"
 
-// One declaration an instruction set; the build says which of them it has.
+// One declaration per instruction set; the build defines which of them it contains.
 namespace etude::cpu::avx512 {
 void fill_kernels(Kernels&);
 }

@@ -27,7 +27,7 @@ void Cpu::run(const instruction::Gather& g, Addresses addresses) {
   });
 }
 
-/// Threads share the columns: whatever their number, each element is summed in the same order.
+/// Each thread handles a range of columns: each element is summed in the same order on any number of threads.
 void Cpu::run(const instruction::ScatterAdd& s, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, s.indices);
   cpu::with_float(s.out.dtype, [&]<class T>(T) {

@@ -4,17 +4,17 @@
 
 namespace etude::cpu {
 
-/// How a kernel fans out: `run(pool, parts, task, context)` calls `task(context, part)` for every part in [0, parts),
-/// on any threads, and returns when all of them are done. `count = 1` means: the caller's thread only, `run` is not
-/// used.
+/// Distributes the parts of a kernel: `run(pool, parts, task, context)` calls `task(context, part)` for every part in
+/// [0, parts), on any threads, and returns when all of them are done. `count = 1`: only the caller's thread works and
+/// `run` is not used.
 struct Workers {
   int count;
   void (*run)(void* pool, int parts, void (*task)(void* context, int part), void* context);
   void* pool;
 };
 
-/// Products of one shape whose operands lie at different places: `axes` axes of them, outermost first, and for each how
-/// many elements the next operand is away. A distance of 0 uses an operand again.
+/// Products of one shape whose operands lie at different addresses: `axes` batch axes, outermost first, and for each
+/// axis the distance to the next operand in elements. A distance of 0 reuses an operand.
 struct GemmBatch {
   int axes = 0;
   const std::int64_t *extents = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
@@ -44,12 +44,12 @@ struct GemmArguments {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  /// gemm_workspace<T>(m, n, k, batch.count(), workers.count) elements, 64-byte aligned. Its contents mean nothing
-  /// between calls.
+  /// gemm_workspace<T>(m, n, k, batch.count(), workers.count) elements, 64-byte aligned. Nothing in it is kept between
+  /// calls.
   T* workspace;
   /// The epilogue (bias, activation): called exactly once for every row of C, in blocks of finished rows [begin, end)
-  /// (all n columns, all k), on the thread that finished them and while they are in cache. Row i of product b is row
-  /// b · m + i. May be called from several threads. May be null.
+  /// (all n columns, all k), on the thread that computed them, while they are in cache. Row i of product b is row b · m
+  /// + i. It may be called from several threads. May be null.
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
   GemmBatch batch = {};
@@ -60,13 +60,13 @@ struct GemmArguments {
 #ifdef ETUDE_ISA
 namespace etude::cpu::ETUDE_ISA {
 
-/// Every element of C is a sum over k in an order that depends on the shape alone: the bits are the same for any number
-/// of workers.
+/// Every element of C is a sum over k whose order depends only on the shape: the bits are the same for any number of
+/// workers.
 void gemm(const GemmArguments<float>& arguments, const Workers& workers);
 void gemm(const GemmArguments<double>& arguments, const Workers& workers);
 
-/// Elements of workspace that so many products of this shape may use, whatever is transposed. Defined for float and
-/// double.
+/// The elements of workspace that this many products of this shape need at most, transposed or not. Defined for float
+/// and double.
 template <class T>
 std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count, int workers);
 

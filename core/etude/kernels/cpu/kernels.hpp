@@ -24,21 +24,21 @@ template <class T> struct FloatKernels {
   std::int64_t (*convolve_input_workspace)(const ConvolutionArguments<T>&, int workers);
   std::int64_t (*convolve_filter_workspace)(const ConvolutionArguments<T>&, int workers);
   void (*max_pool)(const PoolArguments<T>&, std::ptrdiff_t begin, std::ptrdiff_t end);
-  /// in [count, inner] -> out columns [begin, end): each the sum, or largest, of its column, from the first row to the
-  /// last.
+  /// in [count, inner] -> out columns [begin, end): the sum, or the largest element, of each column, from the first row
+  /// to the last.
   void (*sum_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,
                       T* out);
   void (*max_columns)(const T* in, std::int64_t count, std::int64_t inner, std::int64_t begin, std::int64_t end,
                       T* out);
-  /// The sum, or the largest, of count neighbours, in an order that depends on count only.
+  /// The sum, or the largest, of count adjacent elements, in an order that depends only on count.
   T (*sum)(const T* in, std::int64_t count);
   T (*max)(const T* in, std::int64_t count);
-  /// in [rows, count] -> out [rows]: the sum, or the largest, of each row, in an order that depends on count only.
+  /// in [rows, count] -> out [rows]: the sum, or the largest, of each row, in an order that depends only on count.
   void (*sum_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
   void (*max_rows)(const T* in, std::int64_t rows, std::int64_t count, T* out);
-  /// in [rows] -> out [rows, count]: each number repeated, whatever bits it is.
+  /// in [rows] -> out [rows, count]: each element repeated, with any bit pattern.
   void (*spread)(const T* in, std::int64_t rows, std::int64_t count, T* out);
-  /// out[c · out_row + r] = in[r · in_row + c] for r < rows, c < columns; whatever bits they are.
+  /// out[c · out_row + r] = in[r · in_row + c] for r < rows, c < columns, with any bit patterns.
   void (*transpose)(const T* in, std::int64_t in_row, T* out, std::int64_t out_row, std::int64_t rows,
                     std::int64_t columns);
   void (*softmax)(const T* in, std::int64_t rows, std::int64_t count, T* out);
@@ -50,7 +50,8 @@ template <class T> struct FloatKernels {
 /// The kernels of type T in a table.
 template <class T> const FloatKernels<T>& float_kernels(const struct Kernels& kernels);
 
-/// What one instruction set offers. There is a table for each that the build has; the processor decides which is used.
+/// The kernels of one instruction set. The build contains one table for each of its sets; the processor determines
+/// which is used.
 struct Kernels {
   const char* isa;
   FloatKernels<float> float32;
@@ -62,7 +63,7 @@ struct Kernels {
 template <> inline const FloatKernels<float>& float_kernels(const Kernels& kernels) { return kernels.float32; }
 template <> inline const FloatKernels<double>& float_kernels(const Kernels& kernels) { return kernels.float64; }
 
-/// The tables that this build has and this processor can run, the best first.
+/// The tables of this build that this processor can run, the best first.
 std::span<const Kernels> available_kernels();
 
 }  // namespace etude::cpu

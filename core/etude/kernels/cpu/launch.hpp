@@ -8,11 +8,11 @@
 #include "etude/kernels/cpu/gemm.hpp"
 #include "etude/kernels/cpu/program_runner.hpp"
 
-// How class Cpu gets from an instruction to its kernels: addresses, dtypes, threads.
+// How class Cpu finds the kernel, addresses, dtypes and threads of an instruction.
 
 namespace etude::cpu {
 
-/// Where an operand lies; null for one that is not wanted.
+/// The address of an operand; null for an unused one.
 template <class T> T* at(Addresses addresses, const Operand& operand) {
   if (operand.space < 0) return nullptr;
   return reinterpret_cast<T*>(addresses[static_cast<std::size_t>(operand.space)] + operand.offset);
@@ -27,23 +27,23 @@ inline Workers workers() {
           &pool};
 }
 
-/// As many of them as the workspace was made for: there may be more threads now than when the plan was made.
-/// `bytes_for(count)` tells what `count` workers want.
+/// The workers for which the workspace was sized: there may be more threads now than when the plan was made.
+/// `bytes_for(count)` is the workspace of `count` workers.
 template <class BytesFor> Workers workers_within(std::size_t bytes, BytesFor bytes_for) {
   Workers all = workers();
   while (all.count > 1 && bytes_for(all.count) > bytes) --all.count;
   return all;
 }
 
-/// The program that a product or convolution runs over rows of its result as they are finished.
+/// The program that a product or convolution runs over finished rows of its result.
 struct Epilogue {
   const Kernels& kernels;
   const instruction::Elementwise* program;  // null: none
   std::int64_t columns;                     // of the result
   Addresses addresses;
-  std::int64_t first_row = 0;  // what the kernel calls its row 0
+  std::int64_t first_row = 0;  // the row of the result that the kernel numbers 0
 
-  /// Is what the kernel calls, if there is a program.
+  /// Sets the kernel's callback, if there is a program.
   template <class Arguments> void join(Arguments& arguments) {
     if (program == nullptr) return;
     arguments.context = this;
@@ -55,8 +55,8 @@ struct Epilogue {
   }
 };
 
-/// Calls body(begin, end) on stretches of [0, count), on all threads if there are at least two stretches of `grain`.
-/// There are more stretches than threads, so that a slow core does fewer of them.
+/// Calls body(begin, end) on chunks of [0, count), on all threads if there are at least two chunks of `grain`. There
+/// are more chunks than threads, so that a slow core processes fewer of them.
 template <class Body> void split(std::int64_t count, std::int64_t grain, Body body) {
   ThreadPool& pool = thread_pool();
   const std::int64_t most = pool.count() > 1 ? 4 * std::int64_t{pool.count()} : 1;
@@ -77,8 +77,8 @@ template <class Body> void split(std::int64_t count, std::int64_t grain, Body bo
       &context);
 }
 
-/// Calls body(item, thread) for each item of [0, count), `thread` of `threads` numbers at a time. Each number is one
-/// thread's alone.
+/// Calls body(item, thread) for each item of [0, count), on `threads` threads. `thread` is a number below `threads`
+/// that no two concurrent calls have in common.
 template <class Body> void share(std::int64_t count, int threads, Body body) {
   struct Context {
     Body& body;
@@ -94,7 +94,7 @@ template <class Body> void share(std::int64_t count, int threads, Body body) {
       &context);
 }
 
-/// Calls body with a float or a double, as the dtype says.
+/// Calls body with a float or a double, depending on the dtype.
 template <class Body> void with_float(DType dtype, Body body) {
 #ifdef ETUDE_FLOAT64
   if (dtype == DType::float64) return body(double{});
@@ -103,7 +103,7 @@ template <class Body> void with_float(DType dtype, Body body) {
   body(float{});
 }
 
-/// Rows of work that are worth a thread: some ten microseconds of exponentials.
+/// Rows for which another thread pays: some ten microseconds of exponentials.
 inline std::int64_t row_grain(std::int64_t count) {
   return std::max<std::int64_t>(16384 / std::max<std::int64_t>(count, 1), 1);
 }

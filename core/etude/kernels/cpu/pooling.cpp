@@ -10,7 +10,7 @@ using instruction::Pooling;
 
 namespace {
 
-/// Windows, or cells, that are worth a thread.
+/// Windows, or cells, for which another thread pays.
 constexpr std::int64_t pool_grain = 16384;
 
 std::int64_t pool_rows_grain(const Pooling& p) {
@@ -22,7 +22,7 @@ template <class Body> void with_index(const Operand& index, Body body) {
   body(std::uint8_t{});
 }
 
-/// Calls visit(pooled element, the cell of x that its index names or -1) for all of image `n`, in order.
+/// Calls visit(pooled element, the cell of x that its index names, or -1) for all of image `n`, in order.
 template <class I, class Visitor> void for_each_named(const Pooling& p, const I* index, std::int64_t n, Visitor visit) {
   std::int64_t o = n * p.rows * p.columns * p.channels;
   for (std::int64_t i = 0; i < p.rows; ++i)

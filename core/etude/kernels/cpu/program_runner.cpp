@@ -19,16 +19,16 @@ using instruction::Segment;
 
 namespace {
 
-/// From one register to the next: one and a half times what the widest takes. Elements of the same place in registers
-/// would all fall into the same few sets of a cache if it were a power of two.
+/// The distance between registers: one and a half times the size of the widest. With a power of two, elements at the
+/// same place in different registers would all map to the same few sets of a cache.
 constexpr std::size_t register_distance = static_cast<std::size_t>(tile) * sizeof(double) * 3 / 2;
 
-/// A thread's tiles, and where each register's elements are just now: in its tile, or in memory.
+/// A thread's tiles, and the current address of each register's elements: in its tile, or in memory.
 struct Registers {
   Tensor tiles{Shape{0}, DType::uint8};
   std::vector<std::byte*> own;
   std::vector<std::byte*> at;
-  std::vector<char> kept;  // of an input: the same for every tile
+  std::vector<char> kept;  // an input with the same elements for every tile
 
   void prepare(std::size_t count) {
     if (count <= own.size()) return;
@@ -42,7 +42,7 @@ struct Registers {
 
 std::size_t lane_bytes(Lane lane) { return lane == Lane::float64 ? 8 : 4; }
 
-/// Whether memory of `dtype` is laid out as `lane` is, so that kernels can work on it where it lies.
+/// Whether memory of `dtype` has the layout of `lane`, so that kernels can process it in place.
 bool same_layout(DType dtype, Lane lane) {
   return instruction::lane_of(dtype) == lane && size_of(dtype) == lane_bytes(lane);
 }
@@ -56,7 +56,7 @@ template <class Visitor> void visit_lane(Lane lane, Visitor&& visit) {
     visit(std::int32_t{});
 }
 
-/// Calls visit with a value of the type in which memory of `dtype` is read into lanes.
+/// Calls visit with a value of the type as which memory of `dtype` is read into lanes.
 template <class Visitor> void visit_memory(DType dtype, Visitor&& visit) {
   switch (dtype) {
     case DType::float32: return visit(float{});
@@ -69,8 +69,8 @@ template <class Visitor> void visit_memory(DType dtype, Visitor&& visit) {
   }
 }
 
-/// Calls visit with a value of the lane's type and one of the type in which memory of `dtype` is read: half precision
-/// goes to float lanes alone.
+/// Calls visit with a value of the lane's type and one of the type as which memory of `dtype` is read: half precision
+/// is read into float lanes only.
 template <class Visitor> void visit_both(Lane lane, DType dtype, Visitor&& visit) {
   visit_memory(dtype, [&]<class M>(M memory) {
     if constexpr (std::is_same_v<M, Float16> || std::is_same_v<M, BFloat16>)
@@ -90,7 +90,7 @@ void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, 
   });
 }
 
-/// Numbers that int32 cannot hold, and NaN, become its lowest on every target: no label, and no index.
+/// Values outside the range of int32, and NaN, become its lowest value on every target: it is no valid label or index.
 template <class T, class M> T converted(M x) {
   if constexpr (std::is_same_v<T, std::int32_t> && std::is_floating_point_v<M>)
     return x > M(-0x1p31) && x < M(0x1p31) ? static_cast<T>(x) : std::numeric_limits<T>::lowest();
@@ -130,7 +130,7 @@ template <class Visitor> void for_each_run(const Access& access, std::int64_t be
   }
 }
 
-/// Elements [begin, begin + n) of an operand that is read through strides, gathered into a register.
+/// Gathers elements [begin, begin + n) of a strided operand into a register.
 template <class T, class M> void gather(T* out, const M* in, const Access& access, std::int64_t begin, std::int64_t n) {
   for_each_run(access, begin, n, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
     const M* from = in + offset;
@@ -144,7 +144,7 @@ template <class T, class M> void gather(T* out, const M* in, const Access& acces
   });
 }
 
-/// The reverse: a register's elements to where they belong.
+/// The reverse: scatters a register's elements to their strided places.
 template <class T, class M> void scatter(M* out, const T* in, const Access& access, std::int64_t begin,
                                          std::int64_t n) {
   for_each_run(access, begin, n, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
@@ -168,7 +168,7 @@ void load(std::byte* reg, Lane lane, const std::byte* memory, const Access& acce
   });
 }
 
-/// Elements of an operand that begins anew after `period` of them: each copy doubles what is there.
+/// Loads an operand that repeats after `period` elements: each copy doubles the part that is filled.
 void load_repeated(std::byte* reg, Lane lane, const std::byte* memory, const Access& access, std::int64_t begin,
                    std::int64_t n, std::int64_t period) {
   load(reg, lane, memory, access, begin, std::min(period, n));
@@ -177,7 +177,7 @@ void load_repeated(std::byte* reg, Lane lane, const std::byte* memory, const Acc
     std::memcpy(reg + bytes(there), reg, bytes(std::min(there, n - there)));
 }
 
-/// An output's elements from a lane: conditions and bytes are kept in float lanes.
+/// Stores an output's elements from a lane: conditions and bytes are kept in float lanes.
 void store(std::byte* memory, const Access& access, const std::byte* reg, std::int64_t begin, std::int64_t n) {
   const DType dtype = access.operand.dtype;
   visit_both(instruction::lane_of(dtype), dtype, [&]<class T, class M>(T, M) {
@@ -196,7 +196,7 @@ void convert_lanes(std::byte* out, Lane to, const std::byte* in, Lane from, std:
   });
 }
 
-/// Steps that look at rows.
+/// Steps that read whole rows.
 template <class T> void run_row_step(const FloatKernels<T>& kernels, instruction::Opcode code, std::byte* out,
                                      const std::byte* in, std::int64_t rows, std::int64_t row) {
   const auto kernel = code == instruction::sum_code   ? kernels.sum_rows
@@ -213,7 +213,7 @@ void run_row_step(const Kernels& kernels, const Program::Step& step, std::byte* 
   run_row_step(kernels.float32, step.code, out, in, rows, row);
 }
 
-/// After how many elements an operand is read again from its beginning, as a bias is; 0 if never.
+/// The elements after which an operand repeats, as a bias does; 0 if it does not.
 std::int64_t period(const Access& access) {
   const bool again = access.kind == Access::Kind::strided && access.extents.rank() == 2 && access.strides[0] == 0;
   return again ? access.extents[1] : 0;
@@ -265,7 +265,7 @@ void run_program(const Kernels& kernels, const Program& program, const Segment& 
   }
 
   for (std::int64_t first_element = begin; first_element < end; first_element += elements) {
-    // Where a register begins that holds all elements or one a row, and how many it has.
+    // The first element of a register that holds all elements or one per row, and how many it holds.
     const std::int64_t n_elements = std::min(elements, end - first_element);
     const std::int64_t first_row = first_element / row, rows = n_elements / row;
     const auto first_of = [&](bool per_row) { return per_row ? first_row : first_element; };

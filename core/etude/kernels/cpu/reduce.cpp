@@ -3,8 +3,8 @@
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/launch.hpp"
 
-// Reductions. Columns are summed up in chunks of rows and then chunk by chunk, so that tall ones have work for every
-// thread and errors grow with the chunks and not the rows; where a chunk ends depends on the shape alone.
+// Reductions. Columns are summed in chunks of rows, and then the chunks are summed. So tall columns provide work for
+// every thread, and errors grow with the chunks and not with the rows. The chunks depend only on the shape.
 
 namespace etude {
 
@@ -15,7 +15,7 @@ using instruction::Reduce;
 
 namespace {
 
-/// Rows of a chunk, at most.
+/// The most rows of a chunk.
 constexpr std::int64_t chunk_most = 256;
 
 std::int64_t chunks_of(const Reduce& r) {
@@ -24,7 +24,7 @@ std::int64_t chunks_of(const Reduce& r) {
 
 template <class T> using Columns = void (*)(const T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, T*);
 
-/// in [outer, count, inner] -> out [outer, chunks, inner]: all columns of all chunks, dealt out as one row of them.
+/// in [outer, count, inner] -> out [outer, chunks, inner]: the columns of all chunks, divided among threads as one row.
 template <class T> void reduce_columns(Columns<T> columns, const T* in, const Reduce& r, std::int64_t chunks, T* out) {
   const std::int64_t each = (r.count + chunks - 1) / chunks;
   const std::int64_t grain = std::max<std::int64_t>(row_grain(each) / 64, 1) * 64;

@@ -1,9 +1,9 @@
 #pragma once
 
-// The only file that includes xsimd. It is included by the files of isa/, which are compiled once per instruction set
-// with -DETUDE_ISA=<one of the names below> and that set's compiler flags. Everything in them lives in
-// etude::cpu::ETUDE_ISA: an inline function outside that namespace could be compiled with AVX-512 here and picked by
-// the linker for all.
+// The only file that includes xsimd. The files of isa/ include it; they are compiled once per instruction set with
+// -DETUDE_ISA=<one of the names below> and that set's compiler flags. They define everything in etude::cpu::ETUDE_ISA:
+// an inline function outside that namespace could be compiled with AVX-512 in one file, and the linker could use that
+// version everywhere.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ using Vec = xsimd::batch<T, Arch>;
 template <class T>
 inline constexpr std::ptrdiff_t lanes = static_cast<std::ptrdiff_t>(Vec<T>::size);
 
-/// Bytes of one register, and how many registers there are for a kernel to plan with. V8 keeps one for itself, and
-/// unfused a product needs another while it is on its way to its sum.
+/// Bytes of one register, and the number of registers available to a kernel. V8 reserves one, and without fused
+/// arithmetic a product needs another until it is added to its sum.
 inline constexpr std::size_t register_bytes = sizeof(Vec<float>);
 #if defined(__wasm_relaxed_simd__)
 inline constexpr int registers = 15;
@@ -60,7 +60,7 @@ template <class T>
   return Vec<T>(value);
 }
 
-/// a · b + c: rounded once on avx2, avx512 and neon64, rounded twice on sse2 and wasm, as the machine likes it on
+/// a · b + c: rounded once on avx2, avx512 and neon64, twice on sse2 and wasm, and as the machine prefers on
 /// wasm_relaxed.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> madd(Vec<T> a, Vec<T> b, Vec<T> c) {
@@ -74,7 +74,8 @@ template <class T>
 #endif
 }
 
-/// x where that is no more than `most`; NaN stays NaN: each machine's minimum has an operand that it gives then.
+/// x where that is no more than `most`; NaN stays NaN, because each machine's minimum returns one particular operand
+/// then.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> at_most(Vec<T> x, T most) {
 #if defined(__wasm_simd128__)
@@ -92,7 +93,7 @@ template <class T>
 #endif
 }
 
-/// The first `count` elements (0 < count ≤ lanes), zeros behind them. Nothing beyond them is touched.
+/// Loads the first `count` elements (0 < count ≤ lanes) and zeros after them. Nothing beyond them is accessed.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_first(const T* source, std::ptrdiff_t count) {
 #if defined(__AVX512F__)
@@ -110,7 +111,7 @@ template <class T>
   else
     return _mm256_maskload_pd(source, mask);
 #else
-  // Sixteen bytes: what is there, element by element. A copy through memory would stall the load that follows it.
+  // Sixteen bytes: loads element by element. A copy through memory would stall the load that follows it.
   if constexpr (lanes<T> == 2) {
     return count == 2 ? load(source) : Vec<T>(source[0], T(0));
   } else {
@@ -122,7 +123,7 @@ template <class T>
 #endif
 }
 
-/// Stores the first `count` elements (0 < count ≤ lanes). Nothing beyond them is touched.
+/// Stores the first `count` elements (0 < count ≤ lanes). Nothing beyond them is accessed.
 template <class T>
 [[gnu::always_inline]] inline void store_first(T* target, Vec<T> value, std::ptrdiff_t count) {
 #if defined(__AVX512F__)
@@ -166,17 +167,17 @@ template <class T>
 #endif
 }
 
-/// Whether there is an instruction to fetch into the cache what will be read soon.
+/// Whether there is an instruction that prefetches memory into the cache.
 #if defined(__wasm__)
 inline constexpr bool fetches_ahead = false;
 #else
 inline constexpr bool fetches_ahead = true;
 #endif
 
-/// Fetches the line of memory at any address, readable or not, into the cache of the first level.
+/// Prefetches the line of memory at any address, readable or not, into the first-level cache.
 [[gnu::always_inline]] inline void fetch(const void* address) {
   __builtin_prefetch(address);
-  asm volatile("");  // else GCC takes this for a function without effect and drops its calls
+  asm volatile("");  // else GCC treats this function as free of effects and drops its calls
 }
 
 /// `lanes` bytes as numbers.
@@ -207,7 +208,7 @@ template <class T>
                         __attribute__((always_inline)) { return lines + (i < count ? i : count - 1) * distance; };
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
-    // Lines 4, 8 and 12 further enter the upper quarters as they are loaded; within quarters are left 4 × 4 squares.
+    // Lines 4, 8 and 12 further are loaded into the upper quarters; 4 × 4 squares within quarters remain.
     for (int quarter = 0; quarter < 4; ++quarter) {
       __m512 four[4];
       for (int i = 0; i < 4; ++i) {
@@ -229,7 +230,7 @@ template <class T>
   }
 #elif defined(__AVX2__)
   if constexpr (sizeof(T) == 4) {
-    // Lines 4 to 7 enter the upper halves as they are loaded, which saves a third of the shuffles.
+    // Lines 4 to 7 are loaded into the upper halves, which saves a third of the shuffles.
     for (int half = 0; half < 2; ++half) {
       __m256 pair[4];
       for (int i = 0; i < 4; ++i)

@@ -4,8 +4,8 @@
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/launch.hpp"
 
-// Transposes: axes that stay neighbours are one axis. Where the innermost axis stays innermost, runs of it are copied;
-// else the two axes that are innermost before and after are transposed in squares.
+// Transposes: axes that stay adjacent are merged. Where the innermost axis stays innermost, runs of it are copied; else
+// the two axes that are innermost before and after are transposed in squares.
 
 namespace etude {
 
@@ -24,7 +24,7 @@ struct Axes {
     in[count] = in_stride;
     out[count++] = out_stride;
   }
-  /// Takes axis `index` out, and gives it.
+  /// Removes and returns axis `index`.
   Axes take(int index) {
     Axes taken;
     taken.append(extents[index], in[index], out[index]);
@@ -39,7 +39,7 @@ struct Axes {
   }
 };
 
-/// Without axes of extent 1, and neighbours that stay neighbours merged.
+/// Removes axes of extent 1 and merges axes that stay adjacent.
 Axes merged(const Transpose& t) {
   Axes axes;
   std::int64_t stride = t.extents.size();
@@ -73,7 +73,7 @@ template <class Visitor> void for_each(const Axes& axes, std::int64_t begin, std
   }
 }
 
-/// out[c, r] = in[r, c], where rows lie `in_row` and `out_row` apart, in blocks that stay in the first-level cache.
+/// out[c, r] = in[r, c], with rows `in_row` and `out_row` apart, in blocks that stay in the first-level cache.
 template <class T>
 void transpose_scalars(const T* in, std::int64_t in_row, T* out, std::int64_t out_row, std::int64_t rows,
                        std::int64_t columns) {
@@ -84,12 +84,12 @@ void transpose_scalars(const T* in, std::int64_t in_row, T* out, std::int64_t ou
         for (std::int64_t i = r; i < std::min(r + block, rows); ++i) out[j * out_row + i] = in[i * in_row + j];
 }
 
-/// Elements of a transpose that are worth a thread.
+/// Elements of a transpose for which another thread pays.
 constexpr std::int64_t grain = 32768;
 
 }  // namespace
 
-/// T has the size of the elements, whatever they are.
+/// T has the size of the elements, of any type.
 template <class T> void Cpu::transpose(const Transpose& instruction, Addresses addresses) {
   const T* in = at<const T>(addresses, instruction.in);
   T* out = at<T>(addresses, instruction.out);
@@ -105,7 +105,7 @@ template <class T> void Cpu::transpose(const Transpose& instruction, Addresses a
     });
     return;
   }
-  // Columns are what is innermost before, rows what is innermost afterwards.
+  // The columns are the innermost axis before, the rows the innermost axis afterwards.
   const Axes columns = outer.take(static_cast<int>(std::find(outer.in, outer.in + outer.count, 1) - outer.in));
   const std::int64_t rows = last.extents[0], width = columns.extents[0], squares = (rows + 63) / 64;
   split(outer.size() * squares, std::max<std::int64_t>(grain / (64 * width), 1), [&](auto begin, auto end) {

@@ -7,12 +7,12 @@
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
 // The convolution as a matrix product whose left operand is gathered from the image: pixels · cells. A band of rows is
-// computed at a time, and pooled and finished while it is in the first-level cache.
+// computed at a time, then pooled and passed to the epilogue while it is in the first-level cache.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
-/// Bytes of y that are computed before they are pooled or handed to the epilogue.
+/// The bytes of y that are computed before they are pooled or passed to the epilogue.
 constexpr Index band_bytes = 16384;
 
 template <class T> struct Forward {
@@ -26,13 +26,13 @@ template <class T> struct Forward {
   T* panels;
   Index* offsets;
 
-  /// What a part has for itself.
+  /// The buffers of one part.
   struct Own {
     T *image, *buffer, *which;
     const T** rows;
   };
   Own own[max_parts];
-  Turns turns{0, 1};  // at bands of images
+  Turns turns{0, 1};  // over bands of images
 
   Forward(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
       : g(arguments), padding(arguments) {
@@ -124,7 +124,7 @@ template <class T> struct Forward {
     multiply(next - mine.rows, mine.rows, g.out + row * result_columns * g.filters);
   }
 
-  /// Cells of y outside it are computed as its nearest ones and not looked at.
+  /// Cells of y outside the image are computed from the nearest pixel and ignored.
   void pooled(const T* x, Index first, Index count, Index row, const Own& mine) const {
     const T** next = mine.rows;
     for (Index p = first; p < first + count; ++p)
@@ -142,7 +142,7 @@ template <class T> struct Forward {
     }
   }
 
-  /// A row of windows, each of them computed and pooled in one tile.
+  /// Computes a row of windows, each of them summed and pooled in one tile.
   void pooled_in_registers(const T* x, Index pooled_row, Index row, const Own& mine) const {
     const Index cells = g.pool_height * g.pool_width, at = row * g.pooled_columns * g.filters;
     const T **rows = mine.rows, **next = rows;
@@ -160,7 +160,7 @@ template <class T> struct Forward {
     if (g.index) to_index(mine.which, g.pooled_columns * g.filters, g.index + at);
   }
 
-  /// One window of the band's row p, which is row `pooled_row` of the image.
+  /// Pools one window of row p of the band, which is row `pooled_row` of the image.
   void pool(Index p, Index pooled_row, Index q, T* out, const Own& mine) const {
     const Index y = pooled_row * g.pool_stride_y - g.pool_before_y, x = q * g.pool_stride_x - g.pool_before_x;
     const Index line = g.pooled_columns * g.pool_width;

@@ -5,8 +5,9 @@
 #include "etude/kernels/cpu/isa/unpooling.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
-// The convolution's transpose in the kernel: rows are the kernel's cells and channels, the depth is the pixels of all
-// images in order. Parts share the kernel out, not the images, so that each element is one sum in one order.
+// The gradient of a convolution with respect to its kernel: the rows are the kernel's cells and channels, the depth is
+// the pixels of all images in order. Parts divide the kernel, not the images, so that each element is one sum in one
+// order.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
@@ -31,7 +32,7 @@ template <class T> struct Filter {
   const ConvolutionArguments<T>& g;
   Index parts, channels, filters;  // of a group
   Index cells, pixels;             // rows of dkernel; of y
-  Index panel_count, blocks;       // panels of all groups, and what each is cut into by rows
+  Index panel_count, blocks;       // panels of all groups; blocks of rows of each panel
   bool sparse, shallow;
   PaddedImage<T> padding;
   Index *offsets, *cell_offsets;  // of pixels, in bytes; of the cells and their channels, in elements
@@ -42,7 +43,7 @@ template <class T> struct Filter {
     EntriesOfFilters<T> entries;
   };
   Own own[max_parts];
-  Turns turns{0, 1};  // at filters, registers of them, or blocks of panels
+  Turns turns{0, 1};  // over filters, registers of filters, or blocks of panels
 
   Filter(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
       : g(arguments), padding(arguments) {

@@ -4,17 +4,17 @@
 #include "etude/kernels/cpu/isa/unpooling.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
-// The convolution's transpose in x. For each row u of the window, every pixel of dy times that row of the kernel makes
-// a piece of a row of dx, which is added where the window stood: any stride and dilation. No more than one image is in
-// work at a time.
+// The gradient of a convolution with respect to x. For each row u of the window, every pixel of dy times that row of
+// the kernel is a piece of a row of dx, added at the window's position: this works for any stride and dilation. Each
+// part processes one image at a time.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
 constexpr Index piece_bytes = 16384;
 
-/// Adds the sum over n < count of dy[filter[n]] · rows[filter[n]] to Count registers' width of `to`, of which [low,
-/// high) exist.
+/// Adds the sum over n < count of dy[filter[n]] · rows[filter[n]] to Count registers of `to`; only elements [low, high)
+/// of them exist.
 template <class T, int Count>
 [[gnu::noinline]] void add_weighted_rows(const std::int32_t* filter, const T* dy, Index count, const T* rows,
                                          Index distance, Index low, Index high, T* to) {
@@ -50,7 +50,7 @@ template <class T> struct Input {
     EntriesOfPixels<T> entries;
   };
   Own own[max_parts];
-  Turns turns{0, 1};  // at images
+  Turns turns{0, 1};  // over images
 
   Input(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
     channels = g.channels / g.groups;
@@ -117,7 +117,7 @@ template <class T> struct Input {
     if (g.rows_done) g.rows_done(g.context, image * g.height * g.width, (image + 1) * g.height * g.width);
   }
 
-  /// Row u of the window, one group, all pixels whose windows' row u is in the image.
+  /// Adds row u of the window, for one group and all pixels whose row u of the window lies in the image.
   void add_dense(const T* dy, Index u, Index group, const Own& mine, T* dx) const {
     const Index shift = u * g.dilation_y - g.before_y;
     Index low = 0, high = g.rows;
@@ -135,7 +135,7 @@ template <class T> struct Input {
     }
   }
 
-  /// The piece of a row of dx that a pixel in column j makes.
+  /// Adds the piece of a row of dx that belongs to a pixel in column j.
   void add_piece(const T* from, Index j, T* row) const {
     const Index x = j * g.stride_x - g.before_x;
     if (g.groups == 1 && g.dilation_x == 1) {
@@ -148,7 +148,7 @@ template <class T> struct Input {
         add_elements(from + v * channels, channels, row + at * g.channels);
   }
 
-  /// Pixel by pixel as add_dense does, for an element of dx gets terms from several.
+  /// In the order of add_dense, pixel by pixel, because an element of dx gets terms from several pixels.
   void add_sparse(Index image, const Own& mine, T* dx) const {
     constexpr Index most = sparse_vectors * lanes<T>;
     const Index from = image * g.pooled_rows * g.pooled_columns * g.filters;

@@ -3,14 +3,14 @@
 #include "etude/kernels/cpu/convolution.hpp"
 #include "etude/kernels/cpu/isa/fan_out.hpp"
 
-// What a convolution and its transposes share: the padded image, rows of numbers, and the split over workers.
+// Code shared by a convolution and its transposes: the padded image, rows of elements, and the division among workers.
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// Parts that work at the same time, at most.
+/// The most parts that work at the same time.
 inline constexpr Index max_parts = 64;
 
-/// Multiplications that are worth a part of their own.
+/// The least multiplications for which a part pays.
 inline constexpr Index multiplications_each = 64 * 64 * 16;
 
 /// `multiplications` may be more than an Index holds where that has 32 bits.
@@ -37,7 +37,7 @@ template <class T> inline void add_elements(const T* from, Index count, T* to) {
   if (i < count) store_first(to + i, load_first(to + i, count - i) + load_first(from + i, count - i), count - i);
 }
 
-/// An image of x with the zeros around it that the window sees.
+/// An image of x with the zero padding that the windows read.
 template <class T> struct PaddedImage {
   Index height, width, channels;  // padded
   Index from_height, from_width, before_y, before_x;

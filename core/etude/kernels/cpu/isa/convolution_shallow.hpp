@@ -2,16 +2,16 @@
 
 #include "etude/kernels/cpu/isa/convolution_parts.hpp"
 
-// The filter gradient of a kernel that sees few numbers, such as 3 · 3 of one channel, through max pooling: all its
-// rows are summed in registers, and dy is spread out in registers too, a register's width of filters at a time.
+// The gradient of a kernel with few inputs, such as 3 · 3 of one channel, through max pooling: all its rows are summed
+// in registers. dy is unpooled in registers too, one register of filters at a time.
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// Rows of dkernel that fit in registers beside a piece of dy, what is named in it, and an element of x.
+/// Rows of dkernel that fit in registers beside a register of dy, its index and an element of x.
 inline constexpr Index shallow_rows = registers > 16 ? 16 : registers - 5;
 
 template <class T> struct ShallowArguments {
-  const T* x;           // what the first window's first cell sees
+  const T* x;           // the input of the first window's first cell
   const Index* cells;   // elements from there to each row of dkernel's
   Index rows, columns;  // windows
   Index pool_height, pool_width;
@@ -54,8 +54,8 @@ template <class T, int Rows> [[gnu::noinline]] void add_shallow(const ShallowArg
 template <class T> inline constexpr auto shallow_kernels =
     table<static_cast<int>(shallow_rows)>([]<int Rows> { return &add_shallow<T, Rows>; });
 
-/// Each element of x is loaded for one register of filters only: with fewer registers the sums spill, and the product
-/// of matrices is the faster one.
+/// Each element of x is loaded for only one register of filters. With fewer registers the sums spill, and the matrix
+/// product is faster.
 inline constexpr bool shallow_pays = registers >= 16;
 
 }  // namespace etude::cpu::ETUDE_ISA

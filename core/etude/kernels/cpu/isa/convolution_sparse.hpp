@@ -4,13 +4,12 @@
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
 // A gradient that comes through max pooling is 0 in all cells but one of each window, and after relu often in that one.
-// Its products are sums over what is left, pixel by pixel in the order of the dense ones, of which only zeros are
-// missing.
+// Its products sum the nonzero terms only, pixel by pixel in the order of the dense products.
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// What is not 0 of an image's dy, pixel by pixel in the order of y's rows: pixel (window row p, cell row i, window
-/// column q, cell column j), counted in that order, has `count[n]` filters, from filter + n · g.filters on.
+/// The nonzero elements of an image's dy, pixel by pixel in the order of y's rows: pixel n (counted by window row p,
+/// cell row i, window column q, cell column j) has `count[n]` filters, from filter + n · g.filters on.
 template <class T> struct EntriesOfPixels {
   std::int32_t *count, *filter;
 
@@ -23,7 +22,7 @@ template <class T> struct EntriesOfPixels {
 
   void collect(const ConvolutionArguments<T>& g, const T* dy, const std::uint8_t* index) const {
     const Index pixels = g.pooled_rows * g.pooled_columns * g.pool_height * g.pool_width;
-    Index number[257];  // of the pixel that a cell is; what names no cell goes to one behind the last
+    Index number[257];  // of a cell's pixel; an index of no cell maps to one past the last pixel
     for (Index n = 0; n <= pixels; ++n) count[n] = 0;
     for (Index cell = 0; cell < 257; ++cell) number[cell] = pixels;
     for (Index p = 0; p < g.pooled_rows; ++p)
@@ -36,7 +35,8 @@ template <class T> struct EntriesOfPixels {
       }
   }
 
-  /// One window's filters to the pixels that they name. A function of its own: its pointers stay in registers.
+  /// Assigns one window's filters to the pixels that its index names. A separate function, so that its pointers stay in
+  /// registers.
   [[gnu::noinline]] static void sort(const T* dy, const std::uint8_t* index, const Index* number, Index filters,
                                      std::int32_t* filter, std::int32_t* count) {
     for (Index f = 0; f < filters; ++f) {
@@ -46,7 +46,7 @@ template <class T> struct EntriesOfPixels {
     }
   }
 
-  /// Calls visit(row and column of y, the window's dy, filters, how many) for each pixel that has any.
+  /// Calls visit(row and column of y, the window's dy, filters, count) for each pixel that has any.
   template <class Visitor>
   [[gnu::always_inline]] void for_each(const ConvolutionArguments<T>& g, const T* dy, Visitor visit) const {
     Index n = 0;
@@ -61,8 +61,8 @@ template <class T> struct EntriesOfPixels {
   }
 };
 
-/// The same by filters: filter f has `count[f]` pixels, in the order of y's rows, from f · most on: how far behind the
-/// first pixel of the image what its window sees begins, and its gradient.
+/// The same by filters: filter f has `count[f]` pixels, in the order of y's rows, from f · most on. `offset` is the
+/// distance from the image's first pixel to the first input of the pixel's window, `value` the pixel's gradient.
 template <class T> struct EntriesOfFilters {
   Index most, *offset;
   std::int32_t* count;
@@ -75,7 +75,7 @@ template <class T> struct EntriesOfFilters {
         count(workspace.take<std::int32_t>(g.filters)),
         value(workspace.take<T>(most * g.filters)) {}
 
-  /// Of filters [begin, end). `row` and `column` are the distances of neighbouring windows in the image.
+  /// Collects filters [begin, end). `row` and `column` are the distances of neighbouring windows in the image.
   void collect(const ConvolutionArguments<T>& g, const T* dy, const std::uint8_t* index, Index begin, Index end,
                Index row, Index column) const {
     for (Index f = begin; f < end; ++f) count[f] = 0;
@@ -91,7 +91,7 @@ template <class T> struct EntriesOfFilters {
         }
   }
 
-  /// One window's entries among `cells` neighbouring cells from `first` on, of which the first lies `base` behind.
+  /// Appends one window's entries among `cells` neighbouring cells from `first` on; the first lies at `base`.
   [[gnu::noinline]] static void append(const T* dy, const std::uint8_t* index, Index filters, Index first, Index cells,
                                        Index base, Index column, Index most, Index* offset, T* value,
                                        std::int32_t* count) {
@@ -107,7 +107,7 @@ template <class T> struct EntriesOfFilters {
   }
 };
 
-/// Registers of sums beside the one that is multiplied with.
+/// Registers of sums, beside the one that holds the factor.
 inline constexpr int sparse_vectors = 12;
 
 }  // namespace etude::cpu::ETUDE_ISA

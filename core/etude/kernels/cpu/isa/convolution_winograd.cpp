@@ -5,10 +5,10 @@
 #include "etude/kernels/cpu/isa/winograd_transforms.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
-// The convolution of 3 · 3 cells by Winograd: y in tiles of 2 · 2, each from 4 · 4 pixels of x. A tile takes 16
-// multiplications for each channel and filter where the sum takes 36. They are 16 products of matrices, tiles ·
-// channels by channels · filters, of a block of tiles that stays in the caches. A tile is a window of the pooling, if
-// there is one.
+// Winograd's algorithm for kernels of 3 · 3: y in tiles of 2 · 2, each from 4 · 4 pixels of x. A tile takes 16
+// multiplications for each channel and filter; direct summation takes 36. They form 16 matrix products, tiles ·
+// channels by channels · filters, for a block of tiles that stays in the caches. With pooling, a tile is one of its
+// windows.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
@@ -19,7 +19,7 @@ using winograd::Square;
 using winograd::tile_in;
 using winograd::tile_out;
 
-/// Tiles of a block: each product reads its panel of the kernel for so many.
+/// Tiles of a block: each product reads its panel of the kernel once for this many tiles.
 constexpr Index block_tiles = 24;
 
 template <class T> struct Winograd {
@@ -31,12 +31,12 @@ template <class T> struct Winograd {
   T* filters;
   static constexpr const auto& register_tiles = ETUDE_ISA::tiles<T, Reads::direct, Keeps::nothing>;
 
-  /// What a part has for itself.
+  /// The buffers of one part.
   struct Own {
     T *pixels, *sums, *patch, *which;
   };
   Own own[max_parts];
-  Turns turns{0, 1};  // at blocks
+  Turns turns{0, 1};  // over blocks
 
   Winograd(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
     tile_lines = g.pooled ? g.pooled_rows : quotient_up(g.rows, tile_out);
@@ -77,7 +77,7 @@ template <class T> struct Winograd {
       }
   }
 
-  /// Where a tile stands in y.
+  /// The position of a tile in y.
   struct Place {
     Index image, line, column;
   };
@@ -107,7 +107,7 @@ template <class T> struct Winograd {
       winograd::transform_input(d, g.channels - c, to + c, distance);
   }
 
-  /// A tile that reaches beyond the image, with zeros there.
+  /// Copies a tile that extends beyond the image, with zeros outside.
   void copy_patch(const Square<T>& d, Index y, Index x, T* patch) const {
     for (Index i = 0; i < tile_in; ++i)
       for (Index j = 0; j < tile_in; ++j, patch += g.channels) {
@@ -129,7 +129,7 @@ template <class T> struct Winograd {
       }
   }
 
-  /// The filters [j, j + tile_width) of a block's tile t.
+  /// Finishes the filters [j, j + tile_width) of a block's tile t.
   void finish(Index first, Index t, Index j, const Own& mine) const {
     const Index end = smaller(g.filters - j, tile_width<T>);
     const Place p = place(first + t);
@@ -159,7 +159,7 @@ template <class T> struct Winograd {
       store_first(to, value, count);
   }
 
-  /// As pool_cells does. What is not in y repeats what is: it is never larger.
+  /// Like pool_cells. Cells outside y repeat a cell inside it, and so never win.
   [[gnu::always_inline]] static void pool(Vec<T> (&y)[4], bool right, bool below, Index count, T* out, T* which) {
     Vec<T> best = y[0], name = broadcast(T(0));
     const auto cell = [&](bool there, auto i) __attribute__((always_inline)) {
@@ -175,7 +175,7 @@ template <class T> struct Winograd {
     put(which, name, count);
   }
 
-  /// Hands the rows of the tiles [first, first + count) to the epilogue.
+  /// Passes the rows of the tiles [first, first + count) to the epilogue.
   void done(Index first, Index count) const {
     if (g.pooled) return g.rows_done(g.context, first, first + count);
     for (Index t = first, next = 0; t < first + count; t = next) {

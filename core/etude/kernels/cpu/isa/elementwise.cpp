@@ -9,8 +9,8 @@ namespace {
 
 using instruction::Lane;
 
-/// out[i] = f(a[i], b[i], c[i]), whole registers at a time. The last, short one goes through a copy, so that every
-/// element of a tensor is computed by the same code and has the same bits wherever a tile ends.
+/// out[i] = f(a[i], b[i], c[i]), whole registers at a time. A short last register goes through a copy, so that every
+/// element is computed by the same code and has the same bits wherever a tile ends.
 template <class Out, class A, class T, class F>
 [[gnu::always_inline]] inline void for_each(void* out, const void* a, const void* b, const void* c, std::int64_t n,
                                             F f) {
@@ -29,7 +29,7 @@ template <class Out, class A, class T, class F>
   for (std::int64_t j = 0; j < n - i; ++j) o[i + j] = last_o[j];
 }
 
-/// Stores a register of conditions, 1 and 0 of T, as the float32 lanes in which programs keep them.
+/// Stores a register of conditions (1 and 0 of T) as float32 lanes, the form in which programs keep them.
 template <class T> [[gnu::always_inline]] inline void store_truth(float* out, Vec<T> value) {
   if constexpr (std::is_same_v<T, float>) {
     store(out, value);
@@ -40,7 +40,7 @@ template <class T> [[gnu::always_inline]] inline void store_truth(float* out, Ve
   }
 }
 
-/// float32 lanes that hold a condition, as T.
+/// Loads float32 lanes that hold a condition, as T.
 template <class T> [[gnu::always_inline]] inline Vec<T> load_truth(const float* in) {
   if constexpr (std::is_same_v<T, float>) {
     return load(in);
@@ -51,7 +51,7 @@ template <class T> [[gnu::always_inline]] inline Vec<T> load_truth(const float* 
   }
 }
 
-/// F of registers, by our own arithmetic where it is more exact than xsimd's, or faster.
+/// F of registers, by the functions of special.hpp where they are more exact than xsimd's, or faster.
 template <class F, class T, class... Vecs>
   requires(std::is_same_v<Vecs, Vec<T>> && ...)
 [[gnu::always_inline]] inline Vec<T> value_of(const Vecs&... x) {
@@ -106,7 +106,7 @@ void to_byte(void* out, const void* a, const void* b, const void* c, std::int64_
 
 using Bits = xsimd::batch<std::uint32_t, Arch>;
 
-/// The nearest number of half precision, of two the even one, as Float16 and BFloat16 find it.
+/// Rounds to the nearest half-precision number, ties to even, as Float16 and BFloat16 do.
 void to_bfloat16(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
   for_each<float, float, float>(out, a, b, c, n, [](float* o, const float* in, const float*, const float*) {
     const Vec<float> x = load(in);
@@ -122,7 +122,7 @@ void to_float16(void* out, const void* a, const void* b, const void* c, std::int
     const Bits sign = xsimd::bitwise_cast<std::uint32_t>(x) & Bits(0x80000000u);
     const Bits bits = xsimd::bitwise_cast<std::uint32_t>(size);
     const Bits rounded = (bits + Bits(0xFFFu) + ((bits >> 13) & Bits(1u))) & Bits(0xFFFFE000u);
-    // Below the smallest normal one whole numbers of 2^-24, which an addition rounds to.
+    // Below the smallest normal number, values are whole multiples of 2^-24; the addition rounds to them.
     const Vec<float> half(0.5f), small = (size + half) - half;
     Vec<float> result = select(size < Vec<float>(0x1p-14f), small, xsimd::bitwise_cast<float>(rounded));
     result = select(size >= Vec<float>(65520.0f), Vec<float>(std::numeric_limits<float>::infinity()), result);
@@ -145,7 +145,7 @@ template <class T, std::size_t... I> void fill_row(ElementwiseKernel* row, std::
 
 }  // namespace
 
-// Conversions between lanes are rare and bound by memory: they stand in program_runner.cpp.
+// Conversions between lanes are rare and memory-bound: program_runner.cpp defines them.
 void fill_elementwise(ElementwiseKernel (&table)[3][instruction::opcode_count]) {
   constexpr auto functions = std::make_index_sequence<instruction::elementwise_count>{};
   fill_row<float>(table[static_cast<int>(Lane::float32)], functions);

@@ -5,7 +5,7 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// task(context, part) for each part, on all workers.
+/// Calls task(context, part) for each part, on all workers.
 inline void fan_out(const Workers& workers, Index parts, void (*task)(void*, int), void* context) {
   if (parts == 1)
     task(context, 0);
@@ -13,15 +13,15 @@ inline void fan_out(const Workers& workers, Index parts, void (*task)(void*, int
     workers.run(workers.pool, static_cast<int>(parts), task, context);
 }
 
-/// Units of work at which parts take turns, in stretches that become shorter towards the end: a part whose core is
-/// slow, or belongs to another process for a while, delays the others by no more than a short stretch. Who does a unit
-/// changes nothing in the result. Not std::atomic, whose functions other instruction sets would share.
+/// Units of work that parts process in chunks. Chunks become shorter towards the end: a part whose core is slow, or
+/// busy with another process, delays the others by no more than a short chunk. The result does not depend on which part
+/// processes a unit. Not std::atomic: the linker could merge its functions with those of other instruction sets.
 class Turns {
  public:
-  /// `least`: units that are worth a turn.
+  /// `least`: the least units of a chunk.
   Turns(Index units, Index parts, Index least = 1) : units_(units), parts_(parts), least_(least) {}
 
-  /// The next stretch [begin, end); false: there is nothing left.
+  /// Sets the next chunk [begin, end); false: there is none left.
   bool take(Index& begin, Index& end) {
     begin = __atomic_load_n(&next_, __ATOMIC_RELAXED);
     do {

@@ -2,9 +2,9 @@
 
 #include "etude/kernels/cpu/isa/gemm_pack.hpp"
 
-// The register tile of convolutions: as the product's, but the elements of A are gathered. Element (r, k) of A lies
-// offsets[k] bytes behind rows[r], so that A is never written down: rows are pixels and offsets the cells of the
-// window, or rows are the cells and offsets the pixels.
+// The register tile of convolutions: like the product's, but the elements of A are gathered. Element (r, k) of A lies
+// offsets[k] bytes after rows[r], so that A is never stored: the rows are pixels and the offsets are the cells of the
+// window, or the reverse.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -56,7 +56,7 @@ template <class T, int Rows, int Vectors> [[gnu::noinline]] void gather_tile(con
   });
 }
 
-/// The largest of the rows of such a tile goes to c, and which row it was to which: a window's cells, pooled in
+/// Stores the largest of the tile's rows in c and the number of that row in which: it pools a window's cells in
 /// registers as pool_cells does.
 template <class T, int Rows, int Vectors>
 [[gnu::noinline]] void gather_largest(const GatherArguments<T>& t, T* which) {
@@ -79,11 +79,11 @@ template <class T, int Rows, int Vectors>
 template <class T> inline constexpr auto gather_tiles = table<tile_rows>(
     []<int Rows> { return table<tile_vectors>([]<int Vectors> { return &gather_tile<T, Rows, Vectors>; }); });
 
-/// Likewise gather_largest of every number of rows.
+/// The same for gather_largest, for every number of rows.
 template <class T> inline constexpr auto largest_tiles = table<tile_rows>(
     []<int Rows> { return table<tile_vectors>([]<int Vectors> { return &gather_largest<T, Rows, Vectors>; }); });
 
-/// A tile whose last register reaches beyond the `columns` of C: computed aside.
+/// Computes a tile whose last register extends beyond the `columns` of C in a buffer.
 template <class T> [[gnu::noinline]] void gather_edge(GatherArguments<T> t, Index rows, Index columns) {
   constexpr Index width = tile_width<T>;
   alignas(64) T aside[tile_rows * width];
@@ -100,15 +100,15 @@ template <class T> [[gnu::noinline]] void gather_edge(GatherArguments<T> t, Inde
       store_first(c + r * c_row + x, load(aside + r * width + x), smaller(columns - x, lanes<T>));
 }
 
-/// Depth of a panel that stays in the first-level cache while all rows pass by.
+/// Depth of a panel that stays in the first-level cache while it is multiplied by all rows.
 template <class T> inline constexpr Index gather_depth = 1280 / static_cast<Index>(sizeof(T));
 
 /// c[r, x] (+)= sum over k < depth of A(r, k) · B(k, x) for r < count, x < columns. Panel j of B begins at panels + j ·
-/// panel_distance. Each element is one sequence of madds, whatever tile it falls to.
+/// panel_distance. Each element is one sequence of madds, whichever tile computes it.
 template <class T>
 void gather_multiply(const T* const* rows, Index count, const Index* offsets, Index depth, const T* panels,
                      Index panel_distance, Index columns, T* c, Index c_row, bool add) {
-  // Equal depths: a last panel of a few k would load and store all of C for them.
+  // Equal depths: a short last panel would load and store all of C for a few k.
   const Index each = quotient_up(depth, quotient_up(depth, gather_depth<T>));
   for (Index k = 0; k < depth; k += each) {
     const Index here = smaller(depth - k, each);

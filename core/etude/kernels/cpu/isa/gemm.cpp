@@ -6,20 +6,20 @@
 #include "etude/kernels/cpu/isa/gemm_vector.hpp"
 
 // The matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel
-// of B stays in the first-level cache, a block of A in the second, and the tile of C in registers. Around it: thin
-// products, which are read where they lie or computed as Cᵀ = Bᵀ · Aᵀ, products with one row or column, and the split
-// over workers.
+// of B stays in the first-level cache, a block of A in the second, and the tile of C in registers. This file adds thin
+// products, which are read in place or computed as Cᵀ = Bᵀ · Aᵀ, products with one row or column, and the division
+// among workers.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
-/// Multiplications below which a second thread costs more than it brings, and how many each should have at least.
+/// The multiplications from which a second thread pays, and the least for each thread.
 constexpr Index parallel_least = 64 * 64 * 64;
 constexpr Index share_least = parallel_least / 4;
-/// Multiplications from which on a product of a batch is worth all threads.
+/// The multiplications from which one product of a batch is divided among all threads.
 constexpr Index shared_least = 16 * parallel_least;
 
-/// One product on its way through the chunks of B.
+/// One product that is computed chunk by chunk of B.
 template <class T>
 struct Job {
   const Problem<T>& problem;
@@ -27,7 +27,7 @@ struct Job {
   int parts;
   T* packed_b;
   T* packed_a;  // block_a_elements for each part
-  // The chunk at hand: k [first, first + depth) and columns [left, left + columns).
+  // The current chunk: k [first, first + depth) and columns [left, left + columns).
   Index first, depth, left, columns;
   Turns panel_turns{0, 1}, tile_turns{0, 1};
 
@@ -82,7 +82,7 @@ struct Job {
   }
 };
 
-/// The product in chunks of B; each chunk is packed by all parts together and then multiplied by each part's rows of A.
+/// Computes the product in chunks of B: all parts pack a chunk together, then each multiplies its rows of A by it.
 template <class T>
 void multiply_by_rows(const Problem<T>& problem, const Blocking<T>& blocking, int parts, const Workers& workers,
                       T* packed_a, T* packed_b) {
@@ -100,7 +100,8 @@ void multiply_by_rows(const Problem<T>& problem, const Blocking<T>& blocking, in
   }
 }
 
-/// One row times a matrix, this thread's columns. `result` and `row` take rows of n and of k that are not contiguous.
+/// One row times a matrix, this thread's columns. `result` and `row` are buffers for rows of n and of k that are not
+/// contiguous.
 template <class T>
 void multiply_row(const Problem<T>& problem, T* result, T* row) {
   const bool aside = problem.c_column != 1;
@@ -125,8 +126,8 @@ void multiply_row(const Problem<T>& problem, T* result, T* row) {
   if (problem.turned) problem.finished(0, problem.n);
 }
 
-/// The columns of a product, cut into slices: where it is wider than tall. Each slice is a product of its own, so that
-/// no part reads what another packed.
+/// Divides the columns of a product that is wider than tall into slices. Each slice is a separate product, so that no
+/// part reads what another packed.
 template <class T>
 struct Slices {
   const Problem<T>& problem;
@@ -167,7 +168,7 @@ void multiply_by_columns(const Problem<T>& problem, int parts, const Workers& wo
     fan_out(workers, parts, Slices<T>::finish, &slices);
 }
 
-/// One column, or so few that more lanes would idle across them than across the rows: Cᵀ = Bᵀ · Aᵀ.
+/// One column, or so few columns that more lanes would idle across them than across the rows: Cᵀ = Bᵀ · Aᵀ.
 template <class T>
 bool better_turned(const Problem<T>& problem) {
   if (problem.n == 1) return true;
@@ -175,7 +176,7 @@ bool better_turned(const Problem<T>& problem) {
   return problem.n * round_up(problem.m, lanes<T>) < problem.m * round_up(problem.n, lanes<T>);
 }
 
-/// Without terms there is nothing to add: C is zero unless it is accumulated into.
+/// A product without terms: C becomes zero, unless it is accumulated into.
 template <class T>
 void multiply_nothing(const Problem<T>& problem) {
   for (Index i = 0; i < problem.m && !problem.add; ++i)
@@ -183,7 +184,7 @@ void multiply_nothing(const Problem<T>& problem) {
   problem.finished(0, problem.m);
 }
 
-/// One product on all workers.
+/// Computes one product on all workers.
 template <class T>
 void multiply_one(const Problem<T>& problem, const Workers& workers, T* workspace) {
   const std::int64_t work = std::int64_t{problem.m} * problem.n * problem.k;
@@ -202,13 +203,13 @@ void multiply_one(const Problem<T>& problem, const Workers& workers, T* workspac
   multiply_by_rows(problem, blocking, parts, workers, workspace, packed_b);
 }
 
-/// Elements that a thread may use while it works on products of a batch alone.
+/// The elements of a thread's buffer while it computes whole products of a batch.
 template <class T>
 Index own_elements(Index m, Index n, Index k) {
   return round_up(larger(m, n) + k + block_a_elements<T>(m, k) + chunk_b_elements<T>(n, k, 1), 16);
 }
 
-/// A batch on its way: its products, cut into parts.
+/// The products of a batch, divided into parts.
 template <class T>
 struct Products {
   const Problem<T>& problem;  // the first one
@@ -235,8 +236,8 @@ struct Products {
 
   Index rows() const { return problem.turned ? problem.n : problem.m; }
 
-  /// Products one after the other. Their rows are reported some thousand elements at a time: an epilogue
-  /// has a price for each call.
+  /// Computes products one after another. It reports their rows in blocks of some thousand elements, because each call
+  /// of an epilogue has a cost.
   static void multiply(void* context, int part) {
     Products& products = *static_cast<Products*>(context);
     for (Index begin, end; products.turns.take(begin, end);) products.multiply_some(begin, end, part);
@@ -264,7 +265,7 @@ struct Products {
   }
 };
 
-/// Small products are dealt out whole, large ones are shared by all workers one after the other.
+/// Each small product is computed by one worker; large ones are computed one after another by all workers.
 template <class T>
 void multiply_batch(const Problem<T>& problem, const GemmBatch& batch, const Workers& workers, T* workspace) {
   Products<T> products{problem, batch, static_cast<Index>(batch.count()), 1, workspace};
@@ -314,7 +315,7 @@ void multiply(const GemmArguments<T>& g, const Workers& workers) {
 void gemm(const GemmArguments<float>& arguments, const Workers& workers) { multiply(arguments, workers); }
 void gemm(const GemmArguments<double>& arguments, const Workers& workers) { multiply(arguments, workers); }
 
-/// Enough for any split into up to `workers` slices, of which none is larger than its share and one unit of columns.
+/// Enough for any division into up to `workers` slices, none larger than an equal part plus one unit of columns.
 template <class T>
 Index workspace_elements(Index m, Index n, Index k, Index workers) {
   const Index columns = round_up(n, column_unit<T>) + workers * column_unit<T>;

@@ -2,15 +2,15 @@
 
 #include "etude/kernels/cpu/isa/gemm_pack.hpp"
 
-// A block of C: its tiles, row after row of them, for one panel of B after the other.
+// A block of C: its tiles, row after row, for one panel of B after another.
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// A tile at the right edge of C, or of a C that is not contiguous along its rows: computed aside at full width.
+/// Computes a tile at the right edge of C, or of a C whose rows are not contiguous, at full width in a buffer.
 template <class T>
 [[gnu::noinline]] void edge_tile(Tile<T> tile, TileArguments<T> t, Index rows, Index columns, Index c_column) {
   constexpr Index width = tile_width<T>;
-  alignas(64) T aside[pack_overrun<T> * width];  // whole squares of rows, though nothing reads the surplus
+  alignas(64) T aside[pack_overrun<T> * width];  // whole squares of rows; the surplus is never read
   T* c = t.c;
   const Index c_row = t.c_row;
   t.c = aside;
@@ -39,26 +39,26 @@ template <class T>
   }
 }
 
-/// Panels of B that are packed together, so that what lies together in its rows is read together.
+/// Panels of B that are packed together, so that adjacent elements of its rows are read together.
 inline constexpr Index panels_at_once = 8;
 
-/// A block of B: [depth, columns] where it lies, and the panels [depth][tile_width] for it.
+/// A block of B: [depth, columns] in place, and its panels [depth][tile_width].
 template <class T>
 struct BlockB {
   enum class Use {
-    packed,   // the panels are there
-    packing,  // some are packed when their turn comes
+    packed,   // the panels are packed already
+    packing,  // panels are packed a few at a time, just before they are used
     passing,  // each is, if B's rows are contiguous by the first tile that reads it, and all in the place of the first:
               // they are not read again, and their place stays in cache
-    direct,   // B is read where it lies; only a last panel that is not made of whole registers is packed, as if passing
+    direct,   // B is read in place; only a last panel of incomplete registers is packed, as with passing
   };
   Operand<T> source;
   T* panels;
   Use use;
 };
 
-/// C[rows, columns] (+)= A[rows, depth] · B[depth, columns], tile by tile. Packed, A is the address of its tiles
-/// [depth][height].
+/// C[rows, columns] (+)= A[rows, depth] · B[depth, columns], tile by tile. If A is packed, its address is that of its
+/// tiles [depth][height].
 template <class T, Reads A>
 void multiply_block(Index rows, Index columns, Index depth, Operand<T> a, const BlockB<T>& b, T* c, Index c_row,
                     Index c_column, bool add) {

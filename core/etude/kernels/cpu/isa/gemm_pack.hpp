@@ -2,9 +2,9 @@
 
 #include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
-// Packing: A and B are copied, block by block, into the order in which the tiles read them, so that a tile walks
-// through two contiguous panels whatever was transposed and whatever the row distance is (one of 4096 bytes maps all
-// rows to one cache set).
+// Packing copies A and B, block by block, into the order in which the tiles read them. A tile then reads two contiguous
+// panels, for any transposition and any row distance (with 4096 bytes all rows would map to one cache
+// set).
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -18,8 +18,8 @@ struct Operand {
   Operand from(Index i, Index j) const { return {at(i, j), row, column}; }
 };
 
-/// Packs the rows [0, rows) of `a`, `depth` columns, into tiles one behind another: a tile of h rows is [depth][h].
-/// Writes up to `pack_overrun` elements more than rows · depth.
+/// Packs the rows [0, rows) of `a`, `depth` columns, into consecutive tiles: a tile of h rows is [depth][h]. Writes up
+/// to `pack_overrun` elements more than rows · depth.
 template <class T>
 inline constexpr Index pack_overrun = quotient_up(tile_rows, lanes<T>) * lanes<T>;
 
@@ -31,7 +31,7 @@ template <class T>
     const T* source = a.at(i, 0);
     Index p = 0;
     if (a.column == 1) {
-      // Whole registers are stored: what lies beyond the h elements of one p is overwritten by the next.
+      // Whole registers are stored: the next p overwrites the elements beyond the h of one p.
       for (; p + lanes<T> <= depth; p += lanes<T>) {
         Vec<T> square[groups][lanes<T>];
         for (int g = 0; g < groups; ++g) {
@@ -52,8 +52,8 @@ template <class T>
   }
 }
 
-/// Packs `depth` rows and `columns` columns of `b` into panels one behind another, each [depth][tile_width]; columns
-/// that the last panel lacks are filled with numbers that are never stored.
+/// Packs `depth` rows and `columns` columns of `b` into consecutive panels, each [depth][tile_width]; the missing
+/// columns of the last panel are filled with values whose products are never stored.
 template <class T>
 [[gnu::noinline]] void pack_b(Operand<T> b, Index depth, Index columns, T* target) {
   constexpr Index width = tile_width<T>;
@@ -83,7 +83,7 @@ template <class T>
   }
 }
 
-/// The same of whole panels of a `b` whose rows are contiguous, row by row: what lies together is read together.
+/// The same for whole panels of a `b` with contiguous rows, row by row: adjacent elements are read together.
 template <class T>
 [[gnu::noinline]] void pack_rows_of_b(const T* b, Index row, Index depth, Index panels, T* target) {
   constexpr Index width = tile_width<T>;

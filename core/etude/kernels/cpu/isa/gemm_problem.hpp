@@ -3,7 +3,7 @@
 #include "etude/kernels/cpu/gemm.hpp"
 #include "etude/kernels/cpu/isa/gemm_tile.hpp"
 
-// What is to be multiplied, and where its blocks end.
+// The definition of a product, and the limits of its blocks.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -16,7 +16,7 @@ inline constexpr Index rows_most = 144;
 inline constexpr Index rows_at_once = 768;
 /// Elements of B packed at a time.
 inline constexpr Index packed_most = Index{1} << 20;
-/// Operands below this size are read where they lie: they fit in the first-level cache as they are.
+/// Operands below this size are read in place: they fit in the first-level cache unpacked.
 inline constexpr Index small_bytes = 16384;
 /// Columns up to which C may be computed as Cᵀ = Bᵀ · Aᵀ.
 template <class T>
@@ -32,9 +32,9 @@ struct Problem {
   bool add;
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
-  /// rows_done speaks of the columns of this problem, since it is the transposed one.
+  /// This is the transposed problem: rows_done refers to its columns.
   bool turned;
-  /// What row (or column, if turned) 0 of this problem is called in rows_done.
+  /// The number by which rows_done refers to row 0 (column 0, if turned) of this problem.
   Index origin;
 
   void finished(Index begin, Index end) const {
@@ -54,7 +54,7 @@ struct Problem {
     return other;
   }
 
-  /// The columns [begin, end) alone.
+  /// A product of the columns [begin, end) only.
   Problem columns(Index begin, Index end) const {
     Problem part = *this;
     part.n = end - begin;
@@ -65,17 +65,17 @@ struct Problem {
   }
 };
 
-/// Where the blocks of a product end, and which operands are read in place.
+/// The limits of a product's blocks, and which operands are read in place.
 template <class T>
 struct Blocking {
   bool direct_a, direct_b;
-  bool packs_on_the_way;  // one thread packs each panel of B when its turn comes
+  bool packs_on_the_way;  // one thread packs each panel of B just before it uses it
   bool one_block;         // and all rows of A are one block
   Index depth;            // of a panel
-  Index chunk_depth;      // of what is packed of B at a time, a multiple of depth
+  Index chunk_depth;      // of the part of B packed at a time; a multiple of depth
   Index chunk_columns;    // likewise, a multiple of the tile's width
 
-  /// `capacity`: elements of B that the workspace holds packed.
+  /// `capacity`: the elements of packed B that the workspace holds.
   Blocking(const Problem<T>& problem, int parts, Index capacity) {
     constexpr Index small = small_bytes / static_cast<Index>(sizeof(T));
     constexpr Index width = tile_width<T>;
@@ -84,7 +84,7 @@ struct Blocking {
     direct_a = (a.column == 1 && n <= 4 * width) || (m - 1) * a.row + (k - 1) * a.column < small;
     direct_b = b.column == 1 && (m <= 2 * tile_rows || (k - 1) * b.row + n <= small);
     packs_on_the_way = parts == 1;
-    // Equal depths: a last panel of a few k would load and store all of C for them.
+    // Equal depths: a short last panel would load and store all of C for a few k.
     depth = k <= depth_most<T> ? k : quotient_up(k, quotient_up(k, depth_most<T>));
     one_block = parts == 1 && m <= rows_most;
     chunk_columns = round_up(n, width);
@@ -97,17 +97,17 @@ struct Blocking {
   }
 };
 
-/// What one block of rows of A needs of workspace.
+/// The workspace of one block of rows of A.
 template <class T>
 Index block_a_elements(Index m, Index k) {
   return round_up(smaller(round_up(m, tile_rows), rows_most) * smaller(k, depth_most<T>) + pack_overrun<T>, 16);
 }
 
-/// Columns at whose multiples a product may be cut.
+/// A product may be divided at multiples of this many columns.
 template <class T>
 inline constexpr Index column_unit = larger(tile_width<T>, 64 / static_cast<Index>(sizeof(T)));
 
-/// What the chunks of B need of workspace when its columns are cut into this many slices, for each.
+/// The workspace of each slice for its chunks of B, when the columns are divided into this many slices.
 template <class T>
 Index chunk_b_elements(Index n, Index k, Index slices) {
   const Index columns = quotient_up(quotient_up(n, column_unit<T>), slices) * column_unit<T>;

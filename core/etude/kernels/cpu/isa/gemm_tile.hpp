@@ -5,8 +5,8 @@
 #include "etude/kernels/cpu/simd.hpp"
 
 // The register tile: a few rows of A times a few registers' width of B, summed in registers. Every path of the product,
-// full tiles and edges, packed and direct, goes through `tile`, and `tile` adds k terms one after another to what C
-// holds. So an element of C has the same bits whatever tile, block or thread it fell to.
+// full tiles and edges, packed and direct, calls `tile`, and `tile` adds k terms one after another to the contents of
+// C. So an element of C has the same bits whichever tile, block or thread computes it.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -18,7 +18,7 @@ using Index = std::ptrdiff_t;
 [[gnu::always_inline]] constexpr Index round_up(Index a, Index b) { return quotient_up(a, b) * b; }
 
 /// Tile shape in rows × registers. A tile keeps rows · vectors sums, `vectors` pieces of B and one element of A in
-/// registers, and each piece of B or A it loads should serve as many multiplications as possible.
+/// registers. Each piece of B or A that it loads should serve as many multiplications as possible.
 inline constexpr int tile_vectors = 2;
 inline constexpr int tile_rows = registers == 32 ? 12 : registers == 16 ? 6 : 4;
 
@@ -33,7 +33,7 @@ inline constexpr Index tile_width = tile_vectors * lanes<T>;
   return remaining - tile_rows < tile_rows / 2 ? quotient_up(remaining, 2) : tile_rows;
 }
 
-/// What was made for each of the numbers 1 … Count, found by the number.
+/// The values for the numbers 1 … Count, found by number.
 template <class Value, int Count>
 struct Table {
   Value values[Count];
@@ -57,7 +57,7 @@ template <int Count, class Body>
   }(std::make_integer_sequence<int, Count>());
 }
 
-/// What a tile reads and writes: element (r, p) of A is a[r · a_row + p · a_column] (from a packed A: a[p · rows + r]),
+/// The operands of a tile: element (r, p) of A is a[r · a_row + p · a_column] (from a packed A: a[p · rows + r]),
 /// element (p, x) of B is b[p · b_row + x], element (r, x) of C is c[r · c_row + x].
 template <class T>
 struct TileArguments {
@@ -69,15 +69,12 @@ struct TileArguments {
   T* c;
   Index c_row;
   bool add;
-  T* keep;                    // where a keeping tile packs the panel of B that it reads
-  const T* next_c = nullptr;  // what the next tile will add to: tiles of a packed A fetch it
+  T* keep;                    // where a keeping tile packs its panel of B
+  const T* next_c = nullptr;  // the next tile's C: tiles of a packed A prefetch it
 };
 
-enum class Reads { direct, packed };  // how a tile finds A
-enum class Keeps {
-  nothing,
-  panel
-};  // whether it packs B on the way: the stores cost nothing beside the multiplications
+enum class Reads { direct, packed };  // how a tile reads A
+enum class Keeps { nothing, panel };  // whether it also packs B: the stores cost nothing beside the multiplications
 
 /// c[r, x] (+)= sum over p < depth of a[r, p] · b[p, x], r < Rows, x < Vectors · lanes.
 template <class T, int Rows, int Vectors, Reads A, Keeps B>

@@ -2,8 +2,8 @@
 
 #include "etude/kernels/cpu/isa/gemm_pack.hpp"
 
-// One row times a matrix. Nothing but the row is used twice here, so nothing is packed: B is read once, in the order in
-// which it lies in memory.
+// One row times a matrix. Only the row is used more than once, so nothing is packed: B is read once, in the order of
+// memory.
 
 namespace etude::cpu::ETUDE_ISA {
 
@@ -25,7 +25,7 @@ template <class T, int Rows>
   }
 }
 
-/// y[0 … columns) (+)= x · B for the few columns that fit in Pieces registers, where the sums stay.
+/// y[0 … columns) (+)= x · B for the few columns that fit in Pieces registers, which hold the sums throughout.
 template <class T, int Pieces>
 [[gnu::always_inline]] inline void row_times_few(const T* x, Index x_step, Operand<T> b, Index depth, Index columns,
                                                  T* y, bool add) {
@@ -51,8 +51,7 @@ template <class T, int Pieces>
 }
 
 /// y[j] (+)= sum over p < depth of x[p · x_step] · b[p, j], j < columns, for B with contiguous rows. Four rows of B are
-/// read side by side while a piece of y stays in cache; each element of y is the sequence of madds that a tile would
-/// do.
+/// read side by side while a piece of y stays in cache; each element of y is the same sequence of madds as in a tile.
 template <class T>
 [[gnu::noinline]] void row_times_rows(const T* x, Index x_step, Operand<T> b, Index depth, Index columns, T* y,
                                       bool add) {
@@ -71,7 +70,7 @@ template <class T>
   }
 }
 
-/// Columns of B that row_times_columns takes at a time.
+/// Columns of B that row_times_columns processes at a time.
 template <class T>
 inline constexpr Index column_group = larger(8, lanes<T>);
 

@@ -5,7 +5,7 @@
 namespace etude::cpu::ETUDE_ISA {
 
 template <class T> void max_pool(const PoolArguments<T>& g, Index begin, Index end) {
-  constexpr Index most = 256;  // channels at a time: what is kept aside has a bound
+  constexpr Index most = 256;  // channels at a time, to bound the buffer
   alignas(64) T largest[most], which[most];
   for (Index row = begin; row < end; ++row)
     for (Index q = 0; q < g.columns; ++q)

@@ -6,14 +6,14 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// The cells of a window that exist: cell (i, j), low <= (i, j) < high, lies at cells + i · row + j · column and is
-/// called i · width + j.
+/// The cells of a window that exist: cell (i, j), low <= (i, j) < high, lies at cells + i · row + j · column; its index
+/// is i · width + j.
 template <class T> struct PoolCells {
   const T* cells;
   Index row, column, width;
   Index low_y, high_y, low_x, high_x;
 
-  /// A window that stands at (y, x) of something that has `height` · `width_` cells.
+  /// Clips a window at (y, x) to an input of `height` · `width_` cells.
   void clip(Index y, Index x, Index height, Index width_, Index pool_height) {
     low_y = larger(-y, 0);
     low_x = larger(-x, 0);
@@ -22,7 +22,7 @@ template <class T> struct PoolCells {
   }
 };
 
-/// out[c] = the largest of the cells' c, which[c] = the name of the first that holds it. NaN is larger than any number.
+/// out[c] = the largest of the cells' c, which[c] = the index of its first cell. NaN is larger than any number.
 template <class T>
 [[gnu::noinline]] inline void pool_cells(const PoolCells<T>& p, Index channels, T* out, T* which) {
   const auto pool = [&](auto from, auto to, Index c) __attribute__((always_inline)) {
@@ -50,7 +50,7 @@ template <class T>
          [=](T* at, Vec<T> value) __attribute__((always_inline)) { store_first(at, value, rest); }, c);
 }
 
-/// Names as what an index is stored as.
+/// Converts indices to their stored type.
 template <class T, class I> [[gnu::noinline]] inline void to_index(const T* which, Index count, I* index) {
   for (Index i = 0; i < count; ++i) index[i] = static_cast<I>(static_cast<std::int32_t>(which[i]));
 }

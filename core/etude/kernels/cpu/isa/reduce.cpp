@@ -6,11 +6,11 @@
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
-// Of registers and of single numbers.
+// Works on registers and on single numbers.
 struct Plus {
   template <class V> static V apply(const V& a, const V& b) { return a + b; }
   template <class T> static constexpr T start = T(0);
-  /// Elements [i, count) of a row, fewer than a register, and what changes nothing.
+  /// Elements [i, count) of a row, fewer than a register, filled up with zeros.
   template <class T> static Vec<T> last(const T* row, std::int64_t i, std::int64_t count) {
     return load_first(row + i, static_cast<std::ptrdiff_t>(count - i));
   }
@@ -59,7 +59,7 @@ template <class F, class T> void columns(const T* in, std::int64_t count, std::i
   }
 }
 
-/// Four running registers, folded at the end of each 4096 elements, so that errors grow with the blocks and not the
+/// Four running registers, folded after each 4096 elements, so that errors grow with the blocks and not with the
 /// elements.
 template <class F, class T> T neighbours(const T* in, std::int64_t count) {
   constexpr std::int64_t width = lanes<T>, block = 4096;
@@ -102,7 +102,7 @@ template <class F, class T> [[gnu::always_inline]] inline Vec<T> partial(const T
   return F::apply(s0, s1);
 }
 
-/// As many rows at a time as a register has lanes: their partial results, transposed, are joined lane by lane.
+/// Reduces as many rows at a time as a register has lanes: transposes their partial results and combines the lanes.
 template <class F, class T> void rows(const T* in, std::int64_t rows, std::int64_t count, T* out) {
   constexpr std::int64_t width = lanes<T>;
   for (std::int64_t row = 0; row < rows; row += width) {
@@ -120,7 +120,7 @@ template <class F, class T> void rows(const T* in, std::int64_t rows, std::int64
   }
 }
 
-/// Each number along a row; the last register of a row may lie over the one before.
+/// Repeats each number along a row; the last register of a row may overlap the one before.
 template <class T> void spread(const T* in, std::int64_t rows, std::int64_t count, T* out) {
   constexpr std::int64_t width = lanes<T>;
   for (std::int64_t row = 0; row < rows; ++row, out += count) {

@@ -7,7 +7,7 @@
 namespace etude::cpu::ETUDE_ISA {
 namespace {
 
-/// Calls visit(register, offset, live elements) along a row of `count`; the last register is filled up with `rest`.
+/// Calls visit(register, offset, live elements) along a row of `count`; the last register is padded with `rest`.
 template <class T, class Visitor> [[gnu::always_inline]] inline void along(const T* row, std::int64_t count, T rest,
                                                                            Visitor visit) {
   constexpr std::int64_t width = lanes<T>;
@@ -34,7 +34,7 @@ template <class T> T sum_of_exp(const T* row, std::int64_t count, T high) {
   return xsimd::reduce_add(total);
 }
 
-/// log of a positive number, by the same vector code as everywhere.
+/// log of a positive number, by the vector code used everywhere.
 template <class T> T log_of(T x) { return xsimd::log(Vec<T>(x)).get(0); }
 
 template <class T> void softmax(const T* in, std::int64_t rows, std::int64_t count, T* out) {

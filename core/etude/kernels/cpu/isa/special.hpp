@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions of registers that xsimd has, but not to the last places, as power in both widths and erf in float64, or
-// slowly, as those of e^x in float32.
+// Functions of registers where xsimd's are not exact to the last places (power in both widths, erf in float64) or are
+// slow (those of e^x in float32).
 
 #include <limits>
 #include <type_traits>
@@ -17,7 +17,7 @@ template <class T, std::size_t N> [[gnu::always_inline]] inline Vec<T> polynomia
   return sum;
 }
 
-/// A number as the sum of two: high is its nearest T, and low what is missing.
+/// A number as a sum: high is the nearest T, and low is the remainder.
 template <class T> struct Double {
   Vec<T> high, low;
 };
@@ -46,7 +46,7 @@ template <class T> [[gnu::always_inline]] inline Double<T> product(Double<T> a, 
   return {high.high, high.low + (a.high * b.low + a.low * b.high)};
 }
 
-/// What of a floating-point type its logarithm and exponential are made with.
+/// The constants of a floating-point type for its logarithm and exponential.
 template <class T> struct Format;
 template <> struct Format<float> {
   using Bits = std::uint32_t;
@@ -54,10 +54,10 @@ template <> struct Format<float> {
   static constexpr Bits root_half = 0x3F3504F3, one = 0x3F800000;
   static constexpr float whole = 0x1p23f, round = 0x1.8p23f, small = 0x1p-126f, up = 0x1p25f, far = 0x1p40f,
                          up_log2 = 25;
-  // log 2 as a sum, of which the first times any exponent is exact.
+  // log 2 as a sum; the product of the first with any exponent is exact.
   static constexpr float log2_high = 0x1.62ep-1f, log2_low = 0x1.0bfbe8p-15f, log2_e = 0x1.715476p0f;
   static constexpr float two_thirds_low = -0x1.5555560000000p-26f;  ///< 2/3 less the nearest float
-  static constexpr float beyond = 120;  ///< e to that, and to minus that, is neither normal nor finite
+  static constexpr float beyond = 120;  ///< e to the power of it overflows, and of its negative is not normal
   static constexpr float log_series[] = {2 / 5.0f, 2 / 7.0f, 2 / 9.0f, 2 / 11.0f};
   static constexpr float exp_series[] = {1 / 2.0f, 1 / 6.0f, 1 / 24.0f, 1 / 120.0f, 1 / 720.0f, 1 / 5040.0f};
 };
@@ -76,8 +76,8 @@ template <> struct Format<double> {
                                           1 / 3628800.0, 1 / 39916800.0, 1 / 479001600.0, 1 / 6227020800.0};
 };
 
-/// log a to half as many places again as T has, for a > 0 that is finite: a = 2^k m with m from √½ to √2, and
-/// log m = 2 s + 2/3 s³ + 2/5 s⁵ + … of s = (m - 1) / (m + 1).
+/// log a to half as many places again as T has, for finite a > 0: a = 2^k m with m from √½ to √2, and log m = 2 s + 2/3
+/// s³ + 2/5 s⁵ + … of s = (m - 1) / (m + 1).
 template <class T> [[gnu::always_inline]] inline Double<T> wide_log(Vec<T> a) {
   using F = Format<T>;
   using Bits = xsimd::batch<typename F::Bits, Arch>;
@@ -111,13 +111,13 @@ template <class T> [[gnu::always_inline]] inline Vec<T> wide_exp(Double<T> x) {
   const Vec<T> beyond(F::beyond), round(F::round);
   x.low = select(abs(x.high) < beyond, x.low, Vec<T>(0));
   x.high = select(x.high > beyond, beyond, select(x.high < -beyond, -beyond, x.high));
-  // Where the digits of a number end with its units, adding it rounds to a whole one.
+  // The last digit of `round` is the units' digit, so that adding it rounds to an integer.
   const auto nearest = [&](Vec<T> v) __attribute__((always_inline)) { return (v + round) - round; };
   const Vec<T> n = nearest(x.high * Vec<T>(F::log2_e));
   const Vec<T> r = (x.high - n * Vec<T>(F::log2_high)) + (x.low - n * Vec<T>(F::log2_low));
   const Vec<T> e = Vec<T>(1) + madd(r * r, polynomial(F::exp_series, r), r);
-  // In two steps, of which neither leaves the exponents that there are: in the last digits of a number that large lies
-  // the exponent's field.
+  // The last bits of so large a number are an exponent's field. Two steps, because one could leave the range of
+  // exponents.
   const auto two_to = [&](Vec<T> v) __attribute__((always_inline)) {
     const Bits field = xsimd::bitwise_cast<typename F::Bits>(v + Vec<T>(F::round + F::bias));
     return xsimd::bitwise_cast<T>(field << F::fraction);
@@ -126,13 +126,13 @@ template <class T> [[gnu::always_inline]] inline Vec<T> wide_exp(Double<T> x) {
   return e * two_to(half) * two_to(n - half);
 }
 
-/// a to the power of b, as C has it, but that a fraction of -infinity is NaN as that of any negative number.
+/// a to the power of b as in C, except that a fractional power of -infinity is NaN, as for any negative number.
 template <class T> [[gnu::always_inline]] inline Vec<T> power(Vec<T> a, Vec<T> b) {
   using F = Format<T>;
   const Vec<T> zero(0), one(1), infinity(std::numeric_limits<T>::infinity()), size = abs(a);
   Double<T> log = wide_log<T>(size);
   log.high = select(size == zero, -infinity, select(size == infinity, infinity, log.high));
-  // Beyond that the result is 0, 1 or infinity; and no product overflows that should not.
+  // Beyond `far` the result is 0, 1 or infinity; the limit keeps the products from overflowing.
   const Vec<T> far(F::far), exponent = select(b > far, far, select(b < -far, -far, b));
   const Double<T> high = exact_product<T>(log.high, exponent);
   Vec<T> y = wide_exp<T>({high.high, high.low + log.low * exponent});
@@ -146,7 +146,7 @@ template <class T> [[gnu::always_inline]] inline Vec<T> power(Vec<T> a, Vec<T> b
 }
 
 /// x P(x²) below ¾, 1 - e^(-x²) Q((x - 2) / (x + 2)) from there to 6, and ±1 beyond. P and Q were fitted with forty
-/// digits and are off by less than 2^-59.
+/// digits; their error is less than 2^-59.
 [[gnu::always_inline]] inline Vec<double> erf(Vec<double> x) {
   static constexpr double near_zero[] = {1.1283791670955126,      -0.37612638903183715,    0.11283791670952632,
                                          -0.0268661706444367,     0.005223977615515535,    -0.0008548326195067357,
@@ -163,15 +163,15 @@ template <class T> [[gnu::always_inline]] inline Vec<T> power(Vec<T> a, Vec<T> b
   return select(size < Vec<double>(0.75), near, xsimd::copysign(far, x));
 }
 
-/// e^x = scale · (1 + rest): a power of two, which is 0 or infinity where e^x is not normal, and -0.3 to 0.42. x is
-/// from -88 to 89. The series was fitted and is off by less than 2^-26 of the rest.
+/// e^x = scale · (1 + rest). scale is a power of two, or 0 or infinity where e^x is not normal; rest is from -0.3 to
+/// 0.42. x is from -88 to 89. The series was fitted; its error is less than 2^-26 of rest.
 struct Exponential {
   Vec<float> scale, rest;
 
   [[gnu::always_inline]] explicit Exponential(Vec<float> x) {
     using F = Format<float>;
     static constexpr float series[] = {0.499999981f, 0.166665431f, 0.0416672023f, 0.00836659641f, 0.0013882507f};
-    // The digits of a number so large end with its units, and shifted up they are an exponent's field.
+    // The last digit of `large` is the units' digit; the sum's last bits, shifted up, are an exponent's field.
     const Vec<float> large(F::round + F::bias), shifted = madd(x, Vec<float>(F::log2_e), large), n = shifted - large;
     const Vec<float> r = madd(n, Vec<float>(-F::log2_low), madd(n, Vec<float>(-F::log2_high), x));
     rest = madd(r * r, polynomial(series, r), r);
@@ -185,7 +185,7 @@ struct Exponential {
 }
 [[gnu::always_inline]] inline Vec<double> exponential(Vec<double> x) { return xsimd::exp(x); }
 
-/// (e^2x - 1) / (e^2x + 1), which is ±1 from 9.02 on.
+/// (e^2x - 1) / (e^2x + 1); ±1 from 9.02 on.
 [[gnu::always_inline]] inline Vec<float> tanh(Vec<float> x) {
   x = at_least(at_most(x, 9.02f), -9.02f);
   const Exponential e(x + x);

@@ -4,8 +4,8 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// out[c · out_row + r] = in[r · in_row + c] for r < rows, c < columns: squares of registers, a block of rows at a time
-/// that stays in the first-level cache.
+/// out[c · out_row + r] = in[r · in_row + c] for r < rows, c < columns: squares of registers, in blocks of rows that
+/// stay in the first-level cache.
 template <class T> [[gnu::noinline]] void transpose_matrix(const T* in, std::int64_t in_row, T* out,
                                                            std::int64_t out_row, std::int64_t rows,
                                                            std::int64_t columns) {

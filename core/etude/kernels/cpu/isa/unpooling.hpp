@@ -4,7 +4,7 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// What windows do not cover of y becomes 0: its last rows and columns, or all of it where windows do not just touch.
+/// Zeroes the cells of y outside all windows: its last rows and columns, or all of y where windows are not adjacent.
 template <class T>
 inline void clear_uncovered(const ConvolutionArguments<T>& g, Index count, T* out, Index distance) {
   const bool touch = g.pool_before_y == 0 && g.pool_before_x == 0 && g.pool_stride_y == g.pool_height &&
@@ -16,8 +16,8 @@ inline void clear_uncovered(const ConvolutionArguments<T>& g, Index count, T* ou
       zero_elements(out + (i * g.columns + j) * distance, count);
 }
 
-/// One window's dy spread out over its cells: cell (i, j), low <= (i, j) < high, goes to out + i · row + j · distance
-/// and is called i · width + j.
+/// Unpools one window's dy over its cells: cell (i, j), low <= (i, j) < high, lies at out + i · row + j · distance and
+/// has the index i · width + j.
 template <class T>
 [[gnu::noinline]] inline void unpool_cells(const T* dy, const std::uint8_t* index, Index count, Index low_y,
                                            Index high_y, Index low_x, Index high_x, Index width, T* out, Index row,
@@ -35,7 +35,7 @@ template <class T>
       for (Index j = low_x; j < high_x; ++j) out[i * row + j * distance + f] = index[f] == i * width + j ? dy[f] : T(0);
 }
 
-/// An image's dy spread out again over y: filters [begin, end) of pixel n go to out + n · distance.
+/// Unpools an image's dy over y: filters [begin, end) of pixel n go to out + n · distance.
 template <class T>
 [[gnu::noinline]] inline void unpool(const ConvolutionArguments<T>& g, Index image, Index begin, Index end, T* out,
                                      Index distance) {

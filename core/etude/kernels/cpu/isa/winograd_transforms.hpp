@@ -9,13 +9,13 @@ namespace etude::cpu::ETUDE_ISA::winograd {
 
 inline constexpr Index tile_in = 4, tile_out = 2, kernel_extent = 3, products = tile_in * tile_in;
 
-/// Sixteen numbers that belong together: (y, x) at data + y · row + x · column.
+/// Sixteen numbers: (y, x) at data + y · row + x · column.
 template <class T> struct Square {
   const T* data;
   Index row, column;
 };
 
-/// to[(4 y + x) · distance] = (Bᵀ d B)(y, x). `count`: elements of a register that there are.
+/// to[(4 y + x) · distance] = (Bᵀ d B)(y, x). `count`: the elements of the register that exist.
 template <class T>
 [[gnu::always_inline]] inline void transform_input(const Square<T>& d, Index count, T* to, Index distance) {
   const bool whole = count >= lanes<T>;

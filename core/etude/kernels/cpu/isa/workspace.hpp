@@ -4,7 +4,7 @@
 
 namespace etude::cpu::ETUDE_ISA {
 
-/// Hands out pieces of a workspace, one behind the other. Begun at null it counts how much is wanted.
+/// Allocates pieces of a workspace, one after another. Constructed with null, it only counts the bytes.
 class Workspace {
  public:
   explicit Workspace(void* begin) : begin_(reinterpret_cast<std::uintptr_t>(begin)) {}
