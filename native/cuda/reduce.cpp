@@ -129,12 +129,12 @@ template <class T, class Join> void reduce(cuda::Runtime& runtime, const Reduce&
 
 }  // namespace
 
-std::size_t Cuda::workspace(const Reduce& r) const {
+template <> std::size_t Cuda::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = cut_of(r).chunks;
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
 
-void Cuda::run(const Reduce& r, Addresses addresses) {
+template <> void Cuda::compute(const Reduce& r, Addresses addresses) {
   const auto go = [&]<class T>(T) {
     if (r.kind == Reduce::Kind::sum)
       reduce<T, Total<T>>(*runtime_, r, addresses);

@@ -41,7 +41,7 @@ template <class T> void reduce_columns(Columns<T> columns, const T* in, const Re
 
 }  // namespace
 
-std::size_t Cpu::workspace(const Reduce& r) const {
+template <> std::size_t Cpu::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = chunks_of(r);
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
@@ -67,7 +67,7 @@ template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
   reduce_columns(columns, static_cast<const T*>(parts), last, 1, out);
 }
 
-void Cpu::run(const Reduce& instruction, Addresses addresses) {
+template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
   if (instruction.in.dtype != DType::int32) {
     cpu::with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
     return;
