@@ -107,16 +107,18 @@ template <> OpEntry entry(const op::Concatenate&) {
   const auto along = [](std::ptrdiff_t axis) {
     return [=](Values x) { return ops::concatenate({x.begin(), x.end()}, axis); };
   };
-  return {"Concatenate",
-          Gradient::passes,
-          {{"[2] [3]", {number({2}), number({3})}, along(0)},
-           {"columns", {number({4, 2}), number({4, 1}), number({4, 3})}, along(-1)},
-           {"rows", {number({1, 3}), number({2, 3})}, along(0)},
-           {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
-           {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
-           {"what programs compute", {number({3, 2}), number({3, 2})}, [](Values x) {
-              return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1);
-            }}}};
+  OpEntry entry{"Concatenate",
+                Gradient::passes,
+                {{"[2] [3]", {number({2}), number({3})}, along(0)},
+                 {"columns", {number({4, 2}), number({4, 1}), number({4, 3})}, along(-1)},
+                 {"rows", {number({1, 3}), number({2, 3})}, along(0)},
+                 {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
+                 {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
+                 {"what programs compute", {number({3, 2}), number({3, 2})}, [](Values x) {
+                    return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1);
+                  }}}};
+  entry.refusals = {{"other columns", {number({2, 3}), number({2, 2})}, along(0), {"[2, 3]", "[2, 2]"}}};
+  return entry;
 }
 
 namespace {
