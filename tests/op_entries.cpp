@@ -148,6 +148,36 @@ std::vector<OpCase> reductions(Numbers numbers, Value (*reduce)(Value, const std
 template <> OpEntry entry(const op::Sum&) { return {"Sum", Gradient::passes, reductions(Numbers::between, ops::sum)}; }
 template <> OpEntry entry(const op::Max&) { return {"Max", Gradient::passes, reductions(Numbers::apart, ops::max)}; }
 
+template <> OpEntry entry(const op::Cumsum&) {
+  const auto along = [](std::ptrdiff_t axis, bool exclusive, bool reverse) {
+    return [=](Values x) { return ops::cumsum(x[0], axis, exclusive, reverse); };
+  };
+  OpEntry entry{"Cumsum", Gradient::passes, {}};
+  for (const auto& [shape, axis] : std::vector<std::pair<Shape, std::ptrdiff_t>>{
+           {{5}, 0}, {{4, 3}, 0}, {{4, 3}, -1}, {{2, 3, 2}, 1}, {{1, 2}, 0}, {{2, 70}, 1}})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true})
+        entry.cases.push_back({shape.to_string() + " axis " + std::to_string(axis) + (exclusive ? ", exclusive" : "") +
+                                   (reverse ? ", reverse" : ""),
+                               {{shape, Numbers::between, 0, 1}},
+                               along(axis, exclusive, reverse)});
+  entry.cases.push_back({"whole numbers", {number({2, 40}), labels({2, 40}, 9)}, [](Values x) {
+                           return x[0] * ops::cast(ops::cumsum(x[1], -1), x[0].dtype());
+                         }});
+  const std::vector<Tensor> row{tensor_of({4}, DType::float64, {1, 2, 3, 4})},
+      rows{tensor_of({3, 2}, DType::int32, {1, 10, 2, 20, 3, 30})};
+  entry.examples = {{"up to each entry", row, along(0, false, false), {1, 3, 6, 10}},
+                    {"before each entry", row, along(0, true, false), {0, 1, 3, 6}},
+                    {"from each entry", row, along(0, false, true), {10, 9, 7, 4}},
+                    {"behind each entry", row, along(0, true, true), {9, 7, 4, 0}},
+                    {"columns of int32", rows, along(0, false, false), {1, 10, 3, 30, 6, 60}},
+                    {"rows of int32, from their ends", rows, along(-1, true, true), {10, 0, 20, 0, 30, 0}}};
+  entry.refusals = {
+      {"bytes", {{{2}, Numbers::between, 0, 9, DType::uint8}}, along(0, false, false), {"Cumsum", "uint8"}},
+      {"an axis that is not", {number({2, 3})}, along(2, false, false), {"cumsum", "axis 2", "[2, 3]"}}};
+  return entry;
+}
+
 template <> OpEntry entry(const op::ArgMax&) {
   return {"ArgMax",
           Gradient::zero,

@@ -140,6 +140,20 @@ struct Reduce {
   Shape sizes() const { return {outer, count, inner}; }
 };
 
+/// in [outer, count, inner] -> out, the sums along the middle axis (op::Cumsum).
+struct Cumsum {
+  std::int64_t outer, count, inner;
+  bool exclusive, reverse;
+  Operand in, out;
+
+  void list_memory(MemoryRanges& ranges) const {
+    ranges.read(in, outer * count * inner);
+    ranges.written(out, outer * count * inner);
+  }
+  double operations() const { return static_cast<double>(outer * count * inner); }
+  Shape sizes() const { return {outer, count, inner}; }
+};
+
 /// in [rows, count] -> out int32 [rows].
 struct ArgMax {
   std::int64_t rows, count;
@@ -344,10 +358,11 @@ struct Scan {
 using Instruction =
     std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
                  instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
-                 instruction::PoolScatter, instruction::Reduce, instruction::ArgMax, instruction::OneHot,
-                 instruction::Gather, instruction::ScatterAdd, instruction::Softmax, instruction::Crossentropy,
-                 instruction::Attention, instruction::AttentionGradient, instruction::Transpose, instruction::Uniform,
-                 instruction::Copy, instruction::AllReduce, instruction::AwaitSums, instruction::Scan>;
+                 instruction::PoolScatter, instruction::Reduce, instruction::Cumsum, instruction::ArgMax,
+                 instruction::OneHot, instruction::Gather, instruction::ScatterAdd, instruction::Softmax,
+                 instruction::Crossentropy, instruction::Attention, instruction::AttentionGradient,
+                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::AllReduce,
+                 instruction::AwaitSums, instruction::Scan>;
 
 /// The instructions of a Scan, and its tables of addresses, one per arena, which it fills for each step.
 struct instruction::Body {

@@ -111,6 +111,17 @@ Instruction lower(const op::PoolScatter& o, const Site& site) {
 Instruction lower(const op::Sum& o, const Site& site) { return reduce(Reduce::Kind::sum, o.first, o.count, site); }
 Instruction lower(const op::Max& o, const Site& site) { return reduce(Reduce::Kind::max, o.first, o.count, site); }
 
+Instruction lower(const op::Cumsum& o, const Site& site) {
+  const Shape& shape = site.shape(0);
+  return instruction::Cumsum{shape.slice(0, o.axis).size(),
+                             shape[o.axis],
+                             shape.slice(o.axis + std::size_t{1}, shape.rank()).size(),
+                             o.exclusive,
+                             o.reverse,
+                             site.in(0),
+                             site.out()};
+}
+
 /// Copies the parts that were not written in place.
 Instruction lower(const op::Concatenate& o, const Site& site) {
   const Node& node = site.node();

@@ -159,6 +159,16 @@ struct Sum {
   std::uint8_t first, count;
   friend bool operator==(const Sum&, const Sum&) = default;
 };
+/// The sums along an axis of its entries up to each one; `exclusive`: without that one; `reverse`: from the last entry
+/// back.
+struct Cumsum {
+  static constexpr Traits traits{.role = Role::kernel};
+  Meta infer(Operands) const;
+  OperandGradients gradient(const Differential&) const;
+  std::uint8_t axis;
+  bool exclusive, reverse;
+  friend bool operator==(const Cumsum&, const Cumsum&) = default;
+};
 /// Maximum over axes [first, first + count), which are removed.
 struct Max {
   static constexpr Traits traits{.role = Role::kernel};
@@ -337,8 +347,8 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 /// All ops. gradient_test and parity_test iterate over them: a new op fails them until it has a case.
 using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
                                op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
-                               op::Sum, op::Max, op::ArgMax, op::OneHot, op::Gather, op::ScatterAdd, op::MatMul,
-                               op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax,
+                               op::Sum, op::Cumsum, op::Max, op::ArgMax, op::OneHot, op::Gather, op::ScatterAdd,
+                               op::MatMul, op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax,
                                op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
                                op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 

@@ -51,12 +51,20 @@ template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes
   return keepdims ? ops::reshape(result, kept) : result;
 }
 
+void check_summable(const char* where, Value x) {
+  check(x.dtype() != DType::boolean && x.dtype() != DType::uint8, ErrorKind::dtype, where, "dtype ", x.dtype(),
+        " - expected float32, float64 or int32 - cast it.");
+}
+
 }  // namespace
 
 Meta op::Sum::infer(Operands x) const {
-  check(x[0].dtype() != DType::boolean && x[0].dtype() != DType::uint8, ErrorKind::dtype, "Sum", "dtype ", x[0].dtype(),
-        " - expected float32, float64 or int32 - cast it.");
+  check_summable("Sum", x[0]);
   return reduced(first, count, x[0]);
+}
+Meta op::Cumsum::infer(Operands x) const {
+  check_summable("Cumsum", x[0]);
+  return {x[0].shape(), x[0].dtype()};
 }
 Meta op::Max::infer(Operands x) const {
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "Max", "dtype ", x[0].dtype(), " - expected a float - cast it.");
@@ -81,6 +89,9 @@ Meta op::OneHot::infer(Operands x) const {
 }
 
 OperandGradients op::Sum::gradient(const Differential& d) const { return {spread(d.dy, first, count, d.x[0].shape())}; }
+OperandGradients op::Cumsum::gradient(const Differential& d) const {
+  return {ops::cumsum(d.dy, axis, exclusive, !reverse)};
+}
 OperandGradients op::Max::gradient(const Differential& d) const {
   // The gradient is divided equally between equal maxima.
   const Value is_max = ops::cast(ops::equal(d.x[0], spread(d.y, first, count, d.x[0].shape())), d.dy.dtype());
@@ -101,6 +112,11 @@ Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   const auto count =
       static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));
   return total / count;
+}
+
+Value cumsum(Value x, std::ptrdiff_t axis, bool exclusive, bool reverse) {
+  const auto at = static_cast<std::uint8_t>(x.shape().axis(axis, "cumsum"));
+  return x.graph().append(op::Cumsum{at, exclusive, reverse}, {x});
 }
 
 Value max(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {

@@ -11,6 +11,7 @@ namespace etude {
 using cpu::at;
 using cpu::row_grain;
 using cpu::split;
+using instruction::Cumsum;
 using instruction::Reduce;
 
 namespace {
@@ -35,6 +36,23 @@ template <class T> void reduce_columns(Columns<T> columns, const T* in, const Re
       columns(in + (unit / chunks * r.count + row) * r.inner, std::clamp<std::int64_t>(r.count - row, 0, each), r.inner,
               column, last, out + unit * r.inner);
       first += last - column;
+    }
+  });
+}
+
+/// Each thread takes some columns through all entries of the axis.
+template <class T> void add_up(const Cumsum& c, const T* in, T* out) {
+  const std::int64_t step = c.reverse ? -c.inner : c.inner, first = c.reverse ? (c.count - 1) * c.inner : 0;
+  split(c.outer * c.inner, row_grain(c.count), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t column = i % c.inner, width = std::min(c.inner - column, end - i);
+      std::int64_t place = i / c.inner * c.count * c.inner + first + column;
+      for (std::int64_t j = 0; j < width; ++j) out[place + j] = c.exclusive ? T(0) : in[place + j];
+      for (std::int64_t k = 1; k < c.count; ++k, place += step) {
+        const T* more = in + place + (c.exclusive ? 0 : step);
+        for (std::int64_t j = 0; j < width; ++j) out[place + step + j] = out[place + j] + more[j];
+      }
+      i += width;
     }
   });
 }
@@ -81,6 +99,12 @@ template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
         for (std::int64_t i = 0; i < instruction.inner; ++i)
           out[o * instruction.inner + i] += in[(o * instruction.count + c) * instruction.inner + i];
   });
+}
+
+template <> void Cpu::compute(const Cumsum& c, Addresses addresses) {
+  const auto go = [&]<class T>(T) { add_up(c, at<const T>(addresses, c.in), at<T>(addresses, c.out)); };
+  if (c.in.dtype == DType::int32) return go(std::int32_t{});
+  cpu::with_float(c.in.dtype, go);
 }
 
 }  // namespace etude
