@@ -93,26 +93,8 @@ template <class Kind> void print_names(const char* type) {
   print_names(type, all);
 }
 
-/// The names that activations::get accepts, from the list in its error.
-std::vector<std::string> activation_names() {
-  std::string text;
-  try {
-    activations::get("?");
-  } catch (const Error& error) {
-    text = error.what();
-  }
-  const std::string before = "expected one of: ";
-  const std::size_t begin = text.find(before) + before.size(), end = text.find(" - ", begin);
-  std::vector<std::string> names;
-  for (std::string_view rest = std::string_view(text).substr(begin, end - begin); !rest.empty();) {
-    names.emplace_back(rest.substr(0, rest.find(", ")));
-    rest.remove_prefix(std::min(names.back().size() + 2, rest.size()));
-  }
-  return names;
-}
-
 void print_all_names() {
-  print_names("ActivationName", activation_names());
+  print_names<Activation>("ActivationName");
   print_names<Initializer>("InitializerName");
   print_names<Loss>("LossName");
   print_names<Metric>("MetricName");

@@ -50,6 +50,7 @@ EMSCRIPTEN_BINDINGS(ops) {
   }>();
   bind<"ops.sum(x, axes?, keepdims?)", ops::sum>();
   bind<"ops.mean(x, axes?, keepdims?)", ops::mean>();
+  bind<"ops.cumsum(x, axis, exclusive?, reverse?)", ops::cumsum>();
   bind<"ops.max(x, axes?, keepdims?)", ops::max>();
   bind<"ops.argmax(x)", ops::argmax>();
   bind<"ops.one_hot(labels, depth, dtype?)", [](Value labels, std::int64_t depth, std::optional<DType> dtype) {

@@ -1,5 +1,5 @@
-// Checks a property of the table of classes that a compiler cannot check: the factory of each class has the name in the
-// table, in C++, JavaScript, configs and string forms.
+// Checks what a compiler does not know of the table of classes: that the factory of each class is called in C++ as the
+// table says, and so in JavaScript, in configs and in string forms; and of ops: that JavaScript has each function.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,6 +36,18 @@ for (const file of headers) {
   for (const type of about.keys()) complaints.push(`${file}: class ${type} has no Factory`);
 }
 
+/** What JavaScript has no use for: what layers and gradients call. */
+const onlyInCpp = new Set(
+  'check_window convolution convolution_filter convolution_input max_pool padded pool_argmax pool_gather pool_scatter replica_part scan upcast'.split(' '),
+);
+const bound = readFileSync(fileURLToPath(new URL('../bindings/ops.cpp', import.meta.url)), 'utf8');
+const ops = new Set();
+for (const file of headers.filter((name) => name.startsWith('ops/')))
+  for (const [, name] of readFileSync(join(core, file), 'utf8').matchAll(/^[A-Za-z:<>]+ (\w+)\(/gm)) ops.add(name);
+for (const name of ops)
+  if (!onlyInCpp.has(name) && !bound.includes(`"ops.${name}(`)) complaints.push(`ops::${name}: no line in bindings/ops.cpp`);
+for (const name of onlyInCpp) if (!ops.has(name)) complaints.push(`ops::${name}: not in core/etude/ops`);
+
 for (const complaint of complaints) console.error(complaint);
-console.log(`classes: ${classes} classes, ${complaints.length} complaints`);
+console.log(`classes: ${classes} classes, ${ops.size} ops, ${complaints.length} complaints`);
 process.exit(complaints.length ? 1 : 0);

@@ -7,8 +7,8 @@
 
 #include "support.hpp"
 
-/// The table of cases for gradient_test and parity_test. It has an entry for every alternative of Op, in its order: an
-/// op without an entry does not compile, and the compiler names it.
+/// The table of cases that gradient_test and parity_test go through. It has an entry for every alternative of Op, in
+/// its order: an op without one does not link, and the linker names it.
 namespace etude::testing {
 
 /// One operand of a case, and the distribution of its numbers.
@@ -40,6 +40,22 @@ enum class Gradient {
   stopped,  ///< none, by definition
 };
 
+/// Numbers, and what an op makes of them, exactly, in every float dtype of the processor.
+struct OpExample {
+  std::string name;
+  std::vector<Tensor> operands;
+  Function function;
+  std::vector<double> expected;
+};
+
+/// What an op refuses: its operands, and what must be named in the text.
+struct OpRefusal {
+  std::string name;
+  std::vector<Argument> arguments;
+  Function function;
+  std::vector<std::string> names = {};
+};
+
 using Scalars = std::function<double(double, double, double)>;
 
 struct OpEntry {
@@ -53,6 +69,11 @@ struct OpEntry {
   int arity = 0;
   double ulps32 = 0, ulps64 = 0;
   std::vector<DType> dtypes = {};
+
+  /// parity_test computes the examples. shape_rules_test wants a refusal of every op that a kernel computes, here or in
+  /// its own table.
+  std::vector<OpExample> examples = {};
+  std::vector<OpRefusal> refusals = {};
 };
 
 /// Every op, in the order of the variant.

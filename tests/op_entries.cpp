@@ -9,11 +9,11 @@
 
 namespace etude::testing {
 
-OpEntry entry(const op::Input&) {
+template <> OpEntry entry(const op::Input&) {
   return {"Input", Gradient::passes, {{"the batch itself", {number({2, 3})}, [](Values x) { return x[0]; }}}};
 }
 
-OpEntry entry(const op::Constant&) {
+template <> OpEntry entry(const op::Constant&) {
   const auto constant = [](const Shape& shape, DType dtype) {
     return [=](Values) { return ops::cast(Graph::current().constant(3, dtype, shape), DType::float64); };
   };
@@ -24,12 +24,12 @@ OpEntry entry(const op::Constant&) {
            {"int32 [4]", {}, constant({4}, DType::int32)}}};
 }
 
-OpEntry entry(const op::Read&) {
+template <> OpEntry entry(const op::Read&) {
   const Variable variable("v", tensor_of({2, 3}, DType::float64, {1, 2, 3, 4, 5, 6}));
   return {"Read", Gradient::zero, {{"[2, 3]", {}, [=](Values) { return Graph::current().read(variable); }}}};
 }
 
-OpEntry entry(const op::Cast&) {
+template <> OpEntry entry(const op::Cast&) {
   const auto there_and_back = [](DType dtype) {
     return [=](Values x) { return ops::cast(ops::cast(x[0], dtype), x[0].dtype()); };
   };
@@ -42,14 +42,14 @@ OpEntry entry(const op::Cast&) {
        {"by float64", {spaced({5})}, [](Values x) { return x[0].graph().append(op::Cast{x[0].dtype()}, {x[0]}); }}}};
 }
 
-OpEntry entry(const op::StopGradient&) {
+template <> OpEntry entry(const op::StopGradient&) {
   return {
       "StopGradient",
       Gradient::stopped,
       {{"[2, 3]", {number({2, 3})}, front(ops::stop_gradient)}, {"a scalar", {number({})}, front(ops::stop_gradient)}}};
 }
 
-OpEntry entry(const op::Broadcast&) {
+template <> OpEntry entry(const op::Broadcast&) {
   OpEntry entry{"Broadcast", Gradient::passes, {}};
   for (const auto& [from, to] : std::vector<std::pair<Shape, Shape>>{
            {{}, {2, 3}}, {{3}, {2, 3}}, {{2, 1}, {2, 3}}, {{1}, {4}}, {{1, 1}, {3, 2}}, {{2, 1, 3}, {4, 2, 2, 3}}})
@@ -59,7 +59,7 @@ OpEntry entry(const op::Broadcast&) {
   return entry;
 }
 
-OpEntry entry(const op::Reshape&) {
+template <> OpEntry entry(const op::Reshape&) {
   OpEntry entry{"Reshape", Gradient::passes, {}};
   for (const auto& [from, to] : std::vector<std::pair<Shape, Shape>>{
            {{2, 3}, {3, 2}}, {{2, 3}, {-1}}, {{6}, {2, -1, 1}}, {{}, {1, 1}}, {{1}, {}}})
@@ -68,7 +68,7 @@ OpEntry entry(const op::Reshape&) {
   return entry;
 }
 
-OpEntry entry(const op::Transpose&) {
+template <> OpEntry entry(const op::Transpose&) {
   OpEntry entry{"Transpose", Gradient::passes, {}};
   for (const auto& [shape, order] :
        std::vector<std::pair<Shape, std::vector<std::uint8_t>>>{{{2, 3}, {}},
@@ -82,7 +82,7 @@ OpEntry entry(const op::Transpose&) {
   return entry;
 }
 
-OpEntry entry(const op::Slice&) {
+template <> OpEntry entry(const op::Slice&) {
   OpEntry entry{"Slice", Gradient::passes, {}};
   for (const auto& [shape, axis, first, count] :
        std::vector<std::tuple<Shape, std::ptrdiff_t, std::int64_t, std::int64_t>>{
@@ -93,7 +93,7 @@ OpEntry entry(const op::Slice&) {
   return entry;
 }
 
-OpEntry entry(const op::Reverse&) {
+template <> OpEntry entry(const op::Reverse&) {
   OpEntry entry{"Reverse", Gradient::passes, {}};
   for (const auto& [shape, axis] :
        std::vector<std::pair<Shape, std::ptrdiff_t>>{{{5}, 0}, {{4, 3}, 0}, {{4, 3}, 1}, {{2, 3, 2}, 1}, {{1, 2}, 0}})
@@ -103,20 +103,22 @@ OpEntry entry(const op::Reverse&) {
   return entry;
 }
 
-OpEntry entry(const op::Concatenate&) {
+template <> OpEntry entry(const op::Concatenate&) {
   const auto along = [](std::ptrdiff_t axis) {
     return [=](Values x) { return ops::concatenate({x.begin(), x.end()}, axis); };
   };
-  return {"Concatenate",
-          Gradient::passes,
-          {{"[2] [3]", {number({2}), number({3})}, along(0)},
-           {"columns", {number({4, 2}), number({4, 1}), number({4, 3})}, along(-1)},
-           {"rows", {number({1, 3}), number({2, 3})}, along(0)},
-           {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
-           {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
-           {"what programs compute", {number({3, 2}), number({3, 2})}, [](Values x) {
-              return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1);
-            }}}};
+  OpEntry entry{"Concatenate",
+                Gradient::passes,
+                {{"[2] [3]", {number({2}), number({3})}, along(0)},
+                 {"columns", {number({4, 2}), number({4, 1}), number({4, 3})}, along(-1)},
+                 {"rows", {number({1, 3}), number({2, 3})}, along(0)},
+                 {"a middle axis", {number({2, 1, 3}), number({2, 2, 3})}, along(1)},
+                 {"twice the same", {number({2, 3})}, [](Values x) { return ops::concatenate({x[0], x[0]}, 1); }},
+                 {"what programs compute", {number({3, 2}), number({3, 2})}, [](Values x) {
+                    return ops::concatenate({ops::exp(x[0]), ops::tanh(x[1]), x[0] * x[1]}, -1);
+                  }}}};
+  entry.refusals = {{"other columns", {number({2, 3}), number({2, 2})}, along(0), {"[2, 3]", "[2, 2]"}}};
+  return entry;
 }
 
 namespace {
@@ -143,10 +145,40 @@ std::vector<OpCase> reductions(Numbers numbers, Value (*reduce)(Value, const std
 
 }  // namespace
 
-OpEntry entry(const op::Sum&) { return {"Sum", Gradient::passes, reductions(Numbers::between, ops::sum)}; }
-OpEntry entry(const op::Max&) { return {"Max", Gradient::passes, reductions(Numbers::apart, ops::max)}; }
+template <> OpEntry entry(const op::Sum&) { return {"Sum", Gradient::passes, reductions(Numbers::between, ops::sum)}; }
+template <> OpEntry entry(const op::Max&) { return {"Max", Gradient::passes, reductions(Numbers::apart, ops::max)}; }
 
-OpEntry entry(const op::ArgMax&) {
+template <> OpEntry entry(const op::Cumsum&) {
+  const auto along = [](std::ptrdiff_t axis, bool exclusive, bool reverse) {
+    return [=](Values x) { return ops::cumsum(x[0], axis, exclusive, reverse); };
+  };
+  OpEntry entry{"Cumsum", Gradient::passes, {}};
+  for (const auto& [shape, axis] : std::vector<std::pair<Shape, std::ptrdiff_t>>{
+           {{5}, 0}, {{4, 3}, 0}, {{4, 3}, -1}, {{2, 3, 2}, 1}, {{1, 2}, 0}, {{2, 70}, 1}})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true})
+        entry.cases.push_back({shape.to_string() + " axis " + std::to_string(axis) + (exclusive ? ", exclusive" : "") +
+                                   (reverse ? ", reverse" : ""),
+                               {{shape, Numbers::between, 0, 1}},
+                               along(axis, exclusive, reverse)});
+  entry.cases.push_back({"whole numbers", {number({2, 40}), labels({2, 40}, 9)}, [](Values x) {
+                           return x[0] * ops::cast(ops::cumsum(x[1], -1), x[0].dtype());
+                         }});
+  const std::vector<Tensor> row{tensor_of({4}, DType::float64, {1, 2, 3, 4})},
+      rows{tensor_of({3, 2}, DType::int32, {1, 10, 2, 20, 3, 30})};
+  entry.examples = {{"up to each entry", row, along(0, false, false), {1, 3, 6, 10}},
+                    {"before each entry", row, along(0, true, false), {0, 1, 3, 6}},
+                    {"from each entry", row, along(0, false, true), {10, 9, 7, 4}},
+                    {"behind each entry", row, along(0, true, true), {9, 7, 4, 0}},
+                    {"columns of int32", rows, along(0, false, false), {1, 10, 3, 30, 6, 60}},
+                    {"rows of int32, from their ends", rows, along(-1, true, true), {10, 0, 20, 0, 30, 0}}};
+  entry.refusals = {
+      {"bytes", {{{2}, Numbers::between, 0, 9, DType::uint8}}, along(0, false, false), {"Cumsum", "uint8"}},
+      {"an axis that is not", {number({2, 3})}, along(2, false, false), {"cumsum", "axis 2", "[2, 3]"}}};
+  return entry;
+}
+
+template <> OpEntry entry(const op::ArgMax&) {
   return {"ArgMax",
           Gradient::zero,
           {{"[5]", {spaced({5})}, front(ops::argmax)},
@@ -154,7 +186,7 @@ OpEntry entry(const op::ArgMax&) {
            {"[2, 2, 4]", {spaced({2, 2, 4})}, front(ops::argmax)}}};
 }
 
-OpEntry entry(const op::OneHot&) {
+template <> OpEntry entry(const op::OneHot&) {
   const auto one_hot = [](std::int64_t depth) {
     return [=](Values x) { return ops::one_hot(x[0], depth, DType::float64); };
   };
@@ -165,7 +197,7 @@ OpEntry entry(const op::OneHot&) {
            {"[2, 3], some out of range", {labels({2, 3}, 9)}, one_hot(4)}}};
 }
 
-OpEntry entry(const op::Gather&) {
+template <> OpEntry entry(const op::Gather&) {
   const auto take = front(ops::take);
   return {"Gather",
           Gradient::passes,
@@ -175,7 +207,7 @@ OpEntry entry(const op::Gather&) {
            {"elements", {number({5}), labels({2, 2}, 5)}, take}}};
 }
 
-OpEntry entry(const op::ScatterAdd&) {
+template <> OpEntry entry(const op::ScatterAdd&) {
   const auto scatter = [](std::int64_t rows) { return [=](Values x) { return ops::scatter_add(x[0], x[1], rows); }; };
   return {"ScatterAdd",
           Gradient::passes,
@@ -185,7 +217,7 @@ OpEntry entry(const op::ScatterAdd&) {
            {"elements", {number({2, 2}), labels({2, 2}, 5)}, scatter(5)}}};
 }
 
-OpEntry entry(const op::MatMul&) {
+template <> OpEntry entry(const op::MatMul&) {
   OpEntry entry{"MatMul", Gradient::passes, {}};
   for (const auto& [m, k, n] : std::vector<std::array<std::int64_t, 3>>{{2, 3, 4}, {1, 3, 2}, {3, 2, 1}, {1, 1, 1}})
     for (const bool ta : {false, true})
@@ -213,14 +245,14 @@ OpEntry entry(const op::MatMul&) {
   return entry;
 }
 
-OpEntry entry(const op::Softmax&) {
+template <> OpEntry entry(const op::Softmax&) {
   OpEntry entry{"Softmax", Gradient::passes, {}};
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 2, 3}, Shape{3, 1}})
     entry.cases.push_back({shape.to_string(), {number(shape)}, front(ops::softmax)});
   return entry;
 }
 
-OpEntry entry(const op::SoftmaxCrossentropy&) {
+template <> OpEntry entry(const op::SoftmaxCrossentropy&) {
   OpEntry entry{"SoftmaxCrossentropy", Gradient::passes, {}};
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 2, 3}, Shape{3, 1}})
     entry.cases.push_back(
@@ -228,7 +260,7 @@ OpEntry entry(const op::SoftmaxCrossentropy&) {
   return entry;
 }
 
-OpEntry entry(const op::SparseSoftmaxCrossentropy&) {
+template <> OpEntry entry(const op::SparseSoftmaxCrossentropy&) {
   OpEntry entry{"SparseSoftmaxCrossentropy", Gradient::passes, {}};
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 2, 3}, Shape{3, 1}})
     entry.cases.push_back({shape.to_string(),
@@ -237,7 +269,7 @@ OpEntry entry(const op::SparseSoftmaxCrossentropy&) {
   return entry;
 }
 
-OpEntry entry(const op::Uniform&) {
+template <> OpEntry entry(const op::Uniform&) {
   OpEntry entry{"Uniform", Gradient::zero, {}};
   for (const Shape& shape : {Shape{}, Shape{7}, Shape{2, 3}})
     entry.cases.push_back({shape.to_string(), {labels({}, 9)}, [=](Values x) {
@@ -246,7 +278,7 @@ OpEntry entry(const op::Uniform&) {
   return entry;
 }
 
-OpEntry entry(const op::AllReduce&) {
+template <> OpEntry entry(const op::AllReduce&) {
   const auto append = [](Values x) { return x[0].graph().append(op::AllReduce{}, {x[0]}); };
   return {"AllReduce", Gradient::passes, {{"one replica", {number({2, 3})}, append}}};
 }

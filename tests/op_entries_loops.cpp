@@ -19,7 +19,7 @@ Value all_of(const ops::ScanResult& result) {
 
 }  // namespace
 
-OpEntry entry(const op::Scan&) {
+template <> OpEntry entry(const op::Scan&) {
   using Steps = std::span<const Value>;
   const auto running_sum = [](bool reverse) {
     return [=](Values x) {

@@ -55,18 +55,18 @@ Shape shape_y(const Convolved& c) { return c.y(); }
 
 }  // namespace
 
-OpEntry entry(const op::Convolution&) {
+template <> OpEntry entry(const op::Convolution&) {
   return {"Convolution", Gradient::passes, convolution_cases(shape_x, shape_kernel, [](Values x, const Convolved& c) {
             return ops::convolution(x[0], x[1], c.window);
           })};
 }
-OpEntry entry(const op::ConvolutionInput&) {
+template <> OpEntry entry(const op::ConvolutionInput&) {
   return {"ConvolutionInput", Gradient::passes,
           convolution_cases(shape_y, shape_kernel, [](Values x, const Convolved& c) {
             return ops::convolution_input(x[0], x[1], c.window, c.x);
           })};
 }
-OpEntry entry(const op::ConvolutionFilter&) {
+template <> OpEntry entry(const op::ConvolutionFilter&) {
   return {"ConvolutionFilter", Gradient::passes, convolution_cases(shape_x, shape_y, [](Values x, const Convolved& c) {
             return ops::convolution_filter(x[0], x[1], c.window, c.kernel);
           })};
@@ -104,7 +104,7 @@ std::string name_of(const Shape& x, const Window& window) {
 
 }  // namespace
 
-OpEntry entry(const op::PoolArgMax&) {
+template <> OpEntry entry(const op::PoolArgMax&) {
   OpEntry entry{"PoolArgMax", Gradient::zero, {}};
   for (const auto& [x, window] : poolings())
     entry.cases.push_back({name_of(x, window), {spaced(x)}, [over = window](Values v) {
@@ -112,7 +112,7 @@ OpEntry entry(const op::PoolArgMax&) {
                            }});
   return entry;
 }
-OpEntry entry(const op::PoolGather&) {
+template <> OpEntry entry(const op::PoolGather&) {
   OpEntry entry{"PoolGather", Gradient::passes, {}};
   for (const auto& [x, window] : poolings()) {
     entry.cases.push_back({name_of(x, window),
@@ -124,7 +124,7 @@ OpEntry entry(const op::PoolGather&) {
   }
   return entry;
 }
-OpEntry entry(const op::PoolScatter&) {
+template <> OpEntry entry(const op::PoolScatter&) {
   OpEntry entry{"PoolScatter", Gradient::passes, {}};
   for (const auto& [x, window] : poolings())
     entry.cases.push_back({name_of(x, window),

@@ -103,6 +103,19 @@ TEST_CASE("a maximum of two and of many propagates NaN", "[execution][parity]") 
       }
 }
 
+TEST_CASE("ops make of the numbers of their examples exactly what is expected", "[execution][parity]") {
+  for (Cpu& device : instruction_sets())
+    for (const OpEntry& entry : op_table())
+      for (const OpExample& example : entry.examples)
+        for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
+          INFO(device.isa() << ", " << dtype << ": " << entry.name << ", " << example.name);
+          std::vector<Tensor> x = example.operands;
+          for (Tensor& tensor : x)
+            if (is_floating(tensor.dtype())) tensor = tensor.astype(dtype);
+          CHECK(numbers(run_on(device, x, example.function)) == example.expected);
+        }
+}
+
 // ---- integers, bytes and conditions ----
 
 TEST_CASE("a cast rounds towards zero, and treats numbers out of range the same on every target",

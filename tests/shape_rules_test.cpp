@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <regex>
+#include <set>
+#include <utility>
 
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"
@@ -42,7 +44,7 @@ bool has_house_form(const std::string& text) {
 
 /// Invalid arguments of an op: its name, its arguments, and the text that the error must contain.
 struct Refusal {
-  const char* name;
+  std::string name;
   std::vector<Kind> inputs;
   Function function;
   std::vector<std::string> names = {};
@@ -54,11 +56,10 @@ Function append(Op op) {
 template <Value (*f)(Value)> Value of_one(Values x) { return f(x[0]); }
 template <Value (*f)(Value, Value)> Value of_two(Values x) { return f(x[0], x[1]); }
 
-}  // namespace
-
-TEST_CASE("wrong shapes and dtypes are errors in the standard form", "[graph][shapes]") {
+/// Those below, and those of the ops' entries.
+std::vector<Refusal> all_refusals() {
   const Window three{.extent = {3, 3}};
-  const std::vector<Refusal> refusals{
+  std::vector<Refusal> refusals{
       {"add", {{{2, 3}}, {{4}}}, of_two<ops::add>, {"Add", "[2, 3]", "[4]"}},
       {"less", {{{2, 3}}, {{2, 2}}}, of_two<ops::less>, {"Less", "[2, 3]", "[2, 2]"}},
       {"where", {{{2}, boolean}, {{3}}, {{3}}}, [](Values x) { return ops::where(x[0], x[1], x[2]); }, {"[2]", "[3]"}},
@@ -212,7 +213,29 @@ TEST_CASE("wrong shapes and dtypes are errors in the standard form", "[graph][sh
        {"AllReduce", "uint8"}},
       {"nine axes", {{{1, 1, 1, 1, 1, 1, 1, 1}}}, [](Values x) { return ops::expand_dims(x[0], 0); }, {"9 axes"}},
   };
-  for (const Refusal& refusal : refusals) {
+  for (const OpEntry& entry : op_table())
+    for (const OpRefusal& refusal : entry.refusals) {
+      std::vector<Kind> inputs;
+      for (const Argument& argument : refusal.arguments) inputs.push_back({argument.shape, argument.dtype});
+      refusals.push_back({std::string(entry.name) + ", " + refusal.name, inputs, refusal.function, refusal.names});
+    }
+  return refusals;
+}
+
+/// The names of the ops that a kernel computes.
+template <std::size_t... I> std::set<std::string> kernel_ops(std::index_sequence<I...>) {
+  std::set<std::string> names;
+  const auto add = [&]<class O>(const O&) {
+    if (traits_of<O>().role == op::Role::kernel) names.emplace(struct_name<O>());
+  };
+  (add(std::variant_alternative_t<I, Op>{}), ...);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("wrong shapes and dtypes are refused with what came, what was expected and what to do", "[graph][shapes]") {
+  for (const Refusal& refusal : all_refusals()) {
     const std::string text = said(refusal.inputs, refusal.function);
     INFO(refusal.name << ": " << text);
     CHECK(has_house_form(text));
@@ -220,7 +243,17 @@ TEST_CASE("wrong shapes and dtypes are errors in the standard form", "[graph][sh
   }
 }
 
-// Bytes are computed in float lanes: sums outside 0 … 255 would differ between fused and stored Values.
+TEST_CASE("every op that a kernel computes refuses wrong operands", "[graph][shapes]") {
+  std::set<std::string> without = kernel_ops(std::make_index_sequence<std::variant_size_v<Op>>{});
+  without.erase("Transpose");  // ops::transpose refuses wrong orders before it makes one
+  for (const Refusal& refusal : all_refusals()) {
+    const std::string text = said(refusal.inputs, refusal.function);
+    without.erase(text.substr(1, text.find(']') - 1));
+  }
+  CHECK(without == std::set<std::string>{});
+}
+
+// Bytes are computed with in float lanes: sums that leave 0 … 255 would mean one thing fused and another in memory.
 TEST_CASE("arithmetic on bytes and conditions is refused", "[graph][shapes]") {
   for (const DType dtype : {uint8, boolean}) {
     for (const Function& function : {Function(of_two<ops::subtract>), Function(of_two<ops::multiply>),

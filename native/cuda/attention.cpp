@@ -94,11 +94,11 @@ bool Cuda::attends(const AttentionShape& s) const {
          most <= batch * blocks_for(least, tile) * most_rows_of_block;
 }
 
-std::size_t Cuda::workspace(const AttentionGradient& g) const {
+template <> std::size_t Cuda::wanted_workspace(const AttentionGradient& g) const {
   return static_cast<std::size_t>(g.attention.batch.size() * g.attention.queries) * sizeof(float);
 }
 
-void Cuda::run(const Attention& a, Addresses addresses) {
+template <> void Cuda::compute(const Attention& a, Addresses addresses) {
   const AttentionShape& s = a.attention;
   with_kernel(s, [&]<class T, int dims>(T, std::integral_constant<int, dims>) {
     using Kernel = AttentionKernel<T, dims>;
@@ -109,7 +109,7 @@ void Cuda::run(const Attention& a, Addresses addresses) {
   });
 }
 
-void Cuda::run(const AttentionGradient& g, Addresses addresses) {
+template <> void Cuda::compute(const AttentionGradient& g, Addresses addresses) {
   const AttentionShape& s = g.attention;
   with_kernel(s, [&]<class T, int dims>(T, std::integral_constant<int, dims>) {
     using ByQuery = AttentionQueryKernel<T, dims>;

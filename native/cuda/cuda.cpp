@@ -137,7 +137,7 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
     work();
 }
 
-void Cuda::run(const instruction::Uniform& u, Addresses addresses) {
+template <> void Cuda::compute(const instruction::Uniform& u, Addresses addresses) {
   if (u.count == 0) return;
   const std::int64_t fours = (u.first + u.count + 3) / 4 - u.first / 4;
   cuda::with_float(u.out.dtype, [&]<class T>(T) {
@@ -147,10 +147,29 @@ void Cuda::run(const instruction::Uniform& u, Addresses addresses) {
   });
 }
 
-void Cuda::run(const instruction::Copy& c, Addresses addresses) {
+template <> void Cuda::compute(const instruction::Copy& c, Addresses addresses) {
   if (c.bytes > 0)
     runtime_->copy(at<std::byte>(addresses, c.out), at<const std::byte>(addresses, c.in),
                    static_cast<std::size_t>(c.bytes));
+}
+
+template <> void Cuda::compute(const instruction::Scan& scan, Addresses addresses) { run_steps(scan, addresses); }
+template <> void Cuda::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
+template <> void Cuda::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
+
+void Cuda::run(const Instruction& instruction, Addresses addresses) {
+  std::visit([&](const auto& one) { compute(one, addresses); }, instruction);
+}
+
+std::size_t Cuda::workspace(const Instruction& instruction) const {
+  return std::visit(
+      [&](const auto& one) -> std::size_t {
+        if constexpr (requires { one.workspace; })
+          return wanted_workspace(one);
+        else
+          return 0;
+      },
+      instruction);
 }
 
 }  // namespace etude

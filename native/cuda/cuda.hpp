@@ -40,23 +40,13 @@ class Cuda : public Device {
   ~Cuda() override;
 
   using Device::run;
-  using Device::workspace;
 
   std::string_view name() const override { return name_; }
   bool reads_host_memory() const override { return false; }
   std::size_t free_memory() const override { return runtime_->free_memory(); }
   bool reaches(const Storage& storage) const override;
   std::shared_ptr<Storage> allocate(std::size_t bytes) override;
-  std::size_t workspace(const instruction::Gemm&) const override;
-  std::size_t workspace(const instruction::ConvolutionInput&) const override;
-  std::size_t workspace(const instruction::ConvolutionFilter&) const override;
-  std::size_t workspace(const instruction::Convolution&) const override;
-  std::size_t workspace(const instruction::Reduce&) const override;
-  std::size_t workspace(const instruction::ArgMax&) const override;
-  std::size_t workspace(const instruction::ScatterAdd&) const override;
-  std::size_t workspace(const instruction::Softmax&) const override;
-  std::size_t workspace(const instruction::Crossentropy&) const override;
-  std::size_t workspace(const instruction::AttentionGradient&) const override;
+  std::size_t workspace(const Instruction&) const override;
   /// A thread has 255 registers. The rest hold addresses and intermediate results.
   std::int64_t most_live_numbers() const override { return 160; }
   bool multiplies_halves() const override { return true; }
@@ -72,30 +62,15 @@ class Cuda : public Device {
   std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
   void prepare(std::span<Instruction> instructions) override;
   void replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) override;
-  void run(const instruction::Elementwise&, Addresses) override;
-  void run(const instruction::Gemm&, Addresses) override;
-  void run(const instruction::Convolution&, Addresses) override;
-  void run(const instruction::ConvolutionInput&, Addresses) override;
-  void run(const instruction::ConvolutionFilter&, Addresses) override;
-  void run(const instruction::MaxPool&, Addresses) override;
-  void run(const instruction::PoolGather&, Addresses) override;
-  void run(const instruction::PoolScatter&, Addresses) override;
-  void run(const instruction::Reduce&, Addresses) override;
-  void run(const instruction::ArgMax&, Addresses) override;
-  void run(const instruction::OneHot&, Addresses) override;
-  void run(const instruction::Gather&, Addresses) override;
-  void run(const instruction::ScatterAdd&, Addresses) override;
-  void run(const instruction::Softmax&, Addresses) override;
-  void run(const instruction::Crossentropy&, Addresses) override;
-  void run(const instruction::Attention&, Addresses) override;
-  void run(const instruction::AttentionGradient&, Addresses) override;
-  void run(const instruction::Transpose&, Addresses) override;
-  void run(const instruction::Uniform&, Addresses) override;
-  void run(const instruction::Copy&, Addresses) override;
+  void run(const Instruction&, Addresses) override;
 
   cuda::Runtime& runtime() { return *runtime_; }
 
  private:
+  /// Computes one instruction. Beside each kernel is the specialization for its instruction.
+  template <class I> void compute(const I&, Addresses);
+  /// The workspace, in bytes, of an instruction that has one. Likewise.
+  template <class I> std::size_t wanted_workspace(const I&) const;
   /// The launches of an instruction. Their programs are added to `wanted`, and set later.
   std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
                                                          std::vector<cuda::WantedProgram>& wanted) const;

@@ -69,14 +69,10 @@ std::optional<std::int64_t> Cuda::launches(const Instruction& instruction, Addre
   auto runtime = std::make_unique<LaunchCounter>(runtime_);
   const LaunchCounter& counter = *runtime;
   Cuda device(name_, std::move(runtime), options_);
-  return std::visit(
-      [&]<class I>(const I& one) -> std::int64_t {
-        if constexpr (std::is_same_v<I, instruction::AllReduce>) return std::ssize(one.parts);
-        if constexpr (std::is_same_v<I, instruction::AwaitSums>) return 0;
-        device.run(one, addresses);
-        return counter.count;
-      },
-      instruction);
+  if (const auto* all_reduce = std::get_if<instruction::AllReduce>(&instruction)) return std::ssize(all_reduce->parts);
+  if (std::holds_alternative<instruction::AwaitSums>(instruction)) return 0;
+  device.run(instruction, addresses);
+  return counter.count;
 }
 
 }  // namespace etude

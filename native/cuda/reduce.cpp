@@ -15,7 +15,9 @@ using cuda::at;
 using cuda::blocks_for;
 using cuda::Divisor;
 using cuda::launch;
+using cuda::launch_each;
 using cuda::Thread;
+using instruction::Cumsum;
 using instruction::Reduce;
 
 namespace {
@@ -127,14 +129,67 @@ template <class T, class Join> void reduce(cuda::Runtime& runtime, const Reduce&
   reduce<T, Join>(runtime, r.outer, cut.chunks, r.inner, whole, parts, out);
 }
 
+/// A thread for each column.
+template <class T>
+struct CumsumKernel {
+  static constexpr const char* name = "cumsum";
+  std::int64_t count;
+  Divisor inner;
+  bool exclusive, reverse;
+  const T* in;
+  T* out;
+
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
+    std::int64_t unit = i;
+    const std::int64_t column = inner.divide(unit), step = reverse ? -inner.by : inner.by;
+    std::int64_t place = (unit * count + (reverse ? count - 1 : 0)) * inner.by + column;
+    T sum = 0;
+    for (std::int64_t k = 0; k < count; ++k, place += step) {
+      const T more = in[place];
+      out[place] = exclusive ? sum : sum + more;
+      sum += more;
+    }
+  }
+};
+
+/// A warp for each row. It adds up as many entries at a time as it has lanes.
+template <class T>
+struct CumsumRowsKernel {
+  static constexpr const char* name = "cumsum of rows";
+  static constexpr unsigned threads = cuda::warp;
+  using Meets = void;
+  std::int64_t count;
+  bool exclusive, reverse;
+  const T* in;
+  T* out;
+
+  ETUDE_DEVICE void operator()(const Thread& thread) const {
+    T sum = 0;  // of all entries before those of the warp
+    for (std::int64_t first = 0; first < count; first += threads) {
+      const std::int64_t entry = first + thread.index();
+      const std::int64_t place = thread.block() * count + (reverse ? count - 1 - entry : entry);
+      const T own = entry < count ? in[place] : T(0);
+      // Of groups of lanes that double: the sum of the whole group, and of the lanes before this one.
+      T whole = own, before = 0;
+      for (unsigned mask = 1; mask < threads; mask *= 2) {
+        const T other = thread.across(whole, mask);
+        if ((thread.index() & mask) != 0) before += other;
+        whole += other;
+      }
+      if (entry < count) out[place] = exclusive ? sum + before : sum + before + own;
+      sum += whole;
+    }
+  }
+};
+
 }  // namespace
 
-std::size_t Cuda::workspace(const Reduce& r) const {
+template <> std::size_t Cuda::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = cut_of(r).chunks;
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
 
-void Cuda::run(const Reduce& r, Addresses addresses) {
+template <> void Cuda::compute(const Reduce& r, Addresses addresses) {
   const auto go = [&]<class T>(T) {
     if (r.kind == Reduce::Kind::sum)
       reduce<T, Total<T>>(*runtime_, r, addresses);
@@ -143,6 +198,19 @@ void Cuda::run(const Reduce& r, Addresses addresses) {
   };
   if (r.in.dtype == DType::int32) return go(std::int32_t{});
   cuda::with_float(r.in.dtype, go);
+}
+
+template <> void Cuda::compute(const Cumsum& c, Addresses addresses) {
+  const auto go = [&]<class T>(T) {
+    const T* in = at<const T>(addresses, c.in);
+    T* out = at<T>(addresses, c.out);
+    if (c.inner == 1 && c.count >= cuda::warp)
+      launch(*runtime_, c.outer, CumsumRowsKernel<T>{c.count, c.exclusive, c.reverse, in, out});
+    else
+      launch_each(*runtime_, c.outer * c.inner, CumsumKernel<T>{c.count, c.inner, c.exclusive, c.reverse, in, out});
+  };
+  if (c.in.dtype == DType::int32) return go(std::int32_t{});
+  cuda::with_float(c.in.dtype, go);
 }
 
 }  // namespace etude

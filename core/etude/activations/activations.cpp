@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-#include "etude/base/catalogue.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -18,42 +18,7 @@ Value Activation::operator()(Value x) const {
 namespace activations {
 
 Activation::Function get(const std::string& name) {
-  static const Catalogue<Value (*)(Value)> catalogue("activation",
-                                                     {
-                                                         {"linear", [](Value x) { return x; }},
-                                                         {"relu", ops::relu},
-                                                         {"leaky_relu", [](Value x) { return leaky_relu(x); }},
-                                                         {"relu6", relu6},
-                                                         {"elu", [](Value x) { return elu(x); }},
-                                                         {"selu", selu},
-                                                         {"celu", [](Value x) { return celu(x); }},
-                                                         {"gelu", [](Value x) { return gelu(x); }},
-                                                         {"silu", silu},
-                                                         {"swish", silu},
-                                                         {"mish", mish},
-                                                         {"softplus", ops::softplus},
-                                                         {"softsign", softsign},
-                                                         {"squareplus", [](Value x) { return squareplus(x); }},
-                                                         {"exponential", ops::exp},
-                                                         {"sigmoid", ops::sigmoid},
-                                                         {"log_sigmoid", log_sigmoid},
-                                                         {"hard_sigmoid", hard_sigmoid},
-                                                         {"hard_silu", hard_silu},
-                                                         {"hard_swish", hard_silu},
-                                                         {"tanh", ops::tanh},
-                                                         {"hard_tanh", hard_tanh},
-                                                         {"tanh_shrink", tanh_shrink},
-                                                         {"hard_shrink", [](Value x) { return hard_shrink(x); }},
-                                                         {"soft_shrink", [](Value x) { return soft_shrink(x); }},
-                                                         {"threshold", [](Value x) { return threshold(x); }},
-                                                         {"softmax", ops::softmax},
-                                                         {"log_softmax", ops::log_softmax},
-                                                         {"sparsemax", [](Value x) { return sparsemax(x); }},
-                                                         {"sparse_plus", sparse_plus},
-                                                         {"sparse_sigmoid", sparse_sigmoid},
-                                                         {"glu", [](Value x) { return glu(x); }},
-                                                     });
-  return catalogue.find(name);
+  return *make_of<Activation::Function>(class_table<Activation>().named(name));
 }
 
 Value relu(Value x, const ReluOptions& options) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/base/catalogue.hpp"
+#include "etude/base/canonical_name.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {

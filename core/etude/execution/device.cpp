@@ -5,14 +5,6 @@
 #include "etude/execution/attention_pattern.hpp"
 
 namespace etude {
-namespace {
-
-[[noreturn]] void fail_attention(const Device& device) {
-  fail(ErrorKind::internal, device.name(),
-       "attention as one instruction - expected a device that computes it - this is a defect of the library.");
-}
-
-}  // namespace
 
 AttentionPatterns Device::attention_in(const Graph&, const Wanted&) const { return {}; }
 
@@ -21,26 +13,20 @@ PendingPtr Device::fetch(std::span<const StorageRange>) { return nullptr; }
 void Device::replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) { work(); }
 
 void Device::run(std::span<const Instruction> instructions, Addresses addresses) {
-  for (const Instruction& instruction : instructions)
-    std::visit([&](const auto& one) { run(one, addresses); }, instruction);
+  for (const Instruction& instruction : instructions) run(instruction, addresses);
 }
 
-void Device::run(const instruction::Attention&, Addresses) { fail_attention(*this); }
-void Device::run(const instruction::AttentionGradient&, Addresses) { fail_attention(*this); }
+void Device::refuse_attention() const {
+  fail(ErrorKind::internal, name(),
+       "attention as one instruction - expected a device that computes it - this is a defect of the library.");
+}
 
-namespace {
-
-[[noreturn]] void refuse_replicas() {
+void Device::refuse_replicas() {
   fail(ErrorKind::internal, "Device",
        "an all-reduce - expected the plan of one replica - run plans of several by a ReplicatedPlan.");
 }
 
-}  // namespace
-
-void Device::run(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
-void Device::run(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
-
-void Device::run(const instruction::Scan& scan, Addresses addresses) {
+void Device::run_steps(const instruction::Scan& scan, Addresses addresses) {
   each_step(scan, 0, addresses, [&](Addresses entries) { run(scan.body->instructions, entries); });
 }
 

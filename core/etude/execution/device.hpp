@@ -29,7 +29,8 @@ struct StorageRange {
 /// The first byte of each space of a plan.
 using Addresses = std::span<std::byte* const>;
 
-/// Runs plans. It has one `run` per Instruction. Shapes are checked when the plan is made, so no run fails.
+/// Runs plans. Shapes were proven when the plan was made, so no run fails. A device declares a member template for all
+/// alternatives of Instruction, and each kernel's file specializes it: an alternative without a kernel does not link.
 class Device {
  public:
   virtual ~Device() = default;
@@ -48,16 +49,7 @@ class Device {
   /// ready, Storage::read() of them returns the copies. Null: the host can read its memory at any time.
   virtual std::unique_ptr<Pending> fetch(std::span<const StorageRange> ranges);
   /// The workspace that an instruction needs in the arena while it runs, in bytes.
-  virtual std::size_t workspace(const instruction::Gemm&) const { return 0; }
-  virtual std::size_t workspace(const instruction::Convolution&) const { return 0; }
-  virtual std::size_t workspace(const instruction::ConvolutionInput&) const { return 0; }
-  virtual std::size_t workspace(const instruction::ConvolutionFilter&) const { return 0; }
-  virtual std::size_t workspace(const instruction::Reduce&) const { return 0; }
-  virtual std::size_t workspace(const instruction::ArgMax&) const { return 0; }
-  virtual std::size_t workspace(const instruction::ScatterAdd&) const { return 0; }
-  virtual std::size_t workspace(const instruction::Softmax&) const { return 0; }
-  virtual std::size_t workspace(const instruction::Crossentropy&) const { return 0; }
-  virtual std::size_t workspace(const instruction::AttentionGradient&) const { return 0; }
+  virtual std::size_t workspace(const Instruction&) const = 0;
   /// The most 32-bit numbers that one thread of a program may keep at the same time. Larger programs are divided.
   virtual std::int64_t most_live_numbers() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Whether its matrix products and convolutions accept operands of half precision.
@@ -98,37 +90,18 @@ class Device {
   /// Does `work`, which runs instructions on this device: always the same ones for the same addresses. A device may
   /// replay a recording of it instead; the caller passes the same `kept` again.
   virtual void replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept);
-  /// Runs instructions one after another.
+  /// Runs an instruction.
+  virtual void run(const Instruction& instruction, Addresses addresses) = 0;
+  /// Runs instructions one after the other.
   void run(std::span<const Instruction> instructions, Addresses addresses);
 
-  virtual void run(const instruction::Elementwise&, Addresses) = 0;
-  virtual void run(const instruction::Gemm&, Addresses) = 0;
-  virtual void run(const instruction::Convolution&, Addresses) = 0;
-  virtual void run(const instruction::ConvolutionInput&, Addresses) = 0;
-  virtual void run(const instruction::ConvolutionFilter&, Addresses) = 0;
-  virtual void run(const instruction::MaxPool&, Addresses) = 0;
-  virtual void run(const instruction::PoolGather&, Addresses) = 0;
-  virtual void run(const instruction::PoolScatter&, Addresses) = 0;
-  virtual void run(const instruction::Reduce&, Addresses) = 0;
-  virtual void run(const instruction::ArgMax&, Addresses) = 0;
-  virtual void run(const instruction::OneHot&, Addresses) = 0;
-  virtual void run(const instruction::Gather&, Addresses) = 0;
-  virtual void run(const instruction::ScatterAdd&, Addresses) = 0;
-  virtual void run(const instruction::Softmax&, Addresses) = 0;
-  virtual void run(const instruction::Crossentropy&, Addresses) = 0;
-  virtual void run(const instruction::Transpose&, Addresses) = 0;
-  virtual void run(const instruction::Uniform&, Addresses) = 0;
-  virtual void run(const instruction::Copy&, Addresses) = 0;
-  /// Throw Error(internal) for a device that attends() to no shape.
-  virtual void run(const instruction::Attention&, Addresses);
-  virtual void run(const instruction::AttentionGradient&, Addresses);
-  /// These throw Error(internal): a device alone cannot all-reduce.
-  void run(const instruction::AllReduce&, Addresses);
-  void run(const instruction::AwaitSums&, Addresses);
-  /// Runs the body's instructions, step after step.
-  virtual void run(const instruction::Scan&, Addresses);
-
  protected:
+  /// Throws Error(internal), for a device that attends() to no shape.
+  [[noreturn]] void refuse_attention() const;
+  /// Throws Error(internal), for an AllReduce or AwaitSums: a device alone cannot all-reduce.
+  [[noreturn]] static void refuse_replicas();
+  /// Runs the body's instructions, step after step.
+  void run_steps(const instruction::Scan& scan, Addresses addresses);
   /// For each step in order: fills the table of addresses of the arena, and calls body(addresses).
   template <class Body>
   static void each_step(const instruction::Scan& scan, int arena, Addresses addresses, Body body);

@@ -9,23 +9,13 @@
 namespace etude {
 
 using instruction::Access;
-using instruction::ArgMax;
-using instruction::Convolution;
-using instruction::ConvolutionFilter;
-using instruction::ConvolutionInput;
 using instruction::ConvolutionShape;
 using instruction::Copy;
-using instruction::Crossentropy;
 using instruction::Elementwise;
 using instruction::Gemm;
-using instruction::MaxPool;
-using instruction::OneHot;
 using instruction::Opcode;
-using instruction::PoolGather;
 using instruction::Pooling;
-using instruction::PoolScatter;
 using instruction::Program;
-using instruction::Reduce;
 using instruction::Segment;
 
 namespace {
@@ -47,7 +37,7 @@ std::string_view name_of_code(Opcode code) {
   }
 }
 
-std::string by(std::initializer_list<std::int64_t> extents) {
+std::string by(const Shape& extents) {
   std::string text;
   for (std::int64_t extent : extents) text += (text.empty() ? " " : "×") + std::to_string(extent);
   return text;
@@ -69,9 +59,7 @@ std::string sizes(const Gemm& i) {
   const std::int64_t batch = i.batch.size();
   return by({i.m, i.n, i.k}) + (batch > 1 ? " of " + std::to_string(batch) : "");
 }
-std::string sizes(const Reduce& i) { return by({i.outer, i.count, i.inner}); }
 std::string sizes(const instruction::Transpose& i) { return ' ' + i.extents.to_string(); }
-std::string sizes(const instruction::Uniform& i) { return by({i.count}); }
 std::string sizes(const Copy& i) { return by({i.bytes}) + " bytes"; }
 std::string sizes(const instruction::AllReduce& i) {
   std::int64_t elements = 0;
@@ -93,10 +81,8 @@ template <class I> std::string sizes(const I& i) {
            (i.pooling ? ", pooled" + by({i.pooling->window.extent[0], i.pooling->window.extent[1]}) : "");
   else if constexpr (requires { i.pooling; })
     return sizes(i.pooling);
-  else if constexpr (requires { i.depth; })
-    return by({i.rows, i.depth});
   else
-    return by({i.rows, i.count});
+    return by(i.sizes());
 }
 
 /// The program's steps by name: "Multiply, Add, Relu".

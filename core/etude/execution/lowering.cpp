@@ -46,10 +46,9 @@ std::int64_t Site::rows(std::size_t index) const {
   return shape(index).size() / std::max<std::int64_t>(count(index), 1);
 }
 
-void fail_without_kernel(const Site& site) {
-  fail(ErrorKind::internal, "Lowering", name_of(site.node().op),
-       " at the head of a group - expected an op that a kernel computes - this is a defect of the library.");
-}
+namespace {
+
+// The rule of each op whose Role is kernel. A missing one does not compile.
 
 Instruction lower(const op::MatMul&, const Site& site) {
   if (const AttentionPattern* attention = site.flow().attention.at(site.id()))
@@ -111,6 +110,17 @@ Instruction lower(const op::PoolScatter& o, const Site& site) {
 
 Instruction lower(const op::Sum& o, const Site& site) { return reduce(Reduce::Kind::sum, o.first, o.count, site); }
 Instruction lower(const op::Max& o, const Site& site) { return reduce(Reduce::Kind::max, o.first, o.count, site); }
+
+Instruction lower(const op::Cumsum& o, const Site& site) {
+  const Shape& shape = site.shape(0);
+  return instruction::Cumsum{shape.slice(0, o.axis).size(),
+                             shape[o.axis],
+                             shape.slice(o.axis + std::size_t{1}, shape.rank()).size(),
+                             o.exclusive,
+                             o.reverse,
+                             site.in(0),
+                             site.out()};
+}
 
 /// Copies the parts that were not written in place.
 Instruction lower(const op::Concatenate& o, const Site& site) {
@@ -178,6 +188,19 @@ Instruction lower(const op::Transpose& o, const Site& site) {
   for (std::size_t i = 0; i < from.rank(); ++i) steps[static_cast<std::ptrdiff_t>(i)] = from[o.order[i]];
   return instruction::Transpose{site.node().shape, steps, site.in(0), site.out()};
 }
+
+[[noreturn]] void fail_without_kernel(const Site& site) {
+  fail(ErrorKind::internal, "Lowering", name_of(site.node().op),
+       " at the head of a group - expected an op that a kernel computes - this is a defect of the library.");
+}
+/// Ops without an instruction of their own.
+template <class O>
+  requires(traits_of<O>().role != op::Role::kernel)
+Instruction lower(const O&, const Site& site) {
+  fail_without_kernel(site);
+}
+
+}  // namespace
 
 Instruction lower_anchor(const Placement& placement, int group) {
   const Group& of = placement.scheduled.group(group);

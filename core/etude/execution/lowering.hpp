@@ -2,8 +2,7 @@
 
 #include "etude/execution/placement.hpp"
 
-/// Lowers each op that a kernel computes to an instruction. There is one overload per op; a missing one does not
-/// compile.
+/// Lowers each op that a kernel computes to an instruction.
 namespace etude {
 
 /// The anchor of a group, and the places of its operands and its result.
@@ -37,32 +36,6 @@ class Site {
   const Group& group_;
   const Node& node_;
 };
-
-Instruction lower(const op::MatMul&, const Site&);
-Instruction lower(const op::Convolution&, const Site&);
-Instruction lower(const op::ConvolutionInput&, const Site&);
-Instruction lower(const op::ConvolutionFilter&, const Site&);
-Instruction lower(const op::PoolArgMax&, const Site&);
-Instruction lower(const op::PoolGather&, const Site&);
-Instruction lower(const op::PoolScatter&, const Site&);
-Instruction lower(const op::Sum&, const Site&);
-Instruction lower(const op::Max&, const Site&);
-Instruction lower(const op::Concatenate&, const Site&);
-Instruction lower(const op::ArgMax&, const Site&);
-Instruction lower(const op::OneHot&, const Site&);
-Instruction lower(const op::Gather&, const Site&);
-Instruction lower(const op::ScatterAdd&, const Site&);
-Instruction lower(const op::Softmax&, const Site&);
-Instruction lower(const op::SoftmaxCrossentropy&, const Site&);
-Instruction lower(const op::SparseSoftmaxCrossentropy&, const Site&);
-Instruction lower(const op::Uniform&, const Site&);
-Instruction lower(const op::Transpose&, const Site&);
-
-/// Ops without an instruction of their own.
-template <class O>
-concept WithoutKernel = traits_of<O>().role != op::Role::kernel;
-[[noreturn]] void fail_without_kernel(const Site&);
-template <WithoutKernel O> Instruction lower(const O&, const Site& site) { fail_without_kernel(site); }
 
 /// The instruction that computes the output of attention, and that of its gradients.
 Instruction lower_attention(const AttentionPattern& pattern, const Site& site);

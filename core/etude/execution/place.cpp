@@ -180,14 +180,7 @@ class Placer {
 
   /// Places the workspace of a kernel, which depends on the kernel's shape only.
   void place_workspace(int part, int position) {
-    const std::size_t bytes = std::visit(
-        [&](const auto& i) -> std::size_t {
-          if constexpr (requires { i.workspace; })
-            return device_.workspace(i);
-          else
-            return 0;
-        },
-        lower_anchor(placement_, part));
+    const std::size_t bytes = device_.workspace(lower_anchor(placement_, part));
     if (bytes) placement_.workspaces[part] = placement_.new_block(bytes, position);
   }
 

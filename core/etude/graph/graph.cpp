@@ -226,8 +226,8 @@ Trace::Trace(Graph& graph) : outer_(std::exchange(current_graph, &graph)) {}
 Trace::~Trace() { current_graph = outer_; }
 
 // The leaves' shape rules.
-Meta infer(const op::Input& op, std::span<const Value>) { return {op.shape, op.dtype}; }
-Meta infer(const op::Constant& op, std::span<const Value>) { return {op.shape, op.dtype}; }
-Meta infer(const op::Read& op, std::span<const Value>) { return {op.variable.shape(), op.variable.dtype()}; }
+Meta op::Input::infer(Operands) const { return {shape, dtype}; }
+Meta op::Constant::infer(Operands) const { return {shape, dtype}; }
+Meta op::Read::infer(Operands) const { return {variable.shape(), variable.dtype()}; }
 
 }  // namespace etude

@@ -1,8 +1,11 @@
 #include "etude/losses/loss.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
-#include "etude/base/catalogue.hpp"
+#include "etude/base/canonical_name.hpp"
+#include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -11,13 +14,20 @@
 namespace etude {
 
 Reduction reduction_from_name(std::string_view name) {
-  static const Catalogue<Reduction> catalogue("reduction",
-                                              {{"sum_over_batch_size", Reduction::sum_over_batch_size},
-                                               {"sum", Reduction::sum},
-                                               {"mean", Reduction::mean},
-                                               {"mean_with_sample_weight", Reduction::mean_with_sample_weight},
-                                               {"none", Reduction::none}});
-  return catalogue.find(name);
+  static constexpr std::pair<const char*, Reduction> all[] = {
+      {"sum_over_batch_size", Reduction::sum_over_batch_size},
+      {"sum", Reduction::sum},
+      {"mean", Reduction::mean},
+      {"mean_with_sample_weight", Reduction::mean_with_sample_weight},
+      {"none", Reduction::none}};
+  const std::string wanted = canonical_name(name);
+  std::string known;
+  for (const auto& [each, reduction] : all) {
+    if (canonical_name(each) == wanted) return reduction;
+    known.append(known.empty() ? "" : ", ").append(each);
+  }
+  fail(ErrorKind::value, "reduction", '"', name, "\" - expected one of: ", known,
+       " - choose one of them, or pass an object.");
 }
 
 Value match_rank(Value y_true, Value y_pred) {

@@ -42,34 +42,34 @@ void check_result(const Shape& dy, const Shape& want, std::string_view where) {
 
 }  // namespace
 
-Meta infer(const op::Convolution& op, std::span<const Value> x) {
+Meta op::Convolution::infer(Operands x) const {
   check_dtypes(x, "Convolution");
-  return {convolved(x[0].shape(), x[1].shape(), op.window, "Convolution"), x[0].dtype()};
+  return {convolved(x[0].shape(), x[1].shape(), window, "Convolution"), x[0].dtype()};
 }
-Meta infer(const op::ConvolutionInput& op, std::span<const Value> x) {
+Meta op::ConvolutionInput::infer(Operands x) const {
   check_dtypes(x, "ConvolutionInput");
-  check_result(x[0].shape(), convolved(op.shape, x[1].shape(), op.window, "ConvolutionInput"), "ConvolutionInput");
-  return {op.shape, x[0].dtype()};
+  check_result(x[0].shape(), convolved(shape, x[1].shape(), window, "ConvolutionInput"), "ConvolutionInput");
+  return {shape, x[0].dtype()};
 }
-Meta infer(const op::ConvolutionFilter& op, std::span<const Value> x) {
+Meta op::ConvolutionFilter::infer(Operands x) const {
   check_dtypes(x, "ConvolutionFilter");
-  check_result(x[1].shape(), convolved(x[0].shape(), op.shape, op.window, "ConvolutionFilter"), "ConvolutionFilter");
-  return {op.shape, x[0].dtype()};
+  check_result(x[1].shape(), convolved(x[0].shape(), shape, window, "ConvolutionFilter"), "ConvolutionFilter");
+  return {shape, x[0].dtype()};
 }
 
-// Each op is linear in both operands, and the three ops are transposes of each other.
-OperandGradients gradient(const op::Convolution& op, const Differential& d) {
+// Each op is linear in both operands, and the three are transposes of each other.
+OperandGradients op::Convolution::gradient(const Differential& d) const {
   const Value &x = d.x[0], &kernel = d.x[1];
-  return {ops::convolution_input(d.dy, kernel, op.window, x.shape()),
-          ops::convolution_filter(x, d.dy, op.window, kernel.shape())};
+  return {ops::convolution_input(d.dy, kernel, window, x.shape()),
+          ops::convolution_filter(x, d.dy, window, kernel.shape())};
 }
-OperandGradients gradient(const op::ConvolutionInput& op, const Differential& d) {
+OperandGradients op::ConvolutionInput::gradient(const Differential& d) const {
   const Value &dy = d.x[0], &kernel = d.x[1];
-  return {ops::convolution(d.dy, kernel, op.window), ops::convolution_filter(d.dy, dy, op.window, kernel.shape())};
+  return {ops::convolution(d.dy, kernel, window), ops::convolution_filter(d.dy, dy, window, kernel.shape())};
 }
-OperandGradients gradient(const op::ConvolutionFilter& op, const Differential& d) {
+OperandGradients op::ConvolutionFilter::gradient(const Differential& d) const {
   const Value &x = d.x[0], &dy = d.x[1];
-  return {ops::convolution_input(dy, d.dy, op.window, x.shape()), ops::convolution(x, d.dy, op.window)};
+  return {ops::convolution_input(dy, d.dy, window, x.shape()), ops::convolution(x, d.dy, window)};
 }
 
 namespace ops {

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-Meta infer_elementwise(const ElementwiseRule& rule, std::span<const Value> inputs) {
+Meta infer_elementwise(const ElementwiseRule& rule, Operands inputs) {
   check(inputs.size() == rule.arity, ErrorKind::shape, rule.name, inputs.size(), " operands - expected ", rule.arity,
         " - call its function in ops.");
   const Value& last = inputs.back();
@@ -144,12 +144,12 @@ Value ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 
 }  // namespace ops
 
-Meta infer(const op::Cast& op, std::span<const Value> x) { return {x[0].shape(), op.dtype}; }
-Meta infer(const op::StopGradient&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+Meta op::Cast::infer(Operands x) const { return {x[0].shape(), dtype}; }
+Meta op::StopGradient::infer(Operands x) const { return {x[0].shape(), x[0].dtype()}; }
 
 using D = const Differential&;
 
-OperandGradients gradient(const op::Cast&, D d) {
+OperandGradients op::Cast::gradient(D d) const {
   return {is_floating(d.x[0].dtype()) ? ops::cast(d.dy, d.x[0].dtype()) : Value{}};
 }
 OperandGradients gradient(const op::Negate&, D d) { return {-d.dy}; }

@@ -14,7 +14,7 @@ void check_indices(const char* where, Value indices) {
 
 }  // namespace
 
-Meta infer(const op::Gather&, std::span<const Value> x) {
+Meta op::Gather::infer(Operands x) const {
   check_indices("Gather", x[1]);
   check(x[0].shape().rank() > 0, ErrorKind::shape, "Gather", "a scalar - expected rows [n, ..] - reshape it.");
   Shape shape = x[1].shape();
@@ -22,22 +22,22 @@ Meta infer(const op::Gather&, std::span<const Value> x) {
   return {shape, x[0].dtype()};
 }
 
-Meta infer(const op::ScatterAdd& op, std::span<const Value> x) {
+Meta op::ScatterAdd::infer(Operands x) const {
   check_indices("ScatterAdd", x[1]);
-  check(op.rows >= 0, ErrorKind::shape, "ScatterAdd", op.rows, " rows - expected 0 or more - pass the number of rows.");
+  check(rows >= 0, ErrorKind::shape, "ScatterAdd", rows, " rows - expected 0 or more - say how many there are.");
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "ScatterAdd", "numbers of dtype ", x[0].dtype(),
         " - expected floats - cast them.");
   const std::size_t rank = x[1].shape().rank();
   check(rank <= x[0].shape().rank() && x[0].shape().slice(0, rank) == x[1].shape(), ErrorKind::shape, "ScatterAdd",
         "indices of shape ", x[1].shape(), " for rows of shape ", x[0].shape(),
         " - expected the leading axes of the rows - check the indices.");
-  return {x[0].shape().slice(rank, x[0].shape().rank()).with(0, op.rows), x[0].dtype()};
+  return {x[0].shape().slice(rank, x[0].shape().rank()).with(0, rows), x[0].dtype()};
 }
 
-OperandGradients gradient(const op::Gather&, const Differential& d) {
+OperandGradients op::Gather::gradient(const Differential& d) const {
   return {ops::scatter_add(d.dy, d.x[1], d.x[0].shape()[0])};
 }
-OperandGradients gradient(const op::ScatterAdd&, const Differential& d) {
+OperandGradients op::ScatterAdd::gradient(const Differential& d) const {
   return {d.dy.graph().append(op::Gather{}, {d.dy, d.x[1]})};
 }
 

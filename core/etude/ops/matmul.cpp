@@ -8,25 +8,24 @@
 
 namespace etude {
 
-Meta infer(const op::MatMul& op, std::span<const Value> x) {
+Meta op::MatMul::infer(Operands x) const {
   const Shape &a = x[0].shape(), &b = x[1].shape();
   const std::size_t rank = a.rank();
   check(rank >= 2 && b.rank() == rank && a.slice(0, rank - 2) == b.slice(0, rank - 2) &&
-            a[op.transpose_a ? -2 : -1] == b[op.transpose_b ? -1 : -2],
-        ErrorKind::shape, "MatMul", "shapes ", a, op.transpose_a ? " (transposed)" : "", " and ", b,
-        op.transpose_b ? " (transposed)" : "",
-        " - expected [.., m, k] and [.., k, n] - check the order and the shapes.");
+            a[transpose_a ? -2 : -1] == b[transpose_b ? -1 : -2],
+        ErrorKind::shape, "MatMul", "shapes ", a, transpose_a ? " (transposed)" : "", " and ", b,
+        transpose_b ? " (transposed)" : "", " - expected [.., m, k] and [.., k, n] - check the order and the shapes.");
   check(x[0].dtype() == x[1].dtype() && is_floating(x[0].dtype()), ErrorKind::dtype, "MatMul", "dtypes ", x[0].dtype(),
         " and ", x[1].dtype(), " - expected two equal float dtypes - cast one of them.");
   Shape shape = a;
-  shape[-2] = a[op.transpose_a ? -1 : -2];
-  shape[-1] = b[op.transpose_b ? -2 : -1];
+  shape[-2] = a[transpose_a ? -1 : -2];
+  shape[-1] = b[transpose_b ? -2 : -1];
   return {shape, x[0].dtype()};
 }
 
-OperandGradients gradient(const op::MatMul& op, const Differential& d) {
+OperandGradients op::MatMul::gradient(const Differential& d) const {
   const Value &a = d.x[0], &b = d.x[1], &dy = d.dy;
-  const bool ta = op.transpose_a, tb = op.transpose_b;
+  const bool ta = transpose_a, tb = transpose_b;
   return {ta ? ops::matmul(b, dy, tb, true) : ops::matmul(dy, b, false, !tb),
           tb ? ops::matmul(dy, a, true, ta) : ops::matmul(a, dy, !ta, false)};
 }

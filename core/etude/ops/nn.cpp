@@ -19,13 +19,13 @@ void check_logits(const Value& logits, const char* where) {
 
 }  // namespace
 
-Meta infer(const op::Softmax&, std::span<const Value> x) {
+Meta op::Softmax::infer(Operands x) const {
   check(x[0].shape().rank() > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "Softmax", "shape ", x[0].shape(), ", ",
         x[0].dtype(), " - expected floats of rank 1 or more - reshape or cast them.");
   return {x[0].shape(), x[0].dtype()};
 }
 
-Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value> x) {
+Meta op::SoftmaxCrossentropy::infer(Operands x) const {
   check_logits(x[0], "SoftmaxCrossentropy");
   check(x[0].shape() == x[1].shape() && x[0].dtype() == x[1].dtype(), ErrorKind::shape, "SoftmaxCrossentropy",
         "logits of shape ", x[0].shape(), " and targets of shape ", x[1].shape(), ", ", x[1].dtype(),
@@ -33,7 +33,7 @@ Meta infer(const op::SoftmaxCrossentropy&, std::span<const Value> x) {
   return {x[0].shape().without(-1), x[0].dtype()};
 }
 
-Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value> x) {
+Meta op::SparseSoftmaxCrossentropy::infer(Operands x) const {
   check_logits(x[0], "SparseSoftmaxCrossentropy");
   check(x[0].shape().without(-1) == x[1].shape() && x[1].dtype() == DType::int32, ErrorKind::shape,
         "SparseSoftmaxCrossentropy", "logits of shape ", x[0].shape(), " and labels of shape ", x[1].shape(), ", ",
@@ -41,38 +41,38 @@ Meta infer(const op::SparseSoftmaxCrossentropy&, std::span<const Value> x) {
   return {x[1].shape(), x[0].dtype()};
 }
 
-Meta infer(const op::Uniform& op, std::span<const Value> counter) {
+Meta op::Uniform::infer(Operands counter) const {
   check(counter[0].shape().rank() == 0 && counter[0].dtype() == DType::int32, ErrorKind::shape, "Uniform",
         "a counter of shape ", counter[0].shape(), ", ", counter[0].dtype(),
         " - expected an int32 scalar - read it from a variable.");
-  check(is_floating(op.dtype) && !is_half(op.dtype), ErrorKind::dtype, "Uniform", "draws of dtype ", op.dtype,
+  check(is_floating(dtype) && !is_half(dtype), ErrorKind::dtype, "Uniform", "draws of dtype ", dtype,
         " - expected float32 or float64 - cast them.");
-  return {op.shape, op.dtype};
+  return {shape, dtype};
 }
 
-Meta infer(const op::AllReduce&, std::span<const Value> x) {
+Meta op::AllReduce::infer(Operands x) const {
   check(is_floating(x[0].dtype()) || x[0].dtype() == DType::int32, ErrorKind::dtype, "AllReduce", "dtype ",
         x[0].dtype(), " - expected float32, float64 or int32 - cast it.");
   return {x[0].shape(), x[0].dtype()};
 }
 
-OperandGradients gradient(const op::Softmax&, const Differential& d) {
+OperandGradients op::Softmax::gradient(const Differential& d) const {
   return {d.y * (d.dy - ops::sum(d.dy * d.y, {-1}, true))};
 }
 
-OperandGradients gradient(const op::SoftmaxCrossentropy&, const Differential& d) {
+OperandGradients op::SoftmaxCrossentropy::gradient(const Differential& d) const {
   const Value &logits = d.x[0], &targets = d.x[1], dy = ops::expand_dims(d.dy, -1);
   const Value dlogits = ops::softmax(logits) * ops::sum(targets, {-1}, true) - targets;
   return {dlogits * dy, -ops::log_softmax(logits) * dy};
 }
 
-OperandGradients gradient(const op::SparseSoftmaxCrossentropy&, const Differential& d) {
+OperandGradients op::SparseSoftmaxCrossentropy::gradient(const Differential& d) const {
   const Value hot = ops::one_hot(d.x[1], d.x[0].shape()[-1], d.x[0].dtype());
   return {(ops::softmax(d.x[0]) - hot) * ops::expand_dims(d.dy, -1)};
 }
 
 // The gradient of an all-reduce is the all-reduce of the gradients.
-OperandGradients gradient(const op::AllReduce&, const Differential& d) { return {ops::all_reduce(d.dy)}; }
+OperandGradients op::AllReduce::gradient(const Differential& d) const { return {ops::all_reduce(d.dy)}; }
 
 namespace ops {
 

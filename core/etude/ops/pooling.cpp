@@ -53,30 +53,30 @@ std::array<Value, 2> biased(const Value& x) {
 
 }  // namespace
 
-Meta infer(const op::PoolArgMax& op, std::span<const Value> x) {
+Meta op::PoolArgMax::infer(Operands x) const {
   check_float(x[0], "PoolArgMax");
-  return {pooled(x[0].shape(), op.window, "PoolArgMax"), index_dtype(op.window)};
+  return {pooled(x[0].shape(), window, "PoolArgMax"), index_dtype(window)};
 }
-Meta infer(const op::PoolGather& op, std::span<const Value> x) {
+Meta op::PoolGather::infer(Operands x) const {
   check_float(x[0], "PoolGather");
-  const Shape shape = pooled(x[0].shape(), op.window, "PoolGather");
-  check_index(x[1], shape, op.window, "PoolGather");
+  const Shape shape = pooled(x[0].shape(), window, "PoolGather");
+  check_index(x[1], shape, window, "PoolGather");
   return {shape, x[0].dtype()};
 }
-Meta infer(const op::PoolScatter& op, std::span<const Value> x) {
+Meta op::PoolScatter::infer(Operands x) const {
   check_float(x[0], "PoolScatter");
-  const Shape shape = pooled(op.shape, op.window, "PoolScatter");
-  check(x[0].shape() == shape, ErrorKind::shape, "PoolScatter", "dy of shape ", x[0].shape(), " - expected ", shape,
-        ", the result of the window for ", op.shape, " - pass the gradient of PoolGather's result.");
-  check_index(x[1], shape, op.window, "PoolScatter");
-  return {op.shape, x[0].dtype()};
+  const Shape expected = pooled(shape, window, "PoolScatter");
+  check(x[0].shape() == expected, ErrorKind::shape, "PoolScatter", "dy of shape ", x[0].shape(), " - expected ",
+        expected, ", what the window makes of ", shape, " - pass the gradient of PoolGather's result.");
+  check_index(x[1], expected, window, "PoolScatter");
+  return {shape, x[0].dtype()};
 }
 
-OperandGradients gradient(const op::PoolGather& op, const Differential& d) {
-  return {ops::pool_scatter(d.dy, d.x[1], op.window, d.x[0].shape())};
+OperandGradients op::PoolGather::gradient(const Differential& d) const {
+  return {ops::pool_scatter(d.dy, d.x[1], window, d.x[0].shape())};
 }
-OperandGradients gradient(const op::PoolScatter& op, const Differential& d) {
-  return {ops::pool_gather(d.dy, d.x[1], op.window)};
+OperandGradients op::PoolScatter::gradient(const Differential& d) const {
+  return {ops::pool_gather(d.dy, d.x[1], window)};
 }
 
 namespace ops {

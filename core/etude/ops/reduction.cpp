@@ -41,7 +41,7 @@ template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes
     std::size_t first = end - 1;
     while (first > 0 && gone[first - 1]) --first;
     const O op{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(end - first)};
-    const Meta meta = infer(op, std::span(&result, 1));
+    const Meta meta = op.infer({&result, 1});
     result = meta.shape.size() == result.shape().size() && is_floating(meta.dtype)
                  ? ops::reshape(result, meta.shape)  // one element each
                  : result.graph().append(op, {result});
@@ -51,44 +51,52 @@ template <class O> Value reduce(Value x, const std::vector<std::ptrdiff_t>& axes
   return keepdims ? ops::reshape(result, kept) : result;
 }
 
+void check_summable(const char* where, Value x) {
+  check(x.dtype() != DType::boolean && x.dtype() != DType::uint8, ErrorKind::dtype, where, "dtype ", x.dtype(),
+        " - expected float32, float64 or int32 - cast it.");
+}
+
 }  // namespace
 
-Meta infer(const op::Sum& op, std::span<const Value> x) {
-  check(x[0].dtype() != DType::boolean && x[0].dtype() != DType::uint8, ErrorKind::dtype, "Sum", "dtype ", x[0].dtype(),
-        " - expected float32, float64 or int32 - cast it.");
-  return reduced(op.first, op.count, x[0]);
+Meta op::Sum::infer(Operands x) const {
+  check_summable("Sum", x[0]);
+  return reduced(first, count, x[0]);
 }
-Meta infer(const op::Max& op, std::span<const Value> x) {
+Meta op::Cumsum::infer(Operands x) const {
+  check_summable("Cumsum", x[0]);
+  return {x[0].shape(), x[0].dtype()};
+}
+Meta op::Max::infer(Operands x) const {
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "Max", "dtype ", x[0].dtype(), " - expected a float - cast it.");
-  const Meta meta = reduced(op.first, op.count, x[0]);
+  const Meta meta = reduced(first, count, x[0]);
   check(x[0].shape().size() > 0 || meta.shape.size() == 0, ErrorKind::shape, "Max", "shape ", x[0].shape(),
         " - expected at least one element - check the data.");
   return meta;
 }
-Meta infer(const op::ArgMax&, std::span<const Value> x) {
+Meta op::ArgMax::infer(Operands x) const {
   check(x[0].shape().rank() > 0 && x[0].shape()[-1] > 0 && is_floating(x[0].dtype()), ErrorKind::shape, "ArgMax",
         "shape ", x[0].shape(), ", ", x[0].dtype(),
         " - expected a float tensor with a last axis of 1 or more - reshape or cast it.");
   return {x[0].shape().without(-1), DType::int32};
 }
-Meta infer(const op::OneHot& op, std::span<const Value> x) {
+Meta op::OneHot::infer(Operands x) const {
   check(x[0].dtype() == DType::int32, ErrorKind::dtype, "OneHot", "labels of dtype ", x[0].dtype(),
         " - expected int32 - cast them.");
-  check(op.depth > 0, ErrorKind::shape, "OneHot", "a depth of ", op.depth,
-        " - expected 1 or more - pass the number of classes.");
+  check(depth > 0, ErrorKind::shape, "OneHot", "a depth of ", depth, " - expected 1 or more - count the classes.");
   Shape shape = x[0].shape();
-  shape.append(op.depth);
-  return {shape, op.dtype};
+  shape.append(depth);
+  return {shape, dtype};
 }
 
-OperandGradients gradient(const op::Sum& op, const Differential& d) {
-  return {spread(d.dy, op.first, op.count, d.x[0].shape())};
+OperandGradients op::Sum::gradient(const Differential& d) const { return {spread(d.dy, first, count, d.x[0].shape())}; }
+OperandGradients op::Cumsum::gradient(const Differential& d) const {
+  return {ops::cumsum(d.dy, axis, exclusive, !reverse)};
 }
-OperandGradients gradient(const op::Max& op, const Differential& d) {
+OperandGradients op::Max::gradient(const Differential& d) const {
   // The gradient is divided equally between equal maxima.
-  const Value is_max = ops::cast(ops::equal(d.x[0], spread(d.y, op.first, op.count, d.x[0].shape())), d.dy.dtype());
-  const Value count = d.y.graph().append(op::Sum{op.first, op.count}, {is_max});
-  return {spread(d.dy / count, op.first, op.count, d.x[0].shape()) * is_max};
+  const Value is_max = ops::cast(ops::equal(d.x[0], spread(d.y, first, count, d.x[0].shape())), d.dy.dtype());
+  const Value equals = d.y.graph().append(op::Sum{first, count}, {is_max});
+  return {spread(d.dy / equals, first, count, d.x[0].shape()) * is_max};
 }
 
 namespace ops {
@@ -104,6 +112,11 @@ Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   const auto count =
       static_cast<double>(x.shape().size()) / static_cast<double>(std::max<std::int64_t>(total.shape().size(), 1));
   return total / count;
+}
+
+Value cumsum(Value x, std::ptrdiff_t axis, bool exclusive, bool reverse) {
+  const auto at = static_cast<std::uint8_t>(x.shape().axis(axis, "cumsum"));
+  return x.graph().append(op::Cumsum{at, exclusive, reverse}, {x});
 }
 
 Value max(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {

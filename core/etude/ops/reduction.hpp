@@ -11,6 +11,9 @@ namespace etude::ops {
 Value sum(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
 /// The mean over `axes`.
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
+/// The sums of x along `axis`, from its first entry up to each one. `exclusive`: each without its own entry, so that
+/// the first is 0. `reverse`: from the last entry back to each one.
+Value cumsum(Value x, std::ptrdiff_t axis, bool exclusive = false, bool reverse = false);
 /// The maximum over `axes`.
 Value max(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
 /// The int32 index of the largest element along the last axis; the lowest index of equals.

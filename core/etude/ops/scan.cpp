@@ -263,15 +263,14 @@ void check_sequences(const std::vector<Value>& sequences) {
 
 }  // namespace
 
-Meta infer(const op::Scan& op, std::span<const Value> x) {
-  const Loop& loop = *op.loop;
-  check(static_cast<int>(x.size()) == loop.inputs(), ErrorKind::internal, "Scan", x.size(), " operands - expected ",
-        loop.inputs(), " - this is a defect of the library.");
-  const Node& node = loop.body.node(op.node);
-  return {op.last ? node.shape : stacked(loop, node.shape), node.dtype};
+Meta op::Scan::infer(Operands x) const {
+  check(static_cast<int>(x.size()) == loop->inputs(), ErrorKind::internal, "Scan", x.size(), " operands - expected ",
+        loop->inputs(), " - this is a defect of the library.");
+  const Node& result = loop->body.node(node);
+  return {last ? result.shape : stacked(*loop, result.shape), result.dtype};
 }
 
-OperandGradients gradient(const op::Scan& op, const Differential& d) { return Adjoint(op, d).gradients(); }
+OperandGradients op::Scan::gradient(const Differential& d) const { return Adjoint(*this, d).gradients(); }
 
 namespace ops {
 

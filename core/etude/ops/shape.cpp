@@ -9,83 +9,82 @@
 
 namespace etude {
 
-Meta infer(const op::Broadcast& op, std::span<const Value> x) {
-  check(broadcast_shapes(x[0].shape(), op.shape, "Broadcast") == op.shape, ErrorKind::shape, "Broadcast", "shape ",
-        x[0].shape(), " to ", op.shape, " - expected a shape that repeats axes of extent 1 - reshape x first.");
-  return {op.shape, x[0].dtype()};
-}
-
-Meta infer(const op::Reshape& op, std::span<const Value> x) {
-  const bool possible = std::ranges::none_of(op.shape, [](std::int64_t extent) { return extent < 0; });
-  check(possible && op.shape.size() == x[0].shape().size(), ErrorKind::shape, "Reshape", "shape ", x[0].shape(), " to ",
-        op.shape, " - expected as many elements - check the target shape.");
-  return {op.shape, x[0].dtype()};
-}
-
-Meta infer(const op::Transpose& op, std::span<const Value> x) {
-  Shape shape = x[0].shape();
-  for (std::size_t i = 0; i < shape.rank(); ++i) shape[static_cast<std::ptrdiff_t>(i)] = x[0].shape()[op.order[i]];
+Meta op::Broadcast::infer(Operands x) const {
+  check(broadcast_shapes(x[0].shape(), shape, "Broadcast") == shape, ErrorKind::shape, "Broadcast", "shape ",
+        x[0].shape(), " to ", shape, " - expected a shape that repeats axes of extent 1 - reshape x first.");
   return {shape, x[0].dtype()};
 }
 
-Meta infer(const op::Slice& op, std::span<const Value> x) {
-  Shape shape = x[0].shape();
-  check(op.axis < shape.rank() && op.first >= 0 && op.count >= 0 && op.first <= shape[op.axis] &&
-            op.count <= shape[op.axis] - op.first,
-        ErrorKind::shape, "Slice", op.count, " entries from ", op.first, " on of axis ", int{op.axis}, " of shape ",
-        shape, " - expected existing entries - check the range.");
-  shape[op.axis] = op.count;
+Meta op::Reshape::infer(Operands x) const {
+  const bool possible = std::ranges::none_of(shape, [](std::int64_t extent) { return extent < 0; });
+  check(possible && shape.size() == x[0].shape().size(), ErrorKind::shape, "Reshape", "shape ", x[0].shape(), " to ",
+        shape, " - expected as many elements - check the target shape.");
   return {shape, x[0].dtype()};
 }
 
-Meta infer(const op::Reverse&, std::span<const Value> x) { return {x[0].shape(), x[0].dtype()}; }
+Meta op::Transpose::infer(Operands x) const {
+  Shape shape = x[0].shape();
+  for (std::size_t i = 0; i < shape.rank(); ++i) shape[static_cast<std::ptrdiff_t>(i)] = x[0].shape()[order[i]];
+  return {shape, x[0].dtype()};
+}
 
-Meta infer(const op::Concatenate& op, std::span<const Value> x) {
-  check(!x.empty() && op.axis < x[0].shape().rank(), ErrorKind::shape, "Concatenate", x.size(), " tensors along axis ",
-        int{op.axis}, " - expected at least one tensor, all with that axis - check the list and the axis.");
+Meta op::Slice::infer(Operands x) const {
+  Shape shape = x[0].shape();
+  check(axis < shape.rank() && first >= 0 && count >= 0 && first <= shape[axis] && count <= shape[axis] - first,
+        ErrorKind::shape, "Slice", count, " entries from ", first, " on of axis ", int{axis}, " of shape ", shape,
+        " - expected entries that are there - check the range.");
+  shape[axis] = count;
+  return {shape, x[0].dtype()};
+}
+
+Meta op::Reverse::infer(Operands x) const { return {x[0].shape(), x[0].dtype()}; }
+
+Meta op::Concatenate::infer(Operands x) const {
+  check(!x.empty() && axis < x[0].shape().rank(), ErrorKind::shape, "Concatenate", x.size(), " tensors along axis ",
+        int{axis}, " - expected one or more that have that axis - check the list and the axis.");
   Shape shape = x[0].shape();
   for (const Value& other : x.subspan(1)) {
     check(other.dtype() == x[0].dtype() && other.shape().rank() == shape.rank() &&
-              other.shape().without(op.axis) == shape.without(op.axis),
+              other.shape().without(axis) == shape.without(axis),
           ErrorKind::shape, "Concatenate", "shapes ", x[0].shape(), ", ", x[0].dtype(), ", and ", other.shape(), ", ",
-          other.dtype(), " along axis ", int{op.axis}, " - expected one dtype, and shapes that differ along that axis ",
+          other.dtype(), " along axis ", int{axis}, " - expected one dtype, and shapes that differ along that axis ",
           "only - reshape or cast them.");
-    shape[op.axis] = checked::add(shape[op.axis], other.shape()[op.axis], "Concatenate");
+    shape[axis] = checked::add(shape[axis], other.shape()[axis], "Concatenate");
   }
   return {shape, x[0].dtype()};
 }
 
-OperandGradients gradient(const op::Slice& op, const Differential& d) {
+OperandGradients op::Slice::gradient(const Differential& d) const {
   std::vector<Value> pieces;
-  const auto zeros = [&](std::int64_t count) {
+  const auto zeros = [&](std::int64_t extent) {
     Shape shape = d.x[0].shape();
-    shape[op.axis] = count;
-    if (count > 0) pieces.push_back(d.dy.graph().constant(0, d.dy.dtype(), shape));
+    shape[axis] = extent;
+    if (extent > 0) pieces.push_back(d.dy.graph().constant(0, d.dy.dtype(), shape));
   };
-  zeros(op.first);
+  zeros(first);
   pieces.push_back(d.dy);
-  zeros(d.x[0].shape()[op.axis] - op.first - op.count);
-  return {d.dy.graph().append(op::Concatenate{op.axis}, pieces)};
+  zeros(d.x[0].shape()[axis] - first - count);
+  return {d.dy.graph().append(op::Concatenate{axis}, pieces)};
 }
 
-OperandGradients gradient(const op::Reverse& op, const Differential& d) { return {ops::reverse(d.dy, op.axis)}; }
+OperandGradients op::Reverse::gradient(const Differential& d) const { return {ops::reverse(d.dy, axis)}; }
 
-OperandGradients gradient(const op::Concatenate& op, const Differential& d) {
+OperandGradients op::Concatenate::gradient(const Differential& d) const {
   OperandGradients dx;
   std::int64_t first = 0;
   for (const Value& x : d.x) {
-    dx.push_back(ops::slice(d.dy, op.axis, first, x.shape()[op.axis]));
-    first += x.shape()[op.axis];
+    dx.push_back(ops::slice(d.dy, axis, first, x.shape()[axis]));
+    first += x.shape()[axis];
   }
   return dx;
 }
 
-OperandGradients gradient(const op::Broadcast&, const Differential& d) { return {ops::sum_to(d.dy, d.x[0].shape())}; }
-OperandGradients gradient(const op::Reshape&, const Differential& d) { return {ops::reshape(d.dy, d.x[0].shape())}; }
-OperandGradients gradient(const op::Transpose& op, const Differential& d) {
+OperandGradients op::Broadcast::gradient(const Differential& d) const { return {ops::sum_to(d.dy, d.x[0].shape())}; }
+OperandGradients op::Reshape::gradient(const Differential& d) const { return {ops::reshape(d.dy, d.x[0].shape())}; }
+OperandGradients op::Transpose::gradient(const Differential& d) const {
   const std::size_t rank = d.x[0].shape().rank();
   std::vector<std::uint8_t> inverse(rank);
-  for (std::size_t i = 0; i < rank; ++i) inverse[op.order[i]] = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::uint8_t>(i);
   return {ops::transpose(d.dy, inverse)};
 }
 

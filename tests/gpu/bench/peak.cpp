@@ -91,7 +91,7 @@ GraphCosts graph_costs(Cuda& device, int nodes) {
   device.prepare(add);
   const auto block = device.allocate(64);
   const std::array addresses{block->address()};
-  const auto run = [&] { device.run(std::get<Elementwise>(add[0]), addresses); };
+  const auto run = [&] { device.run(add, addresses); };
   run();
   cuda::Runtime& gpu = device.runtime();
   gpu.wait();

@@ -37,7 +37,7 @@ Device& cpu_device() {
   return device;
 }
 
-void Cpu::run(const Elementwise& instruction, Addresses addresses) {
+template <> void Cpu::compute(const Elementwise& instruction, Addresses addresses) {
   for (const Segment& segment : instruction.segments)
     split(segment.size, 32 * cpu::tile_of(instruction.program, segment), [&](std::int64_t begin, std::int64_t end) {
       cpu::run_program(kernels_, instruction.program, segment, begin, end, addresses);
@@ -53,7 +53,9 @@ std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
   return static_cast<std::size_t>(elements) * size_of(dtype);
 }
 
-std::size_t Cpu::workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
+template <> std::size_t Cpu::wanted_workspace(const Gemm& gemm) const {
+  return gemm_workspace(gemm, thread_pool().count());
+}
 
 template <class T>
 void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int64_t count, const Workers& threads) {
@@ -77,7 +79,7 @@ void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int6
   cpu::float_kernels<T>(kernels_).gemm(arguments, threads);
 }
 
-void Cpu::run(const Gemm& g, Addresses addresses) {
+template <> void Cpu::compute(const Gemm& g, Addresses addresses) {
   const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
   with_float(g.c.operand.dtype, [&]<class T>(T) { gemm<T>(g, addresses, 0, g.m, all); });
 }
@@ -97,11 +99,11 @@ void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan
   }
 }
 
-/// On several threads, each thread computes some rows for all steps: threads do not wait for each other between steps.
-void Cpu::run(const instruction::Scan& scan, Addresses addresses) {
+/// On several threads, each thread takes some rows through all steps: threads do not wait for each other between steps.
+template <> void Cpu::compute(const instruction::Scan& scan, Addresses addresses) {
   const int threads = std::min(thread_pool().count(), scan.arenas);
   const std::int64_t stretches = scan.rows / rows_of_loop;
-  if (threads == 1 || stretches < 2) return Device::run(scan, addresses);
+  if (threads == 1 || stretches < 2) return run_steps(scan, addresses);
   cpu::share(stretches, threads, [&](std::int64_t stretch, int thread) {
     const std::int64_t first = scan.rows * stretch / stretches, last = scan.rows * (stretch + 1) / stretches;
     each_step(scan, thread, addresses, [&](Addresses entries) {
@@ -110,7 +112,7 @@ void Cpu::run(const instruction::Scan& scan, Addresses addresses) {
   });
 }
 
-void Cpu::run(const ArgMax& instruction, Addresses addresses) {
+template <> void Cpu::compute(const ArgMax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, instruction.in);
     auto* out = at<std::int32_t>(addresses, instruction.out);
@@ -123,7 +125,7 @@ void Cpu::run(const ArgMax& instruction, Addresses addresses) {
   });
 }
 
-void Cpu::run(const OneHot& instruction, Addresses addresses) {
+template <> void Cpu::compute(const OneHot& instruction, Addresses addresses) {
   const auto* labels = at<const std::int32_t>(addresses, instruction.labels);
   const auto fill = [&](auto* out) {
     std::fill_n(out, instruction.rows * instruction.depth, std::remove_pointer_t<decltype(out)>(0));
@@ -134,7 +136,7 @@ void Cpu::run(const OneHot& instruction, Addresses addresses) {
   visit_dtype(instruction.out.dtype, [&]<class T>(T) { fill(at<T>(addresses, instruction.out)); });
 }
 
-void Cpu::run(const instruction::Softmax& instruction, Addresses addresses) {
+template <> void Cpu::compute(const instruction::Softmax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t offset = begin * instruction.count;
@@ -144,7 +146,7 @@ void Cpu::run(const instruction::Softmax& instruction, Addresses addresses) {
   });
 }
 
-void Cpu::run(const Crossentropy& instruction, Addresses addresses) {
+template <> void Cpu::compute(const Crossentropy& instruction, Addresses addresses) {
   with_float(instruction.logits.dtype, [&]<class T>(T) {
     const auto& kernels = cpu::float_kernels<T>(kernels_);
     split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
@@ -161,7 +163,7 @@ void Cpu::run(const Crossentropy& instruction, Addresses addresses) {
   });
 }
 
-void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
+template <> void Cpu::compute(const instruction::Uniform& instruction, Addresses addresses) {
   const auto counter = static_cast<std::uint32_t>(*at<const std::int32_t>(addresses, instruction.counter));
   with_float(instruction.out.dtype, [&]<class T>(T) {
     T* out = at<T>(addresses, instruction.out);
@@ -177,10 +179,36 @@ void Cpu::run(const instruction::Uniform& instruction, Addresses addresses) {
   });
 }
 
-void Cpu::run(const Copy& instruction, Addresses addresses) {
-  if (instruction.bytes == 0) return;  // an empty operand may have no address
+template <> void Cpu::compute(const Copy& instruction, Addresses addresses) {
+  if (instruction.bytes == 0) return;  // nothing has no address
   std::memcpy(at<std::byte>(addresses, instruction.out), at<const std::byte>(addresses, instruction.in),
               static_cast<std::size_t>(instruction.bytes));
+}
+
+template <> void Cpu::compute(const instruction::Attention&, Addresses) { refuse_attention(); }
+template <> void Cpu::compute(const instruction::AttentionGradient&, Addresses) { refuse_attention(); }
+template <> void Cpu::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
+template <> void Cpu::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
+
+void Cpu::run(const Instruction& instruction, Addresses addresses) {
+  std::visit([&](const auto& one) { compute(one, addresses); }, instruction);
+}
+
+template <> std::size_t Cpu::wanted_workspace(const ArgMax&) const { return 0; }
+template <> std::size_t Cpu::wanted_workspace(const instruction::ScatterAdd&) const { return 0; }
+template <> std::size_t Cpu::wanted_workspace(const instruction::Softmax&) const { return 0; }
+template <> std::size_t Cpu::wanted_workspace(const Crossentropy&) const { return 0; }
+template <> std::size_t Cpu::wanted_workspace(const instruction::AttentionGradient&) const { return 0; }
+
+std::size_t Cpu::workspace(const Instruction& instruction) const {
+  return std::visit(
+      [&](const auto& one) -> std::size_t {
+        if constexpr (requires { one.workspace; })
+          return wanted_workspace(one);
+        else
+          return 0;
+      },
+      instruction);
 }
 
 }  // namespace etude

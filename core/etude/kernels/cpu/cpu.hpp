@@ -19,36 +19,18 @@ class Cpu : public Device {
   /// The name of the instruction set: "avx2", "wasm", …
   std::string_view isa() const { return kernels_.isa; }
   std::shared_ptr<Storage> allocate(std::size_t bytes) override { return std::make_shared<Storage>(bytes); }
-  std::size_t workspace(const instruction::Gemm&) const override;
-  std::size_t workspace(const instruction::Convolution&) const override;
-  std::size_t workspace(const instruction::ConvolutionInput&) const override;
-  std::size_t workspace(const instruction::ConvolutionFilter&) const override;
-  std::size_t workspace(const instruction::Reduce&) const override;
+  std::size_t workspace(const Instruction&) const override;
   int loop_arenas() const override;
   bool pools_alike(const instruction::Convolution&) const override;
   std::string_view method(const Instruction&) const override;
 
-  void run(const instruction::Elementwise&, Addresses) override;
-  void run(const instruction::Gemm&, Addresses) override;
-  void run(const instruction::Convolution&, Addresses) override;
-  void run(const instruction::ConvolutionInput&, Addresses) override;
-  void run(const instruction::ConvolutionFilter&, Addresses) override;
-  void run(const instruction::MaxPool&, Addresses) override;
-  void run(const instruction::PoolGather&, Addresses) override;
-  void run(const instruction::PoolScatter&, Addresses) override;
-  void run(const instruction::Reduce&, Addresses) override;
-  void run(const instruction::ArgMax&, Addresses) override;
-  void run(const instruction::OneHot&, Addresses) override;
-  void run(const instruction::Gather&, Addresses) override;
-  void run(const instruction::ScatterAdd&, Addresses) override;
-  void run(const instruction::Softmax&, Addresses) override;
-  void run(const instruction::Crossentropy&, Addresses) override;
-  void run(const instruction::Transpose&, Addresses) override;
-  void run(const instruction::Uniform&, Addresses) override;
-  void run(const instruction::Copy&, Addresses) override;
-  void run(const instruction::Scan&, Addresses) override;
+  void run(const Instruction&, Addresses) override;
 
  private:
+  /// Computes one instruction. Beside each kernel is the specialization for its instruction.
+  template <class I> void compute(const I&, Addresses);
+  /// The workspace, in bytes, of an instruction that has one. Likewise.
+  template <class I> std::size_t wanted_workspace(const I&) const;
   std::size_t gemm_workspace(const instruction::Gemm&, int threads) const;
   /// Computes rows [first, first + count) of the result, on these threads.
   template <class T>

@@ -9,7 +9,7 @@ namespace etude {
 using cpu::at;
 using cpu::split;
 
-void Cpu::run(const instruction::Gather& g, Addresses addresses) {
+template <> void Cpu::compute(const instruction::Gather& g, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, g.indices);
   if (g.first.space >= 0) indices += *at<const std::int32_t>(addresses, g.first);
   visit_dtype(g.out.dtype, [&]<class T>(T) {
@@ -27,8 +27,8 @@ void Cpu::run(const instruction::Gather& g, Addresses addresses) {
   });
 }
 
-/// Each thread handles a range of columns: each element is summed in the same order on any number of threads.
-void Cpu::run(const instruction::ScatterAdd& s, Addresses addresses) {
+/// Threads share the columns: whatever their number, each element is summed in the same order.
+template <> void Cpu::compute(const instruction::ScatterAdd& s, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, s.indices);
   cpu::with_float(s.out.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, s.in);

@@ -11,6 +11,7 @@ namespace etude {
 using cpu::at;
 using cpu::row_grain;
 using cpu::split;
+using instruction::Cumsum;
 using instruction::Reduce;
 
 namespace {
@@ -39,9 +40,26 @@ template <class T> void reduce_columns(Columns<T> columns, const T* in, const Re
   });
 }
 
+/// Each thread takes some columns through all entries of the axis.
+template <class T> void add_up(const Cumsum& c, const T* in, T* out) {
+  const std::int64_t step = c.reverse ? -c.inner : c.inner, first = c.reverse ? (c.count - 1) * c.inner : 0;
+  split(c.outer * c.inner, row_grain(c.count), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t column = i % c.inner, width = std::min(c.inner - column, end - i);
+      std::int64_t place = i / c.inner * c.count * c.inner + first + column;
+      for (std::int64_t j = 0; j < width; ++j) out[place + j] = c.exclusive ? T(0) : in[place + j];
+      for (std::int64_t k = 1; k < c.count; ++k, place += step) {
+        const T* more = in + place + (c.exclusive ? 0 : step);
+        for (std::int64_t j = 0; j < width; ++j) out[place + step + j] = out[place + j] + more[j];
+      }
+      i += width;
+    }
+  });
+}
+
 }  // namespace
 
-std::size_t Cpu::workspace(const Reduce& r) const {
+template <> std::size_t Cpu::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = chunks_of(r);
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
@@ -67,7 +85,7 @@ template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
   reduce_columns(columns, static_cast<const T*>(parts), last, 1, out);
 }
 
-void Cpu::run(const Reduce& instruction, Addresses addresses) {
+template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
   if (instruction.in.dtype != DType::int32) {
     cpu::with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
     return;
@@ -81,6 +99,12 @@ void Cpu::run(const Reduce& instruction, Addresses addresses) {
         for (std::int64_t i = 0; i < instruction.inner; ++i)
           out[o * instruction.inner + i] += in[(o * instruction.count + c) * instruction.inner + i];
   });
+}
+
+template <> void Cpu::compute(const Cumsum& c, Addresses addresses) {
+  const auto go = [&]<class T>(T) { add_up(c, at<const T>(addresses, c.in), at<T>(addresses, c.out)); };
+  if (c.in.dtype == DType::int32) return go(std::int32_t{});
+  cpu::with_float(c.in.dtype, go);
 }
 
 }  // namespace etude
