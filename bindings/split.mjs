@@ -154,3 +154,5 @@ const short = new Map();
 for (const { name } of readModule(split.get(path)).exports) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
 for (const [path, bytes] of split)
   writeFileSync(path, renamed(bytes, ({ module, name }) => ({ module: module === 'core' ? link : parts[module] ? `${module}:${link}` : module, name: short.get(name) ?? name })));
+// For ./dev size: the name, the bytes and the part of each function.
+writeFileSync(path.replace(/\.wasm$/, '.functions.json'), JSON.stringify(module.functions.map(({ index, name, size }) => [name, size, chosen.get(index) ?? 'core'])));

@@ -165,7 +165,7 @@ export function readObject(bytes, place) {
   const imported = section(2) ? readImports(new Reader(bytes, section(2).begin)) : [];
   const importsOf = (kind) => imported.filter((each) => each.kind === kind);
 
-  const symbols = [], start = [];
+  const symbols = [], start = [], merged = new Set();
   for (const reader = new Reader(bytes, custom('linking').begin), end = (reader.skip(), custom('linking').end); reader.at < end; ) {
     const kind = reader.byte(), next = reader.number() + reader.at;
     if (kind === 8)
@@ -184,6 +184,7 @@ export function readObject(bytes, place) {
         if (symbol.flags & 2) symbol.name = `${place}:${symbol.name}`;
         symbols.push(symbol);
       });
+    else if (kind === 5) reader.list((_, i) => (reader.name(), reader.skip(), reader.number() & 1 && merged.add(i)));
     else if (kind === 6) reader.list(() => (reader.skip(), start.push(reader.number())));
     reader.at = next;
   }
@@ -203,8 +204,8 @@ export function readObject(bytes, place) {
     reader.list((_, i) => {
       if (reader.number() !== 1) reader.constant();
       const size = reader.number(), begin = reader.at - section(11).begin;
-      reader.take(size);
-      owners[11].push({ begin, names: symbols.filter(({ kind, segment }) => kind === 1 && segment === i).map(({ name }) => name), uses: new Set() });
+      const contents = reader.take(size), text = merged.has(i) ? new TextDecoder('latin1').decode(contents) : undefined;
+      owners[11].push({ begin, text, names: symbols.filter(({ kind, segment }) => kind === 1 && segment === i).map(({ name }) => name), uses: new Set() });
     });
   }
   for (const id of [10, 11]) {
@@ -222,7 +223,7 @@ export function readObject(bytes, place) {
       if (ofTable.has(type)) taken.add(symbols[index].name);
     });
   }
-  const nodes = [...owners[10], ...owners[11]].flatMap(({ names, uses }) => names.map((name) => ({ name, uses })));
+  const nodes = [...owners[10], ...owners[11]].flatMap(({ names, uses, text }) => names.map((name) => ({ name, uses, text })));
   const kept = symbols.filter(({ flags }) => !(flags & 0x10) && flags & 0xa0).map(({ name }) => name);
   return { nodes, start: [...start.map((index) => symbols[index].name), ...kept], taken };
 }
