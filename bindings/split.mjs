@@ -6,8 +6,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { moveData } from './part_data.mjs';
 import { parts } from './parts.mjs';
-import { readArchive, readModule, readObject, sectionsOf } from './wasm_file.mjs';
+import { encode, encodeName, readArchive, readModule, readObject, sectionOf } from './wasm_file.mjs';
 
 /** The objects that a link map names. */
 function* objectsOf(map) {
@@ -45,13 +46,16 @@ function reach(uses, roots, stop = () => false) {
   return reached;
 }
 
-/** The part of each symbol that only the part's doors reach; and which functions have a place in the table. */
+/** The part of each symbol, and of each text, that only the part's doors reach; and which functions have a place in the table. */
 function partition(map, exported) {
-  const uses = new Map(), roots = new Set(exported), taken = new Set(), plain = (name) => name.slice(name.indexOf(':') + 1);
+  const uses = new Map(), roots = new Set(exported), taken = new Set(), textOf = new Map(), plain = (name) => name.slice(name.indexOf(':') + 1);
   let count = 0;
   for (const bytes of objectsOf(map)) {
     const object = readObject(bytes, String(count++));
-    for (const node of object.nodes) uses.set(node.name, uses.has(node.name) ? new Set([...uses.get(node.name), ...node.uses]) : node.uses);
+    for (const { name, uses: used, text } of object.nodes) {
+      uses.set(name, uses.has(name) ? new Set([...uses.get(name), ...used]) : used);
+      if (text !== undefined) textOf.set(name, text);
+    }
     for (const name of object.start) roots.add(name);
     for (const name of object.taken) taken.add(name);
   }
@@ -64,13 +68,14 @@ function partition(map, exported) {
     const begin = [...doors].filter(([, of]) => of === part).map(([name]) => name);
     for (const name of reach(uses, begin, (name) => core.has(name) || (doors.has(name) && doors.get(name) !== part))) assign(name, part);
   }
-  // A module's names do not tell local functions of the same name apart.
-  const result = new Map();
+  // A module's names do not tell local functions of the same name apart, nor does it repeat a text.
+  const result = new Map(), texts = new Map(), merge = (all, key, part) => all.set(key, all.has(key) && all.get(key) !== part ? 'core' : part);
   for (const name of uses.keys()) {
-    const known = plain(name), part = partOf.get(name) ?? 'core';
-    result.set(known, result.has(known) && result.get(known) !== part ? 'core' : part);
+    const part = partOf.get(name) ?? 'core';
+    merge(result, plain(name), part);
+    for (const text of textOf.get(name)?.split('\0') ?? []) merge(texts, text, part);
   }
-  return { partOf: result, taken: new Set([...taken].map(plain)), doors: new Map([...doors].map(([name, part]) => [plain(name), part])) };
+  return { partOf: result, texts, taken: new Set([...taken].map(plain)), doors: new Map([...doors].map(([name, part]) => [plain(name), part])) };
 }
 
 /**
@@ -97,14 +102,6 @@ function choose(module, { partOf, taken }) {
   }
 }
 
-const encode = (number) => {
-  const bytes = [];
-  for (; number > 127; number = Math.floor(number / 128)) bytes.push((number & 127) | 128);
-  return [...bytes, number];
-};
-const encodeName = (name) => [...encode(Buffer.byteLength(name)), ...Buffer.from(name)];
-const sectionOf = (id, body) => Buffer.from([id, ...encode(body.length), ...body]);
-
 /** The module with each function named after its index, for wasm-split. */
 function numbered(bytes, { sections, functions }) {
   const names = [...encode(functions.length), ...functions.flatMap(({ index }) => [...encode(index), ...encodeName(`f${index}`)])];
@@ -130,7 +127,8 @@ const shortName = (number) => (number < digits.length ? '' : shortName(Math.floo
 
 const [wasmSplit, path, mapPath] = process.argv.slice(2);
 const bytes = readFileSync(path), module = readModule(bytes);
-const chosen = choose(module, partition(readFileSync(mapPath, 'utf8'), ['malloc', 'free', '__getTypeName']));
+const map = readFileSync(mapPath, 'utf8'), found = partition(map, ['malloc', 'free', '__getTypeName']);
+const chosen = choose(module, found);
 const file = (part) => path.replace(/\.wasm$/, `.${part}.wasm`);
 const features = ['bulk-memory', 'exception-handling', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'relaxed-simd', 'sign-ext', 'simd'].map((name) => `--enable-${name}`);
 
@@ -144,15 +142,16 @@ for (const part of Object.keys(parts)) {
   for (const done of [core, list]) rmSync(done);
   core = next;
 }
-const split = new Map([[path, readFileSync(core)], ...Object.keys(parts).map((part) => [file(part), readFileSync(file(part))])]);
+const pieces = new Map([['core', readFileSync(core)], ...Object.keys(parts).map((part) => [part, readFileSync(file(part))])]);
 rmSync(core);
+const split = moveData(pieces, map, found);
 // A part fits the core of the same link alone: names of modules in imports tell.
 const hash = createHash('sha256');
 for (const each of split.values()) hash.update(each);
 const link = hash.digest('hex').slice(0, 8);
 const short = new Map();
-for (const { name } of readModule(split.get(path)).exports) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
-for (const [path, bytes] of split)
-  writeFileSync(path, renamed(bytes, ({ module, name }) => ({ module: module === 'core' ? link : parts[module] ? `${module}:${link}` : module, name: short.get(name) ?? name })));
+for (const { name } of readModule(split.get('core')).exports) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
+for (const [part, bytes] of split)
+  writeFileSync(part === 'core' ? path : file(part), renamed(bytes, ({ module, name }) => ({ module: module === 'core' ? link : parts[module] ? `${module}:${link}` : module, name: short.get(name) ?? name })));
 // For ./dev size: the name, the bytes and the part of each function.
 writeFileSync(path.replace(/\.wasm$/, '.functions.json'), JSON.stringify(module.functions.map(({ index, name, size }) => [name, size, chosen.get(index) ?? 'core'])));

@@ -1,7 +1,7 @@
-// Reads WebAssembly files: linked modules, and the objects that the compiler writes.
+// Reads WebAssembly files: linked modules, and the objects that the compiler writes; and writes sections.
 
 /** Reads numbers and names from bytes, one after the other. */
-class Reader {
+export class Reader {
   constructor(bytes, at = 0) {
     this.bytes = bytes;
     this.at = at;
@@ -247,3 +247,12 @@ export function readArchive(bytes, wanted) {
   }
   return found;
 }
+
+/** A number as LEB128. */
+export const encode = (number) => {
+  const bytes = [];
+  for (; number > 127; number = Math.floor(number / 128)) bytes.push((number & 127) | 128);
+  return [...bytes, number];
+};
+export const encodeName = (name) => [...encode(Buffer.byteLength(name)), ...Buffer.from(name)];
+export const sectionOf = (id, body) => Buffer.concat([Buffer.from([id, ...encode(body.length)]), Buffer.from(body)]);
