@@ -1,5 +1,5 @@
 // Moves data that only a part uses from the core to the part.
-import { Reader, encode, sectionOf, sectionsOf } from './wasm_file.mjs';
+import { Reader, encode, encodeSigned, sectionOf, sectionsOf } from './wasm_file.mjs';
 
 const number = (text) => Number.parseInt(text, 16);
 
@@ -34,7 +34,6 @@ function imageOf(bytes, section) {
   return image;
 }
 
-const signed = (value) => (value < 64 ? [value] : [(value & 127) | 128, ...signed(value >> 7)]);
 /** A data section of the bytes for which `filled` holds, without longer stretches of zeros. */
 function dataOf(image, filled) {
   const runs = [];
@@ -47,7 +46,7 @@ function dataOf(image, filled) {
       gap = 0;
     }
   }
-  return sectionOf(11, [...encode(runs.length), ...runs.flatMap(([begin, end]) => [0, 0x41, ...signed(begin), 0x0b, ...encode(end - begin), ...image.subarray(begin, end)])]);
+  return sectionOf(11, [...encode(runs.length), ...runs.flatMap(([begin, end]) => [0, 0x41, ...encodeSigned(begin), 0x0b, ...encode(end - begin), ...image.subarray(begin, end)])]);
 }
 
 /** The core and its parts, by name, each with the data that it uses alone; the core has what several use. */

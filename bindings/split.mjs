@@ -6,9 +6,10 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { moveData } from './part_data.mjs';
 import { parts } from './parts.mjs';
-import { encode, encodeName, readArchive, readModule, readObject, sectionOf } from './wasm_file.mjs';
+import { encode, encodeName, encodeSigned, readArchive, readModule, readObject, sectionOf } from './wasm_file.mjs';
 
 /** The objects that a link map names. */
 function* objectsOf(map) {
@@ -109,6 +110,18 @@ function numbered(bytes, { sections, functions }) {
   return Buffer.concat([bytes.subarray(0, 8), ...sections.filter(({ id }) => id !== 0).map(({ whole, end }) => bytes.subarray(whole, end)), sectionOf(0, body)]);
 }
 
+/**
+ * The core without imports in place of functions that are no doors: nothing calls those before their part is loaded.
+ * Their places in the table get the function that says what is missing.
+ */
+function doorsOnly(bytes, slots, missing) {
+  const module = readModule(bytes), stand = module.functions.find(({ name }) => name === missing).index;
+  const functions = module.imports.filter(({ kind }) => kind === 0);
+  const inPlace = (index) => parts[functions[index]?.module] && !slots.has(Number(functions[index].name));
+  const body = module.elements.flatMap(({ offset, functions }) => [0, 0x41, ...encodeSigned(offset), 0x0b, ...encode(functions.length), ...functions.flatMap((index) => encode(inPlace(index) ? stand : index))]);
+  return Buffer.concat([bytes.subarray(0, 8), ...module.sections.map(({ id, whole, end }) => (id === 9 ? sectionOf(9, [...encode(module.elements.length), ...body]) : bytes.subarray(whole, end)))]);
+}
+
 /** The module without custom sections, and with other names of imports and exports. */
 function renamed(bytes, rename) {
   const module = readModule(bytes), bodies = { 2: module.imports, 7: module.exports };
@@ -142,6 +155,10 @@ for (const part of Object.keys(parts)) {
   for (const done of [core, list]) rmSync(done);
   core = next;
 }
+const slotsOfDoors = new Set(module.elements.flatMap(({ offset, functions }) => functions.flatMap((index, i) => (found.doors.has(module.functions[index - module.functions[0].index]?.name) ? offset + i : []))));
+const missing = module.functions.find(({ name }) => name === 'etude_part_missing').index;
+writeFileSync(core, doorsOnly(readFileSync(core), slotsOfDoors, `f${missing}`));
+execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [core, '-g', ...features, '-Oz', '-o', core], { stdio: ['ignore', 'inherit', 'inherit'] });
 const pieces = new Map([['core', readFileSync(core)], ...Object.keys(parts).map((part) => [part, readFileSync(file(part))])]);
 rmSync(core);
 const split = moveData(pieces, map, found);

@@ -254,5 +254,7 @@ export const encode = (number) => {
   for (; number > 127; number = Math.floor(number / 128)) bytes.push((number & 127) | 128);
   return [...bytes, number];
 };
+/** The same, where the format wants a signed one: of a number that is not negative. */
+export const encodeSigned = (number) => (number < 64 ? [number] : [(number & 127) | 128, ...encodeSigned(Math.floor(number / 128))]);
 export const encodeName = (name) => [...encode(Buffer.byteLength(name)), ...Buffer.from(name)];
 export const sectionOf = (id, body) => Buffer.concat([Buffer.from([id, ...encode(body.length)]), Buffer.from(body)]);
