@@ -12,10 +12,12 @@ function placesOf(map, { partOf, texts }, image) {
   }
   // The linker puts texts one after the other, each once; a core's text may be the end of another.
   const all = /^ +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +<internal>:\(\.rodata\)$/m.exec(lines);
+  if (!all) throw new Error('no merged texts in the link map - expected a line "<internal>:(.rodata)" - look at what the linker writes instead.');
   for (let at = number(all[1]), end = at + number(all[2]); at < end; ) {
     const next = image.indexOf(0, at) + 1, text = image.toString('latin1', at, next - 1), part = texts.get(text);
     const ofCore = [...text].some((_, i) => texts.get(text.slice(i)) === 'core');
     if (part && !ofCore) places.push([at, next, part]);
+    if (next <= at) throw new Error(`a text without an end at ${at} - expected a zero byte after it - look at what the linker writes instead.`);
     at = next;
   }
   return places.sort(([a], [b]) => a - b);

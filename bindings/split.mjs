@@ -27,13 +27,27 @@ function* objectsOf(map) {
 }
 
 const sized = (name) => `${name.length}${name}`;
-/** Whether a mangled name is that of a door of the part. */
-function isDoor({ bindings, classes, functions }, name) {
-  if (!name.startsWith('_ZN5etude')) return false;
+/** What of parts.mjs a mangled name is a door of: an entry of its lists; undefined for all other names. */
+function doorOf({ bindings, classes, functions }, name) {
+  if (!name.startsWith('_ZN5etude')) return undefined;
   const made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name);
-  if (made) return classes.some((each) => new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`).test(made[1]));
-  if (name.includes('4workERKNS0_4CallE')) return bindings.some((each) => name.includes(sized(`embind_init_${each}`)));
-  return functions.some((each) => name.startsWith(`_ZN5etude12_GLOBAL__N_1${sized(each)}E`));
+  if (made) return classes.find((each) => new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`).test(made[1]));
+  if (name.includes('4workERKNS0_4CallE')) return bindings.find((each) => name.includes(sized(`embind_init_${each}`)));
+  return functions.find((each) => name.startsWith(`_ZN5etude12_GLOBAL__N_1${sized(each)}E`));
+}
+
+/** The doors by their names, each with its part. */
+function doorsAmong(names, plain) {
+  const doors = new Map(), missing = new Set(Object.values(parts).flatMap((lists) => Object.values(lists).flat()));
+  for (const name of names)
+    for (const [part, lists] of Object.entries(parts)) {
+      const entry = doorOf(lists, plain(name));
+      if (entry === undefined) continue;
+      doors.set(name, part);
+      missing.delete(entry);
+    }
+  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs.`);
+  return doors;
 }
 
 /** Everything that the roots use, directly or not, except what `stop` refuses. */
@@ -60,9 +74,7 @@ function partition(map, exported) {
     for (const name of object.start) roots.add(name);
     for (const name of object.taken) taken.add(name);
   }
-  const doors = new Map();
-  for (const name of uses.keys())
-    for (const [part, described] of Object.entries(parts)) if (isDoor(described, plain(name))) doors.set(name, part);
+  const doors = doorsAmong(uses.keys(), plain);
   const core = reach(uses, roots, (name) => doors.has(name));
   const partOf = new Map(), assign = (name, part) => partOf.set(name, partOf.has(name) && partOf.get(name) !== part ? 'core' : part);
   for (const part of Object.keys(parts)) {
@@ -76,7 +88,7 @@ function partition(map, exported) {
     merge(result, plain(name), part);
     for (const text of textOf.get(name)?.split('\0') ?? []) merge(texts, text, part);
   }
-  return { partOf: result, texts, taken: new Set([...taken].map(plain)), doors: new Map([...doors].map(([name, part]) => [plain(name), part])) };
+  return { partOf: result, texts, taken: new Set([...taken].map(plain)), doors: new Set([...doors.keys()].map(plain)) };
 }
 
 /**
@@ -155,9 +167,11 @@ for (const part of Object.keys(parts)) {
   for (const done of [core, list]) rmSync(done);
   core = next;
 }
-const slotsOfDoors = new Set(module.elements.flatMap(({ offset, functions }) => functions.flatMap((index, i) => (found.doors.has(module.functions[index - module.functions[0].index]?.name) ? offset + i : []))));
+const nameOf = new Map(module.functions.map(({ index, name }) => [index, name]));
+const slots = module.elements.flatMap(({ offset, functions }) => functions.map((index, i) => [offset + i, nameOf.get(index)]));
+const doorSlots = new Set(slots.filter(([, name]) => found.doors.has(name)).map(([slot]) => slot));
 const missing = module.functions.find(({ name }) => name === 'etude_part_missing').index;
-writeFileSync(core, doorsOnly(readFileSync(core), slotsOfDoors, `f${missing}`));
+writeFileSync(core, doorsOnly(readFileSync(core), doorSlots, `f${missing}`));
 execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [core, '-g', ...features, '-Oz', '-o', core], { stdio: ['ignore', 'inherit', 'inherit'] });
 const pieces = new Map([['core', readFileSync(core)], ...Object.keys(parts).map((part) => [part, readFileSync(file(part))])]);
 rmSync(core);

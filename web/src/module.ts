@@ -31,7 +31,6 @@ export const host: Record<string, unknown> = {
   copyOf,
   describe,
   isTerminal,
-  missingPart: (where: string) => (parts as Parts).missing(place(`[${where || 'et'}`).slice(1)),
   nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,
   restoreState,
@@ -138,20 +137,22 @@ function newLife(): Life {
 }
 
 /** The parts of a module that starts; in Node.js they are loaded when they are first used. */
-function newParts(variant: Variant): Parts {
+function newParts(begun: Life, variant: Variant): Parts {
   const now = nodeParts && !isRemote(configuration.wasm) ? (part: Part) => compileNow({ variant, part }, configuration) : undefined;
-  return new Parts(now, () => (module as unknown as { _etude_part_missing(): never })._etude_part_missing());
+  const made = new Parts(now, () => (begun.module as unknown as { _etude_part_missing(): never })._etude_part_missing());
+  Object.assign(begun.host, { missingPart: (where: string) => made.missing(place(`[${where || 'et'}`).slice(1)) });
+  return made;
 }
 
 function loadNow(): void {
   const begun = newLife();
-  const build = chosen(), ofBuild = newParts(build);
+  const build = chosen(), ofBuild = newParts(begun, build);
   begin(begun, build, ofBuild, startNow(begun, build, compileNow({ variant: build }, configuration), ofBuild, configuration));
 }
 async function load(): Promise<void> {
   if (nodeParts && !isRemote(configuration.wasm)) return loadNow();
   const begun = newLife();
-  const build = chosen(), ofBuild = newParts(build);
+  const build = chosen(), ofBuild = newParts(begun, build);
   const compiled = await compile({ variant: build }, configuration);
   if (inNode && !nodeParts) files ??= systemFiles(await nodeFs());
   begin(begun, build, ofBuild, await start(begun, build, compiled, ofBuild, configuration));
