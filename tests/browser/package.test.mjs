@@ -117,6 +117,22 @@ test('a part of the module is fetched when the page asks for it, and by function
   }
 });
 
+test('the parts that et.ready names are downloaded while the module is', async () => {
+  const page = await emptyPage(), asked = [];
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/\.wasm$/, async (route) => {
+    asked.push(route.request().url().split('/').pop());
+    if (asked.length === 3) release();
+    await held;
+    await route.continue();
+  });
+  assert.equal(await messageOf(page, async () => { et.configure({ build: 'simd' }); await et.ready({ parts: ['data', 'saving'] }); return `${et.data.range(3).cardinality()}`; }), '3');
+  assert.deepEqual(asked.sort(), ['etude.data.wasm', 'etude.saving.wasm', 'etude.wasm']);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
 test('a file that is not the module: the error names the address, the content and the fix', async () => {
   const html = '<!doctype html><title>the application</title>';
   const page = await emptyPage();

@@ -98,14 +98,15 @@ test('functions that return a promise load their part themselves', () => {
 
 test('et.ready loads a part once, also after et.reload(), and refuses names that it does not know', () => {
   const said = run(`
-    said.push(await told(() => et.ready({ parts: ['files'] })), await told(() => et.ready({ parts: 'data' })));
+    said.push(await told(() => et.ready({ parts: ['files'] })), await told(() => et.ready({ parts: 'data' })), await told(() => et.ready({ part: ['data'] })));
     await Promise.all([et.ready({ parts: ['data', 'data'] }), et.ready({ parts: ['data', 'saving'] }), et.ready()]);
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
   assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
-  assert.deepEqual(said.slice(2), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);
+  assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
+  assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);
 });
 
 for (const variant of ['simd', 'simd-threads'])

@@ -1,5 +1,6 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
 import { asBatch } from './batch.js';
+import { builds } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
@@ -68,6 +69,8 @@ let parts: Parts | undefined;
 /** The parts that ready() was asked for; et.reload() loads them anew. */
 const wanted = new Set<Part>();
 const fetching = new Map<Part, Promise<void>>();
+/** Parts that are downloaded while the module is. */
+const early = new Map<Part, Promise<WebAssembly.Module>>();
 let files: Files | undefined;
 
 /** Sets the module's address and the build to load. Call it before the module is loaded, or before et.reload(). */
@@ -88,9 +91,19 @@ export function configure(given: Configuration): void {
  * themselves.
  */
 export async function ready(options: ReadyOptions = {}): Promise<void> {
-  const asked = checkParts(options.parts ?? []);
+  const { parts: given, ...others } = options;
+  for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected parts alone - check its spelling.`);
+  const asked = checkParts(given ?? []);
   for (const part of asked) wanted.add(part);
-  if (module === unloaded) await (loading ??= load().finally(() => (loading = undefined)));
+  if (module === unloaded) {
+    if (!nodeParts) for (const part of asked) download(part);
+    try {
+      await (loading ??= load().finally(() => (loading = undefined)));
+    } catch (error) {
+      early.clear();
+      throw error;
+    }
+  }
   await Promise.all(asked.map(fetched));
 }
 /** Options of `ready`. */
@@ -99,13 +112,21 @@ export interface ReadyOptions {
   parts?: readonly Part[];
 }
 
+/** Begins to download a part of the build that is chosen. An error is thrown by `fetched`. */
+function download(part: Part): void {
+  const build = chosen();
+  if (early.has(part) || !builds[build]?.parts[part]) return;
+  const compiled = compile({ variant: build, part }, configuration);
+  compiled.catch(() => {});
+  early.set(part, compiled);
+}
 /** Loads a part, once however often it is asked for. */
 function fetched(part: Part): Promise<void> {
   const of = parts as Parts, piece = { variant: variant as Variant, part };
   if (!of.lacks(part)) return Promise.resolve();
-  const running = fetching.get(part) ?? compile(piece, configuration).then((compiled) => of.add(part, compiled));
+  const running = fetching.get(part) ?? (early.get(part) ?? compile(piece, configuration)).then((compiled) => of.add(part, compiled));
   fetching.set(part, running);
-  return running.catch((error) => Promise.reject(startError(part, error))).finally(() => fetching.delete(part));
+  return running.catch((error) => Promise.reject(startError(part, error))).finally(() => (early.delete(part), fetching.delete(part)));
 }
 
 /**
