@@ -1,13 +1,16 @@
-// Moves data that only a part uses from the core to the part.
+// Moves data that only a part uses from the core to the part, and drops what nothing reads.
 import { Reader, encode, encodeSigned, sectionOf, sectionsOf } from './wasm_file.mjs';
 
 const number = (text) => Number.parseInt(text, 16);
 
-/** The places of a module's data that only parts use: [begin, end, part], in order; `texts` are pieces of text. */
+/**
+ * The places of a module's data that only parts use: [begin, end, part], in order; `texts` are pieces of text. The part of
+ * the names of C++ types is 'none': the standard library compares types by the addresses of their names alone.
+ */
 function placesOf(map, { partOf, texts }, image) {
   const places = [], lines = map.slice(map.indexOf(' DATA\n'));
   for (const [, begin, size, name] of lines.matchAll(/^ +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) {17}(\S+)$/gm)) {
-    const part = partOf.get(name);
+    const part = name.startsWith('_ZTS') ? 'none' : partOf.get(name);
     if (part && part !== 'core' && !name.startsWith('.L')) places.push([number(begin), number(begin) + number(size), part]);
   }
   // The linker puts texts one after the other, each once; a core's text may be the end of another.
