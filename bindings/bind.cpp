@@ -1,9 +1,21 @@
 #include "bind.hpp"
 
+#include <emscripten.h>
+
 #include <algorithm>
 #include <map>
 
 namespace etude::js {
+namespace {
+
+/// The call that was entered last.
+std::string place;
+
+}  // namespace
+
+/// web/src/parts.ts calls it in place of a function whose part is not loaded. It throws a C++ exception: C++ frames do
+/// not catch those of JavaScript, so that a coroutine would stay suspended.
+extern "C" EMSCRIPTEN_KEEPALIVE void etude_part_missing() { throw Thrown{host("missingPart")(place)}; }
 
 Header::Header(std::string_view text) {
   const std::size_t open = text.find('(');
@@ -62,8 +74,14 @@ bool Call::is_left_out(std::size_t index) const {
   return header_.optional(index) ? given_[index]->isUndefined() : (passed(index), false);
 }
 
+void set_place(std::string_view name) { place = name; }
+
 val make_call(Work work, const char* text, void* self, std::span<const val* const> given) {
-  return guarded([&] { return work(Call(text, self, given)); });
+  return guarded([&] {
+    const Call call(text, self, given);
+    set_place(call.name());
+    return work(call);
+  });
 }
 
 }  // namespace etude::js

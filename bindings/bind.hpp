@@ -63,6 +63,8 @@ class Call {
     else
       return from_js<T>(passed(index), where(index));
   }
+  /// The function's name in errors.
+  std::string_view name() const { return header_.name(); }
   /// The object of a method's call.
   template <class T> T& self() const { return *static_cast<T*>(self_); }
 
@@ -81,6 +83,9 @@ class Call {
 
 /// Reads the arguments of a call, makes the call, and returns its result.
 using Work = val (*)(const Call&);
+
+/// Names a call in errors about a part of the module that is not loaded, until the next call.
+void set_place(std::string_view place);
 
 /// Runs the work, and rethrows its exceptions in JavaScript.
 val make_call(Work work, const char* text, void* self, std::span<const val* const> given);

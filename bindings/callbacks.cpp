@@ -11,15 +11,16 @@ EMSCRIPTEN_BINDINGS(callbacks) {
   auto early_stopping = held<EarlyStopping, emscripten::base<Callback>>();
   property<"EarlyStopping.stopped_epoch", [](EarlyStopping& self) { return self.stopped_epoch(); }>(early_stopping);
   property<"EarlyStopping.best", [](EarlyStopping& self) { return self.best(); }>(early_stopping);
+}
+
+EMSCRIPTEN_BINDINGS(operational_metrics) {
+  if (in_worker()) return;
   auto metrics = held<OperationalMetrics, emscripten::base<Callback>>();
   method<"OperationalMetrics.json()", [](OperationalMetrics& self) { return self.json(); }>(metrics);
   method<"OperationalMetrics.report_checkpoint_write(milliseconds)",
          [](OperationalMetrics& self, double milliseconds) { self.report_checkpoint_write(milliseconds); }>(metrics);
   method<"OperationalMetrics.report_replica_sync(milliseconds)",
          [](OperationalMetrics& self, double milliseconds) { self.report_replica_sync(milliseconds); }>(metrics);
-
-  // web/ passes fetch when it has loaded the module.
-  bind<"set_host_transport(post)", [](HttpTransport post) { etude::host().post = std::move(post); }>();
 }
 
 }  // namespace etude::js

@@ -79,6 +79,7 @@ val make(std::string family_name, std::string name, val given) {
   const std::string where = family_name + '.' + name;
   check(found != entries.end(), ErrorKind::value, where, "no such function - expected one of the family - see et.",
         family_name, '.');
+  set_place(where);
   const auto options = (*found)->options();
   read_options((*found)->fields, options.get(), given, {where, "options"});
   return family.make(**found, options.get());

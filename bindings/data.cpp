@@ -77,7 +77,7 @@ EMSCRIPTEN_BINDINGS(data) {
   method<"DatasetIterator.state()", [](DatasetIterator& self) { return self.state(); }>(iterator);
   method<"DatasetIterator.restore(state)",
          [](DatasetIterator& self, std::vector<std::int64_t> state) { self.restore(state); }>(iterator);
-  bind<"data.next(iterator)", next>();
+  bind<"data.next(iterator)", [](IteratorPtr iterator) { return next(std::move(iterator)); }>();
 
   bind<"data.from_tensor_slices(arrays)", [](Batch arrays) { return Dataset::from_tensor_slices(arrays); }>();
   bind<"data.from_array_likes(columns)", [](val columns) {
@@ -99,6 +99,11 @@ EMSCRIPTEN_BINDINGS(data) {
        [](std::int64_t begin, std::int64_t end, std::int64_t step) { return Dataset::range(begin, end, step); }>();
   bind<"data.zip(datasets)", [](std::vector<Dataset> datasets) { return Dataset::zip(datasets); }>();
   bind<"parse_npy(bytes)", [](std::vector<std::byte> bytes) { return parse_npy(bytes); }>();
+  bind<"parse_idx(bytes)", [](std::vector<std::byte> bytes) {
+    check(!is_gzip(bytes), ErrorKind::data, "parseIdx",
+          "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
+    return parse_idx(bytes);
+  }>();
 }
 
 }  // namespace etude::js

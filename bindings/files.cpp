@@ -1,5 +1,7 @@
 #include "files.hpp"
 
+#include "callback_options.hpp"
+
 namespace etude::js {
 namespace {
 
@@ -115,6 +117,8 @@ std::shared_ptr<Vfs> Conversion<std::shared_ptr<Vfs>>::from(const val& files, co
 EMSCRIPTEN_BINDINGS(files) {
   if (in_worker()) return;
   bind<"set_host_files(files)", [](std::shared_ptr<Vfs> files) { etude::host().files = std::move(files); }>();
+  // web/ passes fetch when it has loaded the module.
+  bind<"set_host_transport(post)", [](HttpTransport post) { etude::host().post = std::move(post); }>();
 }
 
 }  // namespace etude::js

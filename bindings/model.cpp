@@ -158,15 +158,6 @@ EMSCRIPTEN_BINDINGS(model) {
   }>();
   bind<"model.metrics_names(model)", [](ModelPtr model) { return model->metrics_names(); }>();
   bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
-  bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
-  bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
-  bind<"model.load_weights(model, path)", [](ModelPtr model, std::string path) { model->load_weights(path); }>();
-  bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
-  bind<"model.from_json(text)", [](std::string text) { return model_from_json(text); }>();
-  bind<"model.load(folder, options)", [](std::string folder, LoadModelOptions options) {
-    const ModelPtr model = load_model(folder, options);
-    return model;
-  }>();
   bind<"explain(model)", [](ModelPtr model) { return model->explain(); }>();
   bind<"summary(model, print_fn?)", [](ModelPtr model, std::optional<std::function<void(std::string_view)>> print_fn) {
     model->summary({.print_fn = print_fn.value_or(nullptr)});

@@ -80,11 +80,6 @@ EMSCRIPTEN_BINDINGS(module) {
   bind<"memory()", [] {
     return Memory{static_cast<double>(emscripten_get_heap_size()), static_cast<double>(mallinfo().uordblks)};
   }>();
-  bind<"parse_idx(bytes)", [](std::vector<std::byte> bytes) {
-    check(!is_gzip(bytes), ErrorKind::data, "parseIdx",
-          "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
-    return parse_idx(bytes);
-  }>();
   etude::host().search = search;
 }
 

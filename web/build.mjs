@@ -21,20 +21,28 @@ for (const [variant, build] of Object.entries(builds)) {
   if (variant !== 'simd') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
   const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
   if (!from) continue;
-  for (const type of ['mjs', 'wasm']) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
+  // A build with parts has their files beside it.
+  const parts = readdirSync(from).flatMap((file) => (file.startsWith(`${build}.`) && /^[^.]+\.([^.]+)\.wasm$/.exec(file)?.[1]) || []);
+  for (const type of ['mjs', 'wasm', ...parts.map((part) => `${part}.wasm`)]) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
   edit(`wasm/${build}.mjs`, build);
-  present.push([variant, build]);
+  present.push([variant, build, parts]);
 }
 if (present.length < folders.length) throw new Error(`found ${present} in ${folders} - expected a build in each - build the package by ./dev test npm.`);
 
 // Spelled out, so that bundlers see what there is, and nothing that there is not.
-const lines = (line) => present.map(([variant, build]) => line(variant, build)).join('');
+const lines = (line) => present.map((each) => line(...each)).join('');
+const address = (file) => `() => new URL('./${file}', import.meta.url)`;
 writeFileSync('wasm/builds.mjs', `export const builds = {
-${lines((variant, build) => `  '${variant}': { script: () => import('./${build}.mjs'), wasm: () => new URL('./${build}.wasm', import.meta.url) },\n`)}};
+${lines((variant, build, parts) => `  '${variant}': {
+    script: () => import('./${build}.mjs'),
+    wasm: ${address(`${build}.wasm`)},
+    parts: {${parts.map((part) => ` ${part}: ${address(`${build}.${part}.wasm`)}`).join(',')} },
+  },\n`)}};
 `);
 writeFileSync('wasm/builds.d.mts', `import type { Factory } from './load.js';
+import type { Part } from './parts.js';
 import type { Variant } from './variant.js';
-export interface Build { script(): Promise<{ default: Factory }>; wasm(): URL }
+export interface Build { script(): Promise<{ default: Factory }>; wasm(): URL; parts: Partial<Record<Part, () => URL>> }
 export const builds: Partial<Record<Variant, Build>>;
 `);
 const identifier = (build) => build.replaceAll('-', '_');

@@ -53,6 +53,7 @@ test('a saved model is there when the page is opened again', async () => {
   const first = await openPage();
   const before = await first.evaluate(async () => {
     const files = await et.openFiles('models');
+    await et.ready({ parts: ['callbacks'] });
     const [x, y] = samples(), model = newModel();
     await model.fit(x, y, { epochs: 2, callbacks: [et.callbacks.csvLogger({ filename: 'logs/training.csv' })] });
     model.save('kept/model');
@@ -205,6 +206,7 @@ test('a growing file is stored when it becomes visible to others, not at every p
 
 test('without files, the error of saving names openFiles()', async () => {
   const page = await openPage();
+  await page.evaluate(() => et.ready({ parts: ['saving'] }));
   assert.match(await messageOf(page, () => { const model = newModel(); model.build([1, 4]); model.save('x'); }), /^io .*there are no files here.*call openFiles first/);
   assert.match(await messageOf(page, () => et.openFiles('')), /^value \[openFiles\] "" as name - expected/);
   await page.close();

@@ -96,6 +96,43 @@ test('a call before the module is loaded says to await et.ready()', async () => 
   await page.close();
 });
 
+test('a part of the module is fetched when the page asks for it, and by functions that return a promise', async () => {
+  for (const build of ['simd', 'relaxed']) {
+    const page = await emptyPage(), name = build === 'simd' ? 'etude' : 'etude-relaxed';
+    const fetched = [];
+    page.on('request', (request) => /\.wasm$/.test(request.url()) && fetched.push(request.url().split('/').pop()));
+    await page.evaluate(async (build) => { const et = await import('/index.js'); et.configure({ build }); await et.ready(); }, build);
+    assert.match(await messageOf(page, () => et.data.range(3)), /^state \[data\.range\] the part "data" of the module is not loaded - expected .* - write `await et\.ready\(\{parts: \['data'\]\}\)` first\.$/);
+    assert.match(await messageOf(page, () => et.sequential([et.layers.dense({ units: 1 })]).toJson()), /^state \[model\.toJson\] the part "saving"/);
+    assert.deepEqual(fetched, [`${name}.wasm`]);
+    assert.deepEqual(await page.evaluate(async () => {
+      const et = await import('/index.js');
+      await Promise.all([et.ready({ parts: ['data', 'callbacks'] }), et.ready({ parts: ['data'] })]);
+      return [et.data.range(3).cardinality(), (await et.data.toArray(et.data.range(4).batch(2))).length, typeof et.callbacks.csvLogger({ filename: 'x', open: () => ({ append() {} }) })];
+    }), [3, 2, 'object']);
+    await page.evaluate(async () => { const et = await import('/index.js'); await (await et.openFiles('parts')).close(); });
+    assert.deepEqual(fetched.slice(1).sort(), ['callbacks', 'data', 'saving'].map((part) => `${name}.${part}.wasm`));
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+  }
+});
+
+test('the parts that et.ready names are downloaded while the module is', async () => {
+  const page = await emptyPage(), asked = [];
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(/\.wasm$/, async (route) => {
+    asked.push(route.request().url().split('/').pop());
+    if (asked.length === 3) release();
+    await held;
+    await route.continue();
+  });
+  assert.equal(await messageOf(page, async () => { et.configure({ build: 'simd' }); await et.ready({ parts: ['data', 'saving'] }); return `${et.data.range(3).cardinality()}`; }), '3');
+  assert.deepEqual(asked.sort(), ['etude.data.wasm', 'etude.saving.wasm', 'etude.wasm']);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
 test('a file that is not the module: the error names the address, the content and the fix', async () => {
   const html = '<!doctype html><title>the application</title>';
   const page = await emptyPage();

@@ -21,7 +21,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Trains on two threads where possible; one step with a loss of 1, large enough to use both. */
+/** Trains on two threads where possible; one step with a loss of 1, large enough to use both. Uses a part of the module. */
 const trains = `
 async function trained() {
   await et.ready();
@@ -30,7 +30,8 @@ async function trained() {
   model.compile({ optimizer: 'sgd', loss: 'mse' });
   const ones = (rows, columns) => et.tensor(new Float32Array(rows * columns).fill(1), [rows, columns]);
   const { history } = await model.fit(ones(256, 200), ones(256, 1), { batchSize: 256, verbose: 0 });
-  return [et.variant, et.numThreads(), history.loss[0]];
+  await et.ready({ parts: ['data'] });
+  return [et.variant, et.numThreads(), history.loss[0] * et.data.range(1).cardinality()];
 }`;
 const app = `import * as et from 'etude-ml';
 ${trains}

@@ -67,7 +67,7 @@ test('a file that is not the module: the error names the address, the content an
 test('et.configure refuses unknown options, and calls after loading', async () => {
   et.numThreads();
   await assertError(() => et.configure({ threads: 1 }), 'state', '[configure]', 'before');
-  await assertError(() => et.configure({ url: 'x' }), 'value', '[configure]', '"url"', 'wasm, build, threads');
+  await assertError(() => et.configure({ url: 'x' }), 'value', '[configure]', '"url"', 'wasm, parts, build, threads');
   await assertError(() => et.configure({ build: 'fast' }), 'state');
   assert.match(run("console.log(await told(() => et.configure({ build: 'fast' })));"), /^value \[configure\] "fast" - expected one of simd/);
 });

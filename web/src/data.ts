@@ -96,7 +96,7 @@ async function* chunks(stream: ReadableStream<Uint8Array>, where: string): Async
 export const parseNpy = (bytes: Uint8Array): Tensor => module.parseNpy(bytes);
 /** Reads a .npy file: from a URL, from a path in Node.js, or from bytes. */
 export async function readNpy(source: string | URL | Blob | Uint8Array): Promise<Tensor> {
-  const [bytes] = await Promise.all([read(source, 'readNpy'), ready()]);
+  const [bytes] = await Promise.all([read(source, 'readNpy'), ready({ parts: ['data'] })]);
   return parseNpy(bytes);
 }
 
@@ -136,7 +136,7 @@ export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, whe
 
 /** Reads an IDX file, gzipped or not: from a URL, from a path in Node.js, or from bytes. */
 export async function readIdx(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Tensor> {
-  const [bytes] = await Promise.all([read(source, 'readIdx'), ready()]);
+  const [bytes] = await Promise.all([read(source, 'readIdx'), ready({ parts: ['data'] })]);
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
   return parseIdx(isGzip ? await gunzip(bytes, options, 'readIdx') : bytes);
 }

@@ -36,7 +36,7 @@ export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
-export { configure, ready, reload, variant } from './module.js';
+export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
 export {
   Model,
@@ -54,6 +54,7 @@ export {
 } from './model.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
+export type { Part } from './parts.js';
 export type { PredictionStream } from './predictions.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';

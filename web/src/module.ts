@@ -1,5 +1,6 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
 import { asBatch } from './batch.js';
+import { builds } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
 import type { MainModule } from './etude.mjs';
@@ -9,6 +10,7 @@ import { Life } from './life.js';
 import { compile, compileNow, isOneFile, isRemote, start, startNow, type Configuration } from './load.js';
 import { post } from './network.js';
 import { inNode, nodeFs, nodeParts } from './node.js';
+import { Parts, checkParts, startError, type Part } from './parts.js';
 import { isTerminal, write } from './stdout.js';
 import { systemFiles } from './system_files.js';
 import { Tensor, copyOf, tensor } from './tensor.js';
@@ -63,23 +65,68 @@ export let variant: Variant | undefined;
 let configuration: Configuration = {};
 let life: Life | undefined;
 let loading: Promise<void> | undefined;
+let parts: Parts | undefined;
+/** The parts that ready() was asked for; et.reload() loads them anew. */
+const wanted = new Set<Part>();
+const fetching = new Map<Part, Promise<void>>();
+/** Parts that are downloaded while the module is. */
+const early = new Map<Part, Promise<WebAssembly.Module>>();
 let files: Files | undefined;
 
 /** Sets the module's address and the build to load. Call it before the module is loaded, or before et.reload(). */
 export function configure(given: Configuration): void {
-  const { wasm, build, threads, ...others } = given;
+  const { wasm, parts, build, threads, ...others } = given;
   for (const name of Object.keys(others))
-    fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, build, threads - check its spelling.`);
+    fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, parts, build, threads - check its spelling.`);
   if (loading || (life && !life.host.over()))
     fail('state', 'configure', 'the module is loaded already - expected to be called before it is - call it first, before et.ready() and before anything is made.');
   if (build !== undefined) choose(build, true);
-  configuration = { wasm, build, threads };
+  if (parts !== undefined) checkParts(Object.keys(parts));
+  configuration = { wasm, parts, build, threads };
 }
 
-/** Loads the module, unless it is loaded. A page awaits this before all other calls; Node.js need not. */
-export function ready(): Promise<void> {
-  if (module !== unloaded) return Promise.resolve();
-  return (loading ??= load().finally(() => (loading = undefined)));
+/**
+ * Loads the module, and those of its parts that `parts` names, unless they are loaded. A page awaits this before all
+ * other calls; Node.js need not, and loads a part when it is first used. Functions that return a promise load their part
+ * themselves.
+ */
+export async function ready(options: ReadyOptions = {}): Promise<void> {
+  const { parts: given, ...others } = options;
+  for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected parts alone - check its spelling.`);
+  const asked = checkParts(given ?? []);
+  for (const part of asked) wanted.add(part);
+  if (module === unloaded) {
+    if (!nodeParts) for (const part of asked) download(part);
+    try {
+      await (loading ??= load().finally(() => (loading = undefined)));
+    } catch (error) {
+      early.clear();
+      throw error;
+    }
+  }
+  await Promise.all(asked.map(fetched));
+}
+/** Options of `ready`. */
+export interface ReadyOptions {
+  /** The parts to load besides what is always loaded. */
+  parts?: readonly Part[];
+}
+
+/** Begins to download a part of the build that is chosen. An error is thrown by `fetched`. */
+function download(part: Part): void {
+  const build = chosen();
+  if (early.has(part) || !builds[build]?.parts[part]) return;
+  const compiled = compile({ variant: build, part }, configuration);
+  compiled.catch(() => {});
+  early.set(part, compiled);
+}
+/** Loads a part, once however often it is asked for. */
+function fetched(part: Part): Promise<void> {
+  const of = parts as Parts, piece = { variant: variant as Variant, part };
+  if (!of.lacks(part)) return Promise.resolve();
+  const running = fetching.get(part) ?? (early.get(part) ?? compile(piece, configuration)).then((compiled) => of.add(part, compiled));
+  fetching.set(part, running);
+  return running.catch((error) => Promise.reject(startError(part, error))).finally(() => (early.delete(part), fetching.delete(part)));
 }
 
 /**
@@ -88,9 +135,10 @@ export function ready(): Promise<void> {
  */
 export async function reload(): Promise<void> {
   await loading?.catch(() => {});
+  await Promise.allSettled(fetching.values());
   life?.end(() => new EtudeError('[WebAssembly] something made before et.reload() - expected it to be made after - make or load it again.', 'state'));
   module = unloaded;
-  await ready();
+  await ready({ parts: [...wanted] });
 }
 
 /** Sets the module's files, also for later modules. */
@@ -109,24 +157,33 @@ function newLife(): Life {
   return made;
 }
 
+/** The parts of a module that starts; in Node.js they are loaded when they are first used. */
+function newParts(begun: Life, variant: Variant): Parts {
+  const now = nodeParts && !isRemote(configuration.wasm) ? (part: Part) => compileNow({ variant, part }, configuration) : undefined;
+  const made = new Parts(now, () => (begun.module as unknown as { _etude_part_missing(): never })._etude_part_missing());
+  Object.assign(begun.host, { missingPart: (where: string) => made.missing(place(`[${where || 'et'}`).slice(1)) });
+  return made;
+}
+
 function loadNow(): void {
   const begun = newLife();
-  const build = chosen();
-  begin(begun, build, startNow(begun, build, compileNow(build, configuration.wasm), configuration.wasm));
+  const build = chosen(), ofBuild = newParts(begun, build);
+  begin(begun, build, ofBuild, startNow(begun, build, compileNow({ variant: build }, configuration), ofBuild, configuration));
 }
 async function load(): Promise<void> {
   if (nodeParts && !isRemote(configuration.wasm)) return loadNow();
   const begun = newLife();
-  const build = chosen();
-  const compiled = await compile(build, configuration.wasm);
+  const build = chosen(), ofBuild = newParts(begun, build);
+  const compiled = await compile({ variant: build }, configuration);
   if (inNode && !nodeParts) files ??= systemFiles(await nodeFs());
-  begin(begun, build, await start(begun, build, compiled, configuration.wasm));
+  begin(begun, build, ofBuild, await start(begun, build, compiled, ofBuild, configuration));
 }
 
-function begin(begun: Life, build: Variant, started: MainModule): void {
+function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule): void {
   life = begun;
   begun.module = module = started;
   variant = build;
+  parts = ofBuild;
   module.setHostTransport(post);
   if (nodeParts) files ??= systemFiles(nodeParts.fs);
   if (files) module.setHostFiles(files);

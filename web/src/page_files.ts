@@ -287,7 +287,7 @@ export async function openFiles(name: string): Promise<PageFiles> {
     fail('io', where, 'there is no IndexedDB here - expected a page or its worker - in Node.js files are the system\'s, and need not be opened.');
   if (!globalThis.navigator?.locks)
     fail('io', where, 'the page is not secure, and could not see another tab at work - expected https, or localhost - serve it so.');
-  await ready();
+  await ready({ parts: ['saving'] });
   const release = await lockFor(`etude: ${name}`);
   if (!release) fail('state', where, `this page, another tab or a worker has the files ${describe(name)} open - expected them to be closed - wait until it ends, or choose another name.`);
   try {

@@ -102,7 +102,7 @@ function showArrival(trainSet: Samples) {
 
 async function main() {
   if (!(await isolated())) return;
-  await et.ready();
+  await et.ready({ parts: ['data'] });
   const trainSet = await Samples.open('train', samples);
   trainSet.onArrival = () => showArrival(trainSet);
   await trainSet.until(enough);

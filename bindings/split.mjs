@@ -1,0 +1,188 @@
+// Splits a linked module: etude.wasm keeps what pages always download; each part of parts.mjs goes to a file of its own.
+//
+//     node split.mjs WASM_SPLIT MODULE.wasm LINK_MAP
+//
+// The compiler's objects say what each function uses, also by address. A part is what is reached by its doors alone.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { moveData } from './part_data.mjs';
+import { parts } from './parts.mjs';
+import { encode, encodeName, encodeSigned, readArchive, readModule, readObject, sectionOf } from './wasm_file.mjs';
+
+/** The objects that a link map names. */
+function* objectsOf(map) {
+  const files = new Map();
+  for (const [, file, member] of map.matchAll(/^ +\S+ +\S+ +\S+ +([^\s(][^(\n]*?)(?:\(([^()]+)\))?:\(\S+\)$/gm)) {
+    if (file === '<internal>') continue;
+    if (!files.has(file)) files.set(file, new Set());
+    if (member) files.get(file).add(member);
+  }
+  for (const [file, members] of files) {
+    const bytes = readFileSync(file);
+    if (members.size === 0) yield bytes;
+    else for (const [, member] of readArchive(bytes, members)) yield member;
+  }
+}
+
+const sized = (name) => `${name.length}${name}`;
+/** What of parts.mjs a mangled name is a door of: an entry of its lists; undefined for all other names. */
+function doorOf({ bindings, classes, functions }, name) {
+  if (!name.startsWith('_ZN5etude')) return undefined;
+  const made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name);
+  if (made) return classes.find((each) => new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`).test(made[1]));
+  if (name.includes('4workERKNS0_4CallE')) return bindings.find((each) => name.includes(sized(`embind_init_${each}`)));
+  return functions.find((each) => name.startsWith(`_ZN5etude12_GLOBAL__N_1${sized(each)}E`));
+}
+
+/** The doors by their names, each with its part. */
+function doorsAmong(names, plain) {
+  const doors = new Map(), missing = new Set(Object.values(parts).flatMap((lists) => Object.values(lists).flat()));
+  for (const name of names)
+    for (const [part, lists] of Object.entries(parts)) {
+      const entry = doorOf(lists, plain(name));
+      if (entry === undefined) continue;
+      doors.set(name, part);
+      missing.delete(entry);
+    }
+  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs.`);
+  return doors;
+}
+
+/** Everything that the roots use, directly or not, except what `stop` refuses. */
+function reach(uses, roots, stop = () => false) {
+  const reached = new Set(), next = [...roots];
+  for (let name = next.pop(); name !== undefined; name = next.pop()) {
+    if (reached.has(name) || stop(name)) continue;
+    reached.add(name);
+    next.push(...(uses.get(name) ?? []));
+  }
+  return reached;
+}
+
+/** The part of each symbol, and of each text, that only the part's doors reach; and which functions have a place in the table. */
+function partition(map, exported) {
+  const uses = new Map(), roots = new Set(exported), taken = new Set(), textOf = new Map(), plain = (name) => name.slice(name.indexOf(':') + 1);
+  let count = 0;
+  for (const bytes of objectsOf(map)) {
+    const object = readObject(bytes, String(count++));
+    for (const { name, uses: used, text } of object.nodes) {
+      uses.set(name, uses.has(name) ? new Set([...uses.get(name), ...used]) : used);
+      if (text !== undefined) textOf.set(name, text);
+    }
+    for (const name of object.start) roots.add(name);
+    for (const name of object.taken) taken.add(name);
+  }
+  const doors = doorsAmong(uses.keys(), plain);
+  const core = reach(uses, roots, (name) => doors.has(name));
+  const partOf = new Map(), assign = (name, part) => partOf.set(name, partOf.has(name) && partOf.get(name) !== part ? 'core' : part);
+  for (const part of Object.keys(parts)) {
+    const begin = [...doors].filter(([, of]) => of === part).map(([name]) => name);
+    for (const name of reach(uses, begin, (name) => core.has(name) || (doors.has(name) && doors.get(name) !== part))) assign(name, part);
+  }
+  // A module's names do not tell local functions of the same name apart, nor does it repeat a text.
+  const result = new Map(), texts = new Map(), merge = (all, key, part) => all.set(key, all.has(key) && all.get(key) !== part ? 'core' : part);
+  for (const name of uses.keys()) {
+    const part = partOf.get(name) ?? 'core';
+    merge(result, plain(name), part);
+    for (const text of textOf.get(name)?.split('\0') ?? []) merge(texts, text, part);
+  }
+  return { partOf: result, texts, taken: new Set([...taken].map(plain)), doors: new Set([...doors.keys()].map(plain)) };
+}
+
+/**
+ * The part of each function of the module. Which functions are called by address is known of the objects' functions alone,
+ * and the optimizer merges functions that are alike, so one that the table names twice stays. Direct calls are those of
+ * the module itself.
+ */
+function choose(module, { partOf, taken }) {
+  const calls = new Map(module.functions.map(({ index, calls }) => [index, calls]));
+  const roots = new Set(module.exports.filter(({ kind }) => kind === 0).map(({ index }) => index)), begin = new Map(Object.keys(parts).map((part) => [part, []]));
+  for (const { index, name, slots } of module.functions) {
+    if (slots === 0 || roots.has(index)) continue;
+    const first = slots === 1 && taken.has(name) && begin.get(partOf.get(name));
+    if (first) first.push(index);
+    else roots.add(index);
+  }
+  for (;;) {
+    const core = reach(calls, roots), chosen = new Map(), size = roots.size;
+    for (const [part, first] of begin)
+      for (const index of reach(calls, first, (index) => core.has(index)))
+        if (chosen.has(index)) roots.add(index); // two parts use it
+        else if (calls.has(index)) chosen.set(index, part);
+    if (roots.size === size) return chosen;
+  }
+}
+
+/** The module with each function named after its index, for wasm-split. */
+function numbered(bytes, { sections, functions }) {
+  const names = [...encode(functions.length), ...functions.flatMap(({ index }) => [...encode(index), ...encodeName(`f${index}`)])];
+  const body = [...encodeName('name'), 1, ...encode(names.length), ...names];
+  return Buffer.concat([bytes.subarray(0, 8), ...sections.filter(({ id }) => id !== 0).map(({ whole, end }) => bytes.subarray(whole, end)), sectionOf(0, body)]);
+}
+
+/**
+ * The core without imports in place of functions that are no doors: nothing calls those before their part is loaded.
+ * Their places in the table get the function that says what is missing.
+ */
+function doorsOnly(bytes, slots, missing) {
+  const module = readModule(bytes), stand = module.functions.find(({ name }) => name === missing).index;
+  const functions = module.imports.filter(({ kind }) => kind === 0);
+  const inPlace = (index) => parts[functions[index]?.module] && !slots.has(Number(functions[index].name));
+  const body = module.elements.flatMap(({ offset, functions }) => [0, 0x41, ...encodeSigned(offset), 0x0b, ...encode(functions.length), ...functions.flatMap((index) => encode(inPlace(index) ? stand : index))]);
+  return Buffer.concat([bytes.subarray(0, 8), ...module.sections.map(({ id, whole, end }) => (id === 9 ? sectionOf(9, [...encode(module.elements.length), ...body]) : bytes.subarray(whole, end)))]);
+}
+
+/** The module without custom sections, and with other names of imports and exports. */
+function renamed(bytes, rename) {
+  const module = readModule(bytes), bodies = { 2: module.imports, 7: module.exports };
+  const pieces = module.sections.filter(({ id }) => id !== 0).map(({ id, whole, end }) => {
+    if (!bodies[id]) return bytes.subarray(whole, end);
+    return sectionOf(id, [...encode(bodies[id].length), ...bodies[id].flatMap((each) => {
+      const { module, name } = rename(each);
+      return [...(module === undefined ? [] : encodeName(module)), ...encodeName(name), ...each.rest];
+    })]);
+  });
+  return Buffer.concat([bytes.subarray(0, 8), ...pieces]);
+}
+
+const digits = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+const shortName = (number) => (number < digits.length ? '' : shortName(Math.floor(number / digits.length) - 1)) + digits[number % digits.length];
+
+const [wasmSplit, path, mapPath] = process.argv.slice(2);
+const bytes = readFileSync(path), module = readModule(bytes);
+const map = readFileSync(mapPath, 'utf8'), found = partition(map, ['malloc', 'free', '__getTypeName']);
+const chosen = choose(module, found);
+const file = (part) => path.replace(/\.wasm$/, `.${part}.wasm`);
+const features = ['bulk-memory', 'exception-handling', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'relaxed-simd', 'sign-ext', 'simd'].map((name) => `--enable-${name}`);
+
+let core = `${path}.whole`;
+writeFileSync(core, numbered(bytes, module));
+for (const part of Object.keys(parts)) {
+  const list = `${path}.functions`, next = `${path}.${part}`;
+  writeFileSync(list, [...chosen].filter(([, of]) => of === part).map(([index]) => `f${index}`).join('\n'));
+  const options = ['-g', ...features, `--split-funcs=@${list}`, '--import-namespace=core', `--placeholder-namespace=${part}`, '--export-prefix=%'];
+  execFileSync(wasmSplit, [core, ...options, '-o1', next, '-o2', file(part)], { stdio: ['ignore', 'inherit', 'inherit'] });
+  for (const done of [core, list]) rmSync(done);
+  core = next;
+}
+const nameOf = new Map(module.functions.map(({ index, name }) => [index, name]));
+const slots = module.elements.flatMap(({ offset, functions }) => functions.map((index, i) => [offset + i, nameOf.get(index)]));
+const doorSlots = new Set(slots.filter(([, name]) => found.doors.has(name)).map(([slot]) => slot));
+const missing = module.functions.find(({ name }) => name === 'etude_part_missing').index;
+writeFileSync(core, doorsOnly(readFileSync(core), doorSlots, `f${missing}`));
+execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [core, '-g', ...features, '-Oz', '-o', core], { stdio: ['ignore', 'inherit', 'inherit'] });
+const pieces = new Map([['core', readFileSync(core)], ...Object.keys(parts).map((part) => [part, readFileSync(file(part))])]);
+rmSync(core);
+const split = moveData(pieces, map, found);
+// A part fits the core of the same link alone: names of modules in imports tell.
+const hash = createHash('sha256');
+for (const each of split.values()) hash.update(each);
+const link = hash.digest('hex').slice(0, 8);
+const short = new Map();
+for (const { name } of readModule(split.get('core')).exports) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
+for (const [part, bytes] of split)
+  writeFileSync(part === 'core' ? path : file(part), renamed(bytes, ({ module, name }) => ({ module: module === 'core' ? link : parts[module] ? `${module}:${link}` : module, name: short.get(name) ?? name })));
+// For ./dev size: the name, the bytes and the part of each function.
+writeFileSync(path.replace(/\.wasm$/, '.functions.json'), JSON.stringify(module.functions.map(({ index, name, size }) => [name, size, chosen.get(index) ?? 'core'])));

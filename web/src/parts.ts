@@ -1,0 +1,104 @@
+/** The parts of the module that are loaded when they are needed. bindings/parts.mjs says what is in each. */
+import { EtudeError, describe, fail, nativeError } from './error.js';
+
+/**
+ * A part of the module: 'data' has datasets, CSV, .npy and IDX files; 'saving' has files and descriptions of models,
+ * modelCheckpoint and backupAndRestore; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
+ * swapEmaWeights.
+ */
+export type Part = 'data' | 'saving' | 'callbacks';
+export const allParts: readonly Part[] = ['data', 'saving', 'callbacks'];
+
+/** Throws EtudeError "value" unless these are names of parts. */
+export function checkParts(given: unknown): readonly Part[] {
+  if (!Array.isArray(given)) fail('value', 'ready', `${describe(given)} as parts - expected an array - pass one of some of ${allParts.join(', ')}.`);
+  for (const part of given as unknown[])
+    if (!allParts.includes(part as Part)) fail('value', 'ready', `the part ${describe(part)} - expected some of ${allParts.join(', ')} - check its spelling.`);
+  return given as Part[];
+}
+
+/** Why a part does not start: an EtudeError as it is; another, of the engine, as one of kind "io". */
+export function startError(part: Part, error: unknown): EtudeError {
+  if (error instanceof EtudeError) return error;
+  return nativeError(`[ready] the part "${part}" does not start: ${String(error)} - expected memory for it, and a file that is whole - deliver the package's file as it is.`, 'io');
+}
+
+/** The parts of one instance of the module. A build that is whole has none. */
+export class Parts {
+  /** The parts that are not loaded yet, each with the link that made it. */
+  readonly #absent = new Map<Part, string>();
+  #exports: WebAssembly.Exports = {};
+  #table: WebAssembly.Table | undefined;
+  #error: EtudeError | undefined;
+
+  /**
+   * `compileNow` compiles a part synchronously, where that is possible; `fail` lets C++ throw the error that `missing` gives.
+   */
+  constructor(
+    readonly compileNow: ((part: Part) => WebAssembly.Module) | undefined,
+    readonly fail: () => never,
+  ) {}
+
+  /** The module's imports, and functions in place of those of its parts. */
+  imports(compiled: WebAssembly.Module, others: WebAssembly.Imports): WebAssembly.Imports {
+    const imports = { ...others };
+    for (const { module, name } of WebAssembly.Module.imports(compiled)) {
+      const [part, link] = module.split(':') as [Part, string?];
+      if (link === undefined) continue;
+      this.#absent.set(part, link);
+      (imports[module] ??= {})[name] = (...given: unknown[]) => this.#call(part, Number(name), given);
+    }
+    return imports;
+  }
+  /** Of the instance, before anything in it runs. */
+  begin(exports: WebAssembly.Exports): void {
+    this.#exports = exports;
+    this.#table = Object.values(exports).find((each) => each instanceof WebAssembly.Table);
+  }
+
+  /** Whether the part is in a file of its own that is not loaded. */
+  lacks(part: Part): boolean {
+    return this.#absent.has(part);
+  }
+  /** Joins a part to the module; a page may not do so synchronously. Throws EtudeError "io" if it is of another build. */
+  async add(part: Part, compiled: WebAssembly.Module): Promise<void> {
+    await WebAssembly.instantiate(compiled, this.#importsOf(part, compiled));
+    this.#absent.delete(part);
+  }
+  #addNow(part: Part, compiled: WebAssembly.Module): void {
+    new WebAssembly.Instance(compiled, this.#importsOf(part, compiled));
+    this.#absent.delete(part);
+  }
+  #importsOf(part: Part, compiled: WebAssembly.Module): WebAssembly.Imports {
+    const link = this.#absent.get(part) as string;
+    if (WebAssembly.Module.imports(compiled).some(({ module }) => module !== link))
+      fail('io', 'ready', `a file of the part "${part}" from another version of the package - expected one from the same - deliver all files of one version, and clear caches of older ones.`);
+    return { [link]: this.#exports as WebAssembly.ModuleImports };
+  }
+
+  /** The error of the last call into a part that is not loaded; `where` names the call. */
+  missing(where: string): EtudeError {
+    const part = this.#last;
+    const text = `the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
+    return this.#error ?? nativeError(`[${where}] ${text}`, 'state');
+  }
+  #last: Part = 'data';
+
+  #call(part: Part, slot: number, given: unknown[]): unknown {
+    if (this.lacks(part) && !this.#loaded(part)) this.fail();
+    return (this.#table as WebAssembly.Table).get(slot)(...given);
+  }
+  /** Loads a part if that is possible at once. */
+  #loaded(part: Part): boolean {
+    this.#last = part;
+    this.#error = undefined;
+    if (!this.compileNow) return false;
+    try {
+      this.#addNow(part, this.compileNow(part));
+      return true;
+    } catch (error) {
+      this.#error = startError(part, error);
+      return false;
+    }
+  }
+}
