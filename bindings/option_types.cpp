@@ -32,7 +32,7 @@ template <class T> std::string text_of(const T& value) {
     std::isnan(value) ? text : text << value;  // NaN: no value
   else if constexpr (std::is_same_v<T, LearningRate>)
     text << value.number();
-  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Pair> || std::is_same_v<T, Integers>)
+  else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Integers> || std::is_same_v<T, Margins>)
     text << value;
   else if constexpr (std::is_same_v<T, std::string>)
     text << (value.empty() ? "" : "'" + value + "'");
@@ -51,12 +51,13 @@ constexpr OptionType option_types[] = {
     of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
-    of<Pair>, of<std::optional<Pair>>, of<Integers>, of<Shape>, of<Activation>, of<Choice<Initializer>>,
-    of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>, of<initializers::ConstantValue>, of<Value>,
+    of<Integers>, of<Margins>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>, of<Activation>,
+    of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>,
+    of<initializers::ConstantValue>, of<Value>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
-    of<std::vector<MetricPtr>>, of<std::vector<LayerPtr>>, of<std::vector<SymbolicTensor>>, of<CallStep>,
+    of<std::vector<MetricPtr>>, of<LayerPtr>, of<std::vector<LayerPtr>>, of<std::vector<SymbolicTensor>>, of<CallStep>,
     of<LoggingStep>, of<PredictingStep>,
     // Options of callbacks.
     of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};

@@ -117,22 +117,20 @@ template <> struct Conversion<initializers::ConstantValue> {
   static std::string given() { return Conversion<Tensor>::given(); }
 };
 
-template <> struct Conversion<Pair> {
-  static Pair from(const val& value, const Where& where) {
-    if (!value.isArray()) return from_js<int>(value, where);
-    const auto numbers = from_js<std::vector<int>>(value, where);
-    if (numbers.size() != 2) where.wrong(value, "a number or two", "give one for each axis");
-    return {numbers[0], numbers[1]};
-  }
-  static std::string given() { return "number | [height: number, width: number]"; }
-};
-
 template <> struct Conversion<Integers> {
   static Integers from(const val& value, const Where& where) {
     if (!value.isArray()) return from_js<std::int64_t>(value, where);
     return from_js<std::vector<std::int64_t>>(value, where);
   }
   static std::string given() { return "number | readonly number[]"; }
+};
+
+template <> struct Conversion<Margins> {
+  static Margins from(const val& value, const Where& where) {
+    if (!value.isArray()) return from_js<std::int64_t>(value, where);
+    return from_js<std::vector<Integers>>(value, where);
+  }
+  static std::string given() { return "number | readonly (number | readonly number[])[]"; }
 };
 
 template <> struct Conversion<ShuffleChoice> {

@@ -155,18 +155,42 @@ std::string run_layer(const json& test) {
     });
   };
   Tensor result;
+  if (const auto attention = std::dynamic_pointer_cast<ScoredAttention>(layer)) {
+    const json& call = list_in(test.at("inputs"), "calls").at(0);
+    const json options = call.value("kwargs", json::object());
+    check_names(options, {}, {"mask", "return_attention_scores"});
+    std::vector<Tensor> inputs;
+    for (const json& input : call.at("args").at(0)) inputs.push_back(tensor_of(input));
+    const std::size_t count = inputs.size();
+    for (const json& mask : options.value("mask", json::array())) inputs.push_back(tensor_of(mask));
+    if (options.value("return_attention_scores", false)) {
+      output = expect.at("index").at(0);
+      expect.erase("index");
+    }
+    return difference_from(expect, compute(inputs, [&](std::span<const Value> given) {
+                             std::vector<Value> values(given.begin(), given.begin() + std::ptrdiff_t(count));
+                             for (std::size_t i = count; i < given.size(); ++i)
+                               values[i - count] = values[i - count].with_mask(ops::cast(given[i], DType::boolean));
+                             const auto attended = attention->attend(values, {});
+                             return output == 0 ? attended.output : attended.scores;
+                           }));
+  }
   for (const json& call : list_in(test.at("inputs"), "calls")) {
     if (call.contains("reset_state")) {
       if (!recurrent) throw Missing("reset_state of " + test.at("target").dump());
       recurrent->reset_state();
       continue;
     }
-    const Tensor x = tensor_of(call.at("args").at(0));
+    const json& argument = call.at("args").at(0);
+    std::vector<Tensor> several;
+    if (argument.is_object() && argument.contains("list"))
+      for (const json& input : argument.at("list")) several.push_back(tensor_of(input));
+    const Tensor x = several.empty() ? tensor_of(argument) : several.front();
     const json options = call.value("kwargs", json::object());
     check_names(options, {}, {"training", "mask", "initial_state"});
     const bool training = options.value("training", false);
     if (!layer->built()) {
-      apply({x}, false);
+      apply(several.empty() ? std::vector{x} : several, false);
       if (recurrent) recurrent->reset_state();
     }
     if (test.contains("weights")) layer->set_weights(weights_of(test.at("weights"), *layer));
@@ -176,7 +200,7 @@ std::string run_layer(const json& test) {
         return (*layer)(given[0].with_mask(ops::cast(given[1], DType::boolean)), training);
       });
     } else {
-      result = apply(inputs_of(x, options), training);
+      result = apply(several.empty() ? inputs_of(x, options) : several, training);
     }
   }
   return difference_from(expect, result);

@@ -9,7 +9,7 @@
 #include "etude/base/dtype.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/integers.hpp"
-#include "etude/base/pair.hpp"
+#include "etude/base/margins.hpp"
 #include "etude/base/shape.hpp"
 #include "support.hpp"
 
@@ -31,10 +31,10 @@ TEST_CASE("error: floating-point numbers have six digits", "[base]") {
         "[x] 0.1 -2 1e-07 0.1 1.23457e+06");
 }
 
-TEST_CASE("error: shapes, dtypes, pairs and lists of numbers are formatted as in code", "[base]") {
+TEST_CASE("error: shapes, dtypes, margins and lists of numbers are formatted as in code", "[base]") {
   CHECK(error_of([] { fail(ErrorKind::shape, "s", Shape{2, -1}, ' ', Shape{}, ' ', DType::uint8); }) ==
         "[s] [2, -1] [] uint8");
-  CHECK(error_of([] { fail(ErrorKind::value, "p", Pair(3), ' ', Pair(3, 5)); }) == "[p] 3 [3, 5]");
+  CHECK(error_of([] { fail(ErrorKind::value, "m", Margins(3), ' ', Margins{{3, 5}, 4}); }) == "[m] 3 [[3, 5], 4]");
   CHECK(error_of([] { fail(ErrorKind::value, "i", Integers(-1), ' ', Integers{1, 2}, Integers{}); }) ==
         "[i] -1 [1, 2]");
 }

@@ -28,14 +28,14 @@ Tensor channels_first(const Tensor& x) {
 TEST_CASE("Conv2D computes the same for channels_first and channels_last", "[layers][convolution]") {
   const Tensor x = image({2, 7, 6, 4});
   for (const char* padding : {"valid", "same"}) {
-    const Conv2DOptions options{.filters = 6,
-                                .kernel_size = {3, 2},
-                                .strides = {2, 1},
-                                .padding = padding,
-                                .groups = 2,
-                                .activation = "tanh",
-                                .bias_initializer = "ones"};
-    Conv2DOptions first = options;
+    const ConvolutionOptions options{.filters = 6,
+                                     .kernel_size = {3, 2},
+                                     .strides = {2, 1},
+                                     .padding = padding,
+                                     .groups = 2,
+                                     .activation = "tanh",
+                                     .bias_initializer = "ones"};
+    ConvolutionOptions first = options;
     first.data_format = "channels_first";
     const LayerPtr last = layers::conv2d(options), other = layers::conv2d(first);
     const Tensor y = (*last)(x);
@@ -68,9 +68,7 @@ TEST_CASE("Conv2D without a bias has one weight, and frozen none that is trained
 
 TEST_CASE("the default strides of MaxPooling2D are its window", "[layers][convolution]") {
   const Tensor x = image({1, 7, 9, 2});
-  const auto shape = [&](MaxPooling2DOptions options) {
-    return (*layers::max_pooling2d(std::move(options)))(x).shape();
-  };
+  const auto shape = [&](PoolingOptions options) { return (*layers::max_pooling2d(std::move(options)))(x).shape(); };
   CHECK(shape({}) == Shape{1, 3, 4, 2});
   CHECK(shape({.pool_size = {2, 3}}) == Shape{1, 3, 3, 2});
   CHECK(shape({.pool_size = 3, .strides = 1}) == Shape{1, 5, 7, 2});
@@ -105,7 +103,7 @@ TEST_CASE("a model of convolutions learns, fused and op by op alike", "[layers][
 }
 
 TEST_CASE("Conv2D and MaxPooling2D refuse inputs and options that do not fit", "[layers][convolution][errors]") {
-  const auto made = [](Conv2DOptions options) { return error_of([&] { layers::conv2d(options); }); };
+  const auto made = [](ConvolutionOptions options) { return error_of([&] { layers::conv2d(options); }); };
   CHECK_THAT(made({.kernel_size = 3}), ContainsSubstring("filters = 0"));
   CHECK_THAT(made({.filters = 4}), ContainsSubstring("kernel_size = 0"));
   CHECK_THAT(made({.filters = 4, .kernel_size = {3, -1}}), ContainsSubstring("kernel_size = [3, -1]"));
@@ -118,7 +116,7 @@ TEST_CASE("Conv2D and MaxPooling2D refuse inputs and options that do not fit", "
              ContainsSubstring("data_format = \"nchw\""));
   CHECK_THAT(made({.filters = 4, .kernel_size = 3, .activation = "rleu"}), ContainsSubstring("rleu"));
   CHECK_THAT(error_of([] { layers::max_pooling2d({.pool_size = 0}); }), ContainsSubstring("pool_size = 0"));
-  CHECK_THAT(error_of([] { layers::max_pooling2d({.strides = Pair(1, 0)}); }), ContainsSubstring("strides = [1, 0]"));
+  CHECK_THAT(error_of([] { layers::max_pooling2d({.strides = {1, 0}}); }), ContainsSubstring("strides = [1, 0]"));
 
   const LayerPtr layer = layers::conv2d({.filters = 4, .kernel_size = 3, .name = "c"});
   CHECK(error_of([&] { (*layer)(image({2, 9})); }) ==

@@ -29,6 +29,7 @@ class Integers {
     for (const std::int64_t number : all_) text += (text.empty() ? "" : ", ") + std::to_string(number);
     return all_.size() > 1 ? '[' + text + ']' : text;
   }
+  friend bool operator==(const Integers&, const Integers&) = default;
 
  private:
   std::vector<std::int64_t> all_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etude/base/error.hpp"
+#include "etude/layers/causal_mask.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
@@ -13,15 +14,6 @@ namespace etude {
 namespace {
 
 std::size_t axis_at(const Shape& shape, std::size_t back) { return shape.rank() - back; }
-
-/// [steps, source steps]: true where the source step is not later.
-Value causal_mask(std::int64_t steps, std::int64_t sources) {
-  Tensor mask({steps, sources}, DType::boolean);
-  const auto data = mask.data<bool>();
-  for (std::int64_t i = 0; i < steps; ++i)
-    for (std::int64_t j = 0; j < sources; ++j) data[static_cast<std::size_t>(i * sources + j)] = j <= i;
-  return Graph::current().read(Variable("causal_mask", mask, false));
-}
 
 Value both(Value a, Value b) { return !a ? b : !b ? a : ops::logical_and(a, b); }
 
@@ -33,6 +25,14 @@ std::vector<std::uint8_t> inverse(const std::vector<std::uint8_t>& order) {
 }
 
 }  // namespace
+
+Value causal_mask(std::int64_t steps, std::int64_t sources) {
+  Tensor mask({steps, sources}, DType::boolean);
+  const auto data = mask.data<bool>();
+  for (std::int64_t i = 0; i < steps; ++i)
+    for (std::int64_t j = 0; j < sources; ++j) data[static_cast<std::size_t>(i * sources + j)] = j <= i;
+  return Graph::current().read(Variable("causal_mask", mask, false));
+}
 
 MultiHeadAttention::MultiHeadAttention(MultiHeadAttentionOptions options)
     : Layer(class_entry<MultiHeadAttention>, std::move(options)),

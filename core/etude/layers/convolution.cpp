@@ -1,134 +1,245 @@
 #include "etude/layers/convolution.hpp"
 
+#include <algorithm>
+
 #include "etude/base/error.hpp"
 #include "etude/layers/data_format.hpp"
-#include "etude/layers/windowed.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/matmul.hpp"
+#include "etude/ops/shape.hpp"
 
 namespace etude {
 
-namespace {
+using spatial::Numbers, spatial::VolumeWindow;
 
-/// Checks the options of convolutions of any rank.
-template <class Options> void check_options(const Options& o, const std::string& where) {
-  check(o.filters > 0 && o.groups > 0 && o.filters % o.groups == 0, ErrorKind::value, where, "filters = ", o.filters,
-        ", groups = ", o.groups, " - expected positive numbers, and filters a multiple of groups - set filters.");
-  if (!o.activation.name().empty()) activations::get(o.activation.name());
-}
-void check_strides(const auto& strides, const auto& dilation_rate, bool either, const std::string& where) {
-  check(either, ErrorKind::value, where, "strides = ", strides, " with dilation_rate = ", dilation_rate,
-        " - expected one of them to be 1 - set one to 1.");
-}
-void check_channels(std::int64_t channels, std::int64_t groups, const Shape& input, const std::string& where) {
-  check(channels > 0 && channels % groups == 0, ErrorKind::shape, where, "input of shape ", input, ", ", channels,
-        " channels - expected a multiple of groups = ", groups, " - change groups.");
-}
-void check_built_channels(const Shape& input, std::int64_t axis, std::int64_t channels, const std::string& where) {
-  check(input[static_cast<std::ptrdiff_t>(axis)] == channels, ErrorKind::shape, where, "expected input of ", channels,
-        " channels, received shape ", input, ". The layer was built for ", channels,
-        " channels; build a new layer or check the data.");
+void ConvolutionLayer::set_window(const Integers& kernel_size, const Integers& strides, const Integers& dilation_rate) {
+  window_.extent = spatial::numbers("kernel_size", kernel_size, rank_, where());
+  window_.strides = spatial::numbers("strides", strides, rank_, where());
+  window_.dilation = spatial::numbers("dilation_rate", dilation_rate, rank_, where());
+  const auto all_ones = [](const Numbers& numbers) { return numbers == Numbers{1, 1, 1}; };
+  check(all_ones(window_.strides) || all_ones(window_.dilation), ErrorKind::value, where(), "strides = ", strides,
+        " with dilation_rate = ", dilation_rate, " - expected one of them to be 1 - choose which.");
+  cast_integers();
 }
 
-}  // namespace
+void ConvolutionLayer::set_data(const std::string& padding, const std::string& data_format,
+                                const Activation& activation) {
+  padding_ = padding;
+  channels_first_ = is_channels_first(data_format, where());
+  if (!activation.name().empty()) activations::get(activation.name());
+  activation_ = activation;
+}
 
-Conv1D::Conv1D(Conv1DOptions options)
-    : Layer(class_entry<Conv1D>, std::move(options)),
-      options_(described_options<Conv1DOptions>()),
-      channels_first_(is_channels_first(options_.data_format, where())) {
+void ConvolutionLayer::check_positive(const char* name, std::int64_t number) const {
+  check(number > 0, ErrorKind::value, where(), name, " = ", number, " - expected a positive number - set ", name, '.');
+}
+
+std::int64_t ConvolutionLayer::channels_of(const Shape& input_shape) {
+  spatial::check_rank(input_shape, rank_, channels_first_, where());
+  const std::int64_t channels = input_shape[channels_first_ ? 1 : -1];
+  check(channels > 0, ErrorKind::shape, where(), "input of shape ", input_shape,
+        " - expected at least one channel - check the data.");
+  return channels_ = channels;
+}
+
+Variable ConvolutionLayer::add_kernel(const char* name, std::int64_t inputs, std::int64_t outputs,
+                                      const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer) {
+  Shape shape;
+  for (std::size_t axis = 3 - rank_; axis < 3; ++axis) shape.append(window_.extent[axis]);
+  shape.append(inputs);
+  shape.append(outputs);
+  return add_weight({name, shape, initializer, true, regularizer});
+}
+
+Value ConvolutionLayer::call(Value x, bool) {
+  spatial::check_rank(x.shape(), rank_, channels_first_, where());
+  check(x.shape()[channels_first_ ? 1 : -1] == channels_, ErrorKind::shape, where(), "expected input of ", channels_,
+        " channels, received shape ", x.shape(), ". The layer was built for ", channels_,
+        " channels; build a new one or check the data.");
+  Value y = convolve(spatial::channels_last(x, channels_first_));
+  if (bias_) y = y + value_of(bias_);
+  return spatial::restore_order(activation_(y), channels_first_);
+}
+
+Value ConvolutionLayer::convolved(Value x, Value kernel) const {
+  const VolumeWindow window = spatial::over(window_, padding_, x.shape(), rank_, where());
+  if (rank_ == 1) kernel = ops::expand_dims(kernel, 0);
+  if (rank_ < 3)
+    return spatial::from_planes(ops::convolution(spatial::to_planes(x, rank_), kernel, window.plane()), rank_,
+                                x.shape()[0]);
+  // The cells along the depth become channels, those of a group side by side: a convolution of planes sums over both.
+  const Shape taken = x.shape(), shape = kernel.shape();
+  const std::int64_t cells = window.extent[0], channels = shape[3], groups = taken[4] / channels;
+  const std::int64_t depth = window.outputs(0, taken[1]);
+  const Value padded = spatial::pad(x, 1, window.before[0], window.after[0]);
+  std::vector<Value> slices;
+  for (std::int64_t cell = 0; cell < cells; ++cell)
+    slices.push_back(ops::reshape(spatial::strided(padded, 1, cell * window.dilation[0], window.strides[0], depth),
+                                  {taken[0] * depth, taken[2], taken[3], groups, channels}));
+  const Value planes =
+      ops::reshape(ops::concatenate(slices, 4), {taken[0] * depth, taken[2], taken[3], groups * cells * channels});
+  const Value flat =
+      ops::reshape(ops::transpose(kernel, {1, 2, 0, 3, 4}), {shape[1], shape[2], cells * channels, shape[4]});
+  const Value y = ops::convolution(planes, flat, window.plane());
+  return ops::reshape(y, {taken[0], depth, y.shape()[1], y.shape()[2], shape[4]});
+}
+
+Value ConvolutionLayer::convolved_by_channel(Value x, Value kernel) const {
+  Shape shape = kernel.shape();
+  shape[-1] *= shape[-2];
+  shape[-2] = 1;
+  return convolved(x, ops::reshape(kernel, shape));
+}
+
+Convolution::Convolution(const ClassEntry& entry, ConvolutionOptions options, std::size_t rank)
+    : ConvolutionLayer(entry, std::move(options), rank), options_(described_options<ConvolutionOptions>()) {
   const auto& o = options_;
-  check_options(o, where());
-  window_.extent[1] = one("kernel_size", o.kernel_size);
-  window_.strides[1] = one("strides", o.strides);
-  window_.dilation[1] = one("dilation_rate", o.dilation_rate);
-  check_strides(o.strides, o.dilation_rate, window_.strides[1] == 1 || window_.dilation[1] == 1, where());
-  if (o.padding == "causal") {
-    check(!channels_first_, ErrorKind::value, where(), "padding = \"causal\" with data_format = \"channels_first\"",
-          " - expected \"channels_last\" - transpose the data.");
-    window_.before[1] = window_.span(1) - 1;
-  } else {
+  check(o.filters > 0 && o.groups > 0 && o.filters % o.groups == 0, ErrorKind::value, where(), "filters = ", o.filters,
+        ", groups = ", o.groups, " - expected positive numbers, and filters a multiple of groups - set filters.");
+  if (rank == 1 && o.padding == "causal") {
+    check(o.data_format == "channels_last", ErrorKind::value, where(),
+          "padding = \"causal\" with data_format = \"channels_first\" - expected \"channels_last\" - transpose the "
+          "data.");
+    pad_before(window().span(2) - 1);
+  } else if (rank == 1) {
     check(o.padding == "valid" || o.padding == "same", ErrorKind::value, where(), "padding = \"", o.padding,
           "\" - expected \"valid\", \"same\" or \"causal\" - choose one.");
+  } else {
+    spatial::check_padding(o.padding, where());
   }
-  set_activity_regularizer(o.activity_regularizer);
-  cast_integers();
 }
 
-std::int64_t Conv1D::one(const char* name, const Integers& numbers) const {
-  check(numbers.all().size() == 1, ErrorKind::value, where(), name, " = ", numbers, " - expected one number - set ",
-        name, '.');
-  windowed::check_positive(name, numbers.all().front(), where());
-  return numbers.all().front();
+void Convolution::build(const Shape& input_shape) {
+  const std::int64_t channels = channels_of(input_shape);
+  check(channels % options_.groups == 0, ErrorKind::shape, where(), "input of shape ", input_shape, ", ", channels,
+        " channels - expected a multiple of groups = ", options_.groups, " - choose another number of groups.");
+  kernel_ = add_kernel("kernel", channels / options_.groups, options_.filters, options_.kernel_initializer,
+                       options_.kernel_regularizer);
+  add_bias(options_, options_.filters);
 }
 
-void Conv1D::build(const Shape& input_shape) {
-  check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape, " - expected ",
-        channels_first_ ? "[batch, channels, steps]" : "[batch, steps, channels]",
-        " - reshape the data, with an axis of 1 for a single channel.");
-  const std::int64_t channels = input_shape[channels_first_ ? 1 : -1];
-  check_channels(channels, options_.groups, input_shape, where());
-  kernel_ = add_weight({"kernel",
-                        {window_.extent[1], channels / options_.groups, options_.filters},
-                        options_.kernel_initializer,
-                        true,
-                        options_.kernel_regularizer});
-  if (options_.use_bias)
-    bias_ = add_weight({"bias", {options_.filters}, options_.bias_initializer, true, options_.bias_regularizer});
-}
+Value Convolution::convolve(Value x) const { return convolved(x, value_of(kernel_)); }
 
-Value Conv1D::call(Value x, bool) {
-  check(x.shape().rank() == 3, ErrorKind::shape, where(), "input of shape ", x.shape(), " - expected three axes - ",
-        "reshape the data, with an axis of 1 for a single channel.");
-  check_built_channels(x.shape(), channels_first_ ? 1 : -1, kernel_.shape()[1] * options_.groups, where());
-  if (channels_first_) x = ops::transpose(x, {0, 2, 1});
-  x = ops::expand_dims(x, 1);
-  const Window window = windowed::window(window_, options_.padding, x.shape(), where());
-  Value y = ops::squeeze(ops::convolution(x, ops::expand_dims(value_of(kernel_), 0), window), 1);
-  if (bias_) y = y + value_of(bias_);
-  y = options_.activation(y);
-  return channels_first_ ? ops::transpose(y, {0, 2, 1}) : y;
-}
-
-Conv2D::Conv2D(Conv2DOptions options)
-    : Layer(class_entry<Conv2D>, std::move(options)),
-      options_(described_options<Conv2DOptions>()),
-      channels_first_(is_channels_first(options_.data_format, where())) {
+TransposedConvolution::TransposedConvolution(const ClassEntry& entry, TransposedConvolutionOptions options,
+                                             std::size_t rank)
+    : ConvolutionLayer(entry, std::move(options), rank), options_(described_options<TransposedConvolutionOptions>()) {
   const auto& o = options_;
-  check_options(o, where());
-  windowed::check_positive("kernel_size", o.kernel_size, where());
-  windowed::check_positive("strides", o.strides, where());
-  windowed::check_positive("dilation_rate", o.dilation_rate, where());
-  windowed::check_padding(o.padding, where());
-  check_strides(o.strides, o.dilation_rate, o.strides == 1 || o.dilation_rate == 1, where());
-  set_activity_regularizer(o.activity_regularizer);
-  cast_integers();
+  check_positive("filters", o.filters);
+  spatial::check_padding(o.padding, where());
+  if (o.output_padding.empty()) return;
+  const std::vector<std::int64_t>& given = o.output_padding.all();
+  bool fits = given.size() == 1 || given.size() == rank;
+  Numbers numbers{};
+  for (std::size_t i = 0; fits && i < rank; ++i) {
+    const std::size_t axis = i + 3 - rank;
+    numbers[axis] = given[given.size() == 1 ? 0 : i];
+    fits = numbers[axis] >= 0 && numbers[axis] < window().strides[axis];
+  }
+  check(fits, ErrorKind::value, where(), "output_padding = ", o.output_padding, " with strides = ", o.strides,
+        " - expected one number for all axes or one for each, from 0 to less than strides - set output_padding.");
+  output_padding_ = numbers;
 }
 
-void Conv2D::build(const Shape& input_shape) {
-  windowed::check_rank(input_shape, channels_first_, where());
-  const std::int64_t channels = input_shape[channels_first_ ? 1 : -1];
-  check_channels(channels, options_.groups, input_shape, where());
-  kernel_ = add_weight(
-      {"kernel",
-       {options_.kernel_size.height(), options_.kernel_size.width(), channels / options_.groups, options_.filters},
-       options_.kernel_initializer,
-       true,
-       options_.kernel_regularizer});
-  if (options_.use_bias)
-    bias_ = add_weight({"bias", {options_.filters}, options_.bias_initializer, true, options_.bias_regularizer});
+void TransposedConvolution::build(const Shape& input_shape) {
+  kernel_ = add_kernel("kernel", options_.filters, channels_of(input_shape), options_.kernel_initializer,
+                       options_.kernel_regularizer);
+  add_bias(options_, options_.filters);
 }
 
-Value Conv2D::call(Value x, bool) {
-  windowed::check_rank(x.shape(), channels_first_, where());
-  check_built_channels(x.shape(), channels_first_ ? 1 : -1, kernel_.shape()[2] * options_.groups, where());
-  x = windowed::channels_last(x, channels_first_);
-  const Window window = windowed::window({.extent = options_.kernel_size.numbers(),
-                                          .strides = options_.strides.numbers(),
-                                          .dilation = options_.dilation_rate.numbers()},
-                                         options_.padding, x.shape(), where());
-  Value y = ops::convolution(x, value_of(kernel_), window);
-  if (bias_) y = y + value_of(bias_);
-  return windowed::back(options_.activation(y), channels_first_);
+Value TransposedConvolution::convolve(Value x) const {
+  // The window of the convolution whose gradient this is: from `extents` to the extents of x.
+  VolumeWindow over = window();
+  Numbers extents{1, 1, 1}, inputs{1, 1, 1};
+  for (std::size_t axis = 3 - rank(); axis < 3; ++axis) {
+    const std::int64_t in = x.shape()[static_cast<std::ptrdiff_t>(axis + rank()) - 2], span = over.span(axis);
+    const std::int64_t stride = over.strides[axis];
+    inputs[axis] = in;
+    // Keras's padding of x with stride - 1 zeros between its entries (keras/src/backend/common/backend_utils.py).
+    std::int64_t first = span - 1;
+    if (padding() == "valid") {
+      extents[axis] = (in - 1) * stride + (output_padding_ ? span + (*output_padding_)[axis] : std::max(span, stride));
+    } else {
+      const std::int64_t all = output_padding_ ? span + span % 2 - 2 + (*output_padding_)[axis] : span + stride - 2;
+      first = std::min(all / 2 + all % 2, span - 1);
+      extents[axis] = output_padding_ ? (in - 1) * stride + span % 2 + (*output_padding_)[axis] : in * stride;
+    }
+    if (in == 0) extents[axis] = 0;
+    over.before[axis] = span - 1 - first;
+    over.after[axis] = std::max<std::int64_t>(0, (in - 1) * stride + span - extents[axis] - over.before[axis]);
+  }
+  const Shape taken = x.shape();
+  const Value kernel = value_of(kernel_);
+  const std::int64_t batch = taken[0], filters = options_.filters;
+  if (rank() < 3) {
+    const Value planes = spatial::to_planes(x, rank());
+    const Value y = ops::convolution_input(planes, rank() == 1 ? ops::expand_dims(kernel, 0) : kernel, over.plane(),
+                                           {batch, extents[1], extents[2], filters});
+    return spatial::from_planes(y, rank(), batch);
+  }
+  if (inputs[0] == 0) return ops::zeros({batch, 0, extents[1], extents[2], filters}, x.dtype());
+  // Each depth gives a plane for each cell along the depth, which are added where they belong.
+  const Shape shape = kernel.shape();
+  const std::int64_t cells = shape[0], last = (inputs[0] - 1) * over.strides[0] + over.span(0);
+  const Value flat =
+      ops::reshape(ops::transpose(kernel, {1, 2, 0, 3, 4}), {shape[1], shape[2], cells * filters, shape[4]});
+  const Value planes = ops::convolution_input(spatial::to_planes(x, 3), flat, over.plane(),
+                                              {batch * inputs[0], extents[1], extents[2], cells * filters});
+  const Value split = ops::reshape(planes, {batch, inputs[0], extents[1], extents[2], cells, filters});
+  Value sum;
+  for (std::int64_t cell = 0; cell < cells; ++cell) {
+    const Value own = ops::squeeze(ops::slice(split, 4, cell, 1), 4);
+    const std::int64_t at = cell * over.dilation[0];
+    const Value apart = spatial::spread(own, 1, over.strides[0]);
+    const std::int64_t extent = std::max(last, extents[0] + over.before[0]);
+    const std::int64_t room = std::min(apart.shape()[1], extent - at);
+    const Value placed = spatial::pad(ops::slice(apart, 1, 0, room), 1, at, extent - at - room);
+    sum = sum ? sum + placed : placed;
+  }
+  return ops::slice(sum, 1, over.before[0], extents[0]);
+}
+
+DepthwiseConvolution::DepthwiseConvolution(const ClassEntry& entry, DepthwiseConvolutionOptions options,
+                                           std::size_t rank)
+    : ConvolutionLayer(entry, std::move(options), rank), options_(described_options<DepthwiseConvolutionOptions>()) {
+  check_positive("depth_multiplier", options_.depth_multiplier);
+  spatial::check_padding(options_.padding, where());
+}
+
+void DepthwiseConvolution::build(const Shape& input_shape) {
+  const std::int64_t channels = channels_of(input_shape);
+  kernel_ = add_kernel("kernel", channels, options_.depth_multiplier, options_.depthwise_initializer,
+                       options_.depthwise_regularizer);
+  add_bias(options_, channels * options_.depth_multiplier);
+}
+
+Value DepthwiseConvolution::convolve(Value x) const { return convolved_by_channel(x, value_of(kernel_)); }
+
+SeparableConvolution::SeparableConvolution(const ClassEntry& entry, SeparableConvolutionOptions options,
+                                           std::size_t rank)
+    : ConvolutionLayer(entry, std::move(options), rank), options_(described_options<SeparableConvolutionOptions>()) {
+  check_positive("filters", options_.filters);
+  check_positive("depth_multiplier", options_.depth_multiplier);
+  spatial::check_padding(options_.padding, where());
+}
+
+void SeparableConvolution::build(const Shape& input_shape) {
+  const auto& o = options_;
+  const std::int64_t channels = channels_of(input_shape);
+  depthwise_ =
+      add_kernel("depthwise_kernel", channels, o.depth_multiplier, o.depthwise_initializer, o.depthwise_regularizer);
+  Shape shape;
+  for (std::size_t axis = 0; axis < rank(); ++axis) shape.append(1);
+  shape.append(channels * o.depth_multiplier);
+  shape.append(o.filters);
+  pointwise_ = add_weight({"pointwise_kernel", shape, o.pointwise_initializer, true, o.pointwise_regularizer});
+  add_bias(o, o.filters);
+}
+
+Value SeparableConvolution::convolve(Value x) const {
+  const Value kernel = value_of(pointwise_);
+  return ops::matmul(convolved_by_channel(x, value_of(depthwise_)),
+                     ops::reshape(kernel, {kernel.shape()[-2], kernel.shape()[-1]}));
 }
 
 }  // namespace etude

@@ -39,4 +39,8 @@ Recurrent::State GRU::step(const Step& now) const {
   return {z * now.state[0] + (1 - z) * g};
 }
 
+std::shared_ptr<Recurrent> GRU::copy(bool go_backwards, const std::string& name) const {
+  return copy_of<GRU>(go_backwards, name);
+}
+
 }  // namespace etude

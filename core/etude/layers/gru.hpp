@@ -50,6 +50,7 @@ class GRU : public Recurrent {
       .text = "Gated recurrent unit: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit GRU(const GRUOptions& options);
+  std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 
  protected:
   State step(const Step& now) const override;

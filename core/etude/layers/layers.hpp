@@ -1,10 +1,15 @@
 #pragma once
 
 /// All layers.
+#include "etude/layers/activation_layers.hpp"
+#include "etude/layers/adaptive_pooling.hpp"
 #include "etude/layers/attention.hpp"
 #include "etude/layers/convolution.hpp"
+#include "etude/layers/core_layers.hpp"
 #include "etude/layers/dense.hpp"
+#include "etude/layers/einsum_dense.hpp"
 #include "etude/layers/embedding.hpp"
+#include "etude/layers/extents.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
 #include "etude/layers/lstm.hpp"
@@ -13,22 +18,36 @@
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
+#include "etude/layers/scored_attention.hpp"
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
 #include "etude/layers/symbolic.hpp"
+#include "etude/layers/wrappers.hpp"
 
 namespace etude::layers {
 
 /// The families of layers. To add a layer, add it here.
-using CoreLayers = ClassList<ActivationLayer, Dense, Embedding, Flatten, Rescaling>;
-using ConvolutionLayers = ClassList<Conv1D, Conv2D, GlobalAveragePooling1D, MaxPooling2D>;
-using RecurrentLayers = ClassList<GRU, LSTM, SimpleRNN>;
-using RegularizationLayers = ClassList<Dropout, GaussianNoise>;
-using NormalizationLayers = ClassList<BatchNormalization, LayerNormalization, RMSNormalization>;
-using MergingLayers = ClassList<Add, Concatenate>;
-using AttentionLayers = ClassList<MultiHeadAttention>;
+using CoreLayers = ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling>;
+using ActivationLayers = ClassList<ELU, LeakyReLU, PReLU, ReLU, Softmax>;
+using ConvolutionLayers = ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose,
+                                    DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D>;
+using PoolingLayers =
+    ClassList<AveragePooling1D, AveragePooling2D, AveragePooling3D, MaxPooling1D, MaxPooling2D, MaxPooling3D,
+              GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D, GlobalMaxPooling1D,
+              GlobalMaxPooling2D, GlobalMaxPooling3D, AdaptiveAveragePooling1D, AdaptiveAveragePooling2D,
+              AdaptiveAveragePooling3D, AdaptiveMaxPooling1D, AdaptiveMaxPooling2D, AdaptiveMaxPooling3D>;
+using ReshapingLayers =
+    ClassList<Cropping1D, Cropping2D, Cropping3D, Flatten, Permute, RepeatVector, Reshape, UpSampling1D, UpSampling2D,
+              UpSampling3D, ZeroPadding1D, ZeroPadding2D, ZeroPadding3D>;
+using RecurrentLayers = ClassList<Bidirectional, GRU, LSTM, SimpleRNN, TimeDistributed>;
+using RegularizationLayers = ClassList<ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise,
+                                       SpatialDropout1D, SpatialDropout2D, SpatialDropout3D>;
+using NormalizationLayers =
+    ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, UnitNormalization>;
+using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
+using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
 
-using Layers = Joined<CoreLayers, ConvolutionLayers, RecurrentLayers, RegularizationLayers, NormalizationLayers,
-                      MergingLayers, AttentionLayers>;
+using Layers = Joined<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
+                      RegularizationLayers, NormalizationLayers, MergingLayers, AttentionLayers>;
 
 }  // namespace etude::layers

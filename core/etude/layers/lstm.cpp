@@ -50,4 +50,8 @@ Recurrent::State LSTM::step(const Step& now) const {
   return {o * activation_(c), c};
 }
 
+std::shared_ptr<Recurrent> LSTM::copy(bool go_backwards, const std::string& name) const {
+  return copy_of<LSTM>(go_backwards, name);
+}
+
 }  // namespace etude

@@ -49,6 +49,7 @@ class LSTM : public Recurrent {
       .text = "Long short-term memory: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit LSTM(const LSTMOptions& options);
+  std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 
  protected:
   State step(const Step& now) const override;

@@ -4,6 +4,8 @@
 
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/matmul.hpp"
+#include "etude/ops/normalized.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {
@@ -33,6 +35,7 @@ Value MergeLayer::call(Value x, bool) {
 
 Outputs MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
   if (inputs.size() == 1) return call(inputs.front(), training);
+  check_count(inputs.size());
   std::size_t rank = 0;
   for (const Value& x : inputs) {
     check(x && x.shape().rank() > 0 && x.shape()[0] == inputs.front().shape()[0], ErrorKind::shape, where(),
@@ -45,7 +48,7 @@ Outputs MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
     while (x.shape().rank() < rank) x = ops::expand_dims(x, 1);
     result = result ? merge(result, x) : x;
   }
-  return result;
+  return merged(result, inputs.size());
 }
 
 Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
@@ -58,6 +61,59 @@ Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
 }
 
 Value Add::merge(Value a, Value b) const { return a + b; }
+Value Multiply::merge(Value a, Value b) const { return a * b; }
+Value Average::merge(Value a, Value b) const { return a + b; }
+Value Average::merged(Value all, std::size_t count) const {
+  return (is_floating(all.dtype()) ? all : ops::cast(all, compute_dtype())) * (1 / static_cast<double>(count));
+}
+Value Maximum::merge(Value a, Value b) const { return ops::maximum(a, b); }
+Value Minimum::merge(Value a, Value b) const { return ops::minimum(a, b); }
+Value Subtract::merge(Value a, Value b) const { return a - b; }
+void Subtract::check_count(std::size_t count) const {
+  check(count == 2, ErrorKind::value, where(), count, " inputs - expected two - pass {a, b}.");
+}
+
+Dot::Dot(const DotOptions& options) : Layer(class_entry<Dot>, options), options_(options) {
+  check(options.axes.all().size() == 1 || options.axes.all().size() == 2, ErrorKind::value, where(),
+        "axes = ", options.axes, " - expected one axis of both inputs, or one for each - set axes.");
+  cast_integers();
+}
+
+Value Dot::call(Value x, bool) {
+  fail(ErrorKind::value, where(), "called on one input of shape ", x.shape(), " - expected two - pass {a, b}.");
+}
+
+Outputs Dot::call_with(const std::vector<Value>& inputs, bool training) {
+  if (inputs.size() == 1) return call(inputs.front(), training);
+  check(inputs.size() == 2 && inputs[0] && inputs[1], ErrorKind::value, where(), inputs.size(),
+        " inputs - expected two - pass {a, b}.");
+  Shape rest;
+  std::int64_t entries[2];
+  const auto prepared = [&](std::size_t i) {
+    const std::vector<std::int64_t>& axes = options_.axes.all();
+    Value x = inputs[i];
+    const std::size_t axis = x.shape().axis(static_cast<std::ptrdiff_t>(axes[axes.size() == 1 ? 0 : i]), where());
+    check(axis > 0, ErrorKind::shape, where(), "axes = ", options_.axes, " for inputs of shapes ", inputs[0].shape(),
+          " and ", inputs[1].shape(), " - expected axes behind the batch axis - set axes.");
+    entries[i] = x.shape()[static_cast<std::ptrdiff_t>(axis)];
+    if (options_.normalize) x = ops::normalized(x, {static_cast<std::ptrdiff_t>(axis)}, 1e-7);
+    std::vector<std::uint8_t> order;
+    for (std::size_t other = 0; other < x.shape().rank(); ++other)
+      if (other != axis) order.push_back(static_cast<std::uint8_t>(other));
+    order.push_back(static_cast<std::uint8_t>(axis));
+    x = ops::transpose(x, order);
+    const Shape own = x.shape().slice(1, x.shape().rank() - 1);
+    for (const std::int64_t extent : own) rest.append(extent);
+    return ops::reshape(x, {x.shape()[0], own.size(), entries[i]});
+  };
+  rest.append(inputs[0].shape()[0]);
+  const Value a = prepared(0), b = prepared(1);
+  check(entries[0] == entries[1] && a.shape()[0] == b.shape()[0], ErrorKind::shape, where(), "inputs of shapes ",
+        inputs[0].shape(), " and ", inputs[1].shape(), ", axes = ", options_.axes,
+        " - expected equal batch sizes, and axes of one extent - set axes.");
+  if (rest.rank() == 1) rest.append(1);
+  return ops::reshape(ops::matmul(a, b, false, true), rest);
+}
 
 Concatenate::Concatenate(ConcatenateOptions options)
     : Layer(class_entry<Concatenate>, std::move(options)), options_(described_options<ConcatenateOptions>()) {}

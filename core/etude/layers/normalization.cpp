@@ -5,6 +5,7 @@
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/normalized.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -156,5 +157,59 @@ Value BatchNormalization::call(Value x, bool training) {
   if (beta_) y = y + value_along(beta_, along);
   return ops::cast(y, compute_dtype());
 }
+
+GroupNormalization::GroupNormalization(GroupNormalizationOptions options)
+    : Layer(class_entry<GroupNormalization>, std::move(options)),
+      options_(described_options<GroupNormalizationOptions>()) {
+  check(options_.groups > 0 || options_.groups == -1, ErrorKind::value, where(), "groups = ", options_.groups,
+        " - expected a positive number, or -1 - set groups.");
+  cast_integers();
+}
+
+void GroupNormalization::build(const Shape& input_shape) {
+  channels_ = input_shape[feature_axis(input_shape, options_.axis, where())];
+  const std::int64_t groups = options_.groups == -1 ? channels_ : options_.groups;
+  check(channels_ > 0 && channels_ % groups == 0, ErrorKind::value, where(), "groups = ", options_.groups,
+        " for input of shape ", input_shape, ", ", channels_, " channels - expected a divisor of them - set groups.");
+  if (options_.scale)
+    gamma_ = add_weight({"gamma", {channels_}, options_.gamma_initializer, true, options_.gamma_regularizer});
+  if (options_.center)
+    beta_ = add_weight({"beta", {channels_}, options_.beta_initializer, true, options_.beta_regularizer});
+}
+
+Value GroupNormalization::call(Value x, bool) {
+  x = ops::upcast(x);
+  const Shape whole = x.shape();
+  const std::ptrdiff_t axis = feature_axis(whole, options_.axis, where());
+  check(whole[axis] == channels_, ErrorKind::shape, where(), "input of shape ", whole, " - expected ", channels_,
+        " channels, for which it was built - build a new one or check the data.");
+  const std::int64_t groups = options_.groups == -1 ? channels_ : options_.groups;
+  Shape grouped = whole.slice(0, static_cast<std::size_t>(axis)), along = whole;
+  grouped.append(groups);
+  grouped.append(channels_ / groups);
+  for (auto i = axis + 1; i < static_cast<std::ptrdiff_t>(whole.rank()); ++i) grouped.append(whole[i]);
+  std::vector<std::ptrdiff_t> axes;
+  for (std::ptrdiff_t i = 1; i < static_cast<std::ptrdiff_t>(grouped.rank()); ++i)
+    if (i != axis) axes.push_back(i);
+  x = ops::reshape(x, grouped);
+  const Value centered = x - ops::mean(x, axes, true);
+  const Value y = centered * (1 / ops::sqrt(ops::mean(ops::square(centered), axes, true) + options_.epsilon));
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(along.rank()); ++i)
+    if (i != axis) along[i] = 1;
+  const auto value_along = [&](const Variable& weight) { return ops::reshape(Graph::current().read(weight), along); };
+  Value result = ops::reshape(y, whole);
+  if (gamma_) result = result * value_along(gamma_);
+  if (beta_) result = result + value_along(beta_);
+  return ops::cast(result, compute_dtype());
+}
+
+UnitNormalization::UnitNormalization(const UnitNormalizationOptions& options)
+    : Layer(class_entry<UnitNormalization>, options) {
+  check(!options.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
+  for (const std::int64_t axis : options.axis.all()) axes_.push_back(static_cast<std::ptrdiff_t>(axis));
+  cast_integers();
+}
+
+Value UnitNormalization::call(Value x, bool) { return ops::normalized(x, axes_, 1e-12); }
 
 }  // namespace etude

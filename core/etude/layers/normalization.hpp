@@ -144,7 +144,83 @@ class BatchNormalization : public Layer {
   Variable gamma_, beta_, moving_mean_, moving_variance_;
 };
 
+struct GroupNormalizationOptions {
+  std::int64_t groups = 32;
+  std::ptrdiff_t axis = -1;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Choice<Initializer> beta_initializer = "zeros";
+  Choice<Initializer> gamma_initializer = "ones";
+  Choice<Regularizer> beta_regularizer = {};
+  Choice<Regularizer> gamma_regularizer = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  static constexpr auto fields() {
+    using Options = GroupNormalizationOptions;
+    return option_rows(
+        option<&Options::groups>("Groups of channels that are normalized together; -1: each channel by itself."),
+        option<&Options::axis>("Axis of the channels."),
+        option<&Options::epsilon>("Small number that avoids a division by 0."),
+        option<&Options::center>("Whether beta is added."),
+        option<&Options::scale>("Whether the result is multiplied by gamma."),
+        option<&Options::beta_initializer>("First values of beta."),
+        option<&Options::gamma_initializer>("First values of gamma."),
+        option<&Options::beta_regularizer>("Penalty on beta."),
+        option<&Options::gamma_regularizer>("Penalty on gamma."), layer_fields<Options>());
+  }
+};
+
+/// (x - mean) / sqrt(variance + epsilon) · gamma + beta, mean and variance of each sample and group of channels; gamma
+/// and beta [channels]. Throws Error(value) for groups that do not divide the channels, Error(shape) for the batch axis
+/// and for inputs of other channels than it was built for. Source: Wu and He, "Group Normalization" (2018);
+/// keras/src/layers/normalization/group_normalization.py.
+class GroupNormalization : public Layer {
+ public:
+  using Options = GroupNormalizationOptions;
+  static constexpr ClassText about{
+      .name = "GroupNormalization",
+      .text = "Normalizes each sample by groups of channels: [batch, .., channels] -> [batch, .., channels].",
+      .example = R"({"groups": -1})"};
+  explicit GroupNormalization(GroupNormalizationOptions options = {});
+  void build(const Shape& input_shape) override;
+  Value call(Value x, bool training) override;
+
+ private:
+  const GroupNormalizationOptions& options_;
+  std::int64_t channels_ = 0;
+  Variable gamma_, beta_;
+};
+
+struct UnitNormalizationOptions {
+  Integers axis = -1;
+  std::string name = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    return option_rows(option<&UnitNormalizationOptions::axis>("Axes that are normalized together."),
+                       layer_fields<UnitNormalizationOptions>());
+  }
+};
+
+/// x / sqrt(sum(x²)) along an axis, or several. Throws Error(value) without an axis. Source:
+/// keras/src/layers/normalization/unit_normalization.py.
+class UnitNormalization : public Layer {
+ public:
+  using Options = UnitNormalizationOptions;
+  static constexpr ClassText about{"UnitNormalization",
+                                   "Scales each sample to a length of 1 along an axis: [batch, ..] -> [batch, ..]."};
+  explicit UnitNormalization(const UnitNormalizationOptions& options = {});
+  Value call(Value x, bool training) override;
+
+ private:
+  std::vector<std::ptrdiff_t> axes_;
+};
+
 namespace layers {
+inline constexpr Factory<GroupNormalization> group_normalization;
+inline constexpr Factory<UnitNormalization> unit_normalization;
 inline constexpr Factory<BatchNormalization> batch_normalization;
 inline constexpr Factory<LayerNormalization> layer_normalization;
 inline constexpr Factory<RMSNormalization> rms_normalization;

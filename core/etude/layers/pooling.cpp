@@ -1,29 +1,89 @@
 #include "etude/layers/pooling.hpp"
 
-#include "etude/base/error.hpp"
 #include "etude/layers/data_format.hpp"
-#include "etude/layers/windowed.hpp"
+#include "etude/ops/elementwise.hpp"
 #include "etude/ops/pooling.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
 
 namespace etude {
+namespace {
 
-MaxPooling2D::MaxPooling2D(MaxPooling2DOptions options)
-    : Layer(class_entry<MaxPooling2D>, std::move(options)),
-      options_(described_options<MaxPooling2DOptions>()),
-      channels_first_(is_channels_first(options_.data_format, where())) {
-  windowed::check_positive("pool_size", options_.pool_size, where());
-  if (options_.strides) windowed::check_positive("strides", *options_.strides, where());
-  windowed::check_padding(options_.padding, where());
+/// The sums of an axis's windows of `extent` entries, one at every `stride` of x: sums of 1, 2, 4, .. entries, of which
+/// each window adds those that its extent is made of.
+Value window_sums(Value x, std::ptrdiff_t axis, std::int64_t extent, std::int64_t stride, std::int64_t count) {
+  if (stride == extent) {
+    const Value windows = ops::slice(x, axis, 0, count * extent);
+    return ops::sum(spatial::split_axis(windows, axis, {count, extent}), {axis + 1});
+  }
+  Value power = x, sums;
+  std::int64_t summed = 0;
+  const std::int64_t all = (count - 1) * stride + 1;  // windows that begin at every entry
+  for (std::int64_t size = 1; size <= extent; size *= 2) {
+    if (extent & size) {
+      const Value piece = ops::slice(power, axis, summed, all);
+      sums = sums ? sums + piece : piece;
+      summed += size;
+    }
+    if (2 * size > extent) break;
+    const std::int64_t left = power.shape()[axis] - size;
+    power = ops::slice(power, axis, 0, left) + ops::slice(power, axis, size, left);
+  }
+  return spatial::strided(sums, axis, 0, stride, count);
+}
+
+}  // namespace
+
+PoolingLayer::PoolingLayer(const ClassEntry& entry, PoolingOptions options, std::size_t rank, Kind kind)
+    : Layer(entry, std::move(options)), rank_(rank), kind_(kind) {
+  const auto& o = described_options<PoolingOptions>();
+  window_.extent = spatial::numbers("pool_size", o.pool_size, rank, where());
+  window_.strides = o.strides.empty() ? window_.extent : spatial::numbers("strides", o.strides, rank, where());
+  padding_ = o.padding;
+  spatial::check_padding(padding_, where());
+  channels_first_ = is_channels_first(o.data_format, where());
   cast_integers();
 }
 
-Value MaxPooling2D::call(Value x, bool) {
-  windowed::check_rank(x.shape(), channels_first_, where());
-  x = windowed::channels_last(x, channels_first_);
-  const Window window = windowed::window(
-      {.extent = options_.pool_size.numbers(), .strides = options_.strides.value_or(options_.pool_size).numbers()},
-      options_.padding, x.shape(), where());
-  return windowed::back(ops::max_pool(x, window), channels_first_);
+Value PoolingLayer::call(Value x, bool) {
+  spatial::check_rank(x.shape(), rank_, channels_first_, where());
+  x = spatial::channels_last(x, channels_first_);
+  const spatial::VolumeWindow window = spatial::over(window_, padding_, x.shape(), rank_, where());
+  return spatial::restore_order(kind_ == Kind::max ? max(x, window) : average(x, window), channels_first_);
+}
+
+/// The maximum in height and width, and of these in depth: it is the same element, also among equals.
+Value PoolingLayer::max(Value x, const spatial::VolumeWindow& window) const {
+  Value y = spatial::from_planes(ops::max_pool(spatial::to_planes(x, rank_), window.plane()), rank_, x.shape()[0]);
+  if (window.leaves(0)) return y;
+  const Shape shape = y.shape();
+  y = ops::max_pool(ops::reshape(y, {shape[0], shape[1], shape[2] * shape[3], shape[4]}), window.depth());
+  return ops::reshape(y, {shape[0], y.shape()[1], shape[2], shape[3], shape[4]});
+}
+
+Value PoolingLayer::average(Value x, const spatial::VolumeWindow& window) const {
+  Value sums = ops::upcast(x), counts;
+  double cells = 1;
+  for (std::size_t i = 0; i < rank_; ++i) {
+    const std::size_t at = i + 3 - rank_;
+    const auto axis = static_cast<std::ptrdiff_t>(i + 1);
+    const std::int64_t in = x.shape()[axis], count = window.outputs(at, in), extent = window.extent[at];
+    const auto add = [&](Value entries) {
+      return window_sums(spatial::pad(entries, axis, window.before[at], window.after[at]), axis, extent,
+                         window.strides[at], count);
+    };
+    sums = add(sums);
+    if (window.before[at] == 0 && window.after[at] == 0) {
+      cells *= static_cast<double>(extent);
+      continue;
+    }
+    Shape ones(x.shape());
+    for (std::ptrdiff_t other = 0; other < static_cast<std::ptrdiff_t>(ones.rank()); ++other) ones[other] = 1;
+    ones[axis] = in;
+    const Value own = add(ops::ones(ones, sums.dtype()));
+    counts = counts ? counts * own : own;
+  }
+  return ops::cast(counts ? sums / (counts * cells) : sums * (1 / cells), x.dtype());
 }
 
 }  // namespace etude

@@ -15,7 +15,7 @@ namespace {
 using Values = std::span<const Value>;
 
 std::shared_ptr<Dropout> dropout_layer(double rate, std::optional<std::int64_t> seed, const std::string& dtype) {
-  return rate == 0 ? nullptr : std::make_shared<Dropout>(DropoutOptions{rate, seed, {}, dtype});
+  return rate == 0 ? nullptr : std::make_shared<Dropout>(DropoutOptions{.rate = rate, .seed = seed, .dtype = dtype});
 }
 
 }  // namespace

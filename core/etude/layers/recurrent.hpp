@@ -100,6 +100,14 @@ class Recurrent : public Layer {
   Outcome call_with_state(Value x, const std::vector<Value>& state = {}, bool training = false);
   /// Sets the state of a stateful layer to zeros.
   void reset_state();
+  /// A new layer of the same options, but of another name and perhaps another direction.
+  virtual std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const = 0;
+  /// Whether steps run from the last to the first.
+  bool goes_backwards() const { return options_.go_backwards; }
+  /// Whether the output of each step is returned.
+  bool returns_sequences() const { return options_.return_sequences; }
+  /// Whether the last state is returned too.
+  bool returns_state() const { return options_.return_state; }
 
  protected:
   /// The inputs of a step, within the loop's body.
@@ -124,6 +132,13 @@ class Recurrent : public Layer {
   /// The shape of the bias.
   virtual Shape bias_shape() const { return {parts_ * options_.units}; }
 
+  /// copy() of a class whose options are described.
+  template <class Class> std::shared_ptr<Recurrent> copy_of(bool go_backwards, const std::string& name) const {
+    OptionsOf<Class> options = described_options<OptionsOf<Class>>();
+    options.go_backwards = go_backwards;
+    options.name = name;
+    return std::make_shared<Class>(options);
+  }
   /// Features of the state and of the output.
   std::int64_t units() const { return options_.units; }
   /// The kernel of the state, [units, parts · units].

@@ -15,4 +15,8 @@ Recurrent::State SimpleRNN::step(const Step& now) const {
   return {activation_(now.x + ops::matmul(now.h, now.weights[0]))};
 }
 
+std::shared_ptr<Recurrent> SimpleRNN::copy(bool go_backwards, const std::string& name) const {
+  return copy_of<SimpleRNN>(go_backwards, name);
+}
+
 }  // namespace etude

@@ -40,6 +40,7 @@ class SimpleRNN : public Recurrent {
       .text = "Fully connected recurrent layer: [batch, steps, features] -> [batch, units], or that of each step.",
       .example = R"({"units": 3})"};
   explicit SimpleRNN(const SimpleRNNOptions& options);
+  std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 
  protected:
   State step(const Step& now) const override;

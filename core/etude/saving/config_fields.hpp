@@ -15,10 +15,11 @@
 #include "etude/base/choice.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/integers.hpp"
-#include "etude/base/pair.hpp"
+#include "etude/base/margins.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
+#include "etude/layers/layer.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/json.hpp"
 #include "etude/training/per_output.hpp"
@@ -66,24 +67,9 @@ template <class T> void read_field(const Json& json, std::vector<T>& field, cons
 }
 template <class T> void read_field(const Json& json, std::optional<T>& field, const FieldPlace& place) {
   if (json.is_null()) return field.reset();
-  T value = [] {
-    if constexpr (std::is_same_v<T, Pair>)
-      return Pair(1);
-    else
-      return T{};
-  }();
+  T value{};
   read_field(json, value, place);
   field = value;
-}
-inline void read_field(const Json& json, Pair& field, const FieldPlace& place) {
-  std::vector<std::int64_t> numbers;
-  if (json.is_array())
-    read_field(json, numbers, place);
-  else
-    read_field(json, numbers.emplace_back(), place);
-  if (numbers.size() == 1) numbers.push_back(numbers.front());
-  if (numbers.size() != 2) place.wrong(json, "a whole number, or two");
-  field = Pair(numbers[0], numbers[1]);
 }
 inline void read_field(const Json& json, Integers& field, const FieldPlace& place) {
   std::vector<std::int64_t> numbers;
@@ -93,8 +79,18 @@ inline void read_field(const Json& json, Integers& field, const FieldPlace& plac
     read_field(json, numbers.emplace_back(), place);
   field = std::move(numbers);
 }
-/// null is an unknown extent, -1.
+/// A number, or an array of numbers and of arrays of them.
+inline void read_field(const Json& json, Margins& field, const FieldPlace& place) {
+  std::vector<Integers> entries;
+  if (json.is_array())
+    read_field(json, entries, place);
+  else
+    read_field(json, entries.emplace_back(), place);
+  field = std::move(entries);
+}
+/// An array of extents, or the only extent. null is an unknown extent, -1.
 inline void read_field(const Json& json, Shape& field, const FieldPlace& place) {
+  if (json.is_number()) return read_field(Json::array({json}), field, place);
   if (!json.is_array() || json.size() > Shape::max_rank) place.wrong(json, "an array of extents");
   field = {};
   for (const Json& extent : json) {
@@ -116,6 +112,11 @@ template <class T> void read_field(const Json& json, Choice<T>& field, const Fie
   if (json.is_null()) return void(field = {});
   if (!json.is_string() && !json.is_object()) place.wrong(json, "a name, or a class and its config");
   field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
+}
+inline void read_field(const Json& json, LayerPtr& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = nullptr);
+  if (!json.is_object()) place.wrong(json, "a layer's class and its config");
+  field = object_from_json<Layer>(json);
 }
 inline void read_field(const Json& json, LearningRate& field, const FieldPlace& place) {
   if (json.is_object()) return void(field = object_from_json<LearningRateSchedule>(json));
@@ -157,10 +158,15 @@ template <class T>
 Json field_json(const T& field, const FieldPlace&) {
   return field;
 }
-inline Json field_json(const Pair& field, const FieldPlace&) { return {field.height(), field.width()}; }
 inline Json field_json(const Integers& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
   return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
+}
+inline Json field_json(const Margins& field, const FieldPlace& place) {
+  if (field.entries().size() == 1) return field_json(field.entries().front(), place);
+  Json json = Json::array();
+  for (const Integers& entry : field.entries()) json.push_back(field_json(entry, place));
+  return json;
 }
 inline Json field_json(const Shape& field, const FieldPlace&) {
   Json json = Json::array();
@@ -178,6 +184,9 @@ inline Json field_json(const Activation& field, const FieldPlace& place) {
 template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
   return field.object() ? object_to_json<T>(*field.object()) : Json(field.name());
+}
+inline Json field_json(const LayerPtr& field, const FieldPlace&) {
+  return field ? object_to_json<Layer>(*field) : Json(nullptr);
 }
 template <class T> Json field_json(const std::vector<T>& field, const FieldPlace& place) {
   Json json = Json::array();

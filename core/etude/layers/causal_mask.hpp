@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// Within a trace, [steps, source steps]: true where the source step is not later.
+Value causal_mask(std::int64_t steps, std::int64_t sources);
+
+}  // namespace etude
