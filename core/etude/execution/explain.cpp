@@ -1,6 +1,8 @@
 #include "etude/execution/explain.hpp"
 
 #include <array>
+#include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "etude/base/number.hpp"
@@ -37,11 +39,12 @@ std::string_view name_of_code(Opcode code) {
   }
 }
 
-std::string by(const Shape& extents) {
+std::string by(std::span<const std::int64_t> extents) {
   std::string text;
   for (std::int64_t extent : extents) text += (text.empty() ? " " : "×") + std::to_string(extent);
   return text;
 }
+std::string by(std::initializer_list<std::int64_t> extents) { return by({extents.begin(), extents.size()}); }
 
 std::string sizes(const ConvolutionShape& s) {
   return by({s.batch, s.height, s.width, s.channels}) + " by" +

@@ -40,21 +40,21 @@ template <class T> void reduce_columns(Columns<T> columns, const T* in, const Re
   });
 }
 
-/// Each thread takes some columns through all entries of the axis.
-template <class T> void add_up(const Cumsum& c, const T* in, T* out) {
+/// Takes columns [begin, end) of all through the entries of the axis.
+template <class T> void add_up(const Cumsum& c, Addresses addresses, std::int64_t begin, std::int64_t end) {
+  const T* in = at<const T>(addresses, c.in);
+  T* out = at<T>(addresses, c.out);
   const std::int64_t step = c.reverse ? -c.inner : c.inner, first = c.reverse ? (c.count - 1) * c.inner : 0;
-  split(c.outer * c.inner, row_grain(c.count), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end;) {
-      const std::int64_t column = i % c.inner, width = std::min(c.inner - column, end - i);
-      std::int64_t place = i / c.inner * c.count * c.inner + first + column;
-      for (std::int64_t j = 0; j < width; ++j) out[place + j] = c.exclusive ? T(0) : in[place + j];
-      for (std::int64_t k = 1; k < c.count; ++k, place += step) {
-        const T* more = in + place + (c.exclusive ? 0 : step);
-        for (std::int64_t j = 0; j < width; ++j) out[place + step + j] = out[place + j] + more[j];
-      }
-      i += width;
+  for (std::int64_t width; begin < end; begin += width) {
+    const std::int64_t column = begin % c.inner;
+    std::int64_t place = begin / c.inner * c.count * c.inner + first + column;
+    width = std::min(c.inner - column, end - begin);
+    for (std::int64_t j = 0; j < width; ++j) out[place + j] = c.exclusive ? T(0) : in[place + j];
+    for (std::int64_t k = 1; k < c.count; ++k, place += step) {
+      const T* more = in + place + (c.exclusive ? 0 : step);
+      for (std::int64_t j = 0; j < width; ++j) out[place + step + j] = out[place + j] + more[j];
     }
-  });
+  }
 }
 
 }  // namespace
@@ -102,9 +102,10 @@ template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
 }
 
 template <> void Cpu::compute(const Cumsum& c, Addresses addresses) {
-  const auto go = [&]<class T>(T) { add_up(c, at<const T>(addresses, c.in), at<T>(addresses, c.out)); };
-  if (c.in.dtype == DType::int32) return go(std::int32_t{});
-  cpu::with_float(c.in.dtype, go);
+  auto sum = add_up<std::int32_t>;
+  if (c.in.dtype != DType::int32) cpu::with_float(c.in.dtype, [&]<class T>(T) { sum = add_up<T>; });
+  split(c.outer * c.inner, row_grain(c.count),
+        [&](std::int64_t begin, std::int64_t end) { sum(c, addresses, begin, end); });
 }
 
 }  // namespace etude
