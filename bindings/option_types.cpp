@@ -51,7 +51,7 @@ constexpr OptionType option_types[] = {
     of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
-    of<Pair>, of<std::optional<Pair>>, of<Integers>, of<Shape>, of<Activation>, of<Choice<Initializer>>,
+    of<Pair>, of<std::optional<Pair>>, of<Integers>, of<Numbers>, of<Shape>, of<Activation>, of<Choice<Initializer>>,
     of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>, of<initializers::ConstantValue>, of<Value>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,

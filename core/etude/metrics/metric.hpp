@@ -55,8 +55,8 @@ class Metric : public Described {
   Direction direction = Direction::unknown;
 
  protected:
-  /// Makes a scalar of this metric that begins as 0.
-  Variable add_variable(const std::string& name);
+  /// Makes a variable of this metric that begins as zeros, and to which replicas add.
+  Variable add_variable(const std::string& name, const Shape& shape = {});
 
  private:
   std::string name_;

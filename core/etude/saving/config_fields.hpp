@@ -15,6 +15,7 @@
 #include "etude/base/choice.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/integers.hpp"
+#include "etude/base/numbers.hpp"
 #include "etude/base/pair.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/classes/field.hpp"
@@ -93,6 +94,14 @@ inline void read_field(const Json& json, Integers& field, const FieldPlace& plac
     read_field(json, numbers.emplace_back(), place);
   field = std::move(numbers);
 }
+inline void read_field(const Json& json, Numbers& field, const FieldPlace& place) {
+  std::vector<double> numbers;
+  if (json.is_array())
+    read_field(json, numbers, place);
+  else if (!json.is_null())
+    read_field(json, numbers.emplace_back(), place);
+  field = std::move(numbers);
+}
 /// null: an extent that is not known, -1.
 inline void read_field(const Json& json, Shape& field, const FieldPlace& place) {
   if (!json.is_array() || json.size() > Shape::max_rank) place.wrong(json, "an array of extents");
@@ -160,6 +169,10 @@ Json field_json(const T& field, const FieldPlace&) {
 }
 inline Json field_json(const Pair& field, const FieldPlace&) { return {field.height(), field.width()}; }
 inline Json field_json(const Integers& field, const FieldPlace&) {
+  if (field.empty()) return nullptr;
+  return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
+}
+inline Json field_json(const Numbers& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
   return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
 }
