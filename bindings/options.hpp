@@ -133,6 +133,15 @@ template <> struct Conversion<Margins> {
   static std::string given() { return "number | readonly (number | readonly number[])[]"; }
 };
 
+template <> struct Conversion<Numbers> {
+  static Numbers from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (!value.isArray()) return from_js<double>(value, where);
+    return from_js<std::vector<double>>(value, where);
+  }
+  static std::string given() { return "number | readonly number[] | null"; }
+};
+
 template <> struct Conversion<ShuffleChoice> {
   static ShuffleChoice from(const val& value, const Where& where) {
     return value.isString() ? ShuffleChoice(value.as<std::string>().c_str())

@@ -25,7 +25,7 @@ const privateHeaders = {
   initializers: 'orthonormal seeded',
   layers: 'data_format windowed',
   losses: 'comparison',
-  metrics: 'named',
+  metrics: 'confusion_counts named',
   ops: 'scan',
   saving: `
     async_writer checkpoint_format checkpoint_writes config_fields json model_config

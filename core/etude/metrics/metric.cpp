@@ -14,8 +14,8 @@ void Metric::reset_state() {
   for (Variable variable : variables_) variable.fill(0);
 }
 
-Variable Metric::add_variable(const std::string& name) {
-  Variable& variable = variables_.emplace_back(name_ + '/' + name, Tensor({}, floatx()), false, Aggregation::sum);
+Variable Metric::add_variable(const std::string& name, const Shape& shape) {
+  Variable& variable = variables_.emplace_back(name_ + '/' + name, Tensor(shape, floatx()), false, Aggregation::sum);
   variable.set_managed();
   return variable;
 }

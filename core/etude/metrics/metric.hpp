@@ -55,8 +55,8 @@ class Metric : public Described {
   Direction direction = Direction::unknown;
 
  protected:
-  /// Creates a scalar variable of this metric that starts as 0.
-  Variable add_variable(const std::string& name);
+  /// Creates a variable of this metric that starts as zeros. Replicas add to it.
+  Variable add_variable(const std::string& name, const Shape& shape = {});
 
  private:
   std::string name_;

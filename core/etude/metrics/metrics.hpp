@@ -2,7 +2,11 @@
 
 /// All metrics.
 #include "etude/metrics/accuracy.hpp"
+#include "etude/metrics/confusion.hpp"
+#include "etude/metrics/f_score.hpp"
+#include "etude/metrics/iou.hpp"
 #include "etude/metrics/of_loss.hpp"
+#include "etude/metrics/regression.hpp"
 
 namespace etude::metrics {
 
@@ -11,12 +15,19 @@ using AccuracyMetrics = ClassList<Accuracy, BinaryAccuracy, CategoricalAccuracy,
                                   TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy>;
 using RegressionMetrics =
     ClassList<MeanSquaredError, RootMeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError,
-              MeanSquaredLogarithmicError, LogCoshError, CosineSimilarity>;
+              MeanSquaredLogarithmicError, LogCoshError, CosineSimilarity, R2Score>;
+using CorrelationMetrics = ClassList<PearsonCorrelation, ConcordanceCorrelation>;
+using ConfusionMetrics =
+    ClassList<TruePositives, FalsePositives, TrueNegatives, FalseNegatives, Precision, Recall, SensitivityAtSpecificity,
+              SpecificityAtSensitivity, PrecisionAtRecall, RecallAtPrecision, AUC>;
+using FScoreMetrics = ClassList<FBetaScore, F1Score>;
+using IoUMetrics = ClassList<IoU, BinaryIoU, MeanIoU, OneHotIoU, OneHotMeanIoU>;
 using HingeMetrics = ClassList<Hinge, SquaredHinge, CategoricalHinge>;
 using ProbabilisticMetrics =
     ClassList<KLDivergence, Poisson, BinaryCrossentropy, CategoricalCrossentropy, SparseCategoricalCrossentropy>;
 using ReductionMetrics = ClassList<Mean, Sum>;
 
-using Metrics = Joined<AccuracyMetrics, RegressionMetrics, HingeMetrics, ProbabilisticMetrics, ReductionMetrics>;
+using Metrics = Joined<AccuracyMetrics, RegressionMetrics, CorrelationMetrics, HingeMetrics, ProbabilisticMetrics,
+                       ConfusionMetrics, FScoreMetrics, IoUMetrics, ReductionMetrics>;
 
 }  // namespace etude::metrics

@@ -16,6 +16,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/margins.hpp"
+#include "etude/base/numbers.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
@@ -73,6 +74,14 @@ template <class T> void read_field(const Json& json, std::optional<T>& field, co
 }
 inline void read_field(const Json& json, Integers& field, const FieldPlace& place) {
   std::vector<std::int64_t> numbers;
+  if (json.is_array())
+    read_field(json, numbers, place);
+  else if (!json.is_null())
+    read_field(json, numbers.emplace_back(), place);
+  field = std::move(numbers);
+}
+inline void read_field(const Json& json, Numbers& field, const FieldPlace& place) {
+  std::vector<double> numbers;
   if (json.is_array())
     read_field(json, numbers, place);
   else if (!json.is_null())
@@ -167,6 +176,10 @@ inline Json field_json(const Margins& field, const FieldPlace& place) {
   Json json = Json::array();
   for (const Integers& entry : field.entries()) json.push_back(field_json(entry, place));
   return json;
+}
+inline Json field_json(const Numbers& field, const FieldPlace&) {
+  if (field.empty()) return nullptr;
+  return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
 }
 inline Json field_json(const Shape& field, const FieldPlace&) {
   Json json = Json::array();

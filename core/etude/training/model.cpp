@@ -8,6 +8,7 @@
 #include "etude/execution/plan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/shape.hpp"
 #include "etude/training/training.hpp"
 #include "etude/training/training_loop.hpp"
 
@@ -203,11 +204,28 @@ Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   return total;
 }
 
+namespace {
+
+/// Of several figures each has its number behind the name.
+void append_figures(StepLogs& logs, const std::string& name, Value result) {
+  if (result.shape().rank() == 0) return void(logs.emplace_back(name, result));
+  const std::int64_t figures = result.shape().size();
+  const Value all = ops::reshape(result, {figures});
+  for (std::int64_t i = 0; i < figures; ++i) {
+    std::string numbered = name + '_' + std::to_string(i);
+    const auto taken = [&] { return std::ranges::find(logs, numbered, &StepLogs::value_type::first) != logs.end(); };
+    while (taken()) numbered += "_1";
+    logs.emplace_back(numbered, ops::reshape(ops::slice(all, 0, i, 1), {}));
+  }
+}
+
+}  // namespace
+
 StepLogs Model::compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) {
   if (loss) track_loss(*loss_tracker_, loss, data);
   metrics_.update(data, y_pred, names_of(y_pred));
   StepLogs logs;
-  for (const auto& [name, metric] : named_metrics()) logs.emplace_back(name, metric->result());
+  for (const auto& [name, metric] : named_metrics()) append_figures(logs, name, metric->result());
   return logs;
 }
 

@@ -112,7 +112,8 @@ class Model : public Layer {
   /// (L-23). On a replica it is that replica's part: the sum over all replicas is the loss. Throws Error(state) if
   /// there is no loss, Error(data) without targets.
   virtual Value compute_loss(const StepData& data, const Outputs& y_pred);
-  /// Updates loss and metrics and returns their current values: the result of train_step.
+  /// Updates loss and metrics and returns their current values: the result of train_step. Of a metric with several
+  /// figures each has a log, whose number follows the metric's name: "f1_score_0".
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
   /// Within a step: logs the mean of `value` over the epoch, under this name.
   void add_metric(Value value, const std::string& name);
