@@ -49,7 +49,7 @@ Value PReLU::call(Value x, bool) {
   for (std::ptrdiff_t axis = 0; fits && axis < static_cast<std::ptrdiff_t>(sample.rank()); ++axis)
     fits = alpha_.shape()[axis] == 1 || alpha_.shape()[axis] == sample[axis];
   check(fits, ErrorKind::shape, where(), "input of shape ", x.shape(), " - expected samples that slopes of shape ",
-        alpha_.shape(), " fit, for which it was built - build a new one or check the data.");
+        alpha_.shape(), " fit, for which it was built - build a new layer or check the data.");
   return ops::relu(x) - value_of(alpha_) * ops::relu(-x);
 }
 

@@ -67,7 +67,7 @@ struct PReLUOptions {
   std::string dtype = {};
   bool trainable = true;
   static constexpr auto fields() {
-    return option_rows(option<&PReLUOptions::alpha_initializer>("First values of the slopes."),
+    return option_rows(option<&PReLUOptions::alpha_initializer>("Initial values of the slopes."),
                        option<&PReLUOptions::alpha_regularizer>("Penalty on the slopes, which is added to the loss."),
                        option<&PReLUOptions::shared_axes>("Axes along which slopes are shared, from 1."),
                        layer_fields<PReLUOptions>());

@@ -19,7 +19,7 @@ void ConvolutionLayer::set_window(const Integers& kernel_size, const Integers& s
   window_.dilation = spatial::numbers("dilation_rate", dilation_rate, rank_, where());
   const auto all_ones = [](const Numbers& numbers) { return numbers == Numbers{1, 1, 1}; };
   check(all_ones(window_.strides) || all_ones(window_.dilation), ErrorKind::value, where(), "strides = ", strides,
-        " with dilation_rate = ", dilation_rate, " - expected one of them to be 1 - choose which.");
+        " with dilation_rate = ", dilation_rate, " - expected one of them to be 1 - set one to 1.");
   cast_integers();
 }
 
@@ -56,7 +56,7 @@ Value ConvolutionLayer::call(Value x, bool) {
   spatial::check_rank(x.shape(), rank_, channels_first_, where());
   check(x.shape()[channels_first_ ? 1 : -1] == channels_, ErrorKind::shape, where(), "expected input of ", channels_,
         " channels, received shape ", x.shape(), ". The layer was built for ", channels_,
-        " channels; build a new one or check the data.");
+        " channels; build a new layer or check the data.");
   Value y = convolve(spatial::channels_last(x, channels_first_));
   if (bias_) y = y + value_of(bias_);
   return spatial::restore_order(activation_(y), channels_first_);
@@ -113,7 +113,7 @@ Convolution::Convolution(const ClassEntry& entry, ConvolutionOptions options, st
 void Convolution::build(const Shape& input_shape) {
   const std::int64_t channels = channels_of(input_shape);
   check(channels % options_.groups == 0, ErrorKind::shape, where(), "input of shape ", input_shape, ", ", channels,
-        " channels - expected a multiple of groups = ", options_.groups, " - choose another number of groups.");
+        " channels - expected a multiple of groups = ", options_.groups, " - change groups.");
   kernel_ = add_kernel("kernel", channels / options_.groups, options_.filters, options_.kernel_initializer,
                        options_.kernel_regularizer);
   add_bias(options_, options_.filters);

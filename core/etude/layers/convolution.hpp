@@ -16,8 +16,8 @@ template <class Options> constexpr auto window_fields() {
       option<&Options::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
       option<&Options::strides>("Step of the window along each axis, or one number for all."),
       option<&Options::padding>("\"valid\": no padding; \"same\": strides of 1 keep the extents; of steps, "
-                                "\"causal\": a result depends on no later step."),
-      option<&Options::data_format>("\"channels_last\" or \"channels_first\": where the channels are."),
+                                "\"causal\": no result depends on a later step."),
+      option<&Options::data_format>("\"channels_last\" or \"channels_first\": the position of the channels."),
       option<&Options::dilation_rate>("Distance between the elements of the window, or one number for all axes."));
 }
 /// The rows of what follows a convolution.
@@ -105,14 +105,14 @@ struct DepthwiseConvolutionOptions {
 
   static constexpr auto fields() {
     using Options = DepthwiseConvolutionOptions;
-    return option_rows(window_fields<Options>(),
-                       option<&Options::depth_multiplier>("Output channels for each input channel."),
-                       result_fields<Options>(), option<&Options::depthwise_initializer>("First values of the kernel."),
-                       option<&Options::bias_initializer>("First values of the bias."),
-                       option<&Options::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
-                       option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
-                       option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
-                       layer_fields<Options>());
+    return option_rows(
+        window_fields<Options>(), option<&Options::depth_multiplier>("Output channels for each input channel."),
+        result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the kernel."),
+        option<&Options::bias_initializer>("Initial values of the bias."),
+        option<&Options::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
+        option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
+        option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
+        layer_fields<Options>());
   }
 };
 
@@ -142,9 +142,9 @@ struct SeparableConvolutionOptions {
     return option_rows(
         option<&Options::filters>("Number of output channels.", Need::required), window_fields<Options>(),
         option<&Options::depth_multiplier>("Channels for each input channel between the two convolutions."),
-        result_fields<Options>(), option<&Options::depthwise_initializer>("First values of the depthwise kernel."),
-        option<&Options::pointwise_initializer>("First values of the pointwise kernel."),
-        option<&Options::bias_initializer>("First values of the bias."),
+        result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the depthwise kernel."),
+        option<&Options::pointwise_initializer>("Initial values of the pointwise kernel."),
+        option<&Options::bias_initializer>("Initial values of the bias."),
         option<&Options::depthwise_regularizer>("Penalty on the depthwise kernel, which is added to the loss."),
         option<&Options::pointwise_regularizer>("Penalty on the pointwise kernel, which is added to the loss."),
         option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
@@ -229,7 +229,7 @@ class Convolution : public ConvolutionLayer {
   Variable kernel_;
 };
 
-/// Padding "causal" pads in front alone. Source: keras/src/layers/convolutional/conv1d.py.
+/// Padding "causal" pads only at the front. Source: keras/src/layers/convolutional/conv1d.py.
 class Conv1D : public Convolution {
  public:
   static constexpr ClassText about{.name = "Conv1D",

@@ -12,7 +12,7 @@ struct GlobalPoolingOptions {
   static constexpr auto fields() {
     return option_rows(option<&GlobalPoolingOptions::data_format>(
                            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       option<&GlobalPoolingOptions::keepdims>("Whether spatial axes stay, with extents of 1."),
+                       option<&GlobalPoolingOptions::keepdims>("Whether spatial axes are kept, with extents of 1."),
                        layer_fields<GlobalPoolingOptions>());
   }
 };

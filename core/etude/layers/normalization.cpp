@@ -182,7 +182,7 @@ Value GroupNormalization::call(Value x, bool) {
   const Shape whole = x.shape();
   const std::ptrdiff_t axis = feature_axis(whole, options_.axis, where());
   check(whole[axis] == channels_, ErrorKind::shape, where(), "input of shape ", whole, " - expected ", channels_,
-        " channels, for which it was built - build a new one or check the data.");
+        " channels, for which it was built - build a new layer or check the data.");
   const std::int64_t groups = options_.groups == -1 ? channels_ : options_.groups;
   Shape grouped = whole.slice(0, static_cast<std::size_t>(axis)), along = whole;
   grouped.append(groups);

@@ -166,8 +166,8 @@ struct GroupNormalizationOptions {
         option<&Options::epsilon>("Small number that avoids a division by 0."),
         option<&Options::center>("Whether beta is added."),
         option<&Options::scale>("Whether the result is multiplied by gamma."),
-        option<&Options::beta_initializer>("First values of beta."),
-        option<&Options::gamma_initializer>("First values of gamma."),
+        option<&Options::beta_initializer>("Initial values of beta."),
+        option<&Options::gamma_initializer>("Initial values of gamma."),
         option<&Options::beta_regularizer>("Penalty on beta."),
         option<&Options::gamma_regularizer>("Penalty on gamma."), layer_fields<Options>());
   }

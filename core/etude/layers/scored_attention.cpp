@@ -42,7 +42,7 @@ Value ScoredAttention::mask_of(const std::vector<Value>& inputs, Value) const { 
 
 ScoredAttention::Result ScoredAttention::result_of(const std::vector<Value>& inputs, const CallOptions& options) {
   check((inputs.size() == 2 || inputs.size() == 3) && inputs[0] && inputs[1], ErrorKind::value, where(), inputs.size(),
-        " inputs - expected {query, value} or {query, value, key} - pass these.");
+        " inputs - expected {query, value} or {query, value, key} - pass them.");
   const Value query = inputs[0], value = inputs[1], key = inputs.size() > 2 && inputs[2] ? inputs[2] : value;
   const Shape &q = query.shape(), &v = value.shape(), &k = key.shape();
   check(q.rank() == 3 && v.rank() == 3 && k.rank() == 3 && q[0] == v[0] && k[0] == v[0] && k[1] == v[1] && q[2] == k[2],

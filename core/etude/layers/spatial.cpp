@@ -85,7 +85,7 @@ VolumeWindow over(VolumeWindow window, std::string_view padding, const Shape& x,
     extents += (extents.empty() ? "" : " x ") + std::to_string(in);
   }
   check(fits, ErrorKind::shape, where, "a window of ", spans, " for an input of ", extents,
-        " - expected one that is not larger - use a smaller one, or padding = \"same\".");
+        " - expected a window that is not larger - use a smaller one, or padding = \"same\".");
   return window;
 }
 
