@@ -21,7 +21,7 @@ namespace {
 
 using namespace samples;
 namespace fake = testing::fake;
-using Numbers = std::vector<std::uint64_t>;
+using Algorithms = std::vector<std::uint64_t>;
 
 /// Fake GPUs that measure, until the end of a test.
 struct Measuring {
@@ -47,7 +47,7 @@ struct Product {
   }
   ~Product() { runtime->release(memory); }
   /// Enqueues it; the algorithms that multiplied.
-  Numbers multiply(std::int64_t n = 3) {
+  Algorithms multiply(std::int64_t n = 3) {
     testing::host_cublas_lt::library().multiplied.clear();
     CHECK(runtime->multiply({DType::float32,
                              2,
@@ -65,10 +65,10 @@ struct Product {
 };
 
 /// `count` times the same number.
-Numbers times(std::size_t count, std::uint64_t number) { return Numbers(count, number); }
-Numbers joined(std::initializer_list<Numbers> parts) {
-  Numbers all;
-  for (const Numbers& part : parts) all.insert(all.end(), part.begin(), part.end());
+Algorithms times(std::size_t count, std::uint64_t number) { return Algorithms(count, number); }
+Algorithms joined(std::initializer_list<Algorithms> parts) {
+  Algorithms all;
+  for (const Algorithms& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("each algorithm is run once, and then five times between events, befor
   {
     Product product;
     CHECK(product.multiply() == joined({times(6, 1), times(6, 2), {2}}));
-    CHECK(product.multiply() == Numbers{2});
+    CHECK(product.multiply() == Algorithms{2});
   }
   CHECK(fake::alive() == before);
 }
@@ -96,14 +96,14 @@ TEST_CASE("nothing is measured within a recording, and the recorded algorithm st
           "[cuda][gpu_runtime][choices]") {
   const Measuring measuring;
   Product product, other(1);
-  const auto graph = product.runtime->record([&] { CHECK(product.multiply() == Numbers{1}); });
+  const auto graph = product.runtime->record([&] { CHECK(product.multiply() == Algorithms{1}); });
   REQUIRE(graph);
   product.runtime->launch(*graph);
   product.runtime->wait();
-  CHECK(product.multiply() == Numbers{1});
-  CHECK(other.multiply() == Numbers{1});
+  CHECK(product.multiply() == Algorithms{1});
+  CHECK(other.multiply() == Algorithms{1});
   CHECK(product.multiply(5) == joined({times(6, 1), times(6, 2), {2}}));
-  CHECK(other.multiply(5) == Numbers{2});  // a GPU of the same model
+  CHECK(other.multiply(5) == Algorithms{2});  // a GPU of the same model
 }
 
 TEST_CASE("a runtime without choices uses the algorithm that is advised first", "[cuda][gpu_runtime][choices]") {
@@ -111,7 +111,7 @@ TEST_CASE("a runtime without choices uses the algorithm that is advised first", 
   fake::choices() = nullptr;
   Product product;
   CHECK(product.runtime->chooser() == nullptr);
-  CHECK(product.multiply() == Numbers{1});
+  CHECK(product.multiply() == Algorithms{1});
 }
 
 TEST_CASE("a profile counts no product that was measured", "[cuda][gpu_runtime][choices]") {
