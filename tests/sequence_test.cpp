@@ -24,14 +24,14 @@ using namespace samples;
 using Catch::Matchers::ContainsSubstring;
 
 /// Batches single(0) … single(count - 1), and the threads that requested them.
-struct Numbers : Sequence {
+struct Counted : Sequence {
   std::int64_t count;
   int epoch_ends = 0;
   std::atomic<int> calls = 0;
   std::mutex mutex;
   std::set<std::thread::id> threads;
 
-  explicit Numbers(std::int64_t n) : count(n) {}
+  explicit Counted(std::int64_t n) : count(n) {}
   std::int64_t size() const override { return count; }
   Batch batch(std::int64_t index) override {
     ++calls;
@@ -68,7 +68,7 @@ TEST_CASE("sequences, prefetching and kernels work with any number of threads th
     }
     ~Refused() { thread_fault() = {}; }
   } const refused(starting);
-  const auto numbers = std::make_shared<Numbers>(50);
+  const auto numbers = std::make_shared<Counted>(50);
   SequenceAdapter adapter(numbers, {.workers = 200, .max_queue_size = 100});
   CHECK(pass(adapter, 0) == iota(50));
   CHECK(numbers->threads.size() <= static_cast<std::size_t>(std::max(starting, 1)));
@@ -90,7 +90,7 @@ TEST_CASE("sequences, prefetching and kernels work with any number of threads th
 TEST_CASE("sequences: batches are in order, for any number of workers", "[data]") {
   const int workers = GENERATE(0, 1, 2, 4);
   const std::int64_t queue = GENERATE(1, 3, 10, 100);
-  const auto numbers = std::make_shared<Numbers>(50);
+  const auto numbers = std::make_shared<Counted>(50);
   SequenceAdapter adapter(numbers, {.workers = workers, .max_queue_size = queue});
   CHECK(adapter.size() == 50);
   CHECK(adapter.passes() == Passes::each_epoch);
@@ -103,7 +103,7 @@ TEST_CASE("sequences: batches are in order, for any number of workers", "[data]"
 TEST_CASE("sequences: the shuffled order of batches depends on seed and epoch (L-31)", "[data]") {
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 4, .workers = workers};
-  SequenceAdapter adapter(std::make_shared<Numbers>(40), options), again(std::make_shared<Numbers>(40), options);
+  SequenceAdapter adapter(std::make_shared<Counted>(40), options), again(std::make_shared<Counted>(40), options);
   const Indices first = pass(adapter, 0), second = pass(adapter, 1);
   CHECK(std::ranges::is_permutation(first, iota(40)));
   CHECK(first != iota(40));
@@ -113,7 +113,7 @@ TEST_CASE("sequences: the shuffled order of batches depends on seed and epoch (L
 }
 
 TEST_CASE("sequences: at most max_queue_size batches are made in advance", "[data]") {
-  const auto numbers = std::make_shared<Numbers>(100);
+  const auto numbers = std::make_shared<Counted>(100);
   SequenceAdapter adapter(numbers, {.workers = 3, .max_queue_size = 4});
   for (int i = 0; i < 20; ++i) {
     REQUIRE(adapter.take());
@@ -122,7 +122,7 @@ TEST_CASE("sequences: at most max_queue_size batches are made in advance", "[dat
 }
 
 TEST_CASE("sequences: the first batch is peeked at, not made twice", "[data]") {
-  const auto numbers = std::make_shared<Numbers>(5);
+  const auto numbers = std::make_shared<Counted>(5);
   SequenceAdapter adapter(numbers);
   CHECK(adapter.peek()->x[0].at(0) == 0);
   CHECK(pass(adapter, 0) == iota(5));
@@ -131,8 +131,8 @@ TEST_CASE("sequences: the first batch is peeked at, not made twice", "[data]") {
 
 TEST_CASE("sequences: on_epoch_end comes after every epoch, and may change the size", "[data]") {
   const int workers = GENERATE(1, 2);
-  struct Growing : Numbers {
-    using Numbers::Numbers;
+  struct Growing : Counted {
+    using Counted::Counted;
     void on_epoch_end() override {
       ++epoch_ends;
       count += 2;
@@ -151,11 +151,11 @@ TEST_CASE("sequences: on_epoch_end comes after every epoch, and may change the s
 
 TEST_CASE("sequences: an exception is rethrown at its batch, and no batches follow", "[data]") {
   const int workers = GENERATE(1, 3);
-  struct Broken : Numbers {
-    using Numbers::Numbers;
+  struct Broken : Counted {
+    using Counted::Counted;
     Batch batch(std::int64_t index) override {
       if (index == 3) throw std::out_of_range("mine");
-      return Numbers::batch(index);
+      return Counted::batch(index);
     }
   };
   SequenceAdapter adapter(std::make_shared<Broken>(10), {.workers = workers});
@@ -166,7 +166,7 @@ TEST_CASE("sequences: an exception is rethrown at its batch, and no batches foll
 
 TEST_CASE("sequences: can be dropped and restarted in the middle of an epoch", "[data]") {
   const int workers = GENERATE(1, 3);
-  const auto numbers = std::make_shared<Numbers>(30);
+  const auto numbers = std::make_shared<Counted>(30);
   SequenceAdapter adapter(numbers, {.workers = workers});
   for (int epoch = 0; epoch < 4; ++epoch) {
     adapter.begin_epoch(epoch);
@@ -177,14 +177,14 @@ TEST_CASE("sequences: can be dropped and restarted in the middle of an epoch", "
 TEST_CASE("sequences: a restored one continues with the next batch", "[data]") {
   const int workers = GENERATE(1, 3);
   const SequenceOptions options{.shuffle = true, .seed = 1ull << 63 | 9, .workers = workers};
-  SequenceAdapter adapter(std::make_shared<Numbers>(12), options);
+  SequenceAdapter adapter(std::make_shared<Counted>(12), options);
   const Indices whole = pass(adapter, 2);
   for (std::ptrdiff_t stop = 0; stop <= 12; ++stop) {
-    SequenceAdapter before(std::make_shared<Numbers>(12), options);
+    SequenceAdapter before(std::make_shared<Counted>(12), options);
     before.begin_epoch(2);
     for (std::ptrdiff_t i = 0; i < stop; ++i) before.take();
     before.fetch();  // batches in advance do not count
-    SequenceAdapter after(std::make_shared<Numbers>(12), {.shuffle = true, .seed = 0, .workers = workers});
+    SequenceAdapter after(std::make_shared<Counted>(12), {.shuffle = true, .seed = 0, .workers = workers});
     after.restore(before.state());
     Indices rest;
     while (const Batch* batch = after.take()) rest.push_back(static_cast<std::int64_t>(batch->x[0].at(0)));
@@ -195,10 +195,10 @@ TEST_CASE("sequences: a restored one continues with the next batch", "[data]") {
 
 TEST_CASE("sequences: wrong options are refused", "[data]") {
   CHECK_THROWS_WITH(SequenceAdapter(nullptr), ContainsSubstring("[Sequence] no sequence"));
-  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Numbers>(1), {.workers = -1}), ContainsSubstring("workers = -1"));
-  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Numbers>(1), {.max_queue_size = 0}),
+  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(1), {.workers = -1}), ContainsSubstring("workers = -1"));
+  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(1), {.max_queue_size = 0}),
                     ContainsSubstring("max_queue_size = 0"));
-  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Numbers>(-1)), ContainsSubstring("size() gave -1"));
+  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(-1)), ContainsSubstring("size() gave -1"));
 }
 
 TEST_CASE("ordered queues: no items are made after the end", "[data]") {
