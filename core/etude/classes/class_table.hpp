@@ -33,8 +33,8 @@ class ClassTable {
   std::map<std::string, const ClassEntry*, std::less<>> by_class_, by_name_;
 };
 
-/// The table of a kind: Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer, Callback. Each
-/// kind's folder defines it, in classes.cpp, by the list of its classes.
+/// The table of a kind: Activation, Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer,
+/// Callback. Each kind's folder defines it, in classes.cpp, by the list of its classes.
 template <class Kind> const ClassTable& class_table();
 
 /// The names of string forms of a class, its factory's first.
