@@ -1,4 +1,5 @@
-#include <array>
+#include <iterator>
+#include <memory>
 
 #include "etude/activations/activations.hpp"
 #include "etude/classes/class_table.hpp"
@@ -9,15 +10,20 @@ namespace etude {
 namespace activations {
 namespace {
 
+/// An activation with the options that it has at first. Its objects are Activation::Functions.
+struct Row {
+  const char *name, *aliases;
+  std::shared_ptr<void> (*make)(void*);
+};
+
 std::shared_ptr<void> no_options() { return nullptr; }
 std::shared_ptr<void> shared(Value (*function)(Value)) { return std::make_shared<Activation::Function>(function); }
 
-/// The entry of an activation with the options that it has at first. Its objects are Activation::Functions.
-template <Value (*function)(Value)> constexpr ClassEntry activation(const char* name, const char* aliases = "") {
-  return {name, name, aliases, {}, no_options, [](void*) { return shared(function); }};
+template <Value (*function)(Value)> constexpr Row activation(const char* name, const char* aliases = "") {
+  return {name, aliases, [](void*) { return shared(function); }};
 }
 
-constexpr ClassEntry all[] = {
+constexpr Row rows[] = {
     activation<[](Value x) { return x; }>("linear"),
     activation<ops::relu>("relu"),
     activation<[](Value x) { return leaky_relu(x); }>("leaky_relu"),
@@ -50,17 +56,25 @@ constexpr ClassEntry all[] = {
     activation<[](Value x) { return glu(x); }>("glu"),
 };
 
-constexpr auto entries = [] {
-  std::array<const ClassEntry*, std::size(all)> pointers{};
-  for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = &all[i];
-  return pointers;
-}();
+/// Their entries, which are made when they are first needed: rows are a third of the data.
+struct Entries {
+  ClassEntry all[std::size(rows)];
+  const ClassEntry* pointers[std::size(rows)];
+
+  Entries() {
+    for (std::size_t i = 0; i < std::size(rows); ++i) {
+      all[i] = {rows[i].name, rows[i].name, rows[i].aliases, {}, no_options, rows[i].make};
+      pointers[i] = &all[i];
+    }
+  }
+};
 
 }  // namespace
 }  // namespace activations
 
 template <> const ClassTable& class_table<Activation>() {
-  static const ClassTable table("activation", activations::entries);
+  static const activations::Entries entries;
+  static const ClassTable table("activation", entries.pointers);
   return table;
 }
 

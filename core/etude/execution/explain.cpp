@@ -45,6 +45,7 @@ std::string by(std::span<const std::int64_t> extents) {
   return text;
 }
 std::string by(std::initializer_list<std::int64_t> extents) { return by({extents.begin(), extents.size()}); }
+std::string by_shape(const Shape& shape) { return by({shape.begin(), shape.rank()}); }
 
 std::string sizes(const ConvolutionShape& s) {
   return by({s.batch, s.height, s.width, s.channels}) + " by" +
@@ -85,7 +86,7 @@ template <class I> std::string sizes(const I& i) {
   else if constexpr (requires { i.pooling; })
     return sizes(i.pooling);
   else
-    return by(i.sizes());
+    return by_shape(i.sizes());
 }
 
 /// The program's steps by name: "Multiply, Add, Relu".

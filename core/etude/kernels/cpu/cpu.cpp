@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "etude/base/random.hpp"
 #include "etude/kernels/cpu/cpu_device.hpp"
@@ -127,13 +126,17 @@ template <> void Cpu::compute(const ArgMax& instruction, Addresses addresses) {
 
 template <> void Cpu::compute(const OneHot& instruction, Addresses addresses) {
   const auto* labels = at<const std::int32_t>(addresses, instruction.labels);
-  const auto fill = [&](auto* out) {
-    std::fill_n(out, instruction.rows * instruction.depth, std::remove_pointer_t<decltype(out)>(0));
-    for (std::int64_t row = 0; row < instruction.rows; ++row)
-      if (labels[row] >= 0 && labels[row] < instruction.depth)
-        out[row * instruction.depth + labels[row]] = std::remove_pointer_t<decltype(out)>(1);
-  };
-  visit_dtype(instruction.out.dtype, [&]<class T>(T) { fill(at<T>(addresses, instruction.out)); });
+  std::byte one[8];
+  visit_dtype(instruction.out.dtype, [&]<class T>(T) {
+    const auto number = T(1);
+    std::memcpy(one, &number, sizeof number);
+  });
+  const std::size_t size = size_of(instruction.out.dtype), row = static_cast<std::size_t>(instruction.depth) * size;
+  auto* out = at<std::byte>(addresses, instruction.out);
+  std::memset(out, 0, static_cast<std::size_t>(instruction.rows) * row);
+  for (std::int64_t i = 0; i < instruction.rows; ++i, out += row)
+    if (labels[i] >= 0 && labels[i] < instruction.depth)
+      std::memcpy(out + static_cast<std::size_t>(labels[i]) * size, one, size);
 }
 
 template <> void Cpu::compute(const instruction::Softmax& instruction, Addresses addresses) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "etude/kernels/cpu/cpu.hpp"
@@ -12,19 +13,24 @@ using cpu::split;
 template <> void Cpu::compute(const instruction::Gather& g, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, g.indices);
   if (g.first.space >= 0) indices += *at<const std::int32_t>(addresses, g.first);
+  std::byte missing[8];  // the element of an index out of range
   visit_dtype(g.out.dtype, [&]<class T>(T) {
-    const T* table = at<const T>(addresses, g.table);
-    T* out = at<T>(addresses, g.out);
-    split(g.count, std::max<std::int64_t>(16384 / std::max<std::int64_t>(g.width, 1), 1),
-          [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              if (indices[i] >= 0 && indices[i] < g.rows)
-                std::copy_n(table + indices[i] * g.width, g.width, out + i * g.width);
-              else
-                std::fill_n(out + i * g.width, g.width, std::numeric_limits<T>::quiet_NaN());
-            }
-          });
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    std::memcpy(missing, &nan, sizeof nan);
   });
+  const std::size_t size = size_of(g.out.dtype), row = static_cast<std::size_t>(g.width) * size;
+  const auto* table = at<const std::byte>(addresses, g.table);
+  auto* out = at<std::byte>(addresses, g.out);
+  split(g.count, std::max<std::int64_t>(16384 / std::max<std::int64_t>(g.width, 1), 1),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            std::byte* to = out + i * row;
+            if (indices[i] >= 0 && indices[i] < g.rows)
+              std::memcpy(to, table + static_cast<std::size_t>(indices[i]) * row, row);
+            else
+              for (std::size_t at = 0; at < row; at += size) std::memcpy(to + at, missing, size);
+          }
+        });
 }
 
 /// Threads share the columns: whatever their number, each element is summed in the same order.

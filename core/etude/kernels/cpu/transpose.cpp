@@ -87,6 +87,15 @@ void transpose_scalars(const T* in, std::int64_t in_row, T* out, std::int64_t ou
 /// Elements of a transpose for which another thread pays.
 constexpr std::int64_t grain = 32768;
 
+/// Copies runs of `run` elements of `size` bytes.
+void copy_runs(const Axes& outer, std::int64_t run, std::int64_t size, const std::byte* in, std::byte* out) {
+  split(outer.size(), std::max<std::int64_t>(grain / std::max<std::int64_t>(run, 1), 1), [&](auto begin, auto end) {
+    for_each(outer, begin, end, [&](std::int64_t from, std::int64_t to) {
+      std::memcpy(out + to * size, in + from * size, static_cast<std::size_t>(run * size));
+    });
+  });
+}
+
 }  // namespace
 
 /// T has the size of the elements, of any type.
@@ -96,15 +105,9 @@ template <class T> void Cpu::transpose(const Transpose& instruction, Addresses a
   Axes outer = merged(instruction);
   if (outer.count == 0) outer.append(1, 1, 1);
   const Axes last = outer.take(outer.count - 1);
-  if (last.in[0] == 1) {
-    const std::int64_t run = last.extents[0];
-    split(outer.size(), std::max<std::int64_t>(grain / std::max<std::int64_t>(run, 1), 1), [&](auto begin, auto end) {
-      for_each(outer, begin, end, [&](std::int64_t from, std::int64_t to) {
-        std::memcpy(out + to, in + from, static_cast<std::size_t>(run) * sizeof(T));
-      });
-    });
-    return;
-  }
+  if (last.in[0] == 1)
+    return copy_runs(outer, last.extents[0], sizeof(T), at<const std::byte>(addresses, instruction.in),
+                     at<std::byte>(addresses, instruction.out));
   // The columns are the innermost axis before, the rows the innermost axis afterwards.
   const Axes columns = outer.take(static_cast<int>(std::find(outer.in, outer.in + outer.count, 1) - outer.in));
   const std::int64_t rows = last.extents[0], width = columns.extents[0], squares = (rows + 63) / 64;
