@@ -90,7 +90,10 @@ export const listed: true[] = [
   true satisfies Lists<et.DenseOptions['kernelRegularizer'], 'l2'>,
   !plain,
 ];
-export const loading: Promise<void>[] = [et.ready(), et.reload()];
+export const loading: Promise<void>[] = [et.ready(), et.ready({ parts: ['data', 'saving'] }), et.reload()];
+et.configure({ parts: { data: new URL('https://example.org/etude.data.wasm') } });
+// @ts-expect-error: there is no such part
+void et.ready({ parts: ['files'] });
 export const fitted = [
   model.fit(function* () { yield [et.tensor([[1]]), new Float32Array(1)]; }, { epochs: named.length }),
   model.fit(async function* () { for (const x of [1, 2]) yield [[[x]], [[x]], [1]]; }),
