@@ -61,7 +61,7 @@ struct Algorithms {
   ~Algorithms() { library() = {.queue = library().queue}; }
 };
 
-using Algorithms = std::vector<std::uint64_t>;
+using Identifiers = std::vector<std::uint64_t>;
 
 }  // namespace
 
@@ -69,10 +69,10 @@ TEST_CASE("a product is computed by the fastest of the algorithms that cuBLASLt 
           "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}, {3, 7}, {4, 2}});
   Process process(std::make_shared<MemoryVfs>());
-  CHECK(process.multiply() == Algorithms{1, 2, 3, 4, 2});
-  CHECK(process.multiply() == Algorithms{2});
-  CHECK(process.multiply(5) == Algorithms{1, 2, 3, 4, 2});  // another kind
-  CHECK(process.multiply(5) == Algorithms{2});
+  CHECK(process.multiply() == Identifiers{1, 2, 3, 4, 2});
+  CHECK(process.multiply() == Identifiers{2});
+  CHECK(process.multiply(5) == Identifiers{1, 2, 3, 4, 2});  // another kind
+  CHECK(process.multiply(5) == Identifiers{2});
   CHECK(library().asked == 2);
 }
 
@@ -80,13 +80,13 @@ TEST_CASE("at most eight algorithms are measured", "[cuda][choices]") {
   std::vector<Algorithm> many;
   for (std::uint64_t i = 1; i <= 20; ++i) many.push_back({i, static_cast<int>(30 - i)});
   const Algorithms all(many);
-  CHECK(Process(std::make_shared<MemoryVfs>()).multiply() == Algorithms{1, 2, 3, 4, 5, 6, 7, 8, 8});
+  CHECK(Process(std::make_shared<MemoryVfs>()).multiply() == Identifiers{1, 2, 3, 4, 5, 6, 7, 8, 8});
 }
 
 TEST_CASE("a single algorithm is not measured, and not kept for later processes", "[cuda][choices]") {
   const Algorithms all(std::vector{Algorithm{7}});
   const auto files = std::make_shared<MemoryVfs>();
-  CHECK(Process(files).multiply() == Algorithms{7});
+  CHECK(Process(files).multiply() == Identifiers{7});
   CHECK_FALSE(files->exists("c"));
 }
 
@@ -94,9 +94,9 @@ TEST_CASE("a later process computes a product by the algorithm that an earlier o
           "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}});
   const auto files = std::make_shared<MemoryVfs>();
-  CHECK(Process(files).multiply() == Algorithms{1, 2, 2});
+  CHECK(Process(files).multiply() == Identifiers{1, 2, 2});
   library().algorithms = {{1, 1}, {2, 9}};  // its own choice would differ now
-  CHECK(Process(files).multiply() == Algorithms{2});
+  CHECK(Process(files).multiply() == Identifiers{2});
   CHECK(library().asked == 1);
 }
 
@@ -104,19 +104,19 @@ TEST_CASE("GPUs of one model in a process compute by the same algorithm", "[cuda
   const Algorithms all({{1, 5}, {2, 2}});
   const auto choices = std::make_shared<Choices>("GPU");
   Process one(choices), other(choices);
-  CHECK(one.multiply() == Algorithms{1, 2, 2});
+  CHECK(one.multiply() == Identifiers{1, 2, 2});
   library().algorithms = {{1, 1}, {2, 9}};
-  CHECK(other.multiply() == Algorithms{2});
+  CHECK(other.multiply() == Identifiers{2});
 }
 
 TEST_CASE("an algorithm of an earlier process that cuBLASLt refuses is measured again, and replaced",
           "[cuda][choices]") {
   const Algorithms all({{1, 5}, {2, 2}, {3, 4}});
   const auto files = std::make_shared<MemoryVfs>();
-  CHECK(Process(files).multiply() == Algorithms{1, 2, 3, 2});
+  CHECK(Process(files).multiply() == Identifiers{1, 2, 3, 2});
   library().algorithms = {{1, 5}, {3, 4}, {2, 2, not_supported, false}};
-  CHECK(Process(files).multiply() == Algorithms{1, 3, 3});
-  CHECK(Process(files).multiply() == Algorithms{3});
+  CHECK(Process(files).multiply() == Identifiers{1, 3, 3});
+  CHECK(Process(files).multiply() == Identifiers{3});
 }
 
 TEST_CASE("a choice that is not an algorithm is measured again", "[cuda][choices]") {
@@ -130,7 +130,7 @@ TEST_CASE("a choice that is not an algorithm is measured again", "[cuda][choices
   for (const std::string& choice : {std::string(), std::string("ours"), std::string(128, 'x'), std::string(127, '0')}) {
     CAPTURE(choice);
     folder.write("GPU", sound.substr(0, tab + 1) + choice + '\n');
-    CHECK(Process(files).multiply() == Algorithms{1, 2, 2});
+    CHECK(Process(files).multiply() == Identifiers{1, 2, 2});
     CHECK(folder.read("GPU") == sound);
   }
 }
@@ -141,16 +141,16 @@ TEST_CASE("while work is recorded, a new product uses cuBLASLt's first advice, f
   const auto files = std::make_shared<MemoryVfs>();
   Process process(files);
   process.records = true;
-  CHECK(process.multiply() == Algorithms{1});
+  CHECK(process.multiply() == Identifiers{1});
   process.records = false;
-  CHECK(process.multiply() == Algorithms{1});
-  CHECK(Process(files).multiply() == Algorithms{1, 2, 2});
+  CHECK(process.multiply() == Identifiers{1});
+  CHECK(Process(files).multiply() == Identifiers{1, 2, 2});
 }
 
 TEST_CASE("algorithms that fail when they are measured are skipped", "[cuda][choices]") {
   const Algorithms all({{1, 1, not_supported}, {2, 1, failed_on_gpu}, {3, 6}, {4, 5}});
   Process process(std::make_shared<MemoryVfs>());
-  CHECK(process.multiply() == Algorithms{3, 4, 4});
+  CHECK(process.multiply() == Identifiers{3, 4, 4});
   CHECK(process.explained == "a product.a product.");  // it was checked whether the GPU is lost
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("cuBLASLt does not compute a product if all algorithms are unsupported
   library().algorithms[1].status = failed_on_gpu;
   CHECK(testing::kind_of([&] { process.multiply(5); }) == ErrorKind::internal);
   library().algorithms = {{1, 5}, {2, 2}};
-  CHECK(process.multiply(5) == Algorithms{1, 2, 2});
+  CHECK(process.multiply(5) == Identifiers{1, 2, 2});
 }
 
 TEST_CASE("lack of memory while algorithms are measured is an Error, and the next product measures them",
@@ -176,7 +176,7 @@ TEST_CASE("lack of memory while algorithms are measured is an Error, and the nex
   CHECK(process.explained == "a product!");
   CHECK_FALSE(files->exists("c"));
   library().algorithms[1].status = 0;
-  CHECK(process.multiply() == Algorithms{1, 2, 2});
+  CHECK(process.multiply() == Identifiers{1, 2, 2});
 }
 
 TEST_CASE("possible() neither measures nor chooses an algorithm", "[cuda][choices]") {
@@ -185,7 +185,7 @@ TEST_CASE("possible() neither measures nor chooses an algorithm", "[cuda][choice
   const MatrixProduct product = process.product(3, nullptr, nullptr, nullptr);
   CHECK(process.products.possible(product));
   CHECK(library().multiplied.empty());
-  CHECK(process.multiply() == Algorithms{1, 2, 2});
+  CHECK(process.multiply() == Identifiers{1, 2, 2});
   library().knows = false;
   CHECK_FALSE(process.products.possible(process.product(5, nullptr, nullptr, nullptr)));
 }
