@@ -1,9 +1,12 @@
 #include "conformance.hpp"
 
+#include <sstream>
+
 #include <algorithm>
 #include <limits>
 
 #include "etude/etude.hpp"
+#include "etude/ops/shape.hpp"
 #include "support.hpp"
 
 namespace etude::conformance {
@@ -30,10 +33,44 @@ Tensor element(const Tensor& tensor, std::int64_t index) {
   return tensor.rows(index, index + 1).reshape(tensor.shape().slice(1, tensor.shape().rank()));
 }
 
+/// x[start:stop] along an axis, of "slice:start:stop:None" as Python writes it; either may be None.
+Tensor slice_at(const Tensor& x, std::ptrdiff_t axis, const std::string& text) {
+  std::istringstream parts(text);
+  std::string word, start, stop, step;
+  std::getline(parts, word, ':');
+  std::getline(parts, start, ':');
+  std::getline(parts, stop, ':');
+  std::getline(parts, step, ':');
+  if (word != "slice" || step != "None") throw Missing("index \"" + text + '"');
+  const std::int64_t extent = x.shape()[axis];
+  const auto place = [&](const std::string& number, std::int64_t otherwise) {
+    if (number == "None") return otherwise;
+    const std::int64_t at = std::stoll(number);
+    return at < 0 ? at + extent : at;
+  };
+  const std::int64_t first = place(start, 0), last = place(stop, extent);
+  return testing::run({x}, [&](std::span<const Value> v) { return ops::slice(v[0], axis, first, last - first); });
+}
+
+/// x[*index], of which each entry is a number or a slice.
+Tensor indexed(Tensor x, const json& index) {
+  std::ptrdiff_t axis = 0;
+  for (const json& entry : index) {
+    if (entry.is_string()) {
+      x = slice_at(x, axis++, entry.get<std::string>());
+      continue;
+    }
+    const std::int64_t at = entry.get<std::int64_t>(), place = at < 0 ? at + x.shape()[axis] : at;
+    x = testing::run({x},
+                     [&](std::span<const Value> v) { return ops::squeeze(ops::slice(v[0], axis, place, 1), axis); });
+  }
+  return x;
+}
+
 Tensor element_at(Tensor tensor, const json& path) {
   if (path.is_number()) return element(tensor, path);
   if (!path.is_array()) throw Missing("index " + path.dump());
-  for (const json& step : path) tensor = element_at(tensor, step);
+  for (const json& step : path) tensor = step.is_array() ? indexed(tensor, step) : element_at(tensor, step);
   return tensor;
 }
 

@@ -181,6 +181,7 @@ TEST_CASE("a layer of mixed_float16 computes in float16 nearly what float32 give
   each_layer([](const char* name, const Subject& subject, const json& config, const LayerPtr& layer) {
     json half = config;
     half["dtype"] = "mixed_float16";
+    if (half.contains("layer")) half["layer"]["config"]["dtype"] = "mixed_float16";
     const LayerPtr other = layer_of(name, half);
     const std::vector<Tensor> inputs = inputs_of(subject, 3);
     const Tensor y = (*layer)(inputs);

@@ -82,7 +82,7 @@ Direction MonitorCallback::direction(const Logs& logs) {
   const bool there = logs.contains(monitor_) || logs.contains(name) || std::ranges::find(names, name) != names.end();
   if (direction_ == Direction::unknown && there) direction_ = direction_of_name(std::string(name));
   check(direction_ != Direction::unknown, ErrorKind::value, class_name_, "monitor = \"", monitor_,
-        "\" has an unknown direction - expected one of:  ", names_in(logs, ", "),
+        "\" has an unknown direction - expected one of: ", names_in(logs, ", "),
         " - name a log with a known direction, or set mode to \"max\" or \"min\".");
   return direction_;
 }

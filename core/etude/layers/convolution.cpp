@@ -67,7 +67,7 @@ Value ConvolutionLayer::convolved(Value x, Value kernel) const {
   if (rank_ == 1) kernel = ops::expand_dims(kernel, 0);
   if (rank_ < 3)
     return spatial::from_planes(ops::convolution(spatial::to_planes(x, rank_), kernel, window.plane()), rank_,
-                                x.shape()[0]);
+                                x.shape());
   // The cells along the depth become channels, those of a group side by side: a convolution of planes sums over both.
   const Shape taken = x.shape(), shape = kernel.shape();
   const std::int64_t cells = window.extent[0], channels = shape[3], groups = taken[4] / channels;
@@ -175,7 +175,7 @@ Value TransposedConvolution::convolve(Value x) const {
     const Value planes = spatial::to_planes(x, rank());
     const Value y = ops::convolution_input(planes, rank() == 1 ? ops::expand_dims(kernel, 0) : kernel, over.plane(),
                                            {batch, extents[1], extents[2], filters});
-    return spatial::from_planes(y, rank(), batch);
+    return spatial::from_planes(y, rank(), taken);
   }
   if (inputs[0] == 0) return ops::zeros({batch, 0, extents[1], extents[2], filters}, x.dtype());
   // Each depth gives a plane for each cell along the depth, which are added where they belong.

@@ -13,8 +13,9 @@ EinsumDense::EinsumDense(EinsumDenseOptions options)
       equation_(einsum_equation(options_.equation, where())) {
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());
   const auto of_result = [&](char axis) { return equation_.out.find(axis) != std::string::npos; };
-  check(std::ranges::all_of(options_.bias_axes, of_result), ErrorKind::value, where(), "bias_axes = \"",
-        options_.bias_axes, "\" of \"", options_.equation, "\" - expected axes of the result - set bias_axes.");
+  const std::string bias_axes = options_.bias_axes.value_or("");
+  check(std::ranges::all_of(bias_axes, of_result), ErrorKind::value, where(), "bias_axes = \"", bias_axes, "\" of \"",
+        options_.equation, "\" - expected axes of the result - set bias_axes.");
   set_activity_regularizer(options_.activity_regularizer);
   cast_integers();
 }
@@ -62,10 +63,11 @@ void EinsumDense::build(const Shape& input_shape) {
     kernel.append(extent);
   }
   kernel_ = add_weight({"kernel", kernel, options_.kernel_initializer, true, options_.kernel_regularizer});
-  if (options_.bias_axes.empty()) return;
+  const std::string bias_axes = options_.bias_axes.value_or("");
+  if (bias_axes.empty()) return;
   Shape bias;
-  for (const char axis : out.substr(out.find_first_of(options_.bias_axes)))
-    bias.append(options_.bias_axes.find(axis) == std::string::npos ? 1 : extent_in(result, out, axis));
+  for (const char axis : out.substr(out.find_first_of(bias_axes)))
+    bias.append(bias_axes.find(axis) == std::string::npos ? 1 : extent_in(result, out, axis));
   for (std::size_t i = 0; elides && !in_front && i < elided; ++i) bias.append(1);
   bias_ = add_weight({"bias", bias, options_.bias_initializer, true, options_.bias_regularizer});
 }

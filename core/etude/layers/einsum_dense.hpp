@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "etude/activations/activations.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/layers/layer.hpp"
@@ -11,7 +13,7 @@ struct EinsumDenseOptions {
   std::string equation = {};
   Shape output_shape = {};
   Activation activation = {};
-  std::string bias_axes = {};
+  std::optional<std::string> bias_axes = {};
   Choice<Initializer> kernel_initializer = "glorot_uniform";
   Choice<Initializer> bias_initializer = "zeros";
   Choice<Regularizer> kernel_regularizer = {};

@@ -54,7 +54,7 @@ Value PoolingLayer::call(Value x, bool) {
 
 /// The maximum in height and width, and of these in depth: it is the same element, also among equals.
 Value PoolingLayer::max(Value x, const spatial::VolumeWindow& window) const {
-  Value y = spatial::from_planes(ops::max_pool(spatial::to_planes(x, rank_), window.plane()), rank_, x.shape()[0]);
+  Value y = spatial::from_planes(ops::max_pool(spatial::to_planes(x, rank_), window.plane()), rank_, x.shape());
   if (window.leaves(0)) return y;
   const Shape shape = y.shape();
   y = ops::max_pool(ops::reshape(y, {shape[0], shape[1], shape[2] * shape[3], shape[4]}), window.depth());

@@ -15,7 +15,8 @@ constexpr std::size_t axes = std::tuple_size_v<Numbers>;
 
 Numbers numbers(const char* name, const Integers& given, std::size_t rank, std::string_view where) {
   const std::vector<std::int64_t>& all = given.all();
-  check(all.size() == 1 || all.size() == rank, ErrorKind::value, where, name, " = ", given, " - expected one number",
+  check(all.size() == 1 || all.size() == rank, ErrorKind::value, where, name, " = ",
+        all.empty() ? "none" : given.to_string(), " - expected one number",
         rank > 1 ? " for all axes, or one for each of " : "", rank > 1 ? std::to_string(rank) : "", " - set ", name,
         '.');
   Numbers result{1, 1, 1};
@@ -111,12 +112,11 @@ Value to_planes(Value x, std::size_t rank) {
   return ops::reshape(x, {shape[0] * shape[1], shape[2], shape[3], shape[4]});
 }
 
-Value from_planes(Value planes, std::size_t rank, std::int64_t batch) {
+Value from_planes(Value planes, std::size_t rank, const Shape& x) {
   const Shape& shape = planes.shape();
   if (rank == 1) return ops::squeeze(planes, 1);
   if (rank == 2) return planes;
-  const std::int64_t depth = batch ? shape[0] / batch : 1;
-  return ops::reshape(planes, {batch, depth, shape[1], shape[2], shape[3]});
+  return ops::reshape(planes, {x[0], x[1], shape[1], shape[2], shape[3]});
 }
 
 Value split_axis(Value x, std::ptrdiff_t axis, std::initializer_list<std::int64_t> extents) {

@@ -53,8 +53,8 @@ Value channels_last(Value x, bool channels_first);
 Value restore_order(Value y, bool channels_first);
 /// x [batch, .., channels] as [images, height, width, channels]: steps are a width, each depth is an image of its own.
 Value to_planes(Value x, std::size_t rank);
-/// The images of `batch` samples as [batch, .., channels] again.
-Value from_planes(Value planes, std::size_t rank, std::int64_t batch);
+/// The planes that were computed of x's, as [batch, .., channels] again.
+Value from_planes(Value planes, std::size_t rank, const Shape& x);
 
 /// x with these extents in place of `axis`, of which they are the product.
 Value split_axis(Value x, std::ptrdiff_t axis, std::initializer_list<std::int64_t> extents);
