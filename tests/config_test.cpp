@@ -87,7 +87,7 @@ TEST_CASE("fields are optional, and Keras's fields that Etude lacks may be null"
 
 TEST_CASE("a config makes the classes of the table and no others", "[config]") {
   CHECK(layer_error(R"({"class_name": "Lambda", "config": {"function": "os.system"}})")
-            .starts_with("[layer] class \"Lambda\" - expected one of: Activation, Add, "));
+            .starts_with("[layer] class \"Lambda\" - expected one of: Activation, ActivityRegularization, "));
   CHECK(layer_error(R"({"class_name": "Adam"})").starts_with("[layer] class \"Adam\" - expected one of: "));
   CHECK(error_of([] {
           from_json<Optimizer>(R"({"class_name": "Dense", "config": {"units": 1}})");
@@ -112,8 +112,9 @@ TEST_CASE("an invalid config is an Error that names the class, the field and the
   CHECK(
       layer_error(R"({"class": "Dense"})").starts_with("[config] {\"class\":\"Dense\"} - expected {\"class_name\": "));
   CHECK(layer_error("{\"class_name\": ").find("is not valid JSON") != std::string::npos);
-  CHECK(layer_error(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})") ==
-        "[Conv2D] kernel_size = [1,2,3] - expected a whole number, or two - set kernel_size.");
+  CHECK(layer_error(R"({"class_name": "Conv2D", "config": {"name": "c", "filters": 1, "kernel_size": [1, 2, 3]}})") ==
+        "[Conv2D \"c\"] kernel_size = [1, 2, 3] - expected one number for all axes, or one for each of 2 - set "
+        "kernel_size.");
 }
 
 TEST_CASE("custom functions and classes have no config, and the Error has advice", "[config]") {

@@ -71,8 +71,13 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
     refused.insert("LearningRateSchedulerOptions.schedule");
   if (is_refused([] { callbacks::model_checkpoint({}); })) refused.insert("ModelCheckpointOptions.filepath");
   // Keras requires them; Étude has a default.
-  const Required of_keras{"ActivationOptions.activation", "DropoutOptions.rate", "RescalingOptions.scale",
-                          "GaussianNoiseOptions.stddev", "InputOptions.shape"};
+  const Required of_keras{"ActivationOptions.activation", "AlphaDropoutOptions.rate",
+                          "DropoutOptions.rate",          "EinsumDenseOptions.output_shape",
+                          "GaussianDropoutOptions.rate",  "GaussianNoiseOptions.stddev",
+                          "InputOptions.shape",           "PermuteOptions.dims",
+                          "RescalingOptions.scale",       "ReshapeOptions.target_shape",
+                          "SpatialDropout1DOptions.rate", "SpatialDropout2DOptions.rate",
+                          "SpatialDropout3DOptions.rate"};
   Required expected = refused;
   expected.insert(of_keras.begin(), of_keras.end());
   Required demanded;

@@ -107,6 +107,31 @@ void spoil_node(Config& node, Draws& draw) {
   }
 }
 
+/// The axes behind the batch axis of inputs that a class is for; 0: any.
+std::size_t rank_of(const std::string& class_name) {
+  for (std::size_t axes = 1; axes <= 3; ++axes)
+    if (class_name.find(std::to_string(axes) + "D") != std::string::npos) return axes + 1;
+  static const std::map<std::string, std::size_t> others{
+      {"AdditiveAttention", 2}, {"Attention", 2},    {"Bidirectional", 2}, {"Dot", 1},
+      {"EinsumDense", 1},       {"GRU", 2},          {"LSTM", 2},          {"MultiHeadAttention", 2},
+      {"Permute", 1},           {"RepeatVector", 1}, {"SimpleRNN", 2},     {"TimeDistributed", 2}};
+  const auto found = others.find(class_name);
+  return found == others.end() ? 0 : found->second;
+}
+
+/// Replaces values that a class with another number of axes has.
+void suit(Config& config, const std::string& class_name) {
+  if (rank_of(class_name) == 3) return;
+  for (const char* field : {"kernel_size", "pool_size", "strides"})
+    if (config.contains(field) && config[field].is_array()) config[field] = config[field].front();
+}
+
+bool takes_several(const std::string& class_name) {
+  const Names names{"Add",     "AdditiveAttention", "Attention",          "Average", "Concatenate", "Dot", "Maximum",
+                    "Minimum", "Multiply",          "MultiHeadAttention", "Subtract"};
+  return std::ranges::find(names, class_name) != names.end();
+}
+
 /// The layers in sequence between an input and its end.
 class Chain {
  public:
@@ -114,17 +139,16 @@ class Chain {
 
   /// Starts with an input that a class accepts.
   void begin(const std::string& featured) {
-    std::size_t rank = 1 + draw_.below(3);
-    if (featured == "Conv2D" || featured == "MaxPooling2D") rank = 3;
-    if (is_recurrent(featured) || featured == "MultiHeadAttention" || featured == "GlobalAveragePooling1D") rank = 2;
-    model.tokens = featured == "Embedding" || (rank == 2 && featured != "MultiHeadAttention" && draw_.chance(20));
+    const std::size_t wanted = rank_of(featured), rank = wanted ? wanted : 1 + draw_.below(3);
+    const bool spatial = rank > 2 || featured.ends_with("1D") || featured.ends_with("1DTranspose");
+    model.tokens = featured == "Embedding" || (rank == 2 && !takes_several(featured) && !spatial && draw_.chance(20));
     const auto extent = [&] { return static_cast<std::int64_t>(1 + draw_.below(5)); };
     if (model.tokens) {
       model.input = {extent() + 1};
       rank_ = 1;
     } else {
       rank_ = rank;
-      for (std::size_t i = 0; i < rank; ++i) model.input.append(extent() + (rank == 3 && i < 2 ? 3 : 0));
+      for (std::size_t i = 0; i < rank; ++i) model.input.append(extent() + (spatial && i + 1 < rank ? 3 : 0));
     }
   }
 
@@ -140,6 +164,7 @@ class Chain {
     }
     Config layer = random_object<Layer>(draw_, class_name);
     if (class_name == "Embedding") layer["config"]["input_dim"] = 7;
+    suit(layer["config"], class_name);
     follow(class_name, layer["config"]);
     model.classes.insert(class_name);
     return layer;
@@ -161,15 +186,20 @@ class Chain {
   Names possible() const {
     Names names{"Dense",         "Dense",     "Activation", "BatchNormalization", "LayerNormalization", "Dropout",
                 "GaussianNoise", "Rescaling", "Flatten"};
-    if (rank_ == 2) names.insert(names.end(), {"LSTM", "GRU", "SimpleRNN", "GlobalAveragePooling1D"});
-    if (rank_ == 3) names.insert(names.end(), {"Conv2D", "Conv2D", "MaxPooling2D"});
+    if (rank_ == 1) names.insert(names.end(), {"EinsumDense", "RepeatVector"});
+    if (rank_ == 2) names.insert(names.end(), {"LSTM", "GRU", "SimpleRNN", "GlobalAveragePooling1D", "Bidirectional"});
+    if (rank_ == 3)
+      names.insert(names.end(), {"Conv2D", "Conv2D", "MaxPooling2D", "AveragePooling2D", "ZeroPadding2D"});
+    if (rank_ == 4) names.insert(names.end(), {"Conv3D", "MaxPooling3D"});
     return names;
   }
 
   /// The rank of a layer's result.
   void follow(const std::string& class_name, const Config& config) {
-    if (class_name == "Flatten") rank_ = 1;
-    if (class_name == "GlobalAveragePooling1D" && !config.value("keepdims", false)) rank_ = 1;
+    if (class_name == "Flatten" || class_name == "Reshape") rank_ = 1;
+    if (class_name == "RepeatVector") rank_ = 2;
+    if (class_name.starts_with("Global") && !config.value("keepdims", false)) rank_ = 1;
+    if (class_name == "Bidirectional") rank_ = 1;
     if (is_recurrent(class_name) && !config.value("return_sequences", false)) rank_ = 1;
   }
 
@@ -189,10 +219,6 @@ Config sequential(Chain& chain, Draws& draw, const std::string& featured) {
     for (const std::int64_t extent : chain.model.input) config["build_input_shape"].push_back(extent);
   }
   return {{"class_name", "Sequential"}, {"config", config}};
-}
-
-bool takes_several(const std::string& class_name) {
-  return class_name == "Add" || class_name == "Concatenate" || class_name == "MultiHeadAttention";
 }
 
 /// Layers called on each other: some on several tensors, some twice.
