@@ -198,7 +198,7 @@ TEST_CASE("sequences: wrong options are refused", "[data]") {
   CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(1), {.workers = -1}), ContainsSubstring("workers = -1"));
   CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(1), {.max_queue_size = 0}),
                     ContainsSubstring("max_queue_size = 0"));
-  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(-1)), ContainsSubstring("size() gave -1"));
+  CHECK_THROWS_WITH(SequenceAdapter(std::make_shared<Counted>(-1)), ContainsSubstring("size() returned -1"));
 }
 
 TEST_CASE("ordered queues: no items are made after the end", "[data]") {

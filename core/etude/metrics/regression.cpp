@@ -56,12 +56,15 @@ class R2ScoreMetric : public Metric {
   Value result() const override {
     if (!sum_) return ops::full({}, 0);
     Graph& graph = Graph::current();
-    const Value sum = graph.read(sum_), total = graph.read(squared_sum_) - sum * (sum / graph.read(count_));
+    const Value sum = graph.read(sum_), count = graph.read(count_), none = ops::equal(count, ops::scalar(0, count));
+    const Value total = graph.read(squared_sum_) - sum * ops::divide_no_nan(sum, count);
     Value score = 1 - graph.read(residual_) / total;
     const Value infinity = ops::scalar(std::numeric_limits<double>::infinity(), score);
-    score = ops::where(ops::equal(ops::absolute(score), infinity), ops::scalar(0, score), score);
+    const Value unknown = ops::logical_or(none, ops::equal(ops::absolute(score), infinity));
+    score = ops::where(unknown, ops::scalar(0, score), score);
     if (options_.class_aggregation == "uniform_average") score = ops::mean(score);
-    if (options_.class_aggregation == "variance_weighted_average") score = ops::sum(total * score) / ops::sum(total);
+    if (options_.class_aggregation == "variance_weighted_average")
+      score = ops::divide_no_nan(ops::sum(total * score), ops::sum(total));
     if (options_.num_regressors == 0) return score;
     const Value rest = graph.read(samples_) - 1.0 - static_cast<double>(options_.num_regressors);
     const Value adjusted = 1 - (1 - score) * (graph.read(samples_) - 1.0) / rest;
