@@ -50,6 +50,8 @@ EMSCRIPTEN_BINDINGS(ops) {
   }>();
   bind<"ops.sum(x, axes?, keepdims?)", ops::sum>();
   bind<"ops.mean(x, axes?, keepdims?)", ops::mean>();
+  bind<"ops.einsum(equation, a, b)",
+       [](std::string equation, Value a, Value b) { return ops::einsum(equation, a, b); }>();
   bind<"ops.cumsum(x, axis, exclusive?, reverse?)", ops::cumsum>();
   bind<"ops.max(x, axes?, keepdims?)", ops::max>();
   bind<"ops.argmax(x)", ops::argmax>();

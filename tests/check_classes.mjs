@@ -38,7 +38,7 @@ for (const file of headers) {
 
 /** What JavaScript has no use for: what layers and gradients call. */
 const onlyInCpp = new Set(
-  'check_window convolution convolution_filter convolution_input max_pool padded pool_argmax pool_gather pool_scatter replica_part scan upcast'.split(' '),
+  'check_window convolution convolution_filter convolution_input einsum_equation max_pool normalized padded pool_argmax pool_gather pool_scatter replica_part scan upcast'.split(' '),
 );
 const bound = readFileSync(fileURLToPath(new URL('../bindings/ops.cpp', import.meta.url)), 'utf8');
 const ops = new Set();

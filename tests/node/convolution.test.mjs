@@ -21,7 +21,7 @@ test('pooling returns the maximum of each window', () => {
 });
 
 test('errors of convolutions are spelled in JavaScript', () => {
-  assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: [1, 2, 3] }), { message: /kernelSize.*two/s });
+  assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: [1, 2, 3] }), { message: /kernelSize.*each of 2/s });
   assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: 'large' }), { message: /kernelSize/ });
   assert.throws(() => et.layers.conv2d({ filters: 1, kernelSize: 3 }).call(image[0]), { message: /\[3, 3, 1\].*reshape/ });
   assert.throws(() => et.layers.maxPooling2d({ poolSize: 4 }).call(image), { message: /4 x 4.*3 x 3/ });

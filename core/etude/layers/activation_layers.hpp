@@ -28,7 +28,7 @@ struct ReLUOptions {
 class ReLU : public Layer {
  public:
   using Options = ReLUOptions;
-  static constexpr ClassText about{"ReLU", "Rectified linear unit: [..] -> [..].", "", "relu"};
+  static constexpr ClassText about{.name = "ReLU", .text = "Rectified linear unit: [..] -> [..].", .factory = "relu"};
   explicit ReLU(const ReLUOptions& options = {});
   Value call(Value x, bool training) override;
 
@@ -50,8 +50,9 @@ struct LeakyReLUOptions {
 class LeakyReLU : public Layer {
  public:
   using Options = LeakyReLUOptions;
-  static constexpr ClassText about{"LeakyReLU", "Rectified linear unit with a slope below 0: [..] -> [..].", "",
-                                   "leaky_relu"};
+  static constexpr ClassText about{.name = "LeakyReLU",
+                                   .text = "Rectified linear unit with a slope below 0: [..] -> [..].",
+                                   .factory = "leaky_relu"};
   explicit LeakyReLU(const LeakyReLUOptions& options = {});
   Value call(Value x, bool training) override;
 
@@ -80,10 +81,11 @@ struct PReLUOptions {
 class PReLU : public Layer {
  public:
   using Options = PReLUOptions;
-  static constexpr ClassText about{"PReLU",
-                                   "Rectified linear unit whose slopes below 0 are learned: [batch, ..] -> "
-                                   "[batch, ..].",
-                                   "", "prelu"};
+  static constexpr ClassText about{.name = "PReLU",
+                                   .text =
+                                       "Rectified linear unit whose slopes below 0 are learned: [batch, ..] -> "
+                                       "[batch, ..].",
+                                   .factory = "prelu"};
   explicit PReLU(PReLUOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;

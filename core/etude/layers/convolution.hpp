@@ -191,9 +191,11 @@ class ConvolutionLayer : public Layer {
   /// Throws Error(value) unless a number is positive.
   void check_positive(const char* name, std::int64_t number) const;
 
+  /// The number of spatial axes.
   std::size_t rank() const { return rank_; }
   /// The window without its padding.
   const spatial::VolumeWindow& window() const { return window_; }
+  /// "valid", "same" or "causal".
   const std::string& padding() const { return padding_; }
   /// Cells of padding in front of the last axis: those of padding "causal".
   void pad_before(std::int64_t cells) { window_.before[2] = cells; }
@@ -221,6 +223,7 @@ class Convolution : public ConvolutionLayer {
   void build(const Shape& input_shape) final;
 
  protected:
+  /// Of a class with `rank` spatial axes.
   Convolution(const ClassEntry& entry, ConvolutionOptions options, std::size_t rank);
   Value convolve(Value x) const final;
 
@@ -270,6 +273,7 @@ class TransposedConvolution : public ConvolutionLayer {
   void build(const Shape& input_shape) final;
 
  protected:
+  /// Of a class with `rank` spatial axes.
   TransposedConvolution(const ClassEntry& entry, TransposedConvolutionOptions options, std::size_t rank);
   Value convolve(Value x) const final;
 
@@ -324,6 +328,7 @@ class DepthwiseConvolution : public ConvolutionLayer {
   void build(const Shape& input_shape) final;
 
  protected:
+  /// Of a class with `rank` spatial axes.
   DepthwiseConvolution(const ClassEntry& entry, DepthwiseConvolutionOptions options, std::size_t rank);
   Value convolve(Value x) const final;
 
@@ -366,6 +371,7 @@ class SeparableConvolution : public ConvolutionLayer {
   void build(const Shape& input_shape) final;
 
  protected:
+  /// Of a class with `rank` spatial axes.
   SeparableConvolution(const ClassEntry& entry, SeparableConvolutionOptions options, std::size_t rank);
   Value convolve(Value x) const final;
 

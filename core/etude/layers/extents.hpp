@@ -107,6 +107,7 @@ class ExtentLayer : public Layer {
   virtual Value changed(Value x, std::ptrdiff_t axis, std::size_t i) const = 0;
   /// The numbers before and after each spatial axis. Throws Error(value) for another count, or below 0.
   std::array<std::array<std::int64_t, 2>, 3> ends(const char* name, const Margins& given) const;
+  /// The number of spatial axes.
   std::size_t rank() const { return rank_; }
 
  private:
@@ -120,6 +121,7 @@ class ExtentLayer : public Layer {
 /// keras/src/layers/reshaping/cropping2d.py.
 class Cropping : public ExtentLayer {
  protected:
+  /// Of a class with `rank` spatial axes.
   template <class Options>
   Cropping(const ClassEntry& entry, const Options& options, std::size_t rank)
       : ExtentLayer(entry, options, rank), ends_(ends("cropping", options.cropping)) {}
@@ -131,6 +133,7 @@ class Cropping : public ExtentLayer {
 /// Adds zeros at both ends of spatial axes. Source: keras/src/layers/reshaping/zero_padding2d.py.
 class ZeroPadding : public ExtentLayer {
  protected:
+  /// Of a class with `rank` spatial axes.
   template <class Options>
   ZeroPadding(const ClassEntry& entry, const Options& options, std::size_t rank)
       : ExtentLayer(entry, options, rank), ends_(ends("padding", options.padding)) {}
@@ -143,6 +146,7 @@ class ZeroPadding : public ExtentLayer {
 /// keras/src/layers/reshaping/up_sampling2d.py.
 class UpSampling : public ExtentLayer {
  protected:
+  /// Of a class with `rank` spatial axes.
   template <class Options>
   UpSampling(const ClassEntry& entry, const Options& options, std::size_t rank)
       : ExtentLayer(entry, options, rank), size_(spatial::numbers("size", options.size, rank, where())) {

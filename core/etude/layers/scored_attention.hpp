@@ -18,11 +18,14 @@ class ScoredAttention : public Layer {
 
   /// The options of a call.
   struct CallOptions {
-    bool use_causal_mask = false;  ///< whether a query attends only to keys up to its own position
+    /// Whether a query attends only to keys up to its own position.
+    bool use_causal_mask = false;
+    /// Whether dropout is applied.
     bool training = false;
   };
   /// The result, and the shares [batch, queries, keys] that the keys have in it.
   struct Result {
+    /// The result, and the shares.
     Value output, scores;
   };
   /// The result and the scores of a call.

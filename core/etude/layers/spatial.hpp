@@ -37,8 +37,9 @@ struct VolumeWindow {
   std::int64_t outputs(std::size_t axis, std::int64_t in) const;
   /// Whether the axis stays as it is.
   bool leaves(std::size_t axis) const;
-  /// The window over height and width, and over depth alone, as the height of [batch, depth, .., channels].
+  /// The window over height and width.
   Window plane() const;
+  /// The window over the depth, as the height of [batch, depth, .., channels].
   Window depth() const;
 };
 
@@ -48,8 +49,9 @@ struct VolumeWindow {
 VolumeWindow over(VolumeWindow window, std::string_view padding, const Shape& x, std::size_t rank,
                   std::string_view where);
 
-/// x with its channels last, and a result of such an x in the order of the data.
+/// x with its channels last.
 Value channels_last(Value x, bool channels_first);
+/// A result whose channels are last, in the order of the data.
 Value restore_order(Value y, bool channels_first);
 /// x [batch, .., channels] as [images, height, width, channels]: steps are a width, each depth is an image of its own.
 Value to_planes(Value x, std::size_t rank);

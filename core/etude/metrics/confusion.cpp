@@ -148,7 +148,7 @@ MetricPtr FalsePositives::make(const ConfusionCountOptions& options) { return co
 MetricPtr TrueNegatives::make(const ConfusionCountOptions& options) { return count_of(2, "true_negatives", options); }
 MetricPtr FalseNegatives::make(const ConfusionCountOptions& options) { return count_of(3, "false_negatives", options); }
 MetricPtr Precision::make(const PrecisionOptions& options) { return share_metric(1, "precision", options); }
-MetricPtr Recall::make(const RecallOptions& options) { return share_metric(3, "recall", options); }
+MetricPtr Recall::make(const PrecisionOptions& options) { return share_metric(3, "recall", options); }
 
 MetricPtr SensitivityAtSpecificity::make(const SensitivityAtSpecificityOptions& options) {
   return best_at("specificity", options.specificity, specificity_of, recall_of, options);

@@ -39,7 +39,6 @@ struct PrecisionOptions {
         option<&PrecisionOptions::name>("Name of the metric, and of its log."));
   }
 };
-using RecallOptions = PrecisionOptions;
 
 /// The rows that metrics at a bound have in common.
 template <class Options> constexpr auto bound_fields() {
@@ -153,7 +152,7 @@ inline constexpr Factory<Precision> precision;
 /// True positives / all that is true; 0 where there is none (M-5).
 struct Recall {
   static constexpr ClassText about{"Recall", "Share of the true entries that are predicted as true."};
-  static MetricPtr make(const RecallOptions& options);
+  static MetricPtr make(const PrecisionOptions& options);
 };
 inline constexpr Factory<Recall> recall;
 

@@ -7,26 +7,24 @@
 /// F-scores: weighted harmonic means of precision and recall. Source: keras/src/metrics/f_score_metrics.py.
 namespace etude::metrics {
 
+/// The rows that both have in common.
 template <class Options> constexpr auto f_score_fields() {
   return option_rows(option<&Options::threshold>("Prediction above which a class is predicted, at most 1. Default: the "
                                                  "largest prediction of a row is."),
                      option<&Options::name>("Name of the metric, and of its log."));
 }
-template <class Options> constexpr auto average_field() {
-  return option<&Options::average>(
-      "What the figures of the classes become: \"micro\" (one figure of all entries), \"macro\" (their mean) or "
-      "\"weighted\" (their mean by true entries). Default: a figure for each class.");
-}
-
 struct FBetaScoreOptions {
   std::optional<std::string> average = {};
   double beta = 1;
   std::optional<double> threshold = {};
   std::string name = "fbeta_score";
   static constexpr auto fields() {
-    return option_rows(average_field<FBetaScoreOptions>(),
-                       option<&FBetaScoreOptions::beta>("How much recall counts beside precision, above 0."),
-                       f_score_fields<FBetaScoreOptions>());
+    return option_rows(
+        option<&FBetaScoreOptions::average>(
+            "What the figures of the classes become: \"micro\" (one figure of all entries), \"macro\" (their mean) or "
+            "\"weighted\" (their mean by true entries). Default: a figure for each class."),
+        option<&FBetaScoreOptions::beta>("How much recall counts beside precision, above 0."),
+        f_score_fields<FBetaScoreOptions>());
   }
 };
 struct F1ScoreOptions {
@@ -34,7 +32,11 @@ struct F1ScoreOptions {
   std::optional<double> threshold = {};
   std::string name = "f1_score";
   static constexpr auto fields() {
-    return option_rows(average_field<F1ScoreOptions>(), f_score_fields<F1ScoreOptions>());
+    return option_rows(
+        option<&F1ScoreOptions::average>(
+            "What the figures of the classes become: \"micro\" (one figure of all entries), \"macro\" (their mean) or "
+            "\"weighted\" (their mean by true entries). Default: a figure for each class."),
+        f_score_fields<F1ScoreOptions>());
   }
 };
 
@@ -42,8 +44,7 @@ struct F1ScoreOptions {
 /// or a scalar with `average` (M-8). Throws Error(value) for another average, a beta of 0 or less and a threshold
 /// outside of (0, 1]; Error(shape) for other ranks.
 struct FBetaScore {
-  static constexpr ClassText about{
-      .name = "FBetaScore", .text = "Weighted harmonic mean of precision and recall."};
+  static constexpr ClassText about{.name = "FBetaScore", .text = "Weighted harmonic mean of precision and recall."};
   static MetricPtr make(const FBetaScoreOptions& options);
 };
 inline constexpr Factory<FBetaScore> f_beta_score;

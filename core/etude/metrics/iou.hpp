@@ -18,11 +18,13 @@ template <class Options> constexpr auto iou_fields() {
   return option_rows(option<&Options::name>("Name of the metric, and of its log."),
                      option<&Options::ignore_class>("A class whose targets do not count. Default: none."));
 }
+/// The rows of those that take scores of classes.
 template <class Options> constexpr auto iou_axis_fields() {
   return option_rows(
       option<&Options::sparse_y_pred>("Whether predictions are the numbers of classes rather than a score for each."),
       option<&Options::axis>("Axis of the classes' scores."));
 }
+/// The rows of those that take the numbers of classes, too.
 template <class Options> constexpr auto sparse_iou_fields() {
   return option_rows(iou_fields<Options>(),
                      option<&Options::sparse_y_true>("Whether targets are the numbers of classes rather than one-hot."),

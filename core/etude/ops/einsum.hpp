@@ -10,6 +10,7 @@ namespace etude {
 /// An equation of two operands, such as "abc,cd->abd": the names of the axes of each. "..." stands for axes without
 /// names, in an operand and in the result.
 struct EinsumEquation {
+  /// Of the first operand, of the second, and of the result.
   std::string a, b, out;
 };
 
