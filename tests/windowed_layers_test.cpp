@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <limits>
 
 #include "etude/etude.hpp"
 #include "support.hpp"
@@ -134,6 +135,20 @@ TEST_CASE("Conv2D and MaxPooling2D refuse inputs and options that do not fit", "
              ContainsSubstring("3 channels"));
   CHECK_THAT(error_of([] { (*layers::max_pooling2d({.pool_size = 4, .name = "p"}))(image({1, 3, 8, 1})); }),
              ContainsSubstring("a window of 4 x 4 for an input of 3 x 8"));
+}
+
+TEST_CASE("windows and strides much larger than the input take no memory for them", "[layers][convolution]") {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const Tensor x = image({1, 4, 3, 2});
+  const Tensor mean = (*layers::global_average_pooling2d({.keepdims = true}))(x);
+  const auto averaged = layers::average_pooling2d({.pool_size = most, .padding = "same"});
+  CHECK(difference((*averaged)(x), mean) == "");
+  const Tensor sliding = (*layers::average_pooling2d({.pool_size = most, .strides = 1, .padding = "same"}))(x);
+  CHECK(sliding.shape() == x.shape());
+  CHECK((*layers::conv3d({.filters = 1, .kernel_size = 2, .strides = most}))(image({1, 3, 3, 3, 1})).shape() ==
+        Shape{1, 1, 1, 1, 1});
+  CHECK_THAT(error_of([&] { (*layers::up_sampling2d({.size = most, .interpolation = "bilinear"}))(x); }),
+             ContainsSubstring("expected at most 4096"));
 }
 
 }  // namespace etude

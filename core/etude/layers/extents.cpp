@@ -73,7 +73,10 @@ Value UpSampling::changed(Value x, std::ptrdiff_t axis, std::size_t i) const {
     shape[axis + 1] = times;
     return ops::reshape(ops::broadcast_to(apart, shape), result);
   }
-  // Pixels have their values in their middle; what lies beyond the outermost middles is as there.
+  constexpr std::int64_t most = 4096;  // each row of pixels between two others is an op
+  check(times <= most, ErrorKind::value, where(), "size = ", times,
+        " with interpolation = \"bilinear\" - expected at most ", most, " - set size, or interpolation = \"nearest\".");
+  // The value of a pixel is that at its center. Beyond the outermost centers the values are constant.
   const Value first = ops::slice(x, axis, 0, 1), last = ops::slice(x, axis, in - 1, 1);
   const Value previous = in == 1 ? x : ops::concatenate({first, ops::slice(x, axis, 0, in - 1)}, axis);
   const Value next = in == 1 ? x : ops::concatenate({ops::slice(x, axis, 1, in - 1), last}, axis);

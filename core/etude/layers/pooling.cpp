@@ -1,5 +1,7 @@
 #include "etude/layers/pooling.hpp"
 
+#include <algorithm>
+
 #include "etude/layers/data_format.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/pooling.hpp"
@@ -67,10 +69,15 @@ Value PoolingLayer::average(Value x, const spatial::VolumeWindow& window) const 
   for (std::size_t i = 0; i < rank_; ++i) {
     const std::size_t at = i + 3 - rank_;
     const auto axis = static_cast<std::ptrdiff_t>(i + 1);
-    const std::int64_t in = x.shape()[axis], count = window.outputs(at, in), extent = window.extent[at];
+    const std::int64_t in = x.shape()[axis], count = window.outputs(at, in), stride = window.strides[at];
+    // Padding that lies outside of x for every window is left out.
+    const std::int64_t before = window.before[at], ends = window.extent[at] - before;
+    const std::int64_t unread = std::max<std::int64_t>(0, std::min(before - (count - 1) * stride, ends - in));
+    const std::int64_t extent = window.extent[at] - 2 * unread;
     const auto add = [&](Value entries) {
-      return window_sums(spatial::pad(entries, axis, window.before[at], window.after[at]), axis, extent,
-                         window.strides[at], count);
+      const Value padded =
+          spatial::pad(entries, axis, before - unread, std::max<std::int64_t>(0, window.after[at] - unread));
+      return window_sums(padded, axis, extent, stride, count);
     };
     sums = add(sums);
     if (window.before[at] == 0 && window.after[at] == 0) {

@@ -141,10 +141,14 @@ Value pad(Value x, std::ptrdiff_t axis, std::int64_t before, std::int64_t after)
 }
 
 Value strided(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t stride, std::int64_t count) {
-  if (stride == 1) return ops::slice(x, axis, first, count);
-  const std::int64_t missing = first + count * stride - x.shape()[axis];
-  const Value all = ops::slice(pad(x, axis, 0, missing), axis, first, count * stride);
-  return ops::squeeze(ops::slice(split_axis(all, axis, {count, stride}), axis + 1, 0, 1), axis + 1);
+  if (stride == 1 || count == 1) return ops::slice(x, axis, first, count);
+  const auto first_of_each = [&](std::int64_t groups) {
+    const Value all = ops::slice(x, axis, first, groups * stride);
+    return ops::squeeze(ops::slice(split_axis(all, axis, {groups, stride}), axis + 1, 0, 1), axis + 1);
+  };
+  if (first + count * stride <= x.shape()[axis]) return first_of_each(count);
+  const Value last = ops::slice(x, axis, first + (count - 1) * stride, 1);
+  return ops::concatenate({first_of_each(count - 1), last}, axis);
 }
 
 Value spread(Value x, std::ptrdiff_t axis, std::int64_t stride) {
