@@ -55,7 +55,7 @@ Value channels_last(Value x, bool channels_first);
 Value restore_order(Value y, bool channels_first);
 /// x [batch, .., channels] as [images, height, width, channels]: steps are a width, each depth is an image of its own.
 Value to_planes(Value x, std::size_t rank);
-/// The planes that were computed of x's, as [batch, .., channels] again.
+/// Planes that were computed from those of x, as [batch, .., channels] again.
 Value from_planes(Value planes, std::size_t rank, const Shape& x);
 
 /// x with these extents in place of `axis`, of which they are the product.
