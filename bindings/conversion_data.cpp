@@ -88,15 +88,15 @@ PendingPtr JavaScriptIterator::fetch() {
   return nullptr;
 }
 
-val JavaScriptIterator::take() {
+val JavaScriptIterator::consume() {
   if (!next_)
     check(fetch() == nullptr, ErrorKind::state, "generator",
           "a batch that is not there yet - expected fetch() to be awaited - this is a fault in Étude.");
   return std::exchange(next_, nullptr)->value;
 }
 
-std::optional<Batch> JavaScriptSource::take() {
-  const val batch = batches_.take();
+std::optional<Batch> JavaScriptSource::consume() {
+  const val batch = batches_.consume();
   if (batch.isNull()) return std::nullopt;
   return from_js<Batch>(batch, {"generator", "a batch"});
 }

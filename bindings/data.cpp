@@ -15,8 +15,8 @@ class JavaScriptPieces : public ByteSource {
  public:
   explicit JavaScriptPieces(const val& iterator) : pieces_(iterator) {}
   PendingPtr fetch() override { return pieces_.fetch(); }
-  std::optional<std::vector<std::byte>> take() override {
-    const val piece = pieces_.take();
+  std::optional<std::vector<std::byte>> consume() override {
+    const val piece = pieces_.consume();
     if (piece.isNull()) return std::nullopt;
     return from_js<std::vector<std::byte>>(piece, {"csv", "a piece"});
   }

@@ -18,7 +18,7 @@ class JavaScriptIterator {
   JavaScriptIterator& operator=(const JavaScriptIterator&) = delete;
 
   PendingPtr fetch();
-  val take();
+  val consume();
 
  private:
   val iterator_;
@@ -30,7 +30,7 @@ class JavaScriptSource : public BatchSource {
  public:
   explicit JavaScriptSource(const val& iterator) : batches_(iterator) {}
   PendingPtr fetch() override { return batches_.fetch(); }
-  std::optional<Batch> take() override;
+  std::optional<Batch> consume() override;
 
  private:
   JavaScriptIterator batches_;

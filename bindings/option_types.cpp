@@ -51,7 +51,7 @@ constexpr OptionType option_types[] = {
     of<std::optional<std::int64_t>>, of<std::optional<double>>, of<std::optional<std::string>>, of<std::vector<double>>,
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
-    of<Integers>, of<Margins>, of<Numbers>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
+    of<Integers>, of<Margins>, of<Doubles>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
     of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>,
     of<initializers::ConstantValue>, of<Value>,
     // Options of models and loops.

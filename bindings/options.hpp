@@ -133,8 +133,8 @@ template <> struct Conversion<Margins> {
   static std::string given() { return "number | readonly (number | readonly number[])[]"; }
 };
 
-template <> struct Conversion<Numbers> {
-  static Numbers from(const val& value, const Where& where) {
+template <> struct Conversion<Doubles> {
+  static Doubles from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (!value.isArray()) return from_js<double>(value, where);
     return from_js<std::vector<double>>(value, where);

@@ -271,7 +271,7 @@ TEST_CASE("bad input: fit rethrows a generator's exception, and the model trains
 TEST_CASE("bad input: an exhausted generator is an error, not an empty epoch", "[bad_input]") {
   struct Once : BatchSource {
     int left = 2;
-    std::optional<Batch> take() override { return left-- ? std::optional(Batch{{x}, {y}, {}}) : std::nullopt; }
+    std::optional<Batch> consume() override { return left-- ? std::optional(Batch{{x}, {y}, {}}) : std::nullopt; }
   };
   Sequential model(two_dense());
   model.compile(mse());

@@ -29,7 +29,7 @@ std::string run_weighted_batch(const json& test) {
   json expect = test.at("expect");
   expect["value"] = expect.at("batch_sample_weight");
   adapter.fetch();
-  return difference_from(expect, adapter.take()->sample_weight.at(0));
+  return difference_from(expect, adapter.consume()->sample_weight.at(0));
 }
 
 /// Keras's sampler distributes batches in turn, as Dataset::shard does; with drop_last, each gets the same number.
@@ -67,7 +67,7 @@ std::string run_arrays(const json& test) {
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
     for (const std::int64_t step : data.steps()) {
       data.fetch();
-      const Batch* batch = data.take();
+      const Batch* batch = data.consume();
       if (!batch) {
         data.stop_iteration();
         break;

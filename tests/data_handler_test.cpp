@@ -42,7 +42,7 @@ struct RestartingAdapter : DataAdapter {
     begun->push_back(epoch);
   }
   PendingPtr fetch() override { return nullptr; }
-  const Batch* take() override {
+  const Batch* consume() override {
     if (next == count) return nullptr;
     batch = single(next++);
     return &batch;

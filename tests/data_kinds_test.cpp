@@ -45,7 +45,7 @@ std::vector<Indices> pass(DataAdapter& adapter, int epoch = 0) {
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     if (!batch) return batches;
     Indices& numbers = batches.emplace_back();
     for (std::int64_t i = 0; i < batch->x[0].size(); ++i)
@@ -182,7 +182,7 @@ TEST_CASE("dataset creators: steps are required, and the function gets an InputC
   CHECK_THROWS_WITH(Data(creator).adapter({}), ContainsSubstring("`steps_per_epoch`, `validation_steps` or `steps`"));
   const auto adapter = Data(creator).adapter({.rows = {.steps = 2}});
   CHECK(adapter->passes() == Passes::one);
-  CHECK(adapter->take()->size() == 4);
+  CHECK(adapter->consume()->size() == 4);
   CHECK_THROWS_WITH((DatasetCreatorAdapter(creator, 2, {.num_replicas_in_sync = 3})),
                     ContainsSubstring("batches of 4 for 3 replicas"));
 }
@@ -230,7 +230,7 @@ TEST_CASE("steps_per_epoch = -1: an infinite epoch, with a warning (L-17)", "[da
     for ([[maybe_unused]] const int epoch : handler.enumerate_epochs())
       for ([[maybe_unused]] const std::int64_t step : handler.steps()) {
         handler.fetch();
-        REQUIRE(handler.take());
+        REQUIRE(handler.consume());
         if (++taken == 1000) break;
       }
     CHECK(taken == 1000);
@@ -275,7 +275,7 @@ TEST_CASE("a loop restored within an epoch gets exactly the remaining batches", 
       for (const int epoch : whole.enumerate_epochs()) {
         for ([[maybe_unused]] const std::int64_t step : whole.steps()) {
           whole.fetch();
-          const Batch* batch = whole.take();
+          const Batch* batch = whole.consume();
           if (!batch) {
             whole.stop_iteration();
             break;
@@ -296,7 +296,7 @@ TEST_CASE("a loop restored within an epoch gets exactly the remaining batches", 
         for (const int epoch : resumed.enumerate_epochs())
           for ([[maybe_unused]] const std::int64_t step : resumed.steps()) {
             resumed.fetch();
-            const Batch* batch = resumed.take();
+            const Batch* batch = resumed.consume();
             if (!batch) {
               resumed.stop_iteration();
               break;
@@ -314,7 +314,7 @@ TEST_CASE("a loop restored within an epoch gets exactly the remaining batches", 
 TEST_CASE("a generator is restored by skipping consumed batches, and cannot go back", "[data]") {
   const auto next = [](DataAdapter& adapter) -> std::int64_t {
     adapter.fetch();
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     return batch ? static_cast<std::int64_t>(batch->x[0].at(0)) : -1;
   };
   GeneratorAdapter before(generator_of(4));

@@ -58,7 +58,7 @@ inline Task<> loop(DataHandler& data, Record& record) {
     for (std::int64_t step : data.steps()) {
       for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
         if (PendingPtr pending = data.fetch()) co_await std::move(pending);
-        const Batch* batch = data.take();
+        const Batch* batch = data.consume();
         if (!batch) {
           data.stop_iteration();
           break;

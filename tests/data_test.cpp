@@ -44,13 +44,13 @@ std::vector<Indices> pass(DataAdapter& adapter, int epoch) {
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     if (!batch) return batches;
     batches.push_back(row_numbers(*batch));
   }
 }
 
-Indices joined(const std::vector<Indices>& batches) {
+Indices concatenated(const std::vector<Indices>& batches) {
   Indices all;
   for (const Indices& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
   return all;
@@ -77,7 +77,7 @@ TEST_CASE("arrays: every row occurs once per pass, in order, the last batch part
       for (bool prefetch : {false, true}) {
         TensorLikeAdapter adapter(arrays_of(samples), {.batch_size = batch_size, .prefetch = prefetch});
         const std::vector<Indices> batches = pass(adapter, 0);
-        CHECK(joined(batches) == iota(samples));
+        CHECK(concatenated(batches) == iota(samples));
         CHECK(adapter.size() == (samples + batch_size - 1) / batch_size);
         CHECK(adapter.size() == static_cast<std::int64_t>(batches.size()));
         const bool partial = samples > batch_size && samples % batch_size != 0;
@@ -92,9 +92,9 @@ TEST_CASE("arrays: without shuffling a batch is a view of the data", "[data]") {
   TensorLikeAdapter adapter(arrays, {.batch_size = 4});
   adapter.begin_epoch(0);
   adapter.fetch();
-  adapter.take();
+  adapter.consume();
   adapter.fetch();
-  const Batch* second = adapter.take();
+  const Batch* second = adapter.consume();
   CHECK(second->x[0].raw() == arrays.x[0].raw() + 4 * 3 * sizeof(float));
   CHECK(second->x[0].shape() == Shape{4, 3});
 }
@@ -103,17 +103,17 @@ TEST_CASE("arrays: shuffling gives each epoch another permutation, by (seed, epo
   const bool prefetch = GENERATE(false, true);
   TensorLikeAdapter adapter(arrays_of(100),
                             {.batch_size = 7, .shuffle = Shuffle::samples, .seed = 3, .prefetch = prefetch});
-  const Indices first = joined(pass(adapter, 0)), second = joined(pass(adapter, 1));
+  const Indices first = concatenated(pass(adapter, 0)), second = concatenated(pass(adapter, 1));
   CHECK(sorted(first) == iota(100));
   CHECK(sorted(second) == iota(100));
   CHECK(first != second);
   CHECK(first != iota(100));
-  CHECK(joined(pass(adapter, 0)) == first);
+  CHECK(concatenated(pass(adapter, 0)) == first);
   Indices order(100);
   shuffled_order(order, 3, 1);
   CHECK(second == order);
   TensorLikeAdapter other(arrays_of(100), {.batch_size = 7, .shuffle = Shuffle::samples, .seed = 4});
-  CHECK(joined(pass(other, 0)) != first);
+  CHECK(concatenated(pass(other, 0)) != first);
 }
 
 TEST_CASE("arrays: shuffling keeps x, y and sample_weight of a row together, for random sizes", "[data]") {
@@ -123,7 +123,7 @@ TEST_CASE("arrays: shuffling keeps x, y and sample_weight of a row together, for
     const Shuffle shuffle = random.below(2) ? Shuffle::samples : Shuffle::batch;
     TensorLikeAdapter adapter(arrays_of(samples), {.batch_size = batch_size, .shuffle = shuffle});
     const std::vector<Indices> batches = pass(adapter, trial);
-    CHECK(sorted(joined(batches)) == iota(samples));
+    CHECK(sorted(concatenated(batches)) == iota(samples));
     CHECK(static_cast<std::int64_t>(batches.size()) == (samples + batch_size - 1) / batch_size);
   }
 }
@@ -154,7 +154,7 @@ TEST_CASE("arrays: a pass can start over in its middle", "[data]") {
   adapter.begin_epoch(1);
   for (int i = 0; i < 3; ++i) {
     adapter.fetch();
-    REQUIRE(adapter.take());
+    REQUIRE(adapter.consume());
   }
   adapter.fetch();
   CHECK(pass(adapter, 4) == whole);
@@ -171,7 +171,7 @@ TEST_CASE("arrays: rows that are selected on a device equal rows that are copied
       for (int batch = 0; batch < 6; ++batch) {
         CHECK_FALSE(copying.fetch());
         CHECK_FALSE(selecting.fetch());
-        const Batch *copied = copying.take(), *selected = selecting.take();
+        const Batch *copied = copying.consume(), *selected = selecting.consume();
         CHECK(selected->selection.arrays == selecting.arrays());
         const auto rows = selected->selection.order.subspan(static_cast<std::size_t>(selected->selection.first),
                                                             static_cast<std::size_t>(selected->size()));
@@ -181,7 +181,7 @@ TEST_CASE("arrays: rows that are selected on a device equal rows that are copied
         CHECK(selected->sample_weight[0].shape() == copied->sample_weight[0].shape());
       }
       CHECK_FALSE(selecting.fetch());
-      CHECK(selecting.take() == nullptr);
+      CHECK(selecting.consume() == nullptr);
     }
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-3
   for (Shuffle shuffle : {Shuffle::none, Shuffle::samples}) {
     TensorLikeAdapter adapter(arrays, {.shuffle = shuffle});
     adapter.fetch();
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     CHECK(batch->x[0].dtype() == DType::float32);
     CHECK(batch->x[1].dtype() == DType::uint8);
     CHECK(batch->y[0].dtype() == DType::int32);
@@ -205,7 +205,7 @@ TEST_CASE("arrays: one-dimensional data keeps its shape (L-34)", "[data]") {
   for (Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch}) {
     TensorLikeAdapter adapter({{x}, {x}, {}}, {.batch_size = 2, .shuffle = shuffle});
     adapter.fetch();
-    CHECK(adapter.take()->x[0].shape() == Shape{2});
+    CHECK(adapter.consume()->x[0].shape() == Shape{2});
   }
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("arrays: rows of all sizes and dtypes are gathered correctly", "[data]
       Indices order(6);
       shuffled_order(order, 9, 0);
       adapter.fetch();
-      const Batch* batch = adapter.take();
+      const Batch* batch = adapter.consume();
       for (std::int64_t row = 0; row < 6; ++row)
         for (std::int64_t column = 0; column < columns; ++column)
           CHECK(batch->x[0].at(row * columns + column) ==
@@ -228,14 +228,14 @@ TEST_CASE("arrays: rows of all sizes and dtypes are gathered correctly", "[data]
 TEST_CASE("arrays: rows without elements are allowed", "[data]") {
   TensorLikeAdapter adapter({{Tensor(Shape{5, 0})}, {}, {}}, {.batch_size = 2, .shuffle = Shuffle::samples});
   adapter.fetch();
-  CHECK(adapter.take()->x[0].shape() == Shape{2, 0});
+  CHECK(adapter.consume()->x[0].shape() == Shape{2, 0});
 }
 
 TEST_CASE("arrays: peek has the structure and consumes no batch", "[data]") {
   TensorLikeAdapter adapter(arrays_of(10), {.batch_size = 4});
   CHECK(adapter.peek()->x[0].shape() == Shape{4, 3});
   CHECK(adapter.peek()->y[0].shape() == Shape{4});
-  CHECK(joined(pass(adapter, 0)) == iota(10));
+  CHECK(concatenated(pass(adapter, 0)) == iota(10));
 }
 
 TEST_CASE("arrays: no step allocates, the partial batch and the next epoch included", "[data]") {
@@ -251,7 +251,7 @@ TEST_CASE("arrays: no step allocates, the partial batch and the next epoch inclu
     for ([[maybe_unused]] std::int64_t step : data.steps())
       for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
         if (data.fetch()) FAIL();
-        rows += data.take()->size();
+        rows += data.consume()->size();
       }
   }
   CHECK(allocations() == before);

@@ -44,7 +44,7 @@ struct AsynchronousSource : BatchSource {
     *promise = std::make_shared<Promise>();
     return std::make_unique<Later>(*promise);
   }
-  std::optional<Batch> take() override {
+  std::optional<Batch> consume() override {
     if (next == count) return {};
     return single(next++);
   }
@@ -95,12 +95,12 @@ TEST_CASE("generators: one batch is peeked at, and no batch is lost or repeated"
   for (int i = 0; i < 20; ++i) {
     if (i % 5 == 0) adapter.begin_epoch(i);  // continues (L-19)
     CHECK_FALSE(adapter.fetch());
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     REQUIRE(batch);
     CHECK(batch->x[0].at(0) == i);
   }
-  CHECK_FALSE(adapter.take());
-  CHECK_FALSE(adapter.take());
+  CHECK_FALSE(adapter.consume());
+  CHECK_FALSE(adapter.consume());
   CHECK_FALSE(adapter.peek());
   CHECK(calls == 21);
 }
@@ -116,10 +116,10 @@ TEST_CASE("generators: an exception is rethrown, and no batches follow", "[data]
       {.workers = workers});
   for (int i = 0; i < 2; ++i) {
     adapter.fetch();
-    REQUIRE(adapter.take());
+    REQUIRE(adapter.consume());
   }
-  CHECK_THROWS_WITH((adapter.fetch(), adapter.take()), "the disk is gone");
-  CHECK_FALSE((adapter.fetch(), adapter.take()));
+  CHECK_THROWS_WITH((adapter.fetch(), adapter.consume()), "the disk is gone");
+  CHECK_FALSE((adapter.fetch(), adapter.consume()));
   CHECK(calls == 3);
 }
 
@@ -130,11 +130,11 @@ TEST_CASE("generators: a coroutine is a generator, and exists while a copy of it
     GeneratorAdapter adapter(counter(3, gone), {.workers = workers});
     for (int i = 0; i < 3; ++i) {
       adapter.fetch();
-      const Batch* batch = adapter.take();
+      const Batch* batch = adapter.consume();
       REQUIRE(batch);
       CHECK(batch->x[0].at(0) == i);
     }
-    CHECK_FALSE((adapter.fetch(), adapter.take()));
+    CHECK_FALSE((adapter.fetch(), adapter.consume()));
   }
   CHECK(gone);
 
@@ -162,9 +162,9 @@ TEST_CASE("generators: can be dropped in the middle of an epoch", "[data]") {
   for (int workers : {0, 1}) {
     GeneratorAdapter adapter(generator_of(100), {.workers = workers});
     adapter.fetch();
-    adapter.take();
+    adapter.consume();
     adapter.fetch();
-    adapter.take();
+    adapter.consume();
   }
   SUCCEED();
 }
@@ -176,9 +176,9 @@ TEST_CASE("generators: each batch is checked against itself and against the firs
       if (std::exchange(first, false)) return Batch{{counting(2, 3)}, {counting(2, 1, DType::int32)}, {}};
       return batch;
     });
-    adapter.take();
+    adapter.consume();
     adapter.fetch();
-    adapter.take();
+    adapter.consume();
   };
   CHECK_NOTHROW(second({{counting(5, 3, DType::float64)}, {counting(5, 1, DType::int32)}, {}}));
   CHECK_THROWS_WITH(second({{counting(2, 3)}, {counting(3, 1, DType::int32)}, {}}),
@@ -231,7 +231,7 @@ TEST_CASE("asynchronous generators: the first fetch gives a batch to build a mod
   promise->settle();
   REQUIRE(adapter.peek());
   CHECK_FALSE(adapter.fetch());  // it is available already
-  CHECK(adapter.take()->x[0].at(0) == 0);
+  CHECK(adapter.consume()->x[0].at(0) == 0);
   CHECK(adapter.fetch());
 }
 

@@ -243,7 +243,7 @@ TEST_CASE("replicas: operational metrics report the time of all-reduces with sev
     const auto model = made(mirrored(replicas));
     const auto history =
         model->fit(x, y, {.batch_size = 4, .verbose = 0, .callbacks = {callbacks::operational_metrics()}});
-    CHECK(model->strategy()->join_clock().watchers == 0);
+    CHECK(model->strategy()->all_reduce_clock().watchers == 0);
     return history->contains("replica_sync_ms") ? (*history)["replica_sync_ms"][0] : -1;
   };
   CHECK(sync_of(1) == -1);

@@ -56,7 +56,7 @@ std::vector<double> csv(const std::string& text, const CsvOptions& options = {},
     std::string rest;
     std::size_t size;
     Pieces(std::string t, std::size_t s) : rest(std::move(t)), size(s) {}
-    std::optional<std::vector<std::byte>> take() override {
+    std::optional<std::vector<std::byte>> consume() override {
       if (rest.empty()) return {};
       const std::string piece = rest.substr(0, size);
       rest.erase(0, piece.size());

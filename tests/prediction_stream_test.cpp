@@ -64,7 +64,7 @@ struct EventLoop {
 struct LateBatches : BatchSource {
   explicit LateBatches(EventLoop& given) : loop(given) {}
   PendingPtr fetch() override { return std::make_unique<EventLoop::Later>(loop); }
-  std::optional<Batch> take() override { return batches(); }
+  std::optional<Batch> consume() override { return batches(); }
   EventLoop& loop;
   Generator batches = generator();
 };

@@ -23,12 +23,12 @@ TEST_CASE("prefetch: items come in order, with and without a thread", "[data]") 
       threaded);
   for (int i = 0; i < 500; ++i) {
     prefetcher.fetch();
-    const auto slot = prefetcher.take();
+    const auto slot = prefetcher.consume();
     REQUIRE(slot);
     REQUIRE(items[*slot] == i);
   }
-  CHECK_FALSE(prefetcher.take());
-  CHECK_FALSE(prefetcher.take());
+  CHECK_FALSE(prefetcher.consume());
+  CHECK_FALSE(prefetcher.consume());
 }
 
 TEST_CASE("prefetch: take rethrows an exception once, and no items follow", "[data]") {
@@ -40,12 +40,12 @@ TEST_CASE("prefetch: take rethrows an exception once, and no items follow", "[da
         return true;
       },
       threaded);
-  CHECK(prefetcher.take());
-  CHECK(prefetcher.take());
-  CHECK_THROWS_WITH(prefetcher.take(), "third");
-  CHECK_FALSE(prefetcher.take());
+  CHECK(prefetcher.consume());
+  CHECK(prefetcher.consume());
+  CHECK_THROWS_WITH(prefetcher.consume(), "third");
+  CHECK_FALSE(prefetcher.consume());
   prefetcher.pause();
-  CHECK(prefetcher.take());
+  CHECK(prefetcher.consume());
 }
 
 #ifdef ETUDE_PREFETCH
@@ -59,7 +59,7 @@ TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
         return ++made <= 2;
       },
       true);
-  prefetcher.take();
+  prefetcher.consume();
   while (made < 2) std::this_thread::yield();
   CHECK(elsewhere);
 }
@@ -69,7 +69,7 @@ TEST_CASE("prefetch: can be destroyed and paused while an item is being made", "
     std::atomic<int> made{0};
     Prefetcher prefetcher([&](std::size_t) { return ++made > 0; }, true);
     prefetcher.fetch();
-    if (trial % 2) prefetcher.take();
+    if (trial % 2) prefetcher.consume();
     if (trial % 3 == 0) prefetcher.pause();
   }
   SUCCEED();

@@ -50,7 +50,7 @@ Indices pass(DataAdapter& adapter, int epoch) {
   adapter.begin_epoch(epoch);
   for (;;) {
     CHECK_FALSE(adapter.fetch());
-    const Batch* batch = adapter.take();
+    const Batch* batch = adapter.consume();
     if (!batch) return seen;
     seen.push_back(static_cast<std::int64_t>(batch->x[0].at(0)));
   }
@@ -74,7 +74,7 @@ TEST_CASE("sequences, prefetching and kernels work with any number of threads th
   CHECK(numbers->threads.size() <= static_cast<std::size_t>(std::max(starting, 1)));
   int made = 0;
   Prefetcher prefetcher([&](std::size_t) { return ++made <= 3; }, true);
-  while (prefetcher.take()) continue;
+  while (prefetcher.consume()) continue;
   CHECK(made == 4);
   Indices seen;
   for (const Batch& element : Dataset::range(5).prefetch(3))
@@ -116,7 +116,7 @@ TEST_CASE("sequences: at most max_queue_size batches are made in advance", "[dat
   const auto numbers = std::make_shared<Counted>(100);
   SequenceAdapter adapter(numbers, {.workers = 3, .max_queue_size = 4});
   for (int i = 0; i < 20; ++i) {
-    REQUIRE(adapter.take());
+    REQUIRE(adapter.consume());
     CHECK(numbers->calls <= i + 1 + 4);
   }
 }
@@ -159,9 +159,9 @@ TEST_CASE("sequences: an exception is rethrown at its batch, and no batches foll
     }
   };
   SequenceAdapter adapter(std::make_shared<Broken>(10), {.workers = workers});
-  for (int i = 0; i < 3; ++i) CHECK(adapter.take()->x[0].at(0) == i);
-  CHECK_THROWS_WITH(adapter.take(), "mine");
-  CHECK_FALSE(adapter.take());
+  for (int i = 0; i < 3; ++i) CHECK(adapter.consume()->x[0].at(0) == i);
+  CHECK_THROWS_WITH(adapter.consume(), "mine");
+  CHECK_FALSE(adapter.consume());
 }
 
 TEST_CASE("sequences: can be dropped and restarted in the middle of an epoch", "[data]") {
@@ -170,7 +170,7 @@ TEST_CASE("sequences: can be dropped and restarted in the middle of an epoch", "
   SequenceAdapter adapter(numbers, {.workers = workers});
   for (int epoch = 0; epoch < 4; ++epoch) {
     adapter.begin_epoch(epoch);
-    for (int i = 0; i < 7; ++i) CHECK(adapter.take()->x[0].at(0) == i);
+    for (int i = 0; i < 7; ++i) CHECK(adapter.consume()->x[0].at(0) == i);
   }
 }
 
@@ -182,12 +182,12 @@ TEST_CASE("sequences: a restored one continues with the next batch", "[data]") {
   for (std::ptrdiff_t stop = 0; stop <= 12; ++stop) {
     SequenceAdapter before(std::make_shared<Counted>(12), options);
     before.begin_epoch(2);
-    for (std::ptrdiff_t i = 0; i < stop; ++i) before.take();
+    for (std::ptrdiff_t i = 0; i < stop; ++i) before.consume();
     before.fetch();  // batches in advance do not count
     SequenceAdapter after(std::make_shared<Counted>(12), {.shuffle = true, .seed = 0, .workers = workers});
     after.restore(before.state());
     Indices rest;
-    while (const Batch* batch = after.take()) rest.push_back(static_cast<std::int64_t>(batch->x[0].at(0)));
+    while (const Batch* batch = after.consume()) rest.push_back(static_cast<std::int64_t>(batch->x[0].at(0)));
     CHECK(rest == Indices(whole.begin() + stop, whole.end()));
   }
   CHECK_THROWS_WITH(adapter.restore({1, 2}), ContainsSubstring("a state of 2 numbers - expected 4"));
@@ -205,11 +205,11 @@ TEST_CASE("ordered queues: no items are made after the end", "[data]") {
   std::atomic<int> calls = 0;
   OrderedQueue queue([&](std::int64_t number) { return ++calls, number < 5 ? std::optional(single(1)) : std::nullopt; },
                      2, 50);
-  CHECK_FALSE(queue.take());  // not started
+  CHECK_FALSE(queue.consume());  // not started
   queue.start(0);
-  for (int i = 0; i < 5; ++i) CHECK(queue.take());
-  CHECK_FALSE(queue.take());
-  CHECK_FALSE(queue.take());
+  for (int i = 0; i < 5; ++i) CHECK(queue.consume());
+  CHECK_FALSE(queue.consume());
+  CHECK_FALSE(queue.consume());
   CHECK(calls <= 7);  // the five, and each worker may request one batch after the end
 }
 

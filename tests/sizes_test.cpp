@@ -151,8 +151,8 @@ TEST_CASE("a sequence has its reported size; only a shuffled one keeps its order
   const auto endless = std::make_shared<Endless>();
   SequenceAdapter adapter(endless, {.workers = 2, .max_queue_size = 3});
   CHECK(adapter.size() == most);
-  CHECK(adapter.take()->x[0].item() == 0);
-  CHECK(adapter.take()->x[0].item() == 1);
+  CHECK(adapter.consume()->x[0].item() == 0);
+  CHECK(adapter.consume()->x[0].item() == 1);
   CHECK_THROWS_WITH(SequenceAdapter(endless, {.shuffle = true}),
                     ContainsSubstring("9223372036854775807 batches to shuffle - expected"));
   Sequential model(summing_unit());

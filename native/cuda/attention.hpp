@@ -49,12 +49,12 @@ struct Scores {
 };
 
 /// Sums or maxima of the rows of a tile, whose columns are divided among neighbouring threads.
-template <class Join> ETUDE_DEVICE float join_of_row(const Thread& thread, float x, Join join) {
-  for (unsigned mask = AttentionTile<float, 64>::lanes / 2; mask > 0; mask /= 2) x = join(x, thread.across(x, mask));
+template <class Combine> ETUDE_DEVICE float combine_row(const Thread& thread, float x, Combine combine) {
+  for (unsigned mask = AttentionTile<float, 64>::lanes / 2; mask > 0; mask /= 2) x = combine(x, thread.across(x, mask));
   return x;
 }
 ETUDE_DEVICE float sum_of_row(const Thread& thread, float x) {
-  return join_of_row(thread, x, [](float a, float b) { return a + b; });
+  return combine_row(thread, x, [](float a, float b) { return a + b; });
 }
 
 /// out = softmax(scores) · value for a tile of queries. The weights of each tile of keys are relative to the maximum of
@@ -103,7 +103,7 @@ struct AttentionKernel {
                                                              : -std::numeric_limits<float>::infinity();
           highest = Normaliser<float>::larger(highest, scores[i][j]);
         }
-        highest = join_of_row(thread, highest, [](float a, float b) { return Normaliser<float>::larger(a, b); });
+        highest = combine_row(thread, highest, [](float a, float b) { return Normaliser<float>::larger(a, b); });
         // Without a finite score so far all weights are 0.
         const float from = highest == -std::numeric_limits<float>::infinity() ? 0.0f : highest;
         const float before = exponential(high[i] - from);

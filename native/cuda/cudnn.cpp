@@ -127,7 +127,7 @@ Cudnn::Plan Cudnn::describe(const VendorConvolution& c) const {
   if (!accepts(c, plan)) return plan;
   for (const int algorithm : algorithms_of(c.pass)) {
     std::size_t bytes = 0;
-    if (succeeded(ask_workspace(c.pass, plan, algorithm, bytes), "reading the workspace of a convolution") &&
+    if (succeeded(workspace_of(c.pass, plan, algorithm, bytes), "reading the workspace of a convolution") &&
         bytes <= used_workspace)
       plan.algorithms.push_back(algorithm);
   }
@@ -153,7 +153,7 @@ bool Cudnn::accepts(const VendorConvolution& c, const Plan& plan) const {
          accepted(functions_.set_math(plan.convolution.get(), math));
 }
 
-Cudnn::Status Cudnn::ask_workspace(ConvolutionPass pass, const Plan& plan, int algorithm, std::size_t& bytes) const {
+Cudnn::Status Cudnn::workspace_of(ConvolutionPass pass, const Plan& plan, int algorithm, std::size_t& bytes) const {
   const Tensor x = plan.x.get(), y = plan.y.get();
   const Filter kernel = plan.kernel.get();
   const Convolution convolution = plan.convolution.get();

@@ -95,7 +95,7 @@ class Cudnn {
   Plan describe(const VendorConvolution& convolution) const;
   /// Whether the library accepts a convolution's sizes.
   bool accepts(const VendorConvolution& convolution, const Plan& plan) const;
-  Status ask_workspace(ConvolutionPass pass, const Plan& plan, int algorithm, std::size_t& bytes) const;
+  Status workspace_of(ConvolutionPass pass, const Plan& plan, int algorithm, std::size_t& bytes) const;
   /// Whether a call succeeded. Throws if it lacked memory, or the GPU is lost.
   bool succeeded(Status status, const char* what) const;
 

@@ -50,7 +50,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
   if (freed_.capacity() <= allocated_) freed_.reserve(2 * allocated_ + 16);  // so that free() never allocates
   void* memory = nullptr;
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
-  const cudaError_t error = with_room([&] { return allocate_once(&memory, wanted); });
+  const cudaError_t error = with_retry([&] { return allocate_once(&memory, wanted); });
   if (error == cudaErrorMemoryAllocation) fail_for_lack(wanted);
   expect(error, "allocating memory");
   const cudaError_t cleared = cudaMemsetAsync(memory, 0, wanted, stream_);

@@ -43,7 +43,7 @@ class DeviceMemory {
   bool trim();
   /// The result of `allocate`, an allocation by other means. If it fails for lack of memory, it is called once more
   /// after trim().
-  template <class Allocate> cudaError_t with_room(Allocate allocate) {
+  template <class Allocate> cudaError_t with_retry(Allocate allocate) {
     const cudaError_t error = allocate();
     if (error != cudaErrorMemoryAllocation) return error;
     cudaGetLastError();  // the next call must not report it

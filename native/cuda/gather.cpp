@@ -104,7 +104,7 @@ struct AddRunsKernel {
     const std::uint32_t row = IndexKeys::row_of(keys[slot]);
     if (row == IndexKeys::nowhere || (slot > 0 && IndexKeys::row_of(keys[slot - 1]) == row)) return;
     T sum = 0;
-    for (bool goes_on = true; goes_on; slot += at_once) {
+    for (bool continues = true; continues; slot += at_once) {
       T values[at_once];
       bool counts[at_once];
       for (int k = 0; k < at_once; ++k) {
@@ -114,7 +114,7 @@ struct AddRunsKernel {
       }
       for (int k = 0; k < at_once; ++k)
         if (counts[k]) sum += values[k];
-      goes_on = counts[at_once - 1];
+      continues = counts[at_once - 1];
     }
     out[row * width.by + column] = sum;
   }

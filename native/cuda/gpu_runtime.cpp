@@ -196,7 +196,7 @@ class GpuRuntime : public Runtime {
     expect(cudaGraphGetNodes(graph, nullptr, &nodes), "counting a graph's nodes");
     if (nodes > most_nodes) return nullptr;
     auto recorded = std::make_unique<GpuGraph>();
-    cudaError_t error = memory_.with_room([&] { return cudaGraphInstantiate(&recorded->executable, graph, 0); });
+    cudaError_t error = memory_.with_retry([&] { return cudaGraphInstantiate(&recorded->executable, graph, 0); });
     // Otherwise the first launch would upload it.
     if (error == cudaSuccess) error = cudaGraphUpload(recorded->executable, stream_);
     if (error == cudaErrorMemoryAllocation) {
@@ -246,7 +246,7 @@ class GpuRuntime : public Runtime {
     Program(GpuRuntime& of, const std::string& source, const std::vector<char>& cubin)
         : runtime(of), name(Profile::program_name(source)) {
       const auto load = [&] { return static_cast<cudaError_t>(driver().load(&module, cubin.data())); };
-      expect(runtime.memory_.with_room(load), "loading a program");
+      expect(runtime.memory_.with_retry(load), "loading a program");
       const int found = driver().find(&function, module, "program");
       if (found != 0) driver().unload(module);
       expect_driver(found, "finding a program");

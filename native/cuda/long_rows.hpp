@@ -110,7 +110,7 @@ ETUDE_DEVICE Summary<T> summary_of_row(const Thread& thread, Summary<T>* shared,
     own = Summary<T>::of(in, mine.first + t, mine.last);
   else if (t < parts)
     own = summaries[mine.row * parts + t];
-  return join_of_block<threads_of_row>(thread, shared, own,
+  return combine_block<threads_of_row>(thread, shared, own,
                                        [](const Summary<T>& a, const Summary<T>& b) { return Summary<T>::join(a, b); });
 }
 
@@ -191,7 +191,7 @@ struct LongCrossentropyKernel {
         if (const T target = targets[mine.row * count + i]; target != T(0)) loss += target * (normaliser - row[i]);
       thread.sync();
       loss =
-          join_of_block<threads>(thread, reinterpret_cast<T*>(shared.of_threads), loss, [](T a, T b) { return a + b; });
+          combine_block<threads>(thread, reinterpret_cast<T*>(shared.of_threads), loss, [](T a, T b) { return a + b; });
     }
     if (thread.index() == 0) losses[thread.block()] = loss;
   }

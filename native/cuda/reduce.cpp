@@ -64,7 +64,7 @@ template <class T> struct Total {
 };
 
 /// in [outer, count, inner] -> out [outer, chunks, inner].
-template <class T, class Join>
+template <class T, class Combine>
 struct ReduceKernel {
   static constexpr const char* name = "reduce";
   static constexpr unsigned threads = threads_of_block;
@@ -85,7 +85,7 @@ struct ReduceKernel {
     std::int64_t entry = unit;
     const std::int64_t first = chunks.divide(entry) * chunk_rows, rest = count - first;
     const std::int64_t rows = rest > chunk_rows ? chunk_rows : rest;
-    T value = Join::none();
+    T value = Combine::none();
     if (column < inner) {
       const T* from = in + (entry * count + first) * inner + column;
       const std::int64_t step = lanes * inner;
@@ -94,14 +94,14 @@ struct ReduceKernel {
       for (; row + (rows_at_once - 1) * lanes < rows; row += rows_at_once * lanes, from += rows_at_once * step) {
         T loaded[rows_at_once];
         for (int k = 0; k < rows_at_once; ++k) loaded[k] = from[k * step];
-        for (int k = 0; k < rows_at_once; ++k) value = Join::join(value, loaded[k]);
+        for (int k = 0; k < rows_at_once; ++k) value = Combine::combine(value, loaded[k]);
       }
-      for (; row < rows; row += lanes, from += step) value = Join::join(value, *from);
+      for (; row < rows; row += lanes, from += step) value = Combine::combine(value, *from);
     }
     shared.parts[t] = value;
     for (int half = lanes / 2; half > 0; half /= 2) {
       thread.sync();
-      if (lane < half) shared.parts[t] = Join::join(shared.parts[t], shared.parts[t + half * columns]);
+      if (lane < half) shared.parts[t] = Combine::combine(shared.parts[t], shared.parts[t + half * columns]);
     }
     if (lane == 0 && column < inner) out[unit * inner + column] = shared.parts[t];
   }
@@ -109,24 +109,24 @@ struct ReduceKernel {
 
 Cut cut_of(const Reduce& r) { return {r.outer, r.count, r.inner}; }
 
-template <class T, class Join>
+template <class T, class Combine>
 void reduce(cuda::Runtime& runtime, std::int64_t outer, std::int64_t count, std::int64_t inner, const Cut& cut,
             const T* in, T* out) {
   launch(runtime, outer * cut.chunks * cut.column_groups,
-         ReduceKernel<T, Join>{count, inner, cut.chunk_rows, cut.column_groups, cut.chunks, cut.columns, in, out});
+         ReduceKernel<T, Combine>{count, inner, cut.chunk_rows, cut.column_groups, cut.chunks, cut.columns, in, out});
 }
 
-template <class T, class Join> void reduce(cuda::Runtime& runtime, const Reduce& r, Addresses addresses) {
+template <class T, class Combine> void reduce(cuda::Runtime& runtime, const Reduce& r, Addresses addresses) {
   const T* in = at<const T>(addresses, r.in);
   T* out = at<T>(addresses, r.out);
   const Cut cut = cut_of(r);
-  if (cut.chunks == 1) return reduce<T, Join>(runtime, r.outer, r.count, r.inner, cut, in, out);
+  if (cut.chunks == 1) return reduce<T, Combine>(runtime, r.outer, r.count, r.inner, cut, in, out);
   T* parts = at<T>(addresses, r.workspace);
-  reduce<T, Join>(runtime, r.outer, r.count, r.inner, cut, in, parts);
+  reduce<T, Combine>(runtime, r.outer, r.count, r.inner, cut, in, parts);
   Cut whole = cut;
   whole.chunks = 1;
   whole.chunk_rows = cut.chunks;
-  reduce<T, Join>(runtime, r.outer, cut.chunks, r.inner, whole, parts, out);
+  reduce<T, Combine>(runtime, r.outer, cut.chunks, r.inner, whole, parts, out);
 }
 
 /// A thread for each column.

@@ -18,18 +18,18 @@ Staging::~Staging() {
   if (beside_) cudaStreamDestroy(beside_);
 }
 
-bool Staging::make_room_on_gpu(Slot& slot) {
-  if (slot.bytes_on_gpu == slot.bytes || !has_room_) return has_room_;
+bool Staging::allocate_on_gpu(Slot& slot) {
+  if (slot.bytes_on_gpu == slot.bytes || !fits_) return fits_;
   if (!beside_) expect(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "making a stream");
   if (!slot.arrived) expect(cudaEventCreateWithFlags(&slot.arrived, cudaEventDisableTiming), "making an event");
   if (slot.on_gpu) expect(cudaFree(slot.on_gpu), "freeing memory");
   slot.on_gpu = nullptr;
   slot.bytes_on_gpu = 0;
   // Not from the pool: the second stream writes it, and the pool follows only the queue.
-  const cudaError_t error = memory_.with_room([&] { return cudaMalloc(&slot.on_gpu, slot.bytes); });
+  const cudaError_t error = memory_.with_retry([&] { return cudaMalloc(&slot.on_gpu, slot.bytes); });
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // the next call must not report it
-    return has_room_ = false;
+    return fits_ = false;
   }
   expect(error, "allocating memory");
   slot.bytes_on_gpu = slot.bytes;
@@ -95,7 +95,7 @@ void Staging::download(void* to, const std::byte* from, std::size_t bytes, cudaS
 }
 
 void Staging::queue_upload(Slot& slot, std::byte* to, std::size_t bytes, cudaStream_t queue) {
-  if (bytes >= least_beside && make_room_on_gpu(slot)) {
+  if (bytes >= least_beside && allocate_on_gpu(slot)) {
     expect(cudaMemcpyAsync(slot.on_gpu, slot.on_host, bytes, cudaMemcpyHostToDevice, beside_), "an upload");
     expect(cudaEventRecord(slot.arrived, beside_), "recording an event");
     expect(cudaStreamWaitEvent(queue, slot.arrived, 0), "waiting for an upload");

@@ -45,12 +45,12 @@ class Staging {
   /// Enqueues the copy from a slot to the GPU.
   void queue_upload(Slot& slot, std::byte* to, std::size_t bytes, cudaStream_t queue);
   /// Allocates a slot's buffer in device memory; false if there is not enough memory, and from then on.
-  bool make_room_on_gpu(Slot& slot);
+  bool allocate_on_gpu(Slot& slot);
 
   DeviceMemory& memory_;
   std::array<Slot, 8> slots_;
   std::size_t next_ = 0;
-  bool has_room_ = true;
+  bool fits_ = true;
   cudaStream_t beside_ = nullptr;
 };
 

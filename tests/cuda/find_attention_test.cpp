@@ -44,7 +44,7 @@ struct Traced {
   }
 
   Attending device;
-  Graph graph{Share{}, true};
+  Graph graph{Shard{}, true};
   Trace trace{graph};
   std::vector<Value> x;
 };

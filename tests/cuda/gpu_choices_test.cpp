@@ -66,7 +66,7 @@ struct Product {
 
 /// `count` times the same number.
 Algorithms times(std::size_t count, std::uint64_t number) { return Algorithms(count, number); }
-Algorithms joined(std::initializer_list<Algorithms> parts) {
+Algorithms concatenated(std::initializer_list<Algorithms> parts) {
   Algorithms all;
   for (const Algorithms& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
@@ -80,7 +80,7 @@ TEST_CASE("each algorithm is run once, and then five times between events, befor
   const fake::Alive before = fake::alive();
   {
     Product product;
-    CHECK(product.multiply() == joined({times(6, 1), times(6, 2), {2}}));
+    CHECK(product.multiply() == concatenated({times(6, 1), times(6, 2), {2}}));
     CHECK(product.multiply() == Algorithms{2});
   }
   CHECK(fake::alive() == before);
@@ -89,7 +89,7 @@ TEST_CASE("each algorithm is run once, and then five times between events, befor
 TEST_CASE("an algorithm that takes long is measured in one run", "[cuda][gpu_runtime][choices]") {
   const Measuring measuring({{1, 21}, {2, 20}});
   Product product;
-  CHECK(product.multiply() == joined({times(2, 1), times(6, 2), {2}}));
+  CHECK(product.multiply() == concatenated({times(2, 1), times(6, 2), {2}}));
 }
 
 TEST_CASE("nothing is measured within a recording, and the recorded algorithm stays that of the process",
@@ -102,7 +102,7 @@ TEST_CASE("nothing is measured within a recording, and the recorded algorithm st
   product.runtime->wait();
   CHECK(product.multiply() == Algorithms{1});
   CHECK(other.multiply() == Algorithms{1});
-  CHECK(product.multiply(5) == joined({times(6, 1), times(6, 2), {2}}));
+  CHECK(product.multiply(5) == concatenated({times(6, 1), times(6, 2), {2}}));
   CHECK(other.multiply(5) == Algorithms{2});  // a GPU of the same model
 }
 

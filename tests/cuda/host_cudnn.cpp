@@ -124,7 +124,7 @@ struct Described {
   }
 };
 
-int ask_workspace(const Described&, int algorithm, std::size_t* bytes) {
+int workspace_of(const Described&, int algorithm, std::size_t* bytes) {
   *bytes = fake.workspace;
   return std::ranges::count(fake.unsupported, algorithm) ? unsupported : 0;
 }
@@ -194,9 +194,9 @@ const Cudnn::Functions on_host{
           as<Slides>(convolution).math = math;
           return 0;
         },
-    .forward_workspace =
-        [](Cudnn::Handle, Cudnn::Tensor x, Cudnn::Filter kernel, Cudnn::Convolution convolution, Cudnn::Tensor y,
-           int algorithm, std::size_t* bytes) { return ask_workspace({x, kernel, convolution, y}, algorithm, bytes); },
+    .forward_workspace = [](Cudnn::Handle, Cudnn::Tensor x, Cudnn::Filter kernel, Cudnn::Convolution convolution,
+                            Cudnn::Tensor y, int algorithm,
+                            std::size_t* bytes) { return workspace_of({x, kernel, convolution, y}, algorithm, bytes); },
     .forward =
         [](Cudnn::Handle handle, const void* alpha, Cudnn::Tensor x, const void* x_data, Cudnn::Filter kernel,
            const void* kernel_data, Cudnn::Convolution convolution, int algorithm, void* workspace, std::size_t bytes,
@@ -206,7 +206,7 @@ const Cudnn::Functions on_host{
         },
     .input_workspace = [](Cudnn::Handle, Cudnn::Filter kernel, Cudnn::Tensor y, Cudnn::Convolution convolution,
                           Cudnn::Tensor x, int algorithm,
-                          std::size_t* bytes) { return ask_workspace({x, kernel, convolution, y}, algorithm, bytes); },
+                          std::size_t* bytes) { return workspace_of({x, kernel, convolution, y}, algorithm, bytes); },
     .input =
         [](Cudnn::Handle handle, const void* alpha, Cudnn::Filter kernel, const void* kernel_data, Cudnn::Tensor y,
            const void* y_data, Cudnn::Convolution convolution, int algorithm, void* workspace, std::size_t bytes,
@@ -216,7 +216,7 @@ const Cudnn::Functions on_host{
         },
     .filter_workspace = [](Cudnn::Handle, Cudnn::Tensor x, Cudnn::Tensor y, Cudnn::Convolution convolution,
                            Cudnn::Filter kernel, int algorithm,
-                           std::size_t* bytes) { return ask_workspace({x, kernel, convolution, y}, algorithm, bytes); },
+                           std::size_t* bytes) { return workspace_of({x, kernel, convolution, y}, algorithm, bytes); },
     .filter =
         [](Cudnn::Handle handle, const void* alpha, Cudnn::Tensor x, const void* x_data, Cudnn::Tensor y,
            const void* y_data, Cudnn::Convolution convolution, int algorithm, void* workspace, std::size_t bytes,

@@ -154,12 +154,12 @@ def sanitizer(phase, bin, tools):
         # Races within the vendor's kernels are not Étude's.
         variables = OURS if tool == "racecheck" else {}
         for test in tests:
-            share = ends - time.monotonic()
+            seconds = ends - time.monotonic()
             command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", f"{bin}/etude_gpu_tests", f'"{test.strip()}"']
-            if share < LEAST:
+            if seconds < LEAST:
                 phase.note(" ".join(command[:3] + command[-1:]), LEFT_OUT)
             else:
-                phase.run(*command, until=share, **variables)
+                phase.run(*command, until=seconds, **variables)
 
 
 def bench(phase, bin, arguments):

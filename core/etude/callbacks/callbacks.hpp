@@ -22,6 +22,6 @@ using TrainingCallbacks =
 using SavingCallbacks = ClassList<BackupAndRestore, ModelCheckpoint>;
 using LoggingCallbacks = ClassList<CSVLogger, OperationalMetrics, RemoteMonitor, TensorBoard>;
 
-using Callbacks = Joined<TrainingCallbacks, SavingCallbacks, LoggingCallbacks>;
+using Callbacks = Concatenated<TrainingCallbacks, SavingCallbacks, LoggingCallbacks>;
 
 }  // namespace etude::callbacks

@@ -32,7 +32,7 @@ void OperationalMetrics::Mean::add(double sum, std::int64_t number) {
   total += sum;
   count += number;
 }
-std::optional<double> OperationalMetrics::Mean::take() {
+std::optional<double> OperationalMetrics::Mean::pop() {
   const auto mean = count ? std::optional(total / static_cast<double>(count)) : std::nullopt;
   *this = {};
   return mean;
@@ -46,11 +46,11 @@ void OperationalMetrics::on_train_begin(Logs&) {
   counted_ = checkpoint_writes();
   release();
   watched_ = model().strategy();
-  ++watched_->join_clock().watchers;
+  ++watched_->all_reduce_clock().watchers;
 }
 
 void OperationalMetrics::release() noexcept {
-  if (watched_) --watched_->join_clock().watchers;
+  if (watched_) --watched_->all_reduce_clock().watchers;
   watched_ = nullptr;
 }
 
@@ -66,7 +66,7 @@ void OperationalMetrics::on_train_batch_begin(std::int64_t step, Logs&) {
   trained_ = function->samples();
   traces_ = function->traces();
   first_step_ = step;
-  joined_ = watched_->join_clock().milliseconds;
+  synced_ = watched_->all_reduce_clock().milliseconds;
   began_ = clock_();
 }
 
@@ -79,7 +79,7 @@ void OperationalMetrics::on_train_batch_end(std::int64_t step, Logs&) {
   executions.step_milliseconds.push_back(1e3 * seconds / static_cast<double>(step - first_step_ + 1));
   executions.seconds += seconds;
   if (watched_->num_replicas_in_sync() > 1)
-    replica_sync_.add(watched_->join_clock().milliseconds - joined_, step - first_step_ + 1);
+    replica_sync_.add(watched_->all_reduce_clock().milliseconds - synced_, step - first_step_ + 1);
   executions.samples += function->samples() - trained_;
 }
 
@@ -101,8 +101,8 @@ void OperationalMetrics::on_epoch_end(int epoch, Logs& logs) {
   add("prediction_memory_bytes", prediction_bytes_);
   const CheckpointWrites before = std::exchange(counted_, checkpoint_writes());
   checkpoint_write_.add(counted_.milliseconds - before.milliseconds, counted_.count - before.count);
-  add("checkpoint_write_ms", checkpoint_write_.take());
-  add("replica_sync_ms", replica_sync_.take());
+  add("checkpoint_write_ms", checkpoint_write_.pop());
+  add("replica_sync_ms", replica_sync_.pop());
   for (const auto& [name, value] : figures) logs.set(name, value);
   figures.insert(figures.begin(), {"epoch", epoch});
   epochs_.push_back(std::move(figures));

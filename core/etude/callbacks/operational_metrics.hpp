@@ -77,14 +77,14 @@ class OperationalMetrics : public Callback {
     double total = 0;
     std::int64_t count = 0;
     void add(double sum, std::int64_t number = 1);
-    std::optional<double> take();
+    std::optional<double> pop();
   };
 
   std::function<double()> clock_;
   Executions replayed_, compiled_;
   Mean checkpoint_write_, replica_sync_;
   StrategyPtr watched_;       ///< of the model in training
-  double joined_ = 0;         ///< of its clock, when the execution began
+  double synced_ = 0;         ///< of its clock, when the execution began
   CheckpointWrites counted_;  // at the last reading
   double began_ = 0;
   std::int64_t first_step_ = 0, trained_ = 0, predicted_ = 0;

@@ -192,15 +192,16 @@ template <class... Classes> struct ClassList {
 };
 
 namespace detail {
-template <class... Lists> struct Joined;
-template <class... Classes> struct Joined<ClassList<Classes...>> {
+template <class... Lists> struct Concatenated;
+template <class... Classes> struct Concatenated<ClassList<Classes...>> {
   using Type = ClassList<Classes...>;
 };
 template <class... First, class... Second, class... Rest>
-struct Joined<ClassList<First...>, ClassList<Second...>, Rest...> : Joined<ClassList<First..., Second...>, Rest...> {};
+struct Concatenated<ClassList<First...>, ClassList<Second...>, Rest...>
+    : Concatenated<ClassList<First..., Second...>, Rest...> {};
 }  // namespace detail
 
 /// The classes of several families.
-template <class... Families> using Joined = typename detail::Joined<Families...>::Type;
+template <class... Families> using Concatenated = typename detail::Concatenated<Families...>::Type;
 
 }  // namespace etude

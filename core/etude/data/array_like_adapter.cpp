@@ -34,7 +34,7 @@ ArrayLikeAdapter::ArrayLikeAdapter(ArrayLikes arrays, const TensorLikeOptions& o
     : AwaitedAdapter(where), arrays_(std::move(arrays)), order_(samples_of(arrays_), options) {}
 
 void ArrayLikeAdapter::begin_epoch(int epoch) {
-  if (epoch == order_.epoch() && taken() == 0) return;  // the batch of peek() is not read twice
+  if (epoch == order_.epoch() && consumed() == 0) return;  // the batch of peek() is not read twice
   order_.begin(epoch);
   rewind();
 }

@@ -28,7 +28,7 @@ class ArrayLikeAdapter : public AwaitedAdapter {
   Passes passes() const override { return Passes::stream; }
   void begin_epoch(int epoch) override;
   /// Seed, epoch, and the number of batches consumed in this pass.
-  DataState state() const override { return order_.state(taken()); }
+  DataState state() const override { return order_.state(consumed()); }
   void restore(const DataState& state) override;
 
  protected:

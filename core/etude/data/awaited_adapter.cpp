@@ -24,18 +24,18 @@ const Batch* AwaitedAdapter::peek() {
   return ready_ ? &*ready_ : nullptr;
 }
 
-const Batch* AwaitedAdapter::take() {
+const Batch* AwaitedAdapter::consume() {
   if (!peek()) return nullptr;
-  taken_ = std::exchange(ready_, {});
+  consumed_ = std::exchange(ready_, {});
   ++count_;
-  return &*taken_;
+  return &*consumed_;
 }
 
-void AwaitedAdapter::rewind(std::int64_t taken) {
+void AwaitedAdapter::rewind(std::int64_t consumed) {
   ready_ = {};
   error_ = {};
   ended_ = false;
-  count_ = taken;
+  count_ = consumed;
 }
 
 }  // namespace etude

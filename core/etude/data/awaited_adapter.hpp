@@ -15,7 +15,7 @@ namespace etude {
 class AwaitedAdapter : public DataAdapter {
  public:
   PendingPtr fetch() override;
-  const Batch* take() override;
+  const Batch* consume() override;
   const Batch* peek() override;
 
  protected:
@@ -23,16 +23,16 @@ class AwaitedAdapter : public DataAdapter {
   explicit AwaitedAdapter(const char* where) : where_(where) {}
   /// The next batch, or nothing at the end of the pass.
   virtual Task<std::optional<Batch>> next() = 0;
-  /// Discards the batches that are ready. `next` begins another pass, of which `taken` batches are already consumed.
-  void rewind(std::int64_t taken = 0);
-  std::int64_t taken() const { return count_; }
+  /// Discards the batches that are ready. `next` begins another pass, of which `consumed` batches are already consumed.
+  void rewind(std::int64_t consumed = 0);
+  std::int64_t consumed() const { return count_; }
 
  private:
   Task<> make();
 
   const char* where_;
   Structure structure_;
-  std::optional<Batch> ready_, taken_;
+  std::optional<Batch> ready_, consumed_;
   std::exception_ptr error_;
   std::int64_t count_ = 0;
   bool ended_ = false;

@@ -41,8 +41,8 @@ Batch weighted(Batch batch, const ClassWeight& class_weight, std::string_view wh
   return batch;
 }
 
-const Batch* ClassWeightAdapter::take() {
-  const Batch* batch = adapter_->take();
+const Batch* ClassWeightAdapter::consume() {
+  const Batch* batch = adapter_->consume();
   if (!batch) return nullptr;
   batch_ = weighted(*batch, class_weight_);
   return &batch_;

@@ -32,7 +32,7 @@ class ClassWeightAdapter : public DataAdapter {
   Passes passes() const override { return adapter_->passes(); }
   void begin_epoch(int epoch) override { adapter_->begin_epoch(epoch); }
   PendingPtr fetch() override { return adapter_->fetch(); }
-  const Batch* take() override;
+  const Batch* consume() override;
   const Batch* peek() override { return adapter_->peek(); }
   bool infinite() const override { return adapter_->infinite(); }
   void on_epoch_end() override { adapter_->on_epoch_end(); }

@@ -33,7 +33,7 @@ std::string joined(std::span<const std::string> names) {
 }
 
 /// The names of a group that match no input or output.
-std::vector<std::string> strangers(const ColumnGroup& group, std::span<const std::string> names) {
+std::vector<std::string> unknown_names(const ColumnGroup& group, std::span<const std::string> names) {
   std::vector<std::string> result;
   std::ranges::copy_if(group.names(), std::back_inserter(result),
                        [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
@@ -61,7 +61,7 @@ ColumnGroup one_for_each(const ColumnGroup& group, std::span<const std::string> 
 ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> names) {
   if (!x.named()) return x;
   check_has_names(x, "x", names);
-  if (const auto unused = strangers(x, names); !unused.empty())
+  if (const auto unused = unknown_names(x, names); !unused.empty())
     print_warning({}, "Input dict contained keys [" + joined(unused) +
                           "] which did not match any model input. They will be ignored by the model.");
   return one_for_each(x, names, "data for input");
@@ -69,7 +69,7 @@ ColumnGroup inputs_in_order(const ColumnGroup& x, std::span<const std::string> n
 
 void check_all_known(const ColumnGroup& group, const char* what, std::span<const std::string> names) {
   check_has_names(group, what, names);
-  const auto unknown = strangers(group, names);
+  const auto unknown = unknown_names(group, names);
   check(unknown.empty(), ErrorKind::data, "data", "`", what, "` for output \"", unknown.empty() ? "" : unknown.front(),
         "\" - expected one of: ", joined(names), " - outputs have the names of their layers.");
 }

@@ -34,7 +34,7 @@ class FilePieces : public ByteSource {
     check(file_ != nullptr, ErrorKind::io, "read_csv", '"', path, "\" cannot be read: ", std::strerror(errno),
           " - expected an existing, readable file - check the path.");
   }
-  std::optional<std::vector<std::byte>> take() override {
+  std::optional<std::vector<std::byte>> consume() override {
     std::vector<std::byte> piece(std::size_t{1} << 16);
     piece.resize(std::fread(piece.data(), 1, piece.size(), file_.get()));
     check(!std::ferror(file_.get()), ErrorKind::io, "read_csv", '"', path_, "\" cannot be read: ", std::strerror(errno),
@@ -53,7 +53,7 @@ class CsvSource : public BatchSource {
   CsvSource(std::unique_ptr<ByteSource> pieces, const CsvOptions& options, const std::string& where)
       : pieces_(std::move(pieces)), reader_(options, where) {}
   PendingPtr fetch() override { return started(read()); }
-  std::optional<Batch> take() override { return std::exchange(element_, {}); }
+  std::optional<Batch> consume() override { return std::exchange(element_, {}); }
 
  private:
   Task<> read() {
@@ -61,7 +61,7 @@ class CsvSource : public BatchSource {
       element_ = reader_.next();
       if (element_ || ended_) co_return;
       if (PendingPtr pending = pieces_->fetch()) co_await std::move(pending);
-      const std::optional<std::vector<std::byte>> piece = pieces_->take();
+      const std::optional<std::vector<std::byte>> piece = pieces_->consume();
       ended_ = !piece;
       if (piece)
         reader_.add(*piece);

@@ -84,10 +84,10 @@ class CsvReader {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Requests the next piece. Null: `take` has it.
+  /// Requests the next piece. Null: `consume` has it.
   virtual PendingPtr fetch() { return nullptr; }
   /// The requested piece; empty at the end.
-  virtual std::optional<std::vector<std::byte>> take() = 0;
+  virtual std::optional<std::vector<std::byte>> consume() = 0;
 };
 
 /// The lines of a CSV file, which may be larger than memory: every iteration reads it again, piece by piece.

@@ -17,8 +17,8 @@ enum class Passes : std::uint8_t {
   stream       ///< Arrays: passes follow each other without a gap, one per epoch, for any length of the epochs.
 };
 
-/// Makes batches from one kind of data. A loop calls `fetch`, awaits its result, then calls `take`. No batch allocates
-/// if the kind of data allows that. Source: keras/engine/data_adapter.py (2.9).
+/// Makes batches from one kind of data. A loop calls `fetch`, awaits its result, then calls `consume`. No batch
+/// allocates if the kind of data allows that. Source: keras/engine/data_adapter.py (2.9).
 class DataAdapter {
  public:
   virtual ~DataAdapter() = default;
@@ -37,12 +37,12 @@ class DataAdapter {
   /// Starts a pass from its first batch. Shuffles depend on (seed, epoch) only. Data of a single pass continues
   /// instead.
   virtual void begin_epoch(int epoch) = 0;
-  /// Requests the next batch. Null: it is available, or `take` will wait for it.
+  /// Requests the next batch. Null: it is available, or `consume` will wait for it.
   virtual PendingPtr fetch() = 0;
   /// The requested batch, valid until the next `fetch`; nullptr at the end. Throws if making the batch failed.
-  virtual const Batch* take() = 0;
+  virtual const Batch* consume() = 0;
   /// A batch with the structure, dtypes and shapes of those to come, from which a model is built. It is not consumed:
-  /// `take` still returns it. Asynchronous data needs a `fetch` first. nullptr if there is none.
+  /// `consume` still returns it. Asynchronous data needs a `fetch` first. nullptr if there is none.
   virtual const Batch* peek() = 0;
   /// Called after each epoch, after its validation and callbacks.
   virtual void on_epoch_end() {}

@@ -54,12 +54,12 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
 
 DataHandler::Epochs DataHandler::enumerate_epochs() {
   if (restored_) {
-    if (taken_in_epoch_ == 0) enter_epoch();
+    if (consumed_in_epoch_ == 0) enter_epoch();
     return Epochs(*this);
   }
   epoch_ = pass_ = options_.initial_epoch;
-  began_ = began_ || taken_ > 0;
-  taken_ = 0;
+  began_ = began_ || consumed_ > 0;
+  consumed_ = 0;
   insufficient_ = false;
   if (more_epochs()) {
     begin_pass();
@@ -69,7 +69,7 @@ DataHandler::Epochs DataHandler::enumerate_epochs() {
 }
 
 void DataHandler::enter_epoch() {
-  taken_in_epoch_ = 0;
+  consumed_in_epoch_ = 0;
   stopped_ = epoch_over_ = false;
   if (adapter_->passes() == Passes::each_epoch && pass_ <= epoch_) begin_pass();
 }
@@ -87,7 +87,7 @@ void DataHandler::begin_pass() {
 }
 
 DataHandler::Steps DataHandler::steps() {
-  step_ = std::exchange(restored_, false) ? taken_in_epoch_ : 0;
+  step_ = std::exchange(restored_, false) ? consumed_in_epoch_ : 0;
   certain_ = inferred_steps_ && inferred_steps_ == adapter_->size() && adapter_->passes() != Passes::one;
   enter_step();
   return Steps(*this);
@@ -106,24 +106,24 @@ PendingPtr DataHandler::fetch() {
   return adapter_->fetch();
 }
 
-const Batch* DataHandler::take() {
-  const Batch* batch = adapter_->take();
+const Batch* DataHandler::consume() {
+  const Batch* batch = adapter_->consume();
   if (batch) {
-    ++taken_;
-    ++taken_in_epoch_;
+    ++consumed_;
+    ++consumed_in_epoch_;
     if (left_in_pass_ > 0) --left_in_pass_;
   }
   return batch;
 }
 
 void DataHandler::stop_iteration() {
-  check(taken_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
+  check(consumed_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
         "no batch at all - expected at least one - check the data; create an exhausted "
         "generator anew.");
   stopped_ = true;
-  step_increment_ = taken_in_epoch_ - step_ - 1;
+  step_increment_ = consumed_in_epoch_ - step_ - 1;
   if (!inferred_steps_) {
-    inferred_steps_ = taken_in_epoch_;
+    inferred_steps_ = consumed_in_epoch_;
     return;
   }
   insufficient_ = true;
@@ -136,17 +136,17 @@ void DataHandler::stop_iteration() {
                 " batches). You may need to use the repeat() function when building your dataset.");
 }
 
-void DataHandler::go_on_from(const DataState& state) {
+void DataHandler::continue_from(const DataState& state) {
   adapter_->restore(state);
   began_ = true;
 }
 
 DataState DataHandler::state(bool epoch_over) const {
   DataState state{epoch_over ? epoch_ + 1 : epoch_,
-                  epoch_over ? 0 : taken_in_epoch_,
+                  epoch_over ? 0 : consumed_in_epoch_,
                   pass_,
                   left_in_pass_,
-                  taken_,
+                  consumed_,
                   inferred_steps_ ? checked::add_or_most(*inferred_steps_, 1) : 0};
   const DataState adapter = adapter_->state();
   state.insert(state.end(), adapter.begin(), adapter.end());
@@ -160,10 +160,10 @@ void DataHandler::restore(const DataState& state) {
   check_state({state.begin(), state.begin() + own}, own, "data");
   adapter_->restore({state.begin() + own, state.end()});
   epoch_ = static_cast<int>(state[0]);
-  taken_in_epoch_ = state[1];
+  consumed_in_epoch_ = state[1];
   pass_ = static_cast<int>(state[2]);
   left_in_pass_ = state[3];
-  taken_ = state[4];
+  consumed_ = state[4];
   // The number of steps was inferred in an earlier pass, if it is not known otherwise.
   if (!inferred_steps_ && state[5] > 0) inferred_steps_ = state[5] - 1;
   stopped_ = epoch_over_ = insufficient_ = false;

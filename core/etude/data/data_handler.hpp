@@ -39,7 +39,7 @@ struct DataHandlerOptions {
 ///       for (std::int64_t step : data.steps()) {  // one execution: step … step + step_increment
 ///         for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
 ///           if (PendingPtr pending = data.fetch()) co_await std::move(pending);
-///           const Batch* batch = data.take();
+///           const Batch* batch = data.consume();
 ///           if (!batch) { data.stop_iteration(); break; }
 ///         }
 ///         if (data.step_increment() < 0) break;                         // this execution got no batch at all
@@ -62,7 +62,7 @@ class DataHandler {
   Steps steps();
 
   /// Whether all steps of this epoch are certain to get a batch: their number is that of one pass, and the data can be
-  /// repeated. Otherwise only the next `take` shows it.
+  /// repeated. Otherwise only the next `consume` shows it.
   bool steps_are_certain() const { return certain_; }
   /// The steps in this execution minus one: N - 1, or fewer in the last. After `stop_iteration` it counts the batches
   /// that existed: step + step_increment() is the last step that ran, and -1 means that none did.
@@ -75,11 +75,11 @@ class DataHandler {
   /// As in the adapter. Arrays with steps_per_epoch continue from pass to pass (L-18).
   PendingPtr fetch();
   /// The next batch; null at the end of the data.
-  const Batch* take();
+  const Batch* consume();
 
-  /// Call this when `take` returned null. It ends this epoch. Data of unknown size gets its size (L-16). Otherwise it
-  /// warns once, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all, unless the data
-  /// may_be_exhausted and had some before.
+  /// Call this when `consume` returned null. It ends this epoch. Data of unknown size gets its size (L-16). Otherwise
+  /// it warns once, and no further epoch follows (L-15). Throws Error(data) if there was no batch at all, unless the
+  /// data may_be_exhausted and had some before.
   void stop_iteration();
   /// Whether this epoch's data ended before its steps.
   bool stopped() const { return stopped_; }
@@ -92,7 +92,7 @@ class DataHandler {
   Purpose purpose() const { return options_.purpose; }
 
   /// The batches consumed in all epochs, including those before a `restore`.
-  std::int64_t taken() const { return taken_; }
+  std::int64_t consumed() const { return consumed_; }
 
   /// The position of the loop after the consumed batches. Call it between executions or between epochs. `epoch_over`:
   /// this epoch is finished, regardless of its steps. Throws as the adapter does.
@@ -103,7 +103,7 @@ class DataHandler {
   /// Throws Error(value) for an invalid state.
   void restore(const DataState& state);
   /// The same for the adapter alone, for data that starts no epochs of its own: validation data of a single pass.
-  void go_on_from(const DataState& state);
+  void continue_from(const DataState& state);
 
  private:
   void enter_epoch();
@@ -121,7 +121,7 @@ class DataHandler {
   int epoch_ = 0, pass_ = 0;
   std::int64_t step_ = 0, step_increment_ = 0;
   std::int64_t left_in_pass_ = 0;
-  std::int64_t taken_in_epoch_ = 0, taken_ = 0;
+  std::int64_t consumed_in_epoch_ = 0, consumed_ = 0;
   bool stopped_ = false, insufficient_ = false, epoch_over_ = false, restored_ = false;
   bool warned_ = false, began_ = false, certain_ = false;
 };

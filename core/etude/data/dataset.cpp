@@ -35,7 +35,7 @@ DatasetNodePtr counted(DatasetNodePtr node) {
 class GeneratedSource : public BatchSource {
  public:
   explicit GeneratedSource(Generator generator) : generator_(std::move(generator)) {}
-  std::optional<Batch> take() override { return generator_(); }
+  std::optional<Batch> consume() override { return generator_(); }
 
  private:
   Generator generator_;
@@ -182,7 +182,7 @@ Task<std::optional<Batch>> DatasetIterator::next() {
           " - expected the dataset of the state - restore it into the same dataset.");
   }
   std::optional<Batch> element = co_await elements_->next();
-  if (element) ++taken_;
+  if (element) ++consumed_;
   co_return element;
 }
 
@@ -190,7 +190,7 @@ void DatasetIterator::restore(const DataState& state) {
   check_state(state, 2, "DatasetIterator");
   iteration_ = static_cast<std::uint64_t>(state[0]);
   elements_ = dataset_.node()->iterate(iteration_);
-  taken_ = to_skip_ = state[1];
+  consumed_ = to_skip_ = state[1];
 }
 
 }  // namespace etude

@@ -148,7 +148,7 @@ class DatasetIterator {
   /// The next element; empty at the end.
   Task<std::optional<Batch>> next();
   /// The iteration, and the number of consumed elements.
-  DataState state() const { return {static_cast<std::int64_t>(iteration_), taken_}; }
+  DataState state() const { return {static_cast<std::int64_t>(iteration_), consumed_}; }
   /// Returns to `state`: the next element is the one that followed when the state was saved. Throws Error(value) for an
   /// invalid state; `next` throws Error(data) if there are fewer elements now.
   void restore(const DataState& state);
@@ -157,7 +157,7 @@ class DatasetIterator {
   Dataset dataset_;
   std::uint64_t iteration_;
   ElementIteratorPtr elements_;
-  std::int64_t taken_ = 0, to_skip_ = 0;
+  std::int64_t consumed_ = 0, to_skip_ = 0;
 };
 
 /// For range-based loops.

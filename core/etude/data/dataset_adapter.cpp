@@ -43,7 +43,7 @@ Task<std::optional<Batch>> DatasetAdapter::next() {
 }
 
 void DatasetAdapter::begin_epoch(int epoch) {
-  if (epoch == epoch_ && taken() == 0) return;  // the element of peek() is not made twice
+  if (epoch == epoch_ && consumed() == 0) return;  // the element of peek() is not made twice
   epoch_ = epoch;
   elements_ = DatasetIterator(dataset_, static_cast<std::uint64_t>(epoch));
   rewind();

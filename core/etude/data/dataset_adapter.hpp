@@ -18,7 +18,7 @@ class DatasetAdapter : public AwaitedAdapter {
   Passes passes() const override { return passes_; }
   void begin_epoch(int epoch) override;
   /// The epoch in which the pass began, and the number of batches consumed since.
-  DataState state() const override { return {epoch_, taken()}; }
+  DataState state() const override { return {epoch_, consumed()}; }
   void restore(const DataState& state) override;
 
  protected:

@@ -85,7 +85,7 @@ class ThreadedPrefetch : public ElementIterator {
 
   Task<std::optional<Batch>> next() override {
     if (!std::exchange(begun_, true)) queue_.start(0);
-    co_return queue_.take();
+    co_return queue_.consume();
   }
   Task<std::int64_t> skip(std::int64_t count) override {
     return begun_ ? ElementIterator::skip(count) : input_->skip(count);

@@ -116,7 +116,7 @@ class SourceIterator : public ElementIterator {
     if (ended_) co_return std::nullopt;
     ended_ = true;  // unless no exception follows
     if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
-    std::optional<Batch> element = source_->take();
+    std::optional<Batch> element = source_->consume();
     ended_ = !element;
     co_return element;
   }

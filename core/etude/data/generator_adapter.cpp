@@ -23,10 +23,10 @@ class GeneratorSource : public BatchSource {
     return nullptr;
   }
 
-  std::optional<Batch> take() override {
+  std::optional<Batch> consume() override {
     // The first batch is that of peek(). The caller's thread makes it, without a second batch in advance.
     if (!std::exchange(peeked_, true)) return generator_();
-    const std::optional<std::size_t> slot = prefetcher_.take();
+    const std::optional<std::size_t> slot = prefetcher_.consume();
     return slot ? std::exchange(slots_[*slot], {}) : std::nullopt;
   }
 
@@ -59,41 +59,41 @@ GeneratorAdapter::GeneratorAdapter(std::unique_ptr<BatchSource> source) : source
 }
 
 PendingPtr GeneratorAdapter::fetch() {
-  if (passing_over_ > 0) return started(pass_over());
+  if (to_skip_ > 0) return started(skip_batches());
   return peeked_ || ended_ ? nullptr : source_->fetch();
 }
 
-const Batch* GeneratorAdapter::take() {
+const Batch* GeneratorAdapter::consume() {
   catch_up();
-  taken_ = peeked_ ? std::exchange(peeked_, {}) : next();
-  if (!taken_) return nullptr;
+  consumed_ = peeked_ ? std::exchange(peeked_, {}) : next();
+  if (!consumed_) return nullptr;
   ++count_;
-  return &*taken_;
+  return &*consumed_;
 }
 
 void GeneratorAdapter::restore(const DataState& state) {
   check_state(state, 1, where);
   check(state[0] >= count_, ErrorKind::state, where, count_, " batches were consumed - expected at most ", state[0],
         ", because it cannot go back - create the generator anew.");
-  passing_over_ += state[0] - count_;
+  to_skip_ += state[0] - count_;
   count_ = state[0];
 }
 
-Task<> GeneratorAdapter::pass_over() {
-  while (passing_over_ > 0) {
+Task<> GeneratorAdapter::skip_batches() {
+  while (to_skip_ > 0) {
     if (!peeked_ && !ended_)
       if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
     const bool came = (peeked_ ? std::exchange(peeked_, {}) : next()).has_value();
-    check(came, ErrorKind::data, where, passing_over_, " of ", count_,
+    check(came, ErrorKind::data, where, to_skip_, " of ", count_,
           " earlier batches are missing - expected as many as before - create the generator as before.");
-    --passing_over_;
+    --to_skip_;
   }
   if (!ended_)
     if (PendingPtr pending = source_->fetch()) co_await std::move(pending);
 }
 
 void GeneratorAdapter::catch_up() {
-  if (passing_over_ > 0) pass_over().get();
+  if (to_skip_ > 0) skip_batches().get();
 }
 
 const Batch* GeneratorAdapter::peek() {
@@ -105,7 +105,7 @@ const Batch* GeneratorAdapter::peek() {
 std::optional<Batch> GeneratorAdapter::next() {
   if (ended_) return {};
   ended_ = true;  // unless no exception follows
-  std::optional<Batch> batch = source_->take();
+  std::optional<Batch> batch = source_->consume();
   if (!batch) return {};
   structure_.admit(*batch, where);
   ended_ = false;

@@ -13,10 +13,10 @@ namespace etude {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Requests the next batch. Null: `take` has it.
+  /// Requests the next batch. Null: `consume` has it.
   virtual PendingPtr fetch() { return nullptr; }
   /// The requested batch; empty at the end. Not called after the end or an exception.
-  virtual std::optional<Batch> take() = 0;
+  virtual std::optional<Batch> consume() = 0;
 };
 
 /// Returns one batch per call, and an empty optional at the end.
@@ -44,7 +44,7 @@ class GeneratorAdapter : public DataAdapter {
   Passes passes() const override { return Passes::one; }
   void begin_epoch(int) override {}
   PendingPtr fetch() override;
-  const Batch* take() override;
+  const Batch* consume() override;
   const Batch* peek() override;
   /// The number of consumed batches.
   DataState state() const override { return {count_}; }
@@ -55,13 +55,13 @@ class GeneratorAdapter : public DataAdapter {
 
  private:
   std::optional<Batch> next();
-  Task<> pass_over();
+  Task<> skip_batches();
   void catch_up();
 
   std::unique_ptr<BatchSource> source_;
-  std::optional<Batch> peeked_, taken_;
+  std::optional<Batch> peeked_, consumed_;
   Structure structure_;
-  std::int64_t count_ = 0, passing_over_ = 0;
+  std::int64_t count_ = 0, to_skip_ = 0;
   bool ended_ = false;
 };
 

@@ -37,18 +37,18 @@ class OrderedQueue::Workers {
   void start(std::int64_t first) {
     {
       const std::lock_guard lock(mutex_);
-      begun_ = taken_ = first;
+      begun_ = consumed_ = first;
       running_ = true;
     }
     changed_.notify_all();
   }
 
-  std::optional<Batch> take() {
+  std::optional<Batch> consume() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !slots_.empty() && slots_.front().done; });
     const Slot made = std::move(slots_.front());
     slots_.pop_front();
-    ++taken_;
+    ++consumed_;
     lock.unlock();
     changed_.notify_all();
     if (made.error) std::rethrow_exception(made.error);
@@ -69,7 +69,7 @@ class OrderedQueue::Workers {
     std::exception_ptr error;
   };
 
-  bool has_work() const { return running_ && begun_ - taken_ < ahead_; }
+  bool has_work() const { return running_ && begun_ - consumed_ < ahead_; }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -84,7 +84,7 @@ class OrderedQueue::Workers {
       lock.lock();
       --busy_;
       if (!made.item) running_ = false;  // items after the end are not needed
-      slots_[static_cast<std::size_t>(number - taken_)] = std::move(made);
+      slots_[static_cast<std::size_t>(number - consumed_)] = std::move(made);
       changed_.notify_all();
     }
   }
@@ -104,7 +104,7 @@ class OrderedQueue::Workers {
   std::condition_variable changed_;
   std::deque<Slot> slots_;
   std::int64_t ahead_;
-  std::int64_t begun_ = 0, taken_ = 0;
+  std::int64_t begun_ = 0, consumed_ = 0;
   int busy_ = 0;
   bool running_ = false, quit_ = false;
   std::vector<std::thread> threads_;  // last: they use all members above
@@ -126,10 +126,10 @@ void OrderedQueue::start(std::int64_t first) {
   if (workers_) workers_->start(first);
 }
 
-std::optional<Batch> OrderedQueue::take() {
+std::optional<Batch> OrderedQueue::consume() {
   if (ended_) return {};
   ended_ = true;  // unless no exception follows
-  std::optional<Batch> item = workers_ ? workers_->take() : make_(next_++);
+  std::optional<Batch> item = workers_ ? workers_->consume() : make_(next_++);
   ended_ = !item;
   return item;
 }

@@ -10,12 +10,12 @@
 namespace etude {
 
 /// Makes items 0, 1, 2, … on several threads, up to `ahead` of them in advance, and returns them in order. Without
-/// workers, or if the build does not prefetch (see Prefetcher), `take` makes them itself; also if the system starts no
-/// thread. If it starts only some threads, these make all items. Source: OrderedEnqueuer in keras/utils/data_utils.py
-/// (2.9).
+/// workers, or if the build does not prefetch (see Prefetcher), `consume` makes them itself; also if the system starts
+/// no thread. If it starts only some threads, these make all items. Source: OrderedEnqueuer in
+/// keras/utils/data_utils.py (2.9).
 class OrderedQueue {
  public:
-  /// Makes item `number`; empty if there are no more. Several workers call it concurrently. `take` rethrows its
+  /// Makes item `number`; empty if there are no more. Several workers call it concurrently. `consume` rethrows its
   /// exceptions.
   using Make = std::function<std::optional<Batch>(std::int64_t number)>;
 
@@ -26,7 +26,7 @@ class OrderedQueue {
   /// Starts with item `first`.
   void start(std::int64_t first);
   /// The next item; empty at the end, and after an exception.
-  std::optional<Batch> take();
+  std::optional<Batch> consume();
   /// Waits for the items that are being made, and discards all, so that `start` can be called again.
   void stop();
 

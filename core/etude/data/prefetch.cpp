@@ -94,7 +94,7 @@ void Prefetcher::fetch() {
   asked_ = true;
 }
 
-std::optional<std::size_t> Prefetcher::take() {
+std::optional<std::size_t> Prefetcher::consume() {
   if (ended_) return {};
   fetch();
   asked_ = false;

@@ -32,7 +32,7 @@ SequenceAdapter::SequenceAdapter(SequencePtr sequence, const SequenceOptions& op
 }
 
 void SequenceAdapter::begin_epoch(int epoch) {
-  if (epoch == epoch_ && taken() == 0) return;  // the batch of peek() is not made twice
+  if (epoch == epoch_ && consumed() == 0) return;  // the batch of peek() is not made twice
   begin(epoch, 0);
 }
 
@@ -78,7 +78,7 @@ std::int64_t SequenceAdapter::index_of(std::int64_t number) const {
 }
 
 Task<std::optional<Batch>> SequenceAdapter::next() {
-  if (!sequence_->asynchronous()) co_return queue_.take();
+  if (!sequence_->asynchronous()) co_return queue_.consume();
   ask();
   if (asked_.empty()) co_return std::nullopt;
   const std::unique_ptr<Asked> first = std::move(asked_.front());

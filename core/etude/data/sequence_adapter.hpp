@@ -34,7 +34,7 @@ class SequenceAdapter : public AwaitedAdapter {
   void on_epoch_end() override;
   /// Seed, epoch, and the number of consumed batches. A sequence that changes in on_epoch_end has to be restored
   /// separately.
-  DataState state() const override { return with_seed(options_.seed, {epoch_, taken()}); }
+  DataState state() const override { return with_seed(options_.seed, {epoch_, consumed()}); }
   void restore(const DataState& state) override;
 
  protected:

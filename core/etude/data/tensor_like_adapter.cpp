@@ -45,7 +45,7 @@ TensorLikeAdapter::Slot TensorLikeAdapter::make_slot() const {
 void TensorLikeAdapter::begin_epoch(int epoch) {
   prefetcher_.pause();
   order_.begin(epoch);
-  taken_ = 0;
+  consumed_ = 0;
   note_order();
 }
 
@@ -54,18 +54,18 @@ PendingPtr TensorLikeAdapter::fetch() {
   return nullptr;
 }
 
-const Batch* TensorLikeAdapter::take() {
-  const std::optional<std::size_t> slot = prefetcher_.take();
+const Batch* TensorLikeAdapter::consume() {
+  const std::optional<std::size_t> slot = prefetcher_.consume();
   if (!slot) return nullptr;
-  ++taken_;
+  ++consumed_;
   return &slots_[*slot].batch;
 }
 
-DataState TensorLikeAdapter::state() const { return order_.state(taken_); }
+DataState TensorLikeAdapter::state() const { return order_.state(consumed_); }
 
 void TensorLikeAdapter::restore(const DataState& state) {
   prefetcher_.pause();
-  taken_ = order_.restore(state);
+  consumed_ = order_.restore(state);
   note_order();
 }
 

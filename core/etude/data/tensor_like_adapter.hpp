@@ -29,7 +29,7 @@ class TensorLikeAdapter : public DataAdapter {
 
   void begin_epoch(int epoch) override;
   PendingPtr fetch() override;
-  const Batch* take() override;
+  const Batch* consume() override;
   const Batch* peek() override { return &example_; }
   /// None with `prefetch`, which copies rows in advance.
   std::shared_ptr<const Batch> arrays() const override { return prefetches_ ? nullptr : arrays_; }
@@ -56,7 +56,7 @@ class TensorLikeAdapter : public DataAdapter {
   bool prefetches_, selects_ = false;
   std::vector<std::int32_t> selected_;  ///< in the order of this pass
   std::int64_t pass_ = 0;
-  std::int64_t taken_ = 0;
+  std::int64_t consumed_ = 0;
   std::array<Slot, Prefetcher::slots> slots_;
   Prefetcher prefetcher_;  // last: its thread uses all members above
 };

@@ -59,7 +59,7 @@ MirroredStrategy::MirroredStrategy(MirroredOptions options) : options_(std::move
 }
 
 template <class Join> void MirroredStrategy::timed(Join join) {
-  JoinClock& clock = join_clock();
+  AllReduceClock& clock = all_reduce_clock();
   const double began = clock.watchers ? monotonic_seconds() : 0;
   join(*options_.collective);
   if (clock.watchers) clock.milliseconds += 1e3 * (monotonic_seconds() - began);

@@ -52,7 +52,7 @@ class MirroredStrategy : public Strategy {
   std::size_t bucket_bytes() const override { return overlaps_ ? options_.collective->bucket_bytes() : 0; }
   void start_all_reduce(std::span<const ReplicaSum> bucket, int number) override;
   void await_all_reduce(int number, std::size_t replica) override;
-  bool joins_on_device() const override { return one_device_ && options_.collective->queued(); }
+  bool all_reduces_on_device() const override { return one_device_ && options_.collective->queued(); }
 
  private:
   /// Calls `join`, and measures its time if there are watchers.

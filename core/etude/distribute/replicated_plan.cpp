@@ -55,7 +55,7 @@ Replicas replicas_of(StrategyPtr strategy) {
 
 ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph,
                                std::span<const Value> logs)
-    : plans_(std::move(plans)), strategy_(std::move(strategy)), joins_(plans_.size()) {
+    : plans_(std::move(plans)), strategy_(std::move(strategy)), current_(plans_.size()) {
   for (std::size_t i = 0; i < logs.size(); ++i)
     if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
   steps_ = std::ranges::min_element(plans_, {}, &Plan::steps)->steps();
@@ -69,33 +69,33 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
           "rows, not rows.");
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
-  if (on_host_ || replicas() == 1 || strategy_->joins_on_device()) return;
+  if (on_host_ || replicas() == 1 || strategy_->all_reduces_on_device()) return;
   for (const Plan& plan : plans_) {
-    const auto joins = std::ranges::count_if(plan.instructions(), joins_replicas);
-    chunks_.emplace_back(static_cast<std::size_t>(steps_ * (joins + 1)));
+    const auto all_reduces = std::ranges::count_if(plan.instructions(), is_all_reduce);
+    chunks_.emplace_back(static_cast<std::size_t>(steps_ * (all_reduces + 1)));
   }
 }
 
 void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
-  take(inputs);
-  run_taken();
+  upload(inputs);
+  run_uploaded();
 }
 
-void ReplicatedPlan::take(std::span<const std::vector<const std::byte*>> inputs) {
-  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].take(inputs[i], taken_);
-  ++taken_;
+void ReplicatedPlan::upload(std::span<const std::vector<const std::byte*>> inputs) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].upload(inputs[i], uploaded_);
+  ++uploaded_;
 }
 
-void ReplicatedPlan::take(std::span<const SelectedRows> rows) {
-  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].take(rows[i], taken_);
-  ++taken_;
+void ReplicatedPlan::upload(std::span<const SelectedRows> rows) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].upload(rows[i], uploaded_);
+  ++uploaded_;
 }
 
-bool ReplicatedPlan::run_taken() {
-  if (taken_ == 0) return false;
-  const std::int64_t steps = std::exchange(taken_, 0);
+bool ReplicatedPlan::run_uploaded() {
+  if (uploaded_ == 0) return false;
+  const std::int64_t steps = std::exchange(uploaded_, 0);
   for (Plan& plan : plans_) plan.begin();
-  if (replicas() == 1 || strategy_->joins_on_device()) {
+  if (replicas() == 1 || strategy_->all_reduces_on_device()) {
     addresses_.clear();
     for (const Plan& plan : plans_)
       addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
@@ -130,17 +130,17 @@ void ReplicatedPlan::run_step(std::int64_t step) {
 /// after the other.
 bool ReplicatedPlan::advance() {
   if (!on_host_) {
-    for (std::size_t i = 0; i < plans_.size(); ++i) joins_[i] = advance(i);
-    return joins_.front() != nullptr;
+    for (std::size_t i = 0; i < plans_.size(); ++i) current_[i] = advance(i);
+    return current_.front() != nullptr;
   }
   thread_pool().run(
       replicas(),
       [](void* given, int replica) {
         auto& self = *static_cast<ReplicatedPlan*>(given);
-        self.joins_[static_cast<std::size_t>(replica)] = self.advance(static_cast<std::size_t>(replica));
+        self.current_[static_cast<std::size_t>(replica)] = self.advance(static_cast<std::size_t>(replica));
       },
       this);
-  return joins_.front() != nullptr;
+  return current_.front() != nullptr;
 }
 
 const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
@@ -161,11 +161,11 @@ std::unique_ptr<Device::Recording>* ReplicatedPlan::next_chunk(std::size_t repli
 void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
   for (std::size_t i = 0; i < bucket.size(); ++i)
     for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
-      const AllReduce::Part& part = joins_[replica]->parts[i];
+      const AllReduce::Part& part = current_[replica]->parts[i];
       bucket[i].parts[replica] = plans_[replica].address(part.in);
       bucket[i].sums[replica] = plans_[replica].address(part.out);
     }
-  const int number = joins_.front()->number;
+  const int number = current_.front()->number;
   if (!has_device_libraries || number < 0) return strategy_->all_reduce(bucket);
   started_ = number + 1;
   strategy_->start_all_reduce(bucket, number);

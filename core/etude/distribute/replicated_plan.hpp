@@ -42,12 +42,12 @@ class ReplicatedPlan {
   void run(std::span<const std::vector<const std::byte*>> inputs);
   /// The same in two parts. While the plan is not full(), more batches can be uploaded before the steps of all of them
   /// run. A device may replay these steps as one.
-  void take(std::span<const std::vector<const std::byte*>> inputs);
+  void upload(std::span<const std::vector<const std::byte*>> inputs);
   /// The same if each replica selects its batch.
-  void take(std::span<const SelectedRows> rows);
-  bool full() const { return taken_ == steps_; }
+  void upload(std::span<const SelectedRows> rows);
+  bool full() const { return uploaded_ == steps_; }
   /// Returns false if there is no uploaded batch.
-  bool run_taken();
+  bool run_uploaded();
   /// Computes the logs from the results of the last step.
   void run_logs();
   /// Adds the memory ranges of the logs, or of the results, of all replicas.
@@ -71,12 +71,12 @@ class ReplicatedPlan {
 
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
-  std::vector<std::size_t> varying_logs_;             ///< indices
-  std::vector<Variable> assigned_;                    ///< if some replicas have no shard
-  std::vector<const instruction::AllReduce*> joins_;  ///< by replica: its current all-reduce
-  int started_ = 0;                                   ///< all-reduces of this step that may not be awaited yet
-  std::vector<std::vector<ReplicaSum>> buckets_;      ///< in the order of the all-reduces of a step
-  std::int64_t steps_, taken_ = 0;
+  std::vector<std::size_t> varying_logs_;               ///< indices
+  std::vector<Variable> assigned_;                      ///< if some replicas have no shard
+  std::vector<const instruction::AllReduce*> current_;  ///< by replica: its current all-reduce
+  int started_ = 0;                                     ///< all-reduces of this step that may not be awaited yet
+  std::vector<std::vector<ReplicaSum>> buckets_;        ///< in the order of the all-reduces of a step
+  std::int64_t steps_, uploaded_ = 0;
   // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one

@@ -18,9 +18,9 @@ struct Traced {
   std::vector<Value> results;
   std::vector<const std::byte*> inputs;
 
-  Traced(const Share& share, bool multiplies_halves, const Strategy::ReplicaFunction& function,
+  Traced(const Shard& shard, bool multiplies_halves, const Strategy::ReplicaFunction& function,
          const std::vector<PerReplica>& given, std::size_t replica)
-      : graph(share, multiplies_halves) {
+      : graph(shard, multiplies_halves) {
     const Trace trace(graph);
     std::vector<Value> values;
     for (const PerReplica& each : given) {
@@ -98,8 +98,8 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   const Scope scope(shared_from_this());
   std::list<Traced> traced;
   for (std::size_t i = 0; i < replicas; ++i) {
-    const Share share{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
-    place(traced.emplace_back(share, multiplies_halves(), function, inputs, i).variables());
+    const Shard shard{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
+    place(traced.emplace_back(shard, multiplies_halves(), function, inputs, i).variables());
   }
   std::vector<Plan> plans;
   std::vector<std::vector<const std::byte*>> addresses;

@@ -17,7 +17,7 @@ using StrategyPtr = std::shared_ptr<Strategy>;
 struct ReplicaSum;
 
 /// The time of all-reduces. It is measured while there are watchers.
-struct JoinClock {
+struct AllReduceClock {
   /// The number of callbacks that use the time.
   int watchers = 0;
   /// The time of all all-reduces, in milliseconds.
@@ -54,7 +54,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// Whether all its devices multiply half precision.
   bool multiplies_halves();
   /// Whether one device computes all replicas and their all-reduces. Then their step can be replayed.
-  virtual bool joins_on_device() const { return false; }
+  virtual bool all_reduces_on_device() const { return false; }
 
   /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {
@@ -90,10 +90,10 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
   /// Measures while it has watchers.
-  JoinClock& join_clock() { return join_clock_; }
+  AllReduceClock& all_reduce_clock() { return all_reduce_clock_; }
 
  private:
-  JoinClock join_clock_;
+  AllReduceClock all_reduce_clock_;
 };
 
 /// One replica on one device: the default device, or a given one, which must outlive the strategy.

@@ -9,7 +9,7 @@ template <class... O> bool is(const Node& node) { return (std::holds_alternative
 
 /// Whether it is an all-reduce of several replicas. With one replica it is a view.
 inline bool is_all_reduce(const Graph& graph, const Node& node) {
-  return is<op::AllReduce>(node) && graph.share().replicas > 1;
+  return is<op::AllReduce>(node) && graph.shard().replicas > 1;
 }
 /// Whether it is a view of another node's bytes.
 inline bool is_view(const Graph& graph, const Node& node) {

@@ -31,7 +31,7 @@ std::int64_t instructions_run(std::span<const Instruction> instructions) {
 
 }  // namespace
 
-bool joins_replicas(const Instruction& instruction) {
+bool is_all_reduce(const Instruction& instruction) {
   return std::holds_alternative<instruction::AllReduce>(instruction) ||
          std::holds_alternative<instruction::AwaitSums>(instruction);
 }
@@ -97,7 +97,7 @@ void Plan::check_step(std::size_t inputs, std::int64_t step) const {
         " - expected ", lowered_.input_count, " for one of ", steps_, " steps - this is a defect of the library.");
 }
 
-void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
+void Plan::upload(std::span<const std::byte* const> inputs, std::int64_t step) {
   check_step(inputs.size(), step);
   if (!batches_) {
     // Inputs are only read: Addresses has one type for all spaces.
@@ -114,7 +114,7 @@ void Plan::take(std::span<const std::byte* const> inputs, std::int64_t step) {
   selects_ = false;
 }
 
-void Plan::take(const SelectedRows& rows, std::int64_t step) {
+void Plan::upload(const SelectedRows& rows, std::int64_t step) {
   check_step(rows.arrays.size(), step);
   const auto arrays = addresses_.end() - std::ssize(places_) - 1;
   std::ranges::transform(rows.arrays, arrays, [](const std::shared_ptr<Storage>& array) { return array->address(); });
@@ -183,7 +183,7 @@ void Plan::end() {
 }
 
 void Plan::run(std::span<const std::byte* const> inputs) {
-  take(inputs);
+  upload(inputs);
   begin();
   while (advance()) {
   }
@@ -192,20 +192,20 @@ void Plan::run(std::span<const std::byte* const> inputs) {
 
 const Instruction* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
   const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
-  const auto join = std::ranges::find_if(left, joins_replicas);
-  const std::span<const Instruction> chunk(left.begin(), join);
+  const auto end = std::ranges::find_if(left, is_all_reduce);
+  const std::span<const Instruction> chunk(left.begin(), end);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
     if (first && selects_) device().run(selection_, addresses_);
     device().run(chunk, addresses_);
   };
   const bool is_empty = chunk.empty() && !(next_ == 0 && selects_);
-  next_ += chunk.size() + (join != left.end());
+  next_ += chunk.size() + (end != left.end());
   if (kept && !is_empty)
     device().replay(std::ref(work), addresses_, *kept);
   else
     work();
-  return join == left.end() ? nullptr : &*join;
+  return end == left.end() ? nullptr : &*end;
 }
 
 void Plan::run_logs() {

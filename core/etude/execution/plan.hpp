@@ -39,7 +39,7 @@ struct SelectedRows {
 };
 
 /// Whether an instruction concerns all replicas: an AllReduce or AwaitSums.
-bool joins_replicas(const Instruction& instruction);
+bool is_all_reduce(const Instruction& instruction);
 
 /// A compiled step: instructions in order, with all memory laid out. Running it allocates nothing and calls no user
 /// code.
@@ -55,14 +55,14 @@ class Plan {
   /// Runs the step on the batch whose tensors begin at `inputs`, in the order of the graph's inputs.
   void run(std::span<const std::byte* const> inputs);
 
-  // The same in parts: take() each batch, then begin(). For each step call enter(), and advance() until it returns
+  // The same in parts: upload() each batch, then begin(). For each step call enter(), and advance() until it returns
   // null. Then call end().
 
   /// The number of batches that can be uploaded in advance: one, unless the device has its own memory.
   std::int64_t steps() const { return steps_; }
-  void take(std::span<const std::byte* const> inputs, std::int64_t step = 0);
+  void upload(std::span<const std::byte* const> inputs, std::int64_t step = 0);
   /// For a device that has its own memory. All steps until end() must get their batches in the same way.
-  void take(const SelectedRows& rows, std::int64_t step = 0);
+  void upload(const SelectedRows& rows, std::int64_t step = 0);
   void begin();
   void enter(std::int64_t step);
   /// Runs all instructions up to the next AllReduce or AwaitSums, and returns it; null at the end of the step. With

@@ -58,11 +58,11 @@ const Shape& Value::shape() const { return graph_->node(id_).shape; }
 DType Value::dtype() const { return graph_->node(id_).dtype; }
 const Op& Value::op() const { return graph_->node(id_).op; }
 
-std::int64_t Share::row_size(const Shape& shape) const {
+std::int64_t Shard::row_size(const Shape& shape) const {
   return shape.rank() > 0 && rows > 0 && shape[0] % rows == 0 ? shape.size() / rows : 0;
 }
 
-std::int64_t Share::whole_size(const Shape& shape) const {
+std::int64_t Shard::whole_size(const Shape& shape) const {
   const std::int64_t row = row_size(shape);
   return replicas == 1 ? shape.size() : row ? row * batch : shape.size() * replicas;
 }
@@ -99,7 +99,7 @@ void Graph::add_loss(Value loss, const void* layer) {
 }
 
 // Defined here, so that Op's destructor and copies are compiled once.
-Graph::Graph(const Share& share, bool multiplies_halves) : share_(share), multiplies_halves_(multiplies_halves) {}
+Graph::Graph(const Shard& shard, bool multiplies_halves) : shard_(shard), multiplies_halves_(multiplies_halves) {}
 Graph::~Graph() = default;
 
 Value Graph::append(Op op, std::initializer_list<Value> inputs) {
@@ -114,8 +114,8 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
   if (any_half(inputs) && !keeps_halves(op)) return append_upcast(std::move(op), inputs);
   const std::size_t hash = hash_of(op, inputs);
   // All-reduces are counted, not merged: for a shard of another shape, equal Values may be different ones.
-  const bool joins = share_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
-  for (auto [it, end] = known_.equal_range(hash); it != end && !joins; ++it)
+  const bool is_all_reduce = shard_.replicas > 1 && std::holds_alternative<op::AllReduce>(op);
+  for (auto [it, end] = known_.equal_range(hash); it != end && !is_all_reduce; ++it)
     if (const Node& node = this->node(it->second); node.op == op && same_inputs(node, inputs))
       return {*this, it->second};
 
@@ -152,7 +152,7 @@ Value Graph::append_upcast(Op op, std::span<const Value> inputs) {
 
 NodeId Graph::push(Node node) {
   const auto id = static_cast<NodeId>(nodes_.size());
-  if (share_.replicas > 1)
+  if (shard_.replicas > 1)
     varies_.push_back(
         makes_differences(node.op, std::ranges::any_of(node.inputs, [this](NodeId input) { return varies(input); })));
   nodes_.push_back(std::move(node));
@@ -185,7 +185,7 @@ void Graph::assign(const Variable& variable, Value value) {
   check(value.shape() == variable.shape() && value.dtype() == variable.dtype(), ErrorKind::shape,
         "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(),
         " - expected ", variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");
-  if (share_.replicas > 1) value = joined(variable, value);
+  if (shard_.replicas > 1) value = all_reduced(variable, value);
   read(variable);  // so that a plan has the variable even if no op reads it
   for (Assignment& assignment : assignments_)
     if (assignment.variable == variable) {
@@ -196,7 +196,7 @@ void Graph::assign(const Variable& variable, Value value) {
 }
 
 /// The Value that all replicas assign, aggregated from the Value of each.
-Value Graph::joined(const Variable& variable, Value value) {
+Value Graph::all_reduced(const Variable& variable, Value value) {
   const auto sum = [this](Value part) { return append(op::AllReduce{}, {part}); };
   const Value before = read(variable);
   if (variable.aggregation() == Aggregation::sum) {
@@ -207,10 +207,10 @@ Value Graph::joined(const Variable& variable, Value value) {
   }
   if (!varies(value.id())) return value;
   check(variable.aggregation() == Aggregation::mean, ErrorKind::state, "Variable \"" + variable.name() + '"',
-        "assigned what differs between ", share_.replicas,
+        "assigned what differs between ", shard_.replicas,
         " replicas - expected the same for all - join it with ops::all_reduce, or make the variable with an "
         "Aggregation.");
-  Value part = constant(1.0 / share_.replicas, value.dtype());
+  Value part = constant(1.0 / shard_.replicas, value.dtype());
   if (value.shape().rank() > 0) part = append(op::Broadcast{value.shape()}, {part});
   return append(op::Multiply{}, {sum(value), part});
 }

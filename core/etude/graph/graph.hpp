@@ -64,7 +64,7 @@ class Outputs : public std::vector<Value> {
 };
 
 /// The shard of a batch that is traced: the number of replicas, the rows in this shard, and the rows of the batch.
-struct Share {
+struct Shard {
   /// How many replicas have a part of the batch.
   int replicas = 1;
   /// The rows of this part, and of the whole batch.
@@ -108,7 +108,7 @@ class Graph {
  public:
   /// `multiplies_halves`: whether products of half precision remain such nodes, for a device that supports them.
   /// Otherwise they are computed in float32, too.
-  explicit Graph(const Share& share = {}, bool multiplies_halves = false);
+  explicit Graph(const Shard& shard = {}, bool multiplies_halves = false);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -119,12 +119,12 @@ class Graph {
   static bool tracing();
 
   /// Which part of the batch the trace is about.
-  const Share& share() const { return share_; }
+  const Shard& shard() const { return shard_; }
   /// Whether products of half precision stay such nodes.
   bool multiplies_halves() const { return multiplies_halves_; }
   /// Whether a Value may differ between replicas: it depends on the batch, and is not all-reduced yet. False with one
   /// replica.
-  bool varies(NodeId id) const { return share_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
+  bool varies(NodeId id) const { return shard_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
   /// Infers shape and dtype, and appends. With operands in half precision the op is computed in float32, and its result
   /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
@@ -200,9 +200,9 @@ class Graph {
   bool keeps_halves(const Op& op) const;
   Value append_upcast(Op op, std::span<const Value> inputs);
   NodeId push(Node node);
-  Value joined(const Variable& variable, Value value);
+  Value all_reduced(const Variable& variable, Value value);
 
-  Share share_;
+  Shard shard_;
   bool multiplies_halves_;
   std::deque<Node> nodes_;
   std::vector<bool> varies_;  ///< by node, if there are several replicas

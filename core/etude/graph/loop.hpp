@@ -11,7 +11,7 @@ namespace etude {
 /// step's entry of each sequence, and the constants.
 struct Loop {
   /// For a trace with the same shard and the same device support as `around`.
-  explicit Loop(const Graph& around) : body(around.share(), around.multiplies_halves()) {}
+  explicit Loop(const Graph& around) : body(around.shard(), around.multiplies_halves()) {}
 
   Graph body;
   std::int64_t steps = 0;

@@ -184,7 +184,7 @@ void Layer::regularize_activity(Value y) const {
   Graph& graph = Graph::current();
   const Value loss = (*activity_regularizer_)(ops::upcast(y));
   const Shape& shape = y.shape();
-  const std::int64_t rows = shape.rank() ? graph.share().whole_size(shape.slice(0, 1)) : 1;
+  const std::int64_t rows = shape.rank() ? graph.shard().whole_size(shape.slice(0, 1)) : 1;
   graph.add_loss(loss / static_cast<double>(std::max<std::int64_t>(rows, 1)), this);
 }
 

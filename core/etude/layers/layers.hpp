@@ -47,7 +47,7 @@ using NormalizationLayers =
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
 
-using Layers = Joined<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
-                      RegularizationLayers, NormalizationLayers, MergingLayers, AttentionLayers>;
+using Layers = Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers,
+                            RecurrentLayers, RegularizationLayers, NormalizationLayers, MergingLayers, AttentionLayers>;
 
 }  // namespace etude::layers

@@ -130,19 +130,19 @@ Value BatchNormalization::call(Value x, bool training) {
       while (shape.rank() < x.shape().rank()) shape.append(1);
       weight = ops::broadcast_to(ops::reshape(ops::cast(x.mask(), x.dtype()), shape), x.shape());
     }
-    const bool joined = options_.synchronized;
+    const bool synchronized = options_.synchronized;
     const auto sum_of = [&](Value values) {
       const Value sum = ops::sum(values, others, true);
-      return joined ? ops::all_reduce(sum) : sum;
+      return synchronized ? ops::all_reduce(sum) : sum;
     };
-    const std::int64_t elements = joined ? Graph::current().share().whole_size(x.shape()) : x.shape().size();
+    const std::int64_t elements = synchronized ? Graph::current().shard().whole_size(x.shape()) : x.shape().size();
     const double count = static_cast<double>(elements) / static_cast<double>(std::max<std::int64_t>(along.size(), 1));
     const auto mean_of = [&](Value values) {
       return weight ? ops::divide_no_nan(sum_of(values * weight), sum_of(weight)) : sum_of(values) / count;
     };
     mean = mean_of(x);
     // Deviations sum to 0, so no gradient flows from the variance to the mean: this saves an all-reduce.
-    variance = mean_of(ops::square(x - (joined ? ops::stop_gradient(mean) : mean)));
+    variance = mean_of(ops::square(x - (synchronized ? ops::stop_gradient(mean) : mean)));
     const auto follow = [&](const Variable& moving, Value batch) {
       const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());
       Graph& graph = Graph::current();

@@ -18,7 +18,7 @@ bool fits(const Shape& target, const Shape& prediction) {
 
 }  // namespace
 
-Value beside(Value y_true, Value y_pred, const char* where, Targets targets) {
+Value in_shape_of(Value y_true, Value y_pred, const char* where, Targets targets) {
   const bool equal = y_true.shape() == y_pred.shape();
   check(equal || (targets == Targets::broadcast && fits(y_true.shape(), y_pred.shape())), ErrorKind::shape, where,
         "y_true of shape ", y_true.shape(), " and y_pred of shape ", y_pred.shape(),

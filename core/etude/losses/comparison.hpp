@@ -17,7 +17,7 @@ enum class Targets : std::uint8_t { broadcast, of_equal_shape };
 
 /// y_true in the dtype and shape of y_pred. Throws Error(shape) if it has another shape, and cannot be broadcast after
 /// the batch axis.
-Value beside(Value y_true, Value y_pred, const char* where, Targets targets = Targets::of_equal_shape);
+Value in_shape_of(Value y_true, Value y_pred, const char* where, Targets targets = Targets::of_equal_shape);
 /// Throws Error(value) unless it is a number from 0 to 1.
 void check_smoothing(const std::string& name, double smoothing);
 /// Integer targets [batch, ..] or [batch, .., 1] as int32 [batch, ..], for predictions [batch, .., classes]. Throws
@@ -33,7 +33,7 @@ class LossOf : public Loss {
   LossOf(const char* where, std::string name, Reduction reduction, Function function, Targets targets)
       : Loss(std::move(name), reduction), where_(where), function_(std::move(function)), targets_(targets) {}
   Value call(Value y_true, Value y_pred) override {
-    return function_(beside(y_true, y_pred, where_, targets_), y_pred);
+    return function_(in_shape_of(y_true, y_pred, where_, targets_), y_pred);
   }
 
  private:

@@ -26,7 +26,7 @@ class BinaryCrossentropyLoss : public Loss {
     check_smoothing(o.name, o.label_smoothing);
   }
   Value call(Value y_true, Value y_pred) override {
-    Value t = beside(y_true, y_pred, "BinaryCrossentropy");
+    Value t = in_shape_of(y_true, y_pred, "BinaryCrossentropy");
     if (const double s = options_.label_smoothing; s > 0) t = t * (1 - s) + 0.5 * s;
     if (options_.from_logits) return ops::mean(ops::sigmoid_crossentropy(y_pred, t), {options_.axis});
     if (fuse_logits)
@@ -48,7 +48,7 @@ class CategoricalCrossentropyLoss : public Loss {
   }
   Value call(Value y_true, Value given) override {
     const std::ptrdiff_t axis = options_.axis;
-    Value t = with_last(beside(y_true, given, "CategoricalCrossentropy"), axis);
+    Value t = with_last(in_shape_of(y_true, given, "CategoricalCrossentropy"), axis);
     const Value y_pred = with_last(given, axis);
     if (const double s = options_.label_smoothing; s > 0) t = t * (1 - s) + s / static_cast<double>(t.shape()[-1]);
     if (options_.from_logits) return ops::softmax_crossentropy(y_pred, t);

@@ -65,7 +65,7 @@ double count_of(Value losses) {
   const Graph& graph = losses.graph();
   const Shape& shape = losses.shape();
   const std::int64_t count =
-      graph.varies(losses.id()) ? graph.share().whole_size(shape) : shape.size() * graph.share().replicas;
+      graph.varies(losses.id()) ? graph.shard().whole_size(shape) : shape.size() * graph.shard().replicas;
   return static_cast<double>(std::max<std::int64_t>(count, 1));
 }
 

@@ -19,6 +19,6 @@ using ProbabilisticLosses =
               BinaryFocalCrossentropy, CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy>;
 using OverlapLosses = ClassList<Dice, Tversky>;
 
-using Losses = Joined<RegressionLosses, HingeLosses, ProbabilisticLosses, OverlapLosses>;
+using Losses = Concatenated<RegressionLosses, HingeLosses, ProbabilisticLosses, OverlapLosses>;
 
 }  // namespace etude::losses

@@ -21,7 +21,7 @@ Value specificity_of(const Counts& counts) { return share_of(counts.true_negativ
 Value of_thresholds(Value x) { return x.shape()[0] == 1 ? ops::reshape(x, {}) : x; }
 
 /// Those that a caller gave, or `otherwise`.
-Thresholds given(const std::string& where, const Numbers& thresholds, double otherwise) {
+Thresholds given(const std::string& where, const Doubles& thresholds, double otherwise) {
   for (const double each : thresholds.all())
     check(each >= 0 && each <= 1, ErrorKind::value, where, "thresholds with ", each,
           " - expected numbers from 0 to 1 - set thresholds.");

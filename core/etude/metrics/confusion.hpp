@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "etude/base/numbers.hpp"
+#include "etude/base/doubles.hpp"
 #include "etude/metrics/metric.hpp"
 
 /// Figures of how often predictions above thresholds are true: y_true and y_pred [batch, ..], of which y_true is 0
@@ -12,7 +12,7 @@
 namespace etude::metrics {
 
 struct ConfusionCountOptions {
-  Numbers thresholds = {};
+  Doubles thresholds = {};
   /// That of its class where it is empty.
   std::string name = {};
   static constexpr auto fields() {
@@ -25,7 +25,7 @@ struct ConfusionCountOptions {
 };
 
 struct PrecisionOptions {
-  Numbers thresholds = {};
+  Doubles thresholds = {};
   std::optional<std::int64_t> top_k = {}, class_id = {};
   /// That of its class where it is empty.
   std::string name = {};
@@ -95,7 +95,7 @@ struct AUCOptions {
   std::string curve = "ROC";
   std::string summation_method = "interpolation";
   std::string name = "auc";
-  Numbers thresholds = {};
+  Doubles thresholds = {};
   bool multi_label = false;
   std::optional<std::int64_t> num_labels = {};
   std::vector<double> label_weights = {};

@@ -27,7 +27,7 @@ using ProbabilisticMetrics =
     ClassList<KLDivergence, Poisson, BinaryCrossentropy, CategoricalCrossentropy, SparseCategoricalCrossentropy>;
 using ReductionMetrics = ClassList<Mean, Sum>;
 
-using Metrics = Joined<AccuracyMetrics, RegressionMetrics, CorrelationMetrics, HingeMetrics, ProbabilisticMetrics,
-                       ConfusionMetrics, FScoreMetrics, IoUMetrics, ReductionMetrics>;
+using Metrics = Concatenated<AccuracyMetrics, RegressionMetrics, CorrelationMetrics, HingeMetrics, ProbabilisticMetrics,
+                             ConfusionMetrics, FScoreMetrics, IoUMetrics, ReductionMetrics>;
 
 }  // namespace etude::metrics

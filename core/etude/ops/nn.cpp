@@ -106,8 +106,8 @@ Value sigmoid_crossentropy(Value logits, Value targets) {
 
 Value uniform(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t stream, Value counter) {
   if (is_half(dtype)) return cast(uniform(shape, DType::float32, seed, stream, counter), dtype);
-  const Share& share = counter.graph().share();
-  const std::int64_t row_size = share.replicas > 1 ? share.row_size(shape) : 0;
+  const Shard& shard = counter.graph().shard();
+  const std::int64_t row_size = shard.replicas > 1 ? shard.row_size(shape) : 0;
   return counter.graph().append(op::Uniform{seed, stream, shape, dtype, 0, row_size}, {counter});
 }
 
@@ -115,10 +115,10 @@ Value normal(const Shape& shape, DType dtype, std::uint64_t seed, std::uint32_t 
   if (is_half(dtype)) return cast(normal(shape, DType::float32, seed, stream, counter), dtype);
   Graph& graph = counter.graph();
   std::vector<Value> drawn;
-  if (const Share& share = graph.share(); share.replicas > 1) {
+  if (const Shard& shard = graph.shard(); shard.replicas > 1) {
     // The pairs of numbers that one replica would draw for the whole batch.
-    const std::int64_t row_size = share.row_size(shape);
-    const std::int64_t second = row_size ? share.whole_size(shape) : shape.size();
+    const std::int64_t row_size = shard.row_size(shape);
+    const std::int64_t second = row_size ? shard.whole_size(shape) : shape.size();
     for (const std::int64_t first : {std::int64_t{0}, second})
       drawn.push_back(
           expand_dims(graph.append(op::Uniform{seed, stream, shape, dtype, first, row_size}, {counter}), 0));
@@ -140,10 +140,10 @@ Value dropout(Value x, double rate, std::uint64_t seed, std::uint32_t stream, Va
   return where(kept, x * (1 / (1 - rate)), zero);
 }
 
-Value all_reduce(Value x) { return x.graph().share().replicas == 1 ? x : x.graph().append(op::AllReduce{}, {x}); }
+Value all_reduce(Value x) { return x.graph().shard().replicas == 1 ? x : x.graph().append(op::AllReduce{}, {x}); }
 
 Value replica_part(Value x) {
-  const int replicas = x.graph().share().replicas;
+  const int replicas = x.graph().shard().replicas;
   return replicas == 1 ? x : x / static_cast<double>(replicas);
 }
 

@@ -15,8 +15,8 @@ class RMSpropOptimizer : public Optimizer {
         momentum_(options.momentum),
         epsilon_(options.epsilon),
         centered_(options.centered) {
-    check_share("rho", rho_);
-    check_share("momentum", momentum_);
+    check_fraction("rho", rho_);
+    check_fraction("momentum", momentum_);
     check_not_negative("epsilon", epsilon_);
   }
 
@@ -77,7 +77,7 @@ class AdadeltaOptimizer : public Optimizer {
  public:
   explicit AdadeltaOptimizer(const AdadeltaOptions& options)
       : Optimizer(shared_options(options)), rho_(options.rho), epsilon_(options.epsilon) {
-    check_share("rho", rho_);
+    check_fraction("rho", rho_);
     check_not_negative("epsilon", epsilon_);
   }
 

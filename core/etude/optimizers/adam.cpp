@@ -17,8 +17,8 @@ class Moments : public Optimizer {
         beta_1_(options.beta_1),
         beta_2_(options.beta_2),
         epsilon_(options.epsilon) {
-    check_share("beta_1", beta_1_);
-    check_share("beta_2", beta_2_);
+    check_fraction("beta_1", beta_1_);
+    check_fraction("beta_2", beta_2_);
     check_not_negative("epsilon", epsilon_);
   }
 

@@ -19,9 +19,9 @@ constexpr std::int64_t most_steps = 100;
 class MuonOptimizer : public Optimizer {
  public:
   explicit MuonOptimizer(const MuonOptions& options) : Optimizer(shared_options(options)), options_(options) {
-    check_share("adam_beta_1", options.adam_beta_1);
-    check_share("adam_beta_2", options.adam_beta_2);
-    check_share("momentum", options.momentum);
+    check_fraction("adam_beta_1", options.adam_beta_1);
+    check_fraction("adam_beta_2", options.adam_beta_2);
+    check_fraction("momentum", options.momentum);
     check_not_negative("epsilon", options.epsilon);
     check_not_negative("adam_lr_ratio", options.adam_lr_ratio);
     check_not_negative("adam_weight_decay", options.adam_weight_decay.value_or(0));

@@ -42,7 +42,7 @@ Optimizer::Optimizer(OptimizerOptions options)
   set_learning_rate(options_.learning_rate.number());
 }
 
-void Optimizer::check_share(const char* what, double number) const {
+void Optimizer::check_fraction(const char* what, double number) const {
   check(number >= 0 && number <= 1, ErrorKind::value, name(), what, " = ", number,
         " - expected a number from 0 to 1 - set ", what, '.');
 }
@@ -71,7 +71,7 @@ void Optimizer::check_options() const {
   check(clips <= 1, ErrorKind::value, name(), clips,
         " ways of clipping - expected one: only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set - "
         "omit the others.");
-  check_share("ema_momentum", options_.ema_momentum);
+  check_fraction("ema_momentum", options_.ema_momentum);
   at_least("ema_overwrite_frequency", options_.ema_overwrite_frequency, 1);
   at_least("gradient_accumulation_steps", options_.gradient_accumulation_steps, 2);
 }

@@ -147,7 +147,7 @@ class Optimizer : public Described {
   bool is_found(const std::string& pattern, const std::string& text, const char* option) const;
 
   /// Throw Error(value) unless `number`, named `what`, is from 0 to 1; is finite and not negative.
-  void check_share(const char* what, double number) const;
+  void check_fraction(const char* what, double number) const;
   /// Throws Error(value) unless `number`, named `what`, is finite and not negative.
   void check_not_negative(const char* what, double number) const;
 

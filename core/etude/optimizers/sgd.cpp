@@ -9,7 +9,7 @@ class SGDOptimizer : public Optimizer {
  public:
   explicit SGDOptimizer(const SGDOptions& options)
       : Optimizer(shared_options(options)), momentum_(options.momentum), nesterov_(options.nesterov) {
-    check_share("momentum", momentum_);
+    check_fraction("momentum", momentum_);
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
@@ -34,11 +34,11 @@ class LionOptimizer : public Optimizer {
  public:
   explicit LionOptimizer(const LionOptions& options)
       : Optimizer(shared_options(options)), beta_1_(options.beta_1), beta_2_(options.beta_2) {
-    check_share("beta_1", beta_1_);
+    check_fraction("beta_1", beta_1_);
     check(
         beta_1_ > 0, ErrorKind::value, name(),
         "beta_1 = 0 - expected a number above 0, because otherwise only the gradient's sign would count - set beta_1.");
-    check_share("beta_2", beta_2_);
+    check_fraction("beta_2", beta_2_);
   }
 
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {

@@ -16,7 +16,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/margins.hpp"
-#include "etude/base/numbers.hpp"
+#include "etude/base/doubles.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
@@ -80,7 +80,7 @@ inline void read_field(const Json& json, Integers& field, const FieldPlace& plac
     read_field(json, numbers.emplace_back(), place);
   field = std::move(numbers);
 }
-inline void read_field(const Json& json, Numbers& field, const FieldPlace& place) {
+inline void read_field(const Json& json, Doubles& field, const FieldPlace& place) {
   std::vector<double> numbers;
   if (json.is_array())
     read_field(json, numbers, place);
@@ -177,7 +177,7 @@ inline Json field_json(const Margins& field, const FieldPlace& place) {
   for (const Integers& entry : field.entries()) json.push_back(field_json(entry, place));
   return json;
 }
-inline Json field_json(const Numbers& field, const FieldPlace&) {
+inline Json field_json(const Doubles& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
   return field.all().size() == 1 ? Json(field.all().front()) : Json(field.all());
 }

@@ -101,7 +101,7 @@ Checkpoint training_state(const Training& training, TrainingMoment moment, const
   TensorGroup place{"place", {{"data", tensor_of(data.state(epoch_over))}}};
   if (!validation.empty()) place.tensors.push_back({"validation", tensor_of(validation)});
   if (!epoch_over) place.tensors.push_back({"within_epoch", Tensor::from<bool>({}, {true})});
-  Checkpoint state{.step = data.taken(),
+  Checkpoint state{.step = data.consumed(),
                    .tensors = {std::move(place)},
                    .documents = {{"draws", json_text(draws_of(training.model()), 2)}}};
   for (const auto& [name, variables] : variables_of(training)) state.tensors.push_back({name, values_of(variables)});

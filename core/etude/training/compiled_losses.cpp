@@ -6,12 +6,12 @@
 namespace etude {
 
 void track_loss(Mean& mean, Value loss, const StepData& data) {
-  const Share& share = loss.graph().share();
+  const Shard& shard = loss.graph().shard();
   const double samples =
       data.x.empty() || data.x[0].shape().rank() == 0 ? 1 : static_cast<double>(data.x[0].shape()[0]);
   // The mean adds up the replicas' parts, each weighted by the samples of its shard.
-  const bool is_part = share.replicas > 1 && loss.shape().rank() == 0;
-  mean.update(is_part ? loss * (static_cast<double>(share.batch) / samples) : loss, ops::scalar(samples, loss));
+  const bool is_part = shard.replicas > 1 && loss.shape().rank() == 0;
+  mean.update(is_part ? loss * (static_cast<double>(shard.batch) / samples) : loss, ops::scalar(samples, loss));
 }
 
 Value of_output(const std::vector<Value>& given, std::size_t output) {

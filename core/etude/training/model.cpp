@@ -38,9 +38,9 @@ Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_seve
 
 }  // namespace
 
-class Model::Face : public LoopModel {
+class Model::LoopView : public LoopModel {
  public:
-  explicit Face(Model& model) : model_(model) {}
+  explicit LoopView(Model& model) : model_(model) {}
 
   Model& model() override { return model_; }
   std::shared_ptr<const void> keep_alive() override { return model_.weak_from_this().lock(); }
@@ -73,13 +73,13 @@ class Model::Face : public LoopModel {
 };
 
 Model::Model(const LayerOptions& options, std::string_view class_name)
-    : Layer(class_name, options), replicas_(replicas_of(get_strategy())), face_(std::make_unique<Face>(*this)) {
+    : Layer(class_name, options), replicas_(replicas_of(get_strategy())), view_(std::make_unique<LoopView>(*this)) {
   keep_input_dtype();  // its layers cast the data to their own compute dtype
 }
 
 Model::~Model() = default;
 
-Training* Model::training() const { return face_->running.training; }
+Training* Model::training() const { return view_->running.training; }
 
 Optimizer& Model::optimizer() const {
   check(optimizer_ != nullptr, ErrorKind::state, where(),
@@ -97,28 +97,28 @@ Tensor Model::predict(const Data& x, const PredictOptions& options) {
 }
 
 Task<HistoryPtr> Model::fit_task(Data data, FitOptions options) {
-  const OnThread thread(*face_, "fit");
-  TrainingLoop loop(*face_, "fit", TrainingLoop::Claim::weights);
+  const OnThread thread(*view_, "fit");
+  TrainingLoop loop(*view_, "fit", TrainingLoop::Claim::weights);
   co_return co_await loop.fit(std::move(data), std::move(options));
 }
 Task<Logs> Model::evaluate_task(Data data, EvaluateOptions options) {
-  const OnThread thread(*face_, "evaluate");
-  TrainingLoop loop(*face_, "evaluate", TrainingLoop::Claim::metrics);
+  const OnThread thread(*view_, "evaluate");
+  TrainingLoop loop(*view_, "evaluate", TrainingLoop::Claim::metrics);
   co_return co_await loop.evaluate(std::move(data), std::move(options));
 }
 Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
-  const OnThread thread(*face_, "predict");
-  JoinedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
-  co_await predict_into(*face_, std::move(x), std::move(options), outputs);
+  const OnThread thread(*view_, "predict");
+  ConcatenatedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
+  co_await predict_into(*view_, std::move(x), std::move(options), outputs);
   co_return outputs.joined();
 }
-PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*face_, x, options}; }
+PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*view_, x, options}; }
 OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions& options) {
-  return {*face_, x, options};
+  return {*view_, x, options};
 }
 
 Batch Model::batch_of(const Data& data, const char* method) const {
-  const Data ordered = face_->in_order(data);
+  const Data ordered = view_->in_order(data);
   check(
       ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
       " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which divide data into batches.");
@@ -137,15 +137,15 @@ Logs Model::run_on_batch(StepFunction& step, const Data& data, const BatchOption
 }
 
 Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
-  const OnThread thread(*face_, "train_on_batch");
-  const TrainingLoop loop(*face_, "train_on_batch", TrainingLoop::Claim::weights);
+  const OnThread thread(*view_, "train_on_batch");
+  const TrainingLoop loop(*view_, "train_on_batch", TrainingLoop::Claim::weights);
   check_compiled("train_on_batch");
   return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 
 Logs Model::test_on_batch(const Data& batch, const BatchOptions& options) {
-  const OnThread thread(*face_, "test_on_batch");
-  const TrainingLoop loop(*face_, "test_on_batch", TrainingLoop::Claim::metrics);
+  const OnThread thread(*view_, "test_on_batch");
+  const TrainingLoop loop(*view_, "test_on_batch", TrainingLoop::Claim::metrics);
   check_compiled("test_on_batch");
   return run_on_batch(*make_test_function(), batch, options, "test_on_batch");
 }
@@ -155,8 +155,8 @@ Tensor Model::predict_on_batch(const Data& x) {
 }
 
 std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
-  const OnThread thread(*face_, "predict_on_batch");
-  const TrainingLoop loop(*face_, "predict_on_batch", TrainingLoop::Claim::nothing);
+  const OnThread thread(*view_, "predict_on_batch");
+  const TrainingLoop loop(*view_, "predict_on_batch", TrainingLoop::Claim::nothing);
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
   std::vector<Tensor> outputs;

@@ -185,7 +185,7 @@ class Model : public Layer {
 
  private:
   /// The loops' view of the model.
-  class Face;
+  class LoopView;
   void check_compiled(const char* method) const;
   Batch batch_of(const Data& data, const char* method) const;
   Logs run_on_batch(StepFunction& step, const Data& data, const BatchOptions& options, const char* method);
@@ -211,7 +211,7 @@ class Model : public Layer {
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
   bool compiled_ = false, warned_ = false;
-  std::unique_ptr<LoopModel> face_;
+  std::unique_ptr<LoopModel> view_;
 };
 using ModelPtr = std::shared_ptr<Model>;
 

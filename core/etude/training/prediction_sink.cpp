@@ -35,12 +35,12 @@ PendingPtr PredictionSink::hand_over() {
   return handed_over();
 }
 
-void JoinedPredictions::take(const StepFunction& function) {
+void ConcatenatedPredictions::receive(const StepFunction& function) {
   if (outputs_.empty()) outputs_.assign(function.output_count(), {rows_});
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].add(function, i);
 }
 
-std::vector<Tensor> JoinedPredictions::joined() const {
+std::vector<Tensor> ConcatenatedPredictions::concatenated() const {
   std::vector<Tensor> result;
   for (const Output& output : outputs_)
     result.push_back(output.filled < output.tensor.shape()[0] ? output.tensor.rows(0, output.filled).clone()
@@ -48,18 +48,18 @@ std::vector<Tensor> JoinedPredictions::joined() const {
   return result;
 }
 
-std::vector<Tensor> JoinedPredictions::outputs() const {
+std::vector<Tensor> ConcatenatedPredictions::outputs() const {
   std::vector<Tensor> result;
   for (const Output& output : outputs_) result.push_back(output.tensor.rows(output.begin, output.filled).clone());
   return result;
 }
 
-PendingPtr JoinedPredictions::handed_over() {
+PendingPtr ConcatenatedPredictions::handed_over() {
   for (Output& output : outputs_) output.begin = output.filled;
   return nullptr;
 }
 
-void JoinedPredictions::Output::add(const StepFunction& function, std::size_t index) {
+void ConcatenatedPredictions::Output::add(const StepFunction& function, std::size_t index) {
   Shape shape = function.output_shape(index);
   check(shape.rank() > 0, ErrorKind::shape, "predict",
         "a scalar output - expected [batch, ..] - return one row for each sample.");
@@ -72,7 +72,7 @@ void JoinedPredictions::Output::add(const StepFunction& function, std::size_t in
   function.read_output(index, tensor.rows(first, filled).raw());
 }
 
-void JoinedPredictions::Output::grow(Shape shape, DType dtype) {
+void ConcatenatedPredictions::Output::grow(Shape shape, DType dtype) {
   rows = std::max(filled, tensor ? 2 * rows : rows);
   shape[0] = rows;
   const Tensor before = std::exchange(tensor, Tensor(shape, dtype));

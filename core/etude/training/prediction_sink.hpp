@@ -17,7 +17,7 @@ class PredictionSink {
   PredictionSink(const PredictionSink&) = delete;
   PredictionSink& operator=(const PredictionSink&) = delete;
   /// Called after a step. Its outputs are valid until the next step.
-  virtual void take(const StepFunction& function) = 0;
+  virtual void receive(const StepFunction& function) = 0;
   /// A copy of the outputs since the last hand_over: all rows of each output.
   virtual std::vector<Tensor> outputs() const = 0;
   /// The logs of on_predict_batch_end. Callbacks can read outputs() from them until hand_over.
@@ -38,15 +38,15 @@ class PredictionSink {
 
 /// Concatenates the batches of each output along axis 0, in a tensor that grows, or that is allocated for all `rows` at
 /// once.
-class JoinedPredictions : public PredictionSink {
+class ConcatenatedPredictions : public PredictionSink {
  public:
-  explicit JoinedPredictions(std::int64_t rows) : rows_(rows) {}
+  explicit ConcatenatedPredictions(std::int64_t rows) : rows_(rows) {}
 
   /// Throws Error(shape) for a scalar, and for rows whose shape differs from the first.
-  void take(const StepFunction& function) override;
+  void receive(const StepFunction& function) override;
   std::vector<Tensor> outputs() const override;
   /// All rows of each output.
-  std::vector<Tensor> joined() const;
+  std::vector<Tensor> concatenated() const;
 
  private:
   struct Output {

@@ -12,7 +12,7 @@ namespace {
 
 /// Output `index` of all batches, concatenated along axis 0: a copy. Throws Error(shape) if they differ in more than
 /// rows.
-Tensor joined_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t index) {
+Tensor concatenated_rows(const std::vector<std::vector<Tensor>>& batches, std::size_t index) {
   const Tensor& first = batches.front()[index];
   if (batches.size() == 1) return first.clone();
   std::int64_t rows = 0;
@@ -85,7 +85,7 @@ class PredictionLoop : public PredictionSink {
     for (const auto& file : files) file->commit();
   }
 
-  void take(const StepFunction& function) override {
+  void receive(const StepFunction& function) override {
     std::vector<Tensor> outputs;
     for (std::size_t i = 0; i < function.output_count(); ++i) {
       Tensor& output = outputs.emplace_back(function.output_shape(i), function.output_dtype(i));
@@ -96,7 +96,7 @@ class PredictionLoop : public PredictionSink {
   std::vector<Tensor> outputs() const override {
     std::vector<Tensor> result;
     for (std::size_t i = 0; !batches_.empty() && i < batches_.front().size(); ++i)
-      result.push_back(joined_rows(batches_, i));
+      result.push_back(concatenated_rows(batches_, i));
     return result;
   }
   bool closed() const override { return closed_; }

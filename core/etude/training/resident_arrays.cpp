@@ -22,7 +22,7 @@ bool ResidentArrays::fit(const Batch& arrays) const {
   return true;
 }
 
-bool ResidentArrays::goes_on(const Batch& batch, int replicas) const {
+bool ResidentArrays::continues(const Batch& batch, int replicas) const {
   const Selection& selection = batch.selection;
   return arrays_ == selection.arrays &&
          std::ranges::all_of(std::span(orders_).first(static_cast<std::size_t>(replicas)), [&](const Order& order) {
@@ -30,7 +30,7 @@ bool ResidentArrays::goes_on(const Batch& batch, int replicas) const {
          });
 }
 
-std::span<const SelectedRows> ResidentArrays::take(const Batch& batch, int replicas) {
+std::span<const SelectedRows> ResidentArrays::upload(const Batch& batch, int replicas) {
   const Selection& selection = batch.selection;
   hold(selection.arrays);
   selected_.clear();

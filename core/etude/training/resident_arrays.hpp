@@ -19,12 +19,12 @@ class ResidentArrays {
 
   /// Whether all devices have enough memory for the arrays and for plans.
   bool fit(const Batch& arrays) const;
-  /// Whether this batch follows the last one on this number of replicas. Otherwise take() would overwrite data of steps
-  /// that have not run yet.
-  bool goes_on(const Batch& batch, int replicas) const;
+  /// Whether this batch follows the last one on this number of replicas. Otherwise upload() would overwrite data of
+  /// steps that have not run yet.
+  bool continues(const Batch& batch, int replicas) const;
   /// The selection of each replica for a batch that has a Selection. Arrays that are not on the devices yet are
   /// uploaded, and replace others. Throws Error(state) if there is not enough memory.
-  std::span<const SelectedRows> take(const Batch& batch, int replicas);
+  std::span<const SelectedRows> upload(const Batch& batch, int replicas);
   /// Frees the memory.
   void release();
 

@@ -65,11 +65,11 @@ StepData input_values(Graph& graph, const Batch& batch) {
 
 /// A range of rows of all its tensors.
 Batch rows_of(const Batch& batch, RowRange rows) {
-  Batch share = batch;
-  for (auto* group : {&share.x, &share.y, &share.sample_weight, &share.mask})
+  Batch shard = batch;
+  for (auto* group : {&shard.x, &shard.y, &shard.sample_weight, &shard.mask})
     for (Tensor& tensor : *group)
       if (tensor) tensor = tensor.rows(rows.begin, rows.end);
-  return share;
+  return shard;
 }
 
 /// The step, traced for a shard of a batch.
@@ -77,9 +77,9 @@ struct Traced {
   Graph graph;
   StepResult result;
 
-  Traced(const Share& share, bool multiplies_halves, const Batch& batch,
+  Traced(const Shard& shard, bool multiplies_halves, const Batch& batch,
          const std::function<StepResult(const StepData&)>& step)
-      : graph(share, multiplies_halves) {
+      : graph(shard, multiplies_halves) {
     const Trace trace(graph);
     result = step(input_values(graph, batch));
   }
@@ -145,19 +145,19 @@ StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
   prepare(batch);
-  take(batch);
+  upload(batch);
   finish();
 }
 
-void StepFunction::take(const Batch& batch, Purpose purpose) {
+void StepFunction::upload(const Batch& batch, Purpose purpose) {
   if (options_.run_eagerly) return run_eagerly(batch, purpose);
   Compiled& compiled = *compiled_.front();
   check_ranges(batch, compiled, purpose);
   samples_ += batch.size();
   if (batch.selection.arrays)
-    take_rows(batch, compiled);
+    upload_rows(batch, compiled);
   else
-    take_host_memory(batch, compiled);
+    upload_host_memory(batch, compiled);
   if (compiled.source->plan->full()) finish();
 }
 
@@ -172,7 +172,7 @@ void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose 
   compiled.checked = arrays;
 }
 
-void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
+void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
   const int replicas = static_cast<int>(compiled.addresses.size());
   for (int replica = 0; replica < replicas; ++replica) {
     const std::int64_t first = replica ? rows_of(batch.size(), replicas, replica).begin : 0;
@@ -182,13 +182,13 @@ void StepFunction::take_host_memory(const Batch& batch, Compiled& compiled) {
       compiled.addresses[static_cast<std::size_t>(replica)][i++] = tensor.raw() + offset;
     });
   }
-  compiled.source->plan->take(compiled.addresses);
+  compiled.source->plan->upload(compiled.addresses);
 }
 
-void StepFunction::take_rows(const Batch& batch, Compiled& compiled) {
+void StepFunction::upload_rows(const Batch& batch, Compiled& compiled) {
   const int replicas = static_cast<int>(compiled.addresses.size());
-  if (!arrays_.goes_on(batch, replicas)) finish();
-  compiled.source->plan->take(arrays_.take(batch, replicas));
+  if (!arrays_.continues(batch, replicas)) finish();
+  compiled.source->plan->upload(arrays_.upload(batch, replicas));
 }
 
 void StepFunction::select_on_devices(DataAdapter& data) const {
@@ -199,12 +199,12 @@ void StepFunction::select_on_devices(DataAdapter& data) const {
 void StepFunction::finish() {
   if (compiled_.empty() || !compiled_.front()->source) return;
   Compiled& compiled = *compiled_.front();
-  if (!compiled.source->plan->run_taken()) return;
+  if (!compiled.source->plan->run_uploaded()) return;
   compiled.source->ran = replicas_.arenas.front()->generation;
   compiled.logs.renew();
 }
 
-int StepFunction::sharing(const Batch& batch) const {
+int StepFunction::replicas_for(const Batch& batch) const {
   const int most = replicas_.strategy->num_replicas_in_sync();
   return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
 }
@@ -225,21 +225,21 @@ bool StepFunction::prepare(const Batch& batch) {
 }
 
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
-  const int replicas = sharing(batch);
+  const int replicas = replicas_for(batch);
   const auto rows = [&](int replica) { return rows_of(batch.size(), replicas, replica); };
   std::list<Traced> traced;
   std::vector<const Traced*> of;  // by replica
   for (int replica = 0; replica < replicas; ++replica) {
     const std::int64_t count = rows(replica).end - rows(replica).begin;
-    if (traced.empty() || traced.back().graph.share().rows != count) {
-      const Share share{replicas, count, batch.size()};
+    if (traced.empty() || traced.back().graph.shard().rows != count) {
+      const Shard shard{replicas, count, batch.size()};
       const Batch& own = replicas > 1 ? rows_of(batch, rows(replica)) : batch;
-      const Graph& graph = traced.emplace_back(share, replicas_.strategy->multiplies_halves(), own, step_).graph;
+      const Graph& graph = traced.emplace_back(shard, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
       note_variables(graph);
       if (options_.check_trace) {
         wait_for_next_millisecond();  // otherwise both traces may read the same time
-        check_alike(traced.back(), Traced(share, replicas_.strategy->multiplies_halves(), own, step_));
+        check_alike(traced.back(), Traced(shard, replicas_.strategy->multiplies_halves(), own, step_));
       }
       if (options_.after_trace) options_.after_trace(graph);
     }
@@ -275,11 +275,11 @@ void StepFunction::note_variables(const Graph& graph) {
 
 void StepFunction::rehearse(const Batch& example) {
   if (!options_.run_eagerly) {
-    const int replicas = sharing(example);
+    const int replicas = replicas_for(example);
     const RowRange rows = rows_of(example.size(), replicas, 0);
-    const Share share{replicas, rows.end, example.size()};
+    const Shard shard{replicas, rows.end, example.size()};
     const Batch& own = replicas > 1 ? rows_of(example, rows) : example;
-    return note_variables(Traced(share, replicas_.strategy->multiplies_halves(), own, step_).graph);
+    return note_variables(Traced(shard, replicas_.strategy->multiplies_halves(), own, step_).graph);
   }
   Graph graph({}, replicas_.strategy->multiplies_halves());
   const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that reads its Values

@@ -49,11 +49,11 @@ class StepFunction {
   /// Runs the step on a batch. Throws Error(data), without a step, if a label or an index of the batch is out of range.
   void operator()(const Batch& batch);
   /// The same in three parts. prepare() finds the plan for a batch. If there is none, it traces and compiles the step,
-  /// which takes as long as some steps, and returns true. take() uploads the batch that was prepared last. A device
+  /// which takes as long as some steps, and returns true. upload() uploads the batch that was prepared last. A device
   /// with its own memory may receive several batches before it runs their steps. Their results cannot be read before
   /// finish(). `purpose`: errors say whether a batch is validation data.
   bool prepare(const Batch& batch);
-  void take(const Batch& batch, Purpose purpose = Purpose::training);
+  void upload(const Batch& batch, Purpose purpose = Purpose::training);
   void finish();
   /// If the data's batches are rows of arrays, and the arrays fit into the memory of all devices, the first step
   /// uploads the arrays, and later passes upload only the order of rows. Call it before the first fetch.
@@ -87,11 +87,11 @@ class StepFunction {
  private:
   struct Compiled;
   static void check_ranges(const Batch& batch, Compiled& compiled, Purpose purpose);
-  void take_rows(const Batch& batch, Compiled& compiled);
-  void take_host_memory(const Batch& batch, Compiled& compiled);
+  void upload_rows(const Batch& batch, Compiled& compiled);
+  void upload_host_memory(const Batch& batch, Compiled& compiled);
   std::unique_ptr<Compiled> trace(const Batch& batch);
   /// The number of replicas that have a shard of a batch.
-  int sharing(const Batch& batch) const;
+  int replicas_for(const Batch& batch) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
   void note_variables(const Graph& graph);
 

@@ -33,7 +33,7 @@ DataState Training::validation_state() const {
 void Training::set_validation(DataHandler& data) {
   validation_ = &data;
   const DataState state = std::exchange(validation_state_, {});
-  if (!state.empty()) data.go_on_from(state);
+  if (!state.empty()) data.continue_from(state);
 }
 
 }  // namespace etude

@@ -183,7 +183,7 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     try {
       for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
         if (PendingPtr pending = data.fetch()) co_await std::move(pending);
-        const Batch* batch = data.take();
+        const Batch* batch = data.consume();
         if (!batch) {
           data.stop_iteration();
           break;
@@ -196,11 +196,11 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
           keep_or_check_claim();
           function.prepare(*batch);  // since another loop may have run steps of the same function
         }
-        function.take(*batch, data.purpose());
+        function.upload(*batch, data.purpose());
         if (!sink) continue;
         function.finish();
         if (reads_later_) co_await fetch_outputs(function);
-        sink->take(function);
+        sink->receive(function);
       }
     } catch (...) {
       function.finish();  // the batches before the failure count
@@ -212,7 +212,7 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     co_await callbacks.run(end, step + data.step_increment(), sink ? sink->logs() : function.logs());
     if (PendingPtr others = turn(false)) co_await std::move(others);
     if (sink)
-      if (PendingPtr taken = sink->hand_over()) co_await std::move(taken);
+      if (PendingPtr handed = sink->hand_over()) co_await std::move(handed);
     if (stop || (sink && sink->closed())) break;
   }
   co_return ran;

@@ -101,10 +101,10 @@ void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan
 /// On several threads, each thread takes some rows through all steps: threads do not wait for each other between steps.
 template <> void Cpu::compute(const instruction::Scan& scan, Addresses addresses) {
   const int threads = std::min(thread_pool().count(), scan.arenas);
-  const std::int64_t stretches = scan.rows / rows_of_loop;
-  if (threads == 1 || stretches < 2) return run_steps(scan, addresses);
-  cpu::share(stretches, threads, [&](std::int64_t stretch, int thread) {
-    const std::int64_t first = scan.rows * stretch / stretches, last = scan.rows * (stretch + 1) / stretches;
+  const std::int64_t chunks = scan.rows / rows_of_loop;
+  if (threads == 1 || chunks < 2) return run_steps(scan, addresses);
+  cpu::for_each_item(chunks, threads, [&](std::int64_t chunk, int thread) {
+    const std::int64_t first = scan.rows * chunk / chunks, last = scan.rows * (chunk + 1) / chunks;
     each_step(scan, thread, addresses, [&](Addresses entries) {
       for (const Instruction& instruction : scan.body->instructions) run_rows(instruction, scan, first, last, entries);
     });

@@ -60,12 +60,12 @@ struct Epilogue {
 template <class Body> void split(std::int64_t count, std::int64_t grain, Body body) {
   ThreadPool& pool = thread_pool();
   const std::int64_t most = pool.count() > 1 ? 4 * std::int64_t{pool.count()} : 1;
-  const std::int64_t stretches = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), most);
-  if (stretches < 2) return body(std::int64_t{0}, count);
+  const std::int64_t chunks = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), most);
+  if (chunks < 2) return body(std::int64_t{0}, count);
   struct Context {
     Body& body;
     std::int64_t count, each;
-  } context{body, count, ((count + stretches - 1) / stretches + grain - 1) / grain * grain};
+  } context{body, count, ((count + chunks - 1) / chunks + grain - 1) / grain * grain};
   const auto parts = static_cast<int>((count + context.each - 1) / context.each);
   pool.run(
       parts,
@@ -79,7 +79,7 @@ template <class Body> void split(std::int64_t count, std::int64_t grain, Body bo
 
 /// Calls body(item, thread) for each item of [0, count), on `threads` threads. `thread` is a number below `threads`
 /// that no two concurrent calls have in common.
-template <class Body> void share(std::int64_t count, int threads, Body body) {
+template <class Body> void for_each_item(std::int64_t count, int threads, Body body) {
   struct Context {
     Body& body;
     std::int64_t count;

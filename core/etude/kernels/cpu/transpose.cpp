@@ -25,7 +25,7 @@ struct Axes {
     out[count++] = out_stride;
   }
   /// Removes and returns axis `index`.
-  Axes take(int index) {
+  Axes remove(int index) {
     Axes taken;
     taken.append(extents[index], in[index], out[index]);
     --count;
@@ -104,12 +104,12 @@ template <class T> void Cpu::transpose(const Transpose& instruction, Addresses a
   T* out = at<T>(addresses, instruction.out);
   Axes outer = merged(instruction);
   if (outer.count == 0) outer.append(1, 1, 1);
-  const Axes last = outer.take(outer.count - 1);
+  const Axes last = outer.remove(outer.count - 1);
   if (last.in[0] == 1)
     return copy_runs(outer, last.extents[0], sizeof(T), at<const std::byte>(addresses, instruction.in),
                      at<std::byte>(addresses, instruction.out));
   // The columns are the innermost axis before, the rows the innermost axis afterwards.
-  const Axes columns = outer.take(static_cast<int>(std::find(outer.in, outer.in + outer.count, 1) - outer.in));
+  const Axes columns = outer.remove(static_cast<int>(std::find(outer.in, outer.in + outer.count, 1) - outer.in));
   const std::int64_t rows = last.extents[0], width = columns.extents[0], squares = (rows + 63) / 64;
   split(outer.size() * squares, std::max<std::int64_t>(grain / (64 * width), 1), [&](auto begin, auto end) {
     for_each(outer, begin / squares, (end + squares - 1) / squares,

@@ -27,11 +27,11 @@ template <class T> struct Forward {
   Index* offsets;
 
   /// The buffers of one part.
-  struct Own {
+  struct Buffers {
     T *image, *buffer, *which;
     const T** rows;
   };
-  Own own[max_parts];
+  Buffers buffers_of[max_parts];
   Turns turns{0, 1};  // over bands of images
 
   Forward(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
@@ -53,15 +53,15 @@ template <class T> struct Forward {
     columns = g.filters / g.groups;
     panel_distance = depth * tile_width<T>;
     group_distance = quotient_up(columns, tile_width<T>) * panel_distance;
-    panels = workspace.take<T>(g.groups * group_distance);
-    offsets = workspace.take<Index>(depth);
+    panels = workspace.allocate<T>(g.groups * group_distance);
+    offsets = workspace.allocate<Index>(depth);
     for (Index part = 0; part < parts; ++part) {
-      Own& mine = own[part];
-      mine.image = workspace.take<T>(padding.elements());
-      mine.rows = workspace.take<const T*>(band * row_pixels);
+      Buffers& mine = buffers_of[part];
+      mine.image = workspace.allocate<T>(padding.elements());
+      mine.rows = workspace.allocate<const T*>(band * row_pixels);
       if (!g.pooled) continue;
-      mine.buffer = workspace.take<T>(band * row_pixels * g.filters);
-      mine.which = workspace.take<T>(g.pooled_columns * g.filters);
+      mine.buffer = workspace.allocate<T>(band * row_pixels * g.filters);
+      mine.which = workspace.allocate<T>(g.pooled_columns * g.filters);
     }
   }
 
@@ -79,9 +79,9 @@ template <class T> struct Forward {
 
   static void run(void* context, int part) {
     Forward& job = *static_cast<Forward*>(context);
-    const Own& mine = job.own[part];
+    const Buffers& mine = job.buffers_of[part];
     Index copied = -1;
-    for (Index unit, end; job.turns.take(unit, end);)
+    for (Index unit, end; job.turns.next(unit, end);)
       for (; unit < end; ++unit) {
         const Index image = unit / job.bands;
         const T* x = job.g.x + image * job.g.height * job.g.width * job.g.channels;
@@ -94,7 +94,7 @@ template <class T> struct Forward {
       }
   }
 
-  void compute_band(const T* x, Index image, Index first, const Own& mine) const {
+  void compute_band(const T* x, Index image, Index first, const Buffers& mine) const {
     const Index count = smaller(band, result_rows - first), row = image * result_rows + first;
     if (g.forward == ForwardMethod::in_registers)
       for (Index p = 0; p < count; ++p) pooled_in_registers(x, first + p, row + p, mine);
@@ -117,7 +117,7 @@ template <class T> struct Forward {
     }
   }
 
-  void plain(const T* x, Index first, Index count, Index row, const Own& mine) const {
+  void plain(const T* x, Index first, Index count, Index row, const Buffers& mine) const {
     const T** next = mine.rows;
     for (Index i = first; i < first + count; ++i)
       for (Index j = 0; j < g.columns; ++j) *next++ = pixel(x, i, j);
@@ -125,7 +125,7 @@ template <class T> struct Forward {
   }
 
   /// Cells of y outside the image are computed from the nearest pixel and ignored.
-  void pooled(const T* x, Index first, Index count, Index row, const Own& mine) const {
+  void pooled(const T* x, Index first, Index count, Index row, const Buffers& mine) const {
     const T** next = mine.rows;
     for (Index p = first; p < first + count; ++p)
       for (Index i = 0; i < g.pool_height; ++i) {
@@ -143,7 +143,7 @@ template <class T> struct Forward {
   }
 
   /// Computes a row of windows, each of them summed and pooled in one tile.
-  void pooled_in_registers(const T* x, Index pooled_row, Index row, const Own& mine) const {
+  void pooled_in_registers(const T* x, Index pooled_row, Index row, const Buffers& mine) const {
     const Index cells = g.pool_height * g.pool_width, at = row * g.pooled_columns * g.filters;
     const T **rows = mine.rows, **next = rows;
     for (Index i = 0; i < g.pool_height; ++i)
@@ -161,7 +161,7 @@ template <class T> struct Forward {
   }
 
   /// Pools one window of row p of the band, which is row `pooled_row` of the image.
-  void pool(Index p, Index pooled_row, Index q, T* out, const Own& mine) const {
+  void pool(Index p, Index pooled_row, Index q, T* out, const Buffers& mine) const {
     const Index y = pooled_row * g.pool_stride_y - g.pool_before_y, x = q * g.pool_stride_x - g.pool_before_x;
     const Index line = g.pooled_columns * g.pool_width;
     PoolCells<T> cells{mine.buffer + (p * g.pool_height * line + q * g.pool_width) * g.filters,

@@ -37,12 +37,12 @@ template <class T> struct Filter {
   PaddedImage<T> padding;
   Index *offsets, *cell_offsets;  // of pixels, in bytes; of the cells and their channels, in elements
   T* transposed;                  // dkernel as [filters][cells], if sparse
-  struct Own {
+  struct Buffers {
     T *image, *panel;
     const T** rows;
     EntriesOfFilters<T> entries;
   };
-  Own own[max_parts];
+  Buffers buffers_of[max_parts];
   Turns turns{0, 1};  // over filters, registers of filters, or blocks of panels
 
   Filter(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace)
@@ -60,18 +60,18 @@ template <class T> struct Filter {
                      std::int64_t{g.batch} * pixels * cells * g.filters, workers);
     blocks = parts == 1 ? 1 : smaller(quotient_up(4 * parts, panel_count), quotient_up(cells, tile_rows));
     turns = sparse ? Turns(g.filters, parts, 8) : Turns(shallow ? g.filters / lanes<T> : panel_count * blocks, parts);
-    offsets = workspace.take<Index>(pixels);
-    cell_offsets = workspace.take<Index>(cells);
-    transposed = workspace.take<T>(sparse ? cells * g.filters : 0);
+    offsets = workspace.allocate<Index>(pixels);
+    cell_offsets = workspace.allocate<Index>(cells);
+    transposed = workspace.allocate<T>(sparse ? cells * g.filters : 0);
     for (Index part = 0; part < parts; ++part) {
-      Own& mine = own[part];
-      mine.image = workspace.take<T>(padding.elements());
+      Buffers& mine = buffers_of[part];
+      mine.image = workspace.allocate<T>(padding.elements());
       if (sparse) {
         mine.entries = EntriesOfFilters<T>(g, workspace);
         continue;
       }
-      mine.panel = workspace.take<T>(pixels * tile_width<T>);
-      mine.rows = workspace.take<const T*>(cells);
+      mine.panel = workspace.allocate<T>(pixels * tile_width<T>);
+      mine.rows = workspace.allocate<const T*>(cells);
     }
   }
 
@@ -87,7 +87,7 @@ template <class T> struct Filter {
           *next++ = (u * g.dilation_y * padding.width + v * g.dilation_x) * g.channels + c;
   }
 
-  const T* image_of(Index image, const Own& mine) const {
+  const T* image_of(Index image, const Buffers& mine) const {
     const T* x = g.x + image * g.height * g.width * g.channels;
     if (!padding.needed) return x;
     padding.copy(x, mine.image);
@@ -96,8 +96,8 @@ template <class T> struct Filter {
 
   static void run(void* context, int part) {
     Filter& job = *static_cast<Filter*>(context);
-    const Own& mine = job.own[part];
-    for (Index begin, end; job.turns.take(begin, end);) {
+    const Buffers& mine = job.buffers_of[part];
+    for (Index begin, end; job.turns.next(begin, end);) {
       if (job.sparse)
         job.add_sparse(begin, end, mine);
       else if (job.shallow)
@@ -107,7 +107,7 @@ template <class T> struct Filter {
     }
   }
 
-  void add_blocks(Index begin, Index end, const Own& mine) const {
+  void add_blocks(Index begin, Index end, const Buffers& mine) const {
     for (Index image = 0; image < g.batch; ++image) {
       const T* x = image_of(image, mine);
       Index packed = -1;
@@ -121,7 +121,7 @@ template <class T> struct Filter {
   }
 
   /// A panel of dy: [pixels][tile_width].
-  void pack(Index image, Index panel, const Own& mine) const {
+  void pack(Index image, Index panel, const Buffers& mine) const {
     const Index each = quotient_up(filters, tile_width<T>);
     const Index first = panel % each * tile_width<T>, wide = smaller(filters - first, tile_width<T>);
     const Index begin = panel / each * filters + first;
@@ -133,7 +133,7 @@ template <class T> struct Filter {
         for (Index c = wide; c < tile_width<T>; ++c) mine.panel[n * tile_width<T> + c] = T(0);
   }
 
-  void add_dense(const T* x, Index image, Index panel, Index block, const Own& mine) const {
+  void add_dense(const T* x, Index image, Index panel, Index block, const Buffers& mine) const {
     const Index each = quotient_up(filters, tile_width<T>), group = panel / each;
     const Index first = panel % each * tile_width<T>, wide = smaller(filters - first, tile_width<T>);
     const Index units = quotient_up(cells, tile_rows);
@@ -144,7 +144,7 @@ template <class T> struct Filter {
                     g.out + begin * g.filters + group * filters + first, g.filters, image > 0);
   }
 
-  void add_shallow_rows(Index begin, Index end, const Own& mine) const {
+  void add_shallow_rows(Index begin, Index end, const Buffers& mine) const {
     const Index line = padding.width * g.channels;
     for (Index image = 0; image < g.batch; ++image) {
       const T* x = image_of(image, mine);
@@ -171,7 +171,7 @@ template <class T> struct Filter {
     }
   }
 
-  void add_sparse(Index begin, Index end, const Own& mine) const {
+  void add_sparse(Index begin, Index end, const Buffers& mine) const {
     constexpr Index most = sparse_vectors * lanes<T>;
     const Index piece = g.kernel_width * channels, line = padding.width * channels;
     const EntriesOfFilters<T>& entries = mine.entries;

@@ -44,12 +44,12 @@ template <class T> struct Input {
   Index panel_distance, row_distance;  // of the panels; of those of one row of the window
   T* panels;
   Index* offsets;
-  struct Own {
+  struct Buffers {
     T *unpooled, *pieces;
     const T** rows;
     EntriesOfPixels<T> entries;
   };
-  Own own[max_parts];
+  Buffers buffers_of[max_parts];
   Turns turns{0, 1};  // over images
 
   Input(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
@@ -64,17 +64,17 @@ template <class T> struct Input {
     panel_distance = filters * tile_width<T>;
     row_distance = quotient_up(piece, tile_width<T>) * panel_distance;
     const bool sparse = g.gradient == GradientMethod::sparse;
-    panels = workspace.take<T>(g.groups * g.kernel_height * (sparse ? filters * piece : row_distance));
-    offsets = workspace.take<Index>(filters);
+    panels = workspace.allocate<T>(g.groups * g.kernel_height * (sparse ? filters * piece : row_distance));
+    offsets = workspace.allocate<Index>(filters);
     for (Index part = 0; part < parts; ++part) {
-      Own& mine = own[part];
+      Buffers& mine = buffers_of[part];
       if (sparse) {
         mine.entries = EntriesOfPixels<T>(g, workspace);
         continue;
       }
-      if (g.pooled) mine.unpooled = workspace.take<T>(g.rows * g.columns * g.filters);
-      mine.pieces = workspace.take<T>(band * piece);
-      mine.rows = workspace.take<const T*>(band);
+      if (g.pooled) mine.unpooled = workspace.allocate<T>(g.rows * g.columns * g.filters);
+      mine.pieces = workspace.allocate<T>(band * piece);
+      mine.rows = workspace.allocate<const T*>(band);
     }
   }
 
@@ -95,11 +95,11 @@ template <class T> struct Input {
 
   static void run(void* context, int part) {
     Input& job = *static_cast<Input*>(context);
-    for (Index image, end; job.turns.take(image, end);)
-      for (; image < end; ++image) job.compute_image(image, job.own[part]);
+    for (Index image, end; job.turns.next(image, end);)
+      for (; image < end; ++image) job.compute_image(image, job.buffers_of[part]);
   }
 
-  void compute_image(Index image, const Own& mine) const {
+  void compute_image(Index image, const Buffers& mine) const {
     const Index elements = g.height * g.width * g.channels;
     T* dx = g.out + image * elements;
     zero_elements(dx, elements);
@@ -118,7 +118,7 @@ template <class T> struct Input {
   }
 
   /// Adds row u of the window, for one group and all pixels whose row u of the window lies in the image.
-  void add_dense(const T* dy, Index u, Index group, const Own& mine, T* dx) const {
+  void add_dense(const T* dy, Index u, Index group, const Buffers& mine, T* dx) const {
     const Index shift = u * g.dilation_y - g.before_y;
     Index low = 0, high = g.rows;
     while (low < high && low * g.stride_y + shift < 0) ++low;
@@ -149,7 +149,7 @@ template <class T> struct Input {
   }
 
   /// In the order of add_dense, pixel by pixel, because an element of dx gets terms from several pixels.
-  void add_sparse(Index image, const Own& mine, T* dx) const {
+  void add_sparse(Index image, const Buffers& mine, T* dx) const {
     constexpr Index most = sparse_vectors * lanes<T>;
     const Index from = image * g.pooled_rows * g.pooled_columns * g.filters;
     mine.entries.collect(g, g.dy + from, g.index + from);

@@ -16,8 +16,8 @@ template <class T> struct EntriesOfPixels {
   EntriesOfPixels() = default;
   EntriesOfPixels(const ConvolutionArguments<T>& g, Workspace& workspace) {
     const Index pixels = g.pooled_rows * g.pooled_columns * g.pool_height * g.pool_width;
-    count = workspace.take<std::int32_t>(pixels + 1);
-    filter = workspace.take<std::int32_t>((pixels + 1) * g.filters);
+    count = workspace.allocate<std::int32_t>(pixels + 1);
+    filter = workspace.allocate<std::int32_t>((pixels + 1) * g.filters);
   }
 
   void collect(const ConvolutionArguments<T>& g, const T* dy, const std::uint8_t* index) const {
@@ -71,9 +71,9 @@ template <class T> struct EntriesOfFilters {
   EntriesOfFilters() = default;
   EntriesOfFilters(const ConvolutionArguments<T>& g, Workspace& workspace)
       : most(g.pooled_rows * g.pooled_columns + 1),
-        offset(workspace.take<Index>(most * g.filters)),
-        count(workspace.take<std::int32_t>(g.filters)),
-        value(workspace.take<T>(most * g.filters)) {}
+        offset(workspace.allocate<Index>(most * g.filters)),
+        count(workspace.allocate<std::int32_t>(g.filters)),
+        value(workspace.allocate<T>(most * g.filters)) {}
 
   /// Collects filters [begin, end). `row` and `column` are the distances of neighbouring windows in the image.
   void collect(const ConvolutionArguments<T>& g, const T* dy, const std::uint8_t* index, Index begin, Index end,

@@ -32,10 +32,10 @@ template <class T> struct Winograd {
   static constexpr const auto& register_tiles = ETUDE_ISA::tiles<T, Reads::direct, Keeps::nothing>;
 
   /// The buffers of one part.
-  struct Own {
+  struct Buffers {
     T *pixels, *sums, *patch, *which;
   };
-  Own own[max_parts];
+  Buffers buffers_of[max_parts];
   Turns turns{0, 1};  // over blocks
 
   Winograd(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
@@ -49,13 +49,13 @@ template <class T> struct Winograd {
     panel = g.channels * tile_width<T>;
     parts = parts_of(blocks, std::int64_t{tiles} * products * g.channels * g.filters, workers);
     turns = Turns(blocks, parts);
-    filters = workspace.take<T>(quotient_up(g.filters, tile_width<T>) * products * panel);
+    filters = workspace.allocate<T>(quotient_up(g.filters, tile_width<T>) * products * panel);
     for (Index part = 0; part < parts; ++part) {
-      Own& mine = own[part];
-      mine.pixels = workspace.take<T>(products * distance);
-      mine.sums = workspace.take<T>(block_tiles * products * tile_width<T>);
-      mine.patch = workspace.take<T>(products * g.channels);
-      if (g.pooled) mine.which = workspace.take<T>(block_tiles * g.filters);
+      Buffers& mine = buffers_of[part];
+      mine.pixels = workspace.allocate<T>(products * distance);
+      mine.sums = workspace.allocate<T>(block_tiles * products * tile_width<T>);
+      mine.patch = workspace.allocate<T>(products * g.channels);
+      if (g.pooled) mine.which = workspace.allocate<T>(block_tiles * g.filters);
     }
   }
 
@@ -70,10 +70,10 @@ template <class T> struct Winograd {
 
   static void run(void* context, int part) {
     Winograd& job = *static_cast<Winograd*>(context);
-    for (Index block, end; job.turns.take(block, end);)
+    for (Index block, end; job.turns.next(block, end);)
       for (; block < end; ++block) {
         const Index first = block * block_tiles;
-        job.compute(first, smaller(block_tiles, job.tiles - first), job.own[part]);
+        job.compute(first, smaller(block_tiles, job.tiles - first), job.buffers_of[part]);
       }
   }
 
@@ -86,7 +86,7 @@ template <class T> struct Winograd {
     return {row / tile_lines, row % tile_lines * tile_out, tile % tile_columns * tile_out};
   }
 
-  void compute(Index first, Index count, const Own& mine) const {
+  void compute(Index first, Index count, const Buffers& mine) const {
     for (Index t = 0; t < count; ++t) transform_pixels(place(first + t), mine.pixels + t * channels, mine.patch);
     for (Index j = 0; j < g.filters; j += tile_width<T>) {
       multiply(count, smaller(g.filters - j, tile_width<T>), filters + j / tile_width<T> * products * panel, mine);
@@ -118,7 +118,7 @@ template <class T> struct Winograd {
       }
   }
 
-  void multiply(Index count, Index wide, const T* panels, const Own& mine) const {
+  void multiply(Index count, Index wide, const T* panels, const Buffers& mine) const {
     const Index vectors = quotient_up(wide, lanes<T>);
     for (Index k = 0; k < products; ++k)
       for (Index i = 0, height = 0; i < count; i += height) {
@@ -130,7 +130,7 @@ template <class T> struct Winograd {
   }
 
   /// Finishes the filters [j, j + tile_width) of a block's tile t.
-  void finish(Index first, Index t, Index j, const Own& mine) const {
+  void finish(Index first, Index t, Index j, const Buffers& mine) const {
     const Index end = smaller(g.filters - j, tile_width<T>);
     const Place p = place(first + t);
     const bool right = p.column + 1 < g.columns, below = p.line + 1 < g.rows;

@@ -22,7 +22,7 @@ class Turns {
   Turns(Index units, Index parts, Index least = 1) : units_(units), parts_(parts), least_(least) {}
 
   /// Sets the next chunk [begin, end); false: there is none left.
-  bool take(Index& begin, Index& end) {
+  bool next(Index& begin, Index& end) {
     begin = __atomic_load_n(&next_, __ATOMIC_RELAXED);
     do {
       if (begin >= units_) return false;

@@ -35,7 +35,7 @@ struct Job {
   static void pack(void* context, int) {
     Job& job = *static_cast<Job*>(context);
     const Index width = quotient_up(job.columns, tile_width<T>) * tile_width<T>;
-    for (Index panel, to; job.panel_turns.take(panel, to);) {
+    for (Index panel, to; job.panel_turns.next(panel, to);) {
       const Index begin = panel * tile_width<T>, end = smaller(to * tile_width<T>, job.columns);
       for (Index p = 0; p < job.depth; p += job.blocking.depth) {
         const Index depth = smaller(job.depth - p, job.blocking.depth);
@@ -50,7 +50,7 @@ struct Job {
     Job& job = *static_cast<Job*>(context);
     const Problem<T>& problem = job.problem;
     const bool last = job.first + job.depth == problem.k && job.left + job.columns == problem.n;
-    for (Index tile, to; job.tile_turns.take(tile, to);) {
+    for (Index tile, to; job.tile_turns.next(tile, to);) {
       const Index end = smaller(to * tile_rows, problem.m);
       for (Index i = tile * tile_rows; i < end; i += rows_most) {
         const Index rows = smaller(end - i, rows_most);
@@ -137,7 +137,7 @@ struct Slices {
 
   static void multiply(void* context, int part) {
     Slices& slices = *static_cast<Slices*>(context);
-    for (Index begin, end; slices.columns.take(begin, end);)
+    for (Index begin, end; slices.columns.next(begin, end);)
       slices.multiply_slice(begin * column_unit<T>, smaller(end * column_unit<T>, slices.problem.n), part);
   }
 
@@ -153,7 +153,7 @@ struct Slices {
 
   static void finish(void* context, int) {
     Slices& slices = *static_cast<Slices*>(context);
-    for (Index begin, end; slices.rows.take(begin, end);) slices.problem.finished(begin, end);
+    for (Index begin, end; slices.rows.next(begin, end);) slices.problem.finished(begin, end);
   }
 };
 
@@ -240,7 +240,7 @@ struct Products {
   /// of an epilogue has a cost.
   static void multiply(void* context, int part) {
     Products& products = *static_cast<Products*>(context);
-    for (Index begin, end; products.turns.take(begin, end);) products.multiply_some(begin, end, part);
+    for (Index begin, end; products.turns.next(begin, end);) products.multiply_some(begin, end, part);
   }
 
   void multiply_some(Index begin, Index end, int part) const {

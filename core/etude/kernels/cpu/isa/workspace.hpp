@@ -9,7 +9,7 @@ class Workspace {
  public:
   explicit Workspace(void* begin) : begin_(reinterpret_cast<std::uintptr_t>(begin)) {}
 
-  template <class U> [[gnu::always_inline]] U* take(Index count) {
+  template <class U> [[gnu::always_inline]] U* allocate(Index count) {
     U* piece = reinterpret_cast<U*>(begin_ + used_);
     used_ += (static_cast<std::uintptr_t>(count) * sizeof(U) + 63) / 64 * 64;
     return piece;

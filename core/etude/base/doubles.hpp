@@ -8,14 +8,14 @@ namespace etude {
 
 /// An option that a caller passes as one number or as several, as in Keras: thresholds = 0.5, or {0.2, 0.8}. Empty:
 /// none.
-class Numbers {
+class Doubles {
  public:
-  Numbers() = default;
+  Doubles() = default;
   /// One number.
-  Numbers(double one) : all_{one} {}
+  Doubles(double one) : all_{one} {}
   /// Several numbers.
-  Numbers(std::initializer_list<double> several) : all_(several) {}
-  Numbers(std::vector<double> several) : all_(std::move(several)) {}
+  Doubles(std::initializer_list<double> several) : all_(several) {}
+  Doubles(std::vector<double> several) : all_(std::move(several)) {}
 
   /// Whether there is none.
   bool empty() const { return all_.empty(); }
