@@ -7,35 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The private headers in the public folders of core/etude. */
-const privateHeaders = {
-  base: `
-    alternatives catalogue checked clock crc32c denormals mapped_file number
-    release storage system_vfs termination utf8 worker_thread
-  `,
-  callbacks: 'event_file output',
-  classes: 'snake_case',
-  data: `
-    array_like_adapter awaited_adapter copy_rows data_adapter
-    dataset_adapter dataset_node dataset_stages element generator_adapter lists_adapter
-    ordered_queue prefetch row_order sequence_adapter split structure tensor_like_adapter
-  `,
-  distribute: 'collectives per_replica replicated_plan',
-  graph: 'difference elementwise loop op rules',
-  initializers: 'orthonormal seeded',
-  layers: 'data_format windowed',
-  losses: 'comparison',
-  metrics: 'confusion_counts named',
-  ops: 'scan',
-  saving: `
-    async_writer checkpoint_format checkpoint_writes config_fields json model_config
-    model_state registry safetensors_header training_state
-  `,
-  training: `
-    callback_list compiled_losses compiled_metrics index_ranges
-    prediction_sink progress_bar resident_arrays step_function loop_model training training_loop
-  `,
-};
+/** The folders with public headers. Headers in their detail/ are private, as are execution/ and kernels/. */
 const publicFolders = [
   'activations', 'base', 'callbacks', 'classes', 'data', 'devices', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
   'optimizers', 'regularizers', 'saving', 'training',
@@ -319,7 +291,7 @@ function headers() {
 function isPublic(path) {
   const [, , folder, file] = path.split(sep);
   if (publicFiles.includes(path.slice(join('core', 'etude').length + 1))) return true;
-  return publicFolders.includes(folder) && !(privateHeaders[folder] ?? '').split(/\s+/).includes(basename(file, '.hpp'));
+  return publicFolders.includes(folder) && file !== 'detail';
 }
 
 function write(path, text) {

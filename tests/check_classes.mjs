@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const core = fileURLToPath(new URL('../core/etude', import.meta.url));
 const headers = readdirSync(core, { recursive: true }).filter((file) => file.endsWith('.hpp'));
 
-/** The same as core/etude/classes/snake_case.hpp. */
+/** The same as core/etude/classes/detail/snake_case.hpp. */
 const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z0-9])/g, '_$1').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 const complaints = [];

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_samples.hpp"
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "etude/base/memory_vfs.hpp"
-#include "etude/saving/checkpoint_format.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "safetensors_samples.hpp"
 
 namespace etude {

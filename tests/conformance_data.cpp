@@ -4,7 +4,7 @@
 #include "etude/data/class_weight.hpp"
 #include "etude/data/data_handler.hpp"
 #include "etude/data/dataset.hpp"
-#include "etude/data/tensor_like_adapter.hpp"
+#include "etude/data/detail/tensor_like_adapter.hpp"
 
 // The family of adapters.
 namespace etude::conformance {

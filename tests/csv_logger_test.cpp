@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "etude/base/vfs.hpp"
-#include "etude/callbacks/output.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "interrupted_runs.hpp"
 #include "scratch_folder.hpp"
 #include "training_samples.hpp"

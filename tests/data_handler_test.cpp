@@ -5,7 +5,7 @@
 
 #include "data_samples.hpp"
 #include "etude/data/data_handler.hpp"
-#include "etude/data/tensor_like_adapter.hpp"
+#include "etude/data/detail/tensor_like_adapter.hpp"
 
 namespace etude {
 namespace {

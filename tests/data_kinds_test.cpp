@@ -7,8 +7,8 @@
 
 #include "data_samples.hpp"
 #include "etude/data/data.hpp"
-#include "etude/data/dataset_adapter.hpp"
-#include "etude/data/tensor_like_adapter.hpp"
+#include "etude/data/detail/dataset_adapter.hpp"
+#include "etude/data/detail/tensor_like_adapter.hpp"
 #include "support.hpp"
 
 namespace etude {

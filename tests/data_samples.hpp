@@ -9,7 +9,7 @@
 
 #include "etude/base/task.hpp"
 #include "etude/data/data_handler.hpp"
-#include "etude/data/generator_adapter.hpp"
+#include "etude/data/detail/generator_adapter.hpp"
 
 /// Data whose values are row numbers, and a loop that records them.
 namespace etude::samples {

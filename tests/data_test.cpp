@@ -9,8 +9,8 @@
 #include "data_samples.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/random.hpp"
-#include "etude/data/split.hpp"
-#include "etude/data/tensor_like_adapter.hpp"
+#include "etude/data/detail/split.hpp"
+#include "etude/data/detail/tensor_like_adapter.hpp"
 #include "support.hpp"
 
 namespace etude {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "etude/base/denormals.hpp"
+#include "etude/base/detail/denormals.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/reduction.hpp"

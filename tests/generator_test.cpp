@@ -7,7 +7,7 @@
 
 #include "data_samples.hpp"
 #include "etude/data/batch_generator.hpp"
-#include "etude/data/generator_adapter.hpp"
+#include "etude/data/detail/generator_adapter.hpp"
 
 namespace etude {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "etude/etude.hpp"
 #include "golden.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checkpoint_samples.hpp"
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "training_samples.hpp"
 
 /// A training script that is interrupted and started again.

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "etude/base/number.hpp"
-#include "etude/callbacks/output.hpp"
+#include "etude/base/detail/number.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "etude/data/csv.hpp"
 #include "etude/saving/config.hpp"
 #include "scratch_folder.hpp"

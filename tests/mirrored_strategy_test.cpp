@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "etude/distribute/replicated_plan.hpp"
+#include "etude/distribute/detail/replicated_plan.hpp"
 #include "mirrored_samples.hpp"
 #include "support.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "etude/base/number.hpp"
+#include "etude/base/detail/number.hpp"
 #include "support.hpp"
 
 // Conversions between numbers and text, compared with the C library in the C locale.

@@ -1,7 +1,7 @@
+#include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/reduction.hpp"
-#include "etude/ops/scan.hpp"
 #include "etude/ops/shape.hpp"
 #include "op_entries.hpp"
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "etude/eigen.hpp"
 #include "etude/etude.hpp"
-#include "etude/initializers/orthonormal.hpp"
+#include "etude/initializers/detail/orthonormal.hpp"
 #include "support.hpp"
 
 using namespace etude;

@@ -2,7 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cerrno>
 
-#include "etude/base/system_vfs.hpp"
+#include "etude/base/detail/system_vfs.hpp"
 #include "files_in_memory.hpp"
 #include "reliability/crash_vfs.hpp"
 #include "scratch_folder.hpp"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "etude/data/prefetch.hpp"
+#include "etude/data/detail/prefetch.hpp"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "etude/training/progress_bar.hpp"
+#include "etude/training/detail/progress_bar.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

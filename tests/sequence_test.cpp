@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "data_samples.hpp"
+#include "etude/base/detail/worker_thread.hpp"
 #include "etude/base/threads.hpp"
-#include "etude/base/worker_thread.hpp"
 #include "etude/data/dataset.hpp"
-#include "etude/data/ordered_queue.hpp"
-#include "etude/data/prefetch.hpp"
-#include "etude/data/sequence_adapter.hpp"
+#include "etude/data/detail/ordered_queue.hpp"
+#include "etude/data/detail/prefetch.hpp"
+#include "etude/data/detail/sequence_adapter.hpp"
 
 namespace etude {
 namespace {

@@ -4,8 +4,8 @@
 #include <new>
 #include <typeinfo>
 
-#include "etude/base/checked.hpp"
-#include "etude/data/sequence_adapter.hpp"
+#include "etude/base/detail/checked.hpp"
+#include "etude/data/detail/sequence_adapter.hpp"
 #include "etude/ops/gather.hpp"
 #include "etude/ops/shape.hpp"
 #include "etude/saving/config.hpp"

@@ -7,11 +7,11 @@
 #endif
 
 #include "etude/etude.hpp"
+#include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
-#include "etude/ops/scan.hpp"
 #include "etude/ops/shape.hpp"
 #include "random_step.hpp"
 #include "training_samples.hpp"

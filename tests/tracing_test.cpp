@@ -5,7 +5,7 @@
 #include <unistd.h>
 #endif
 
-#include "etude/base/clock.hpp"
+#include "etude/base/detail/clock.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "etude/etude.hpp"
-#include "etude/training/step_function.hpp"
+#include "etude/training/detail/step_function.hpp"
 
 /// Small data, small models, and a callback that records its hooks.
 namespace etude::samples {

@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <map>
 
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
+#include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
 #include "etude/base/random.hpp"
-#include "etude/base/system_vfs.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
 

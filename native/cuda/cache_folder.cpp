@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude::cuda {

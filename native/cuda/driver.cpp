@@ -7,9 +7,9 @@
 
 #include "cuda/program_compiler.hpp"
 #include "cuda/shared_library.hpp"
+#include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
-#include "etude/base/system_vfs.hpp"
 
 namespace etude::cuda {
 namespace {

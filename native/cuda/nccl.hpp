@@ -9,7 +9,7 @@
 
 #include "cuda/runtime.hpp"
 #include "cuda/shared_library.hpp"
-#include "etude/execution/collective.hpp"
+#include "etude/base/collective.hpp"
 
 struct CUstream_st;
 

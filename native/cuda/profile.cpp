@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cuda/expect.hpp"
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 
 namespace etude::cuda {
 namespace {

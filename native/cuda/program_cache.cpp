@@ -5,7 +5,7 @@
 #include <exception>
 #include <thread>
 
-#include "etude/base/worker_thread.hpp"
+#include "etude/base/detail/worker_thread.hpp"
 
 namespace etude::cuda {
 namespace {

@@ -9,7 +9,7 @@
 #include "cuda/program_texts.hpp"
 #include "cuda/shared_library.hpp"
 #include "cuda/vendor_numbers.hpp"
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 
 namespace etude::cuda {
 namespace {

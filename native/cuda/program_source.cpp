@@ -12,7 +12,7 @@
 #include "cuda/launch.hpp"
 #include "cuda/program_texts.hpp"
 #include "etude/base/error.hpp"
-#include "etude/graph/op.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude::cuda {
 

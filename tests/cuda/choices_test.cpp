@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/memory_vfs.hpp"
-#include "etude/base/system_vfs.hpp"
 #include "safetensors_samples.hpp"
 #include "scratch_folder.hpp"
 

@@ -2,7 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "cuda/nccl.hpp"
-#include "etude/distribute/collectives.hpp"
+#include "etude/distribute/detail/collectives.hpp"
 #include "gpu_samples.hpp"
 #include "mirrored_samples.hpp"
 #include "support.hpp"

@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "etude/training/training.hpp"
+#include "etude/training/detail/training.hpp"
 #include "gpu_samples.hpp"
 #include "mirrored_samples.hpp"
 #include "support.hpp"

@@ -11,7 +11,7 @@
 
 #include "cuda/kernel.hpp"
 #include "cuda/program_texts.hpp"
-#include "etude/base/denormals.hpp"
+#include "etude/base/detail/denormals.hpp"
 #include "runtime_under_test.hpp"
 #include "scratch_folder.hpp"
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "etude/base/denormals.hpp"
+#include "etude/base/detail/denormals.hpp"
 #include "host_runtime.hpp"
 
 // The second queue of a fake GPU on the host.

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "etude/base/crc32c.hpp"
+#include "etude/base/detail/crc32c.hpp"
 #include "gpu_samples.hpp"
 #include "op_cases.hpp"
 #include "support.hpp"

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <thread>
 
+#include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
-#include "etude/base/system_vfs.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
 

@@ -1,6 +1,6 @@
 #include "checkpoint_samples.hpp"
 #include "config_samples.hpp"
-#include "etude/saving/checkpoint_format.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
 #include "safetensors_samples.hpp"

@@ -65,7 +65,7 @@ test('stages of datasets accept huge numbers, or refuse them', async () => {
 
 // ---- Folders and configs ----
 
-/** As in core/etude/base/crc32c.cpp. */
+/** As in core/etude/base/detail/crc32c.cpp. */
 function crc32c(bytes) {
   let sum = ~0;
   for (const byte of bytes) {

@@ -6,8 +6,8 @@
 
 #include "allocation_counter.hpp"
 #include "checkpoint_samples.hpp"
-#include "etude/base/system_vfs.hpp"
-#include "etude/base/worker_thread.hpp"
+#include "etude/base/detail/system_vfs.hpp"
+#include "etude/base/detail/worker_thread.hpp"
 #include "files_in_memory.hpp"
 #include "reliability/cases.hpp"
 #include "scratch_folder.hpp"

@@ -3,8 +3,8 @@
 
 #include "allocation_counter.hpp"
 #include "checkpoint_samples.hpp"
-#include "etude/base/number.hpp"
-#include "etude/saving/checkpoint_format.hpp"
+#include "etude/base/detail/number.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "fuzz/containers.hpp"
 #include "safetensors_samples.hpp"
 #include "training_samples.hpp"

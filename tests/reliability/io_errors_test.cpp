@@ -2,7 +2,7 @@
 #include <cerrno>
 
 #include "checkpoint_samples.hpp"
-#include "etude/base/system_vfs.hpp"
+#include "etude/base/detail/system_vfs.hpp"
 #include "scratch_folder.hpp"
 
 // Every call to the system fails once.

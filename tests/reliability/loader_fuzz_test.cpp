@@ -2,7 +2,7 @@
 
 #include "checkpoint_samples.hpp"
 #include "etude/base/random.hpp"
-#include "etude/saving/checkpoint_format.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "fuzz/containers.hpp"
 #include "fuzz/mutations.hpp"
 #include "safetensors_samples.hpp"

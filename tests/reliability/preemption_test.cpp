@@ -4,10 +4,10 @@
 
 #if defined(__linux__) && !defined(__EMSCRIPTEN__)
 
-#include "etude/base/clock.hpp"
+#include "etude/base/detail/clock.hpp"
+#include "etude/base/detail/termination.hpp"
+#include "etude/base/detail/worker_thread.hpp"
 #include "etude/base/random.hpp"
-#include "etude/base/termination.hpp"
-#include "etude/base/worker_thread.hpp"
 #include "interrupted_runs.hpp"
 #include "reliability/child.hpp"
 

@@ -1,6 +1,6 @@
 #include "etude/base/error.hpp"
 
-#include "etude/base/number.hpp"
+#include "etude/base/detail/number.hpp"
 
 namespace etude {
 

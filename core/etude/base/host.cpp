@@ -5,8 +5,8 @@
 #include <stdexcept>
 #endif
 
+#include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/error.hpp"
-#include "etude/base/system_vfs.hpp"
 
 namespace etude {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/base/detail/termination.hpp"
 #include "etude/base/http.hpp"
 #include "etude/base/task.hpp"
-#include "etude/base/termination.hpp"
 #include "etude/base/vfs.hpp"
 
 namespace etude {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/base/denormals.hpp"
+#include "etude/base/detail/denormals.hpp"
 #include "etude/base/error.hpp"
 
 #ifdef ETUDE_THREADS
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "etude/base/worker_thread.hpp"
+#include "etude/base/detail/worker_thread.hpp"
 #endif
 
 namespace etude {

@@ -5,9 +5,9 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/saving/save_model.hpp"
+#include "etude/saving/detail/save_model.hpp"
+#include "etude/training/detail/training.hpp"
 #include "etude/training/model.hpp"
-#include "etude/training/training.hpp"
 
 namespace etude {
 namespace {

@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "etude/base/detail/termination.hpp"
 #include "etude/base/messages.hpp"
-#include "etude/base/termination.hpp"
 #include "etude/callbacks/save_frequency.hpp"
 #include "etude/saving/checkpoint_store.hpp"
-#include "etude/saving/training_state.hpp"
+#include "etude/saving/detail/training_state.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

@@ -4,8 +4,8 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/callbacks/output.hpp"
-#include "etude/saving/save_model.hpp"
+#include "etude/callbacks/detail/output.hpp"
+#include "etude/saving/detail/save_model.hpp"
 
 namespace etude {
 namespace {

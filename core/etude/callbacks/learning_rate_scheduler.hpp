@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "etude/callbacks/output.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <functional>
 
+#include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/base/number.hpp"
 #include "etude/base/vfs.hpp"
-#include "etude/saving/save_model.hpp"
+#include "etude/saving/detail/save_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "etude/callbacks/output.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "etude/metrics/metric.hpp"
 #include "etude/training/callback.hpp"
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "etude/base/clock.hpp"
-#include "etude/callbacks/output.hpp"
+#include "etude/base/detail/clock.hpp"
+#include "etude/callbacks/detail/output.hpp"
+#include "etude/training/detail/step_function.hpp"
 #include "etude/training/model.hpp"
-#include "etude/training/step_function.hpp"
 
 namespace etude {
 namespace {

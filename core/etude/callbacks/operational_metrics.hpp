@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "etude/distribute/strategy.hpp"
-#include "etude/saving/checkpoint_writes.hpp"
+#include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "etude/base/http.hpp"
-#include "etude/callbacks/output.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/base/clock.hpp"
+#include "etude/base/detail/clock.hpp"
 #include "etude/base/error.hpp"
-#include "etude/saving/save_model.hpp"
+#include "etude/saving/detail/save_model.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "etude/callbacks/event_file.hpp"
+#include "etude/callbacks/detail/event_file.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

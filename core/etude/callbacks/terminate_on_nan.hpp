@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "etude/callbacks/output.hpp"
+#include "etude/callbacks/detail/output.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {

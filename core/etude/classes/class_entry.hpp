@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "etude/classes/detail/snake_case.hpp"
 #include "etude/classes/field.hpp"
-#include "etude/classes/snake_case.hpp"
 
 /// The classes that users choose by name: layers, losses, metrics, optimizers, callbacks, …. A class declares its name
 /// and its options once, next to its code:

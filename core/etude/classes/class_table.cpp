@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/base/canonical_name.hpp"
+#include "etude/base/detail/canonical_name.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "etude/data/data_adapter.hpp"
+#include "etude/data/detail/data_adapter.hpp"
 
 namespace etude {
 

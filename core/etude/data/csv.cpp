@@ -6,11 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/base/number.hpp"
 #include "etude/base/vfs.hpp"
-#include "etude/data/dataset_stages.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
 
 namespace etude {
 namespace {

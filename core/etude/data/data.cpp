@@ -4,7 +4,7 @@
 #include <array>
 
 #include "etude/base/error.hpp"
-#include "etude/data/lists_adapter.hpp"
+#include "etude/data/detail/lists_adapter.hpp"
 
 namespace etude {
 namespace {

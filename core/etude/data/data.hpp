@@ -11,14 +11,14 @@
 #include <variant>
 #include <vector>
 
-#include "etude/data/array_like_adapter.hpp"
 #include "etude/data/batch_generator.hpp"
 #include "etude/data/columns.hpp"
-#include "etude/data/data_adapter.hpp"
 #include "etude/data/dataset_creator.hpp"
-#include "etude/data/generator_adapter.hpp"
-#include "etude/data/row_order.hpp"
-#include "etude/data/sequence_adapter.hpp"
+#include "etude/data/detail/array_like_adapter.hpp"
+#include "etude/data/detail/data_adapter.hpp"
+#include "etude/data/detail/generator_adapter.hpp"
+#include "etude/data/detail/row_order.hpp"
+#include "etude/data/detail/sequence_adapter.hpp"
 
 namespace etude {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 

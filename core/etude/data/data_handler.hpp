@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "etude/data/data_adapter.hpp"
+#include "etude/data/detail/data_adapter.hpp"
 
 namespace etude {
 

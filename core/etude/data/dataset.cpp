@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
-#include "etude/data/dataset_stages.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
 
 namespace etude {
 namespace {

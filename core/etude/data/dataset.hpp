@@ -15,8 +15,8 @@
 #include "etude/data/array_like.hpp"
 #include "etude/data/batch.hpp"
 #include "etude/data/data_state.hpp"
-#include "etude/data/dataset_node.hpp"
-#include "etude/data/generator_adapter.hpp"
+#include "etude/data/detail/dataset_node.hpp"
+#include "etude/data/detail/generator_adapter.hpp"
 
 namespace etude {
 

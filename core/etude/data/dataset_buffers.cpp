@@ -4,8 +4,8 @@
 #include <mutex>
 #include <utility>
 
-#include "etude/data/dataset_stages.hpp"
-#include "etude/data/ordered_queue.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
+#include "etude/data/detail/ordered_queue.hpp"
 
 namespace etude::stages {
 namespace {

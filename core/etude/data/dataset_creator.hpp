@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "etude/data/dataset_adapter.hpp"
+#include "etude/data/detail/dataset_adapter.hpp"
 
 namespace etude {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
-#include "etude/data/dataset_stages.hpp"
-#include "etude/data/element.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
+#include "etude/data/detail/element.hpp"
 
 namespace etude::stages {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "etude/base/checked.hpp"
-#include "etude/data/dataset_stages.hpp"
+#include "etude/base/detail/checked.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
 
 namespace etude::stages {
 namespace {

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
-#include "etude/data/dataset_stages.hpp"
-#include "etude/data/element.hpp"
+#include "etude/data/detail/dataset_stages.hpp"
+#include "etude/data/detail/element.hpp"
 
 namespace etude::stages {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/detail/mapped_file.hpp"
 #include "etude/base/error.hpp"
-#include "etude/base/mapped_file.hpp"
 
 namespace etude {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "etude/base/clock.hpp"
+#include "etude/base/detail/clock.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
 #include "etude/devices/devices.hpp"
-#include "etude/distribute/collectives.hpp"
+#include "etude/distribute/detail/collectives.hpp"
 #include "etude/execution/device.hpp"
 
 namespace etude {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "etude/base/collective.hpp"
 #include "etude/distribute/strategy.hpp"
-#include "etude/execution/collective.hpp"
 
 namespace etude {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
-#include "etude/distribute/replicated_plan.hpp"
+#include "etude/distribute/detail/replicated_plan.hpp"
 
 namespace etude {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "etude/devices/devices.hpp"
-#include "etude/distribute/per_replica.hpp"
+#include "etude/distribute/detail/per_replica.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {

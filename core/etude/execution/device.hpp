@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "etude/base/storage.hpp"
-#include "etude/execution/collective.hpp"
+#include "etude/base/collective.hpp"
+#include "etude/base/detail/storage.hpp"
 #include "etude/execution/instruction.hpp"
 
 namespace etude {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "etude/base/number.hpp"
+#include "etude/base/detail/number.hpp"
 #include "etude/execution/cost.hpp"
 
 namespace etude {

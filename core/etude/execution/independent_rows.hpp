@@ -3,7 +3,7 @@
 #include <span>
 
 #include "etude/execution/instruction.hpp"
-#include "etude/graph/loop.hpp"
+#include "etude/graph/detail/loop.hpp"
 
 namespace etude {
 

@@ -305,8 +305,8 @@ struct Copy {
 };
 
 /// An all-reduce: each replica gets at `out` the sum of all replicas' Values at `in`. It runs between two instructions,
-/// when all plans have reached it (distribute/replicated_plan.hpp). It sums one Value or more at the same time; `in`
-/// and `out` may be the same.
+/// when all plans have reached it (distribute/detail/replicated_plan.hpp). It sums one Value or more at the same time;
+/// `in` and `out` may be the same.
 struct AllReduce {
   struct Part {
     std::int64_t count;

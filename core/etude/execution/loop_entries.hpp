@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "etude/base/checked.hpp"
-#include "etude/graph/loop.hpp"
+#include "etude/base/detail/checked.hpp"
+#include "etude/graph/detail/loop.hpp"
 
 /// The rows of entries that hold the Values of a loop.
 namespace etude {

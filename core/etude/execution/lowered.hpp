@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "etude/base/detail/storage.hpp"
 #include "etude/base/shape.hpp"
-#include "etude/base/storage.hpp"
 #include "etude/execution/instruction.hpp"
 
 namespace etude {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <new>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/execution/independent_rows.hpp"
 #include "etude/execution/loop_entries.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "etude/execution/lowered.hpp"
 #include "etude/execution/schedule.hpp"
-#include "etude/graph/loop.hpp"
+#include "etude/graph/detail/loop.hpp"
 
 namespace etude {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
-#include "etude/base/alternatives.hpp"
-#include "etude/base/denormals.hpp"
+#include "etude/base/detail/alternatives.hpp"
+#include "etude/base/detail/denormals.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/compile.hpp"
 

@@ -8,7 +8,7 @@
 #include "etude/base/dtype.hpp"
 #include "etude/base/shape.hpp"
 #include "etude/execution/operand.hpp"
-#include "etude/graph/elementwise.hpp"
+#include "etude/graph/detail/elementwise.hpp"
 
 /// The programs of elementwise steps that a plan contains.
 namespace etude::instruction {

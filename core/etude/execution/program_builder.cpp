@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "etude/base/alternatives.hpp"
+#include "etude/base/detail/alternatives.hpp"
 #include "etude/execution/access.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "etude/base/alternatives.hpp"
+#include "etude/base/detail/alternatives.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/graph/graph.hpp"
-#include "etude/graph/rules.hpp"
 
 namespace etude {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "etude/base/alternatives.hpp"
+#include "etude/base/detail/alternatives.hpp"
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 
 namespace etude {
 namespace {

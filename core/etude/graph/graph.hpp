@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/graph/op.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude {
 

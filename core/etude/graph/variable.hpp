@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/base/storage.hpp"
+#include "etude/base/detail/storage.hpp"
 #include "etude/base/tensor.hpp"
 
 namespace etude {

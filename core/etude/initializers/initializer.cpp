@@ -8,7 +8,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/classes/class_table.hpp"
-#include "etude/initializers/seeded.hpp"
+#include "etude/initializers/detail/seeded.hpp"
 
 namespace etude::initializers {
 namespace {

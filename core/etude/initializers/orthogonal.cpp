@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "etude/base/error.hpp"
-#include "etude/initializers/orthonormal.hpp"
-#include "etude/initializers/seeded.hpp"
+#include "etude/initializers/detail/orthonormal.hpp"
+#include "etude/initializers/detail/seeded.hpp"
 
 namespace etude::initializers {
 namespace {

@@ -1,7 +1,7 @@
 #include "etude/layers/adaptive_pooling.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"

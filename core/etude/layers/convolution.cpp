@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"
 

@@ -1,6 +1,6 @@
 #include "etude/layers/global_pooling.hpp"
 
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/layers/spatial.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"

@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "etude/base/detail/utf8.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
-#include "etude/base/utf8.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"

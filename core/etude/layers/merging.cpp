@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/ops/detail/normalized.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
-#include "etude/ops/normalized.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {

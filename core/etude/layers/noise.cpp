@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "etude/base/error.hpp"
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/layers/spatial.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/pooling.hpp"
 #include "etude/ops/reduction.hpp"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
+#include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
-#include "etude/ops/scan.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {

@@ -1,7 +1,7 @@
 #include "etude/layers/scored_attention.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/layers/causal_mask.hpp"
+#include "etude/layers/detail/causal_mask.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/integers.hpp"
-#include "etude/layers/data_format.hpp"
+#include "etude/layers/detail/data_format.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {

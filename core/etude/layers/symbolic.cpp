@@ -2,8 +2,8 @@
 
 #include <unordered_set>
 
+#include "etude/base/detail/release.hpp"
 #include "etude/base/error.hpp"
-#include "etude/base/release.hpp"
 
 namespace etude {
 

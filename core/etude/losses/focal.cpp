@@ -1,6 +1,6 @@
 #include "etude/losses/focal.hpp"
 
-#include "etude/losses/comparison.hpp"
+#include "etude/losses/detail/comparison.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"

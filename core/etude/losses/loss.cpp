@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "etude/base/canonical_name.hpp"
+#include "etude/base/detail/canonical_name.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"

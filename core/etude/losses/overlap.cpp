@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "etude/losses/comparison.hpp"
+#include "etude/losses/detail/comparison.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"

@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-#include "etude/losses/comparison.hpp"
+#include "etude/losses/detail/comparison.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 

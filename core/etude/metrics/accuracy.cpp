@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
-#include "etude/metrics/named.hpp"
+#include "etude/metrics/detail/named.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "etude/base/error.hpp"
-#include "etude/metrics/confusion_counts.hpp"
+#include "etude/metrics/detail/confusion_counts.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"

@@ -1,7 +1,7 @@
 #include "etude/metrics/of_loss.hpp"
 
 #include "etude/losses/losses.hpp"
-#include "etude/metrics/named.hpp"
+#include "etude/metrics/detail/named.hpp"
 #include "etude/ops/elementwise.hpp"
 
 namespace etude::metrics {

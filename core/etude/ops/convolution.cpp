@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 
 namespace etude {
 namespace {

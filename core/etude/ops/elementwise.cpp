@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {

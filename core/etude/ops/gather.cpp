@@ -1,7 +1,7 @@
 #include "etude/ops/gather.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/elementwise.hpp"
 
 namespace etude {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {

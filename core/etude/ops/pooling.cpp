@@ -1,7 +1,7 @@
 #include "etude/ops/pooling.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"

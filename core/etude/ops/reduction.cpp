@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"
 

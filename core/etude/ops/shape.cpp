@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "etude/base/checked.hpp"
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
-#include "etude/graph/rules.hpp"
+#include "etude/graph/detail/rules.hpp"
 #include "etude/ops/reduction.hpp"
 
 namespace etude {

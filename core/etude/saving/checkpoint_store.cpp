@@ -8,8 +8,8 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/saving/checkpoint_format.hpp"
-#include "etude/saving/checkpoint_writes.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
+#include "etude/saving/detail/checkpoint_writes.hpp"
 
 namespace etude {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "etude/base/messages.hpp"
 #include "etude/base/vfs.hpp"
-#include "etude/saving/async_writer.hpp"
 #include "etude/saving/checkpoint.hpp"
+#include "etude/saving/detail/async_writer.hpp"
 
 namespace etude {
 

@@ -1,5 +1,5 @@
 /// Reads and writes the value of the initializer Constant in a config.
-#include "etude/saving/config_fields.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 
 namespace etude {
 namespace {

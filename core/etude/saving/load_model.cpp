@@ -3,10 +3,10 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
-#include "etude/saving/model_config.hpp"
-#include "etude/saving/model_state.hpp"
-#include "etude/saving/registry.hpp"
-#include "etude/saving/save_model.hpp"
+#include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/save_model.hpp"
 
 namespace etude {
 namespace {

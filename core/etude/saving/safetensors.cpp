@@ -9,8 +9,8 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/saving/json.hpp"
-#include "etude/saving/safetensors_header.hpp"
+#include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/safetensors_header.hpp"
 
 namespace etude {
 namespace {

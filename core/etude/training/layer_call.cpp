@@ -3,7 +3,7 @@
 #include "etude/distribute/strategy.hpp"
 #include "etude/execution/plan.hpp"
 #include "etude/layers/layer.hpp"
-#include "etude/training/index_ranges.hpp"
+#include "etude/training/detail/index_ranges.hpp"
 
 // Calls of a layer on tensors, outside of a step. Layers do not depend on devices.
 

@@ -9,8 +9,8 @@
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/shape.hpp"
-#include "etude/training/training.hpp"
-#include "etude/training/training_loop.hpp"
+#include "etude/training/detail/training.hpp"
+#include "etude/training/detail/training_loop.hpp"
 
 namespace etude {
 namespace {

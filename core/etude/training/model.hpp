@@ -7,8 +7,8 @@
 #include "etude/base/task.hpp"
 #include "etude/distribute/replicas.hpp"
 #include "etude/layers/layer.hpp"
-#include "etude/training/compiled_losses.hpp"
-#include "etude/training/compiled_metrics.hpp"
+#include "etude/training/detail/compiled_losses.hpp"
+#include "etude/training/detail/compiled_metrics.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/options.hpp"
 #include "etude/training/prediction_stream.hpp"
@@ -17,7 +17,7 @@
 namespace etude {
 
 class Model;
-// Declared here because core/etude/saving/save_model.hpp includes this file.
+// Declared here because core/etude/saving/detail/save_model.hpp includes this file.
 void save_model(const Model& model, const std::string& folder);
 void save_weights(const Model& model, const std::string& path);
 void load_weights(Model& model, const std::string& path);

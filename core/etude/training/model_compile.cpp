@@ -1,6 +1,6 @@
 #include "etude/base/error.hpp"
 #include "etude/distribute/strategy.hpp"
-#include "etude/training/loop_model.hpp"
+#include "etude/training/detail/loop_model.hpp"
 #include "etude/training/model.hpp"
 
 // compile(): sets the options of training, and checks that the passed objects belong to the model's strategy.

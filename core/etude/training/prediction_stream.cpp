@@ -5,7 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/data/npy_writer.hpp"
-#include "etude/training/training_loop.hpp"
+#include "etude/training/detail/training_loop.hpp"
 
 namespace etude {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "etude/training/callback.hpp"
-#include "etude/training/progress_bar.hpp"
+#include "etude/training/detail/progress_bar.hpp"
 
 namespace etude {
 

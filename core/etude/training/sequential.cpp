@@ -1,7 +1,7 @@
 #include "etude/training/sequential.hpp"
 
+#include "etude/base/detail/release.hpp"
 #include "etude/base/error.hpp"
-#include "etude/base/release.hpp"
 
 namespace etude {
 

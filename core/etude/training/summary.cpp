@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "etude/base/number.hpp"
+#include "etude/base/detail/number.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {

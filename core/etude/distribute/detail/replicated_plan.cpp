@@ -1,0 +1,223 @@
+#include "etude/distribute/detail/replicated_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/base/threads.hpp"
+#include "etude/execution/device_libraries.hpp"
+
+namespace etude {
+namespace {
+
+using instruction::AllReduce;
+
+/// The all-reduces of a plan, in order, without addresses.
+std::vector<std::vector<ReplicaSum>> buckets_of(const Plan& plan, std::size_t replicas) {
+  std::vector<std::vector<ReplicaSum>> buckets;
+  for (const Instruction& instruction : plan.instructions())
+    if (const auto* join = std::get_if<AllReduce>(&instruction)) {
+      std::vector<ReplicaSum>& bucket = buckets.emplace_back();
+      for (const AllReduce::Part& part : join->parts)
+        bucket.push_back(
+            {part.in.dtype, part.count, std::vector<const std::byte*>(replicas), std::vector<std::byte*>(replicas)});
+    }
+  return buckets;
+}
+
+bool alike(const std::vector<std::vector<ReplicaSum>>& a, const std::vector<std::vector<ReplicaSum>>& b) {
+  const auto same = [](const ReplicaSum& one, const ReplicaSum& other) {
+    return one.dtype == other.dtype && one.count == other.count;
+  };
+  return std::ranges::equal(a, b, [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, same); });
+}
+
+}  // namespace
+
+RowRange rows_of(std::int64_t batch, int replicas, int index) {
+  const auto begin = [&](std::int64_t replica) {
+    return replica * (batch / replicas) + std::min(replica, batch % replicas);
+  };
+  return {begin(index), begin(index + 1)};
+}
+
+Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row) {
+  return {static_cast<int>(plans.size()), first_row,
+          plans.empty() ? Buckets{strategy.bucket_bytes()} : plans.front().buckets()};
+}
+
+Replicas replicas_of(StrategyPtr strategy) {
+  Replicas result{std::move(strategy), {}};
+  for (int replica = 0; replica < result.strategy->num_replicas_in_sync(); ++replica)
+    result.arenas.push_back(std::make_shared<Arena>(result.strategy->device(replica)));
+  return result;
+}
+
+ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph,
+                               std::span<const Value> logs)
+    : plans_(std::move(plans)), strategy_(std::move(strategy)), current_(plans_.size()) {
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
+  steps_ = std::ranges::min_element(plans_, {}, &Plan::steps)->steps();
+  if (replicas() < strategy_->num_replicas_in_sync())
+    for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
+  buckets_ = buckets_of(plans_.front(), plans_.size());
+  for (std::size_t i = 1; i < plans_.size(); ++i)
+    check(alike(buckets_, buckets_of(plans_[i], plans_.size())), ErrorKind::state, strategy_->name(),
+          "replica 0 all-reduces other Values than replica ", i,
+          " - expected the same all-reduces, of the same shapes, for any number of rows - all-reduce sums over "
+          "rows, not rows.");
+  recordings_.resize(static_cast<std::size_t>(steps_));
+  on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
+  if (on_host_ || replicas() == 1 || strategy_->all_reduces_on_device()) return;
+  for (const Plan& plan : plans_) {
+    const auto all_reduces = std::ranges::count_if(plan.instructions(), is_all_reduce);
+    chunks_.emplace_back(static_cast<std::size_t>(steps_ * (all_reduces + 1)));
+  }
+}
+
+void ReplicatedPlan::run(std::span<const std::vector<const std::byte*>> inputs) {
+  upload(inputs);
+  run_uploaded();
+}
+
+void ReplicatedPlan::upload(std::span<const std::vector<const std::byte*>> inputs) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].upload(inputs[i], uploaded_);
+  ++uploaded_;
+}
+
+void ReplicatedPlan::upload(std::span<const SelectedRows> rows) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) plans_[i].upload(rows[i], uploaded_);
+  ++uploaded_;
+}
+
+bool ReplicatedPlan::run_uploaded() {
+  if (uploaded_ == 0) return false;
+  const std::int64_t steps = std::exchange(uploaded_, 0);
+  for (Plan& plan : plans_) plan.begin();
+  if (replicas() == 1 || strategy_->all_reduces_on_device()) {
+    addresses_.clear();
+    for (const Plan& plan : plans_)
+      addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
+    plan().device().replay([&] { run_steps(steps); }, addresses_, recordings_[static_cast<std::size_t>(steps - 1)]);
+  } else {
+    run_steps(steps);
+  }
+  for (Plan& plan : plans_) plan.end();
+  for (Variable& variable : assigned_) variable.broadcast(replicas());
+  return true;
+}
+
+void ReplicatedPlan::run_steps(std::int64_t steps) {
+  try {
+    for (std::int64_t step = 0; step < steps; ++step) run_step(step);
+  } catch (...) {
+    await_all();  // so that nothing uses the memory of a plan that is released now
+    throw;
+  }
+}
+
+void ReplicatedPlan::run_step(std::int64_t step) {
+  for (Plan& plan : plans_) plan.enter(step);
+  next_chunks_.clear();
+  for (const auto& chunks : chunks_)
+    next_chunks_.push_back(static_cast<std::size_t>(step) * chunks.size() / static_cast<std::size_t>(steps_));
+  for (auto bucket = buckets_.begin(); advance(); ++bucket) join(*bucket);
+  started_ = 0;
+}
+
+/// Runs each replica to its next all-reduce; false if all are at their ends. On GPUs the work is enqueued, one replica
+/// after the other.
+bool ReplicatedPlan::advance() {
+  if (!on_host_) {
+    for (std::size_t i = 0; i < plans_.size(); ++i) current_[i] = advance(i);
+    return current_.front() != nullptr;
+  }
+  thread_pool().run(
+      replicas(),
+      [](void* given, int replica) {
+        auto& self = *static_cast<ReplicatedPlan*>(given);
+        self.current_[static_cast<std::size_t>(replica)] = self.advance(static_cast<std::size_t>(replica));
+      },
+      this);
+  return current_.front() != nullptr;
+}
+
+const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
+  while (const Instruction* join = plans_[replica].advance(next_chunk(replica))) {
+    if (const auto* all_reduce = std::get_if<AllReduce>(join)) return all_reduce;
+    if (!has_device_libraries) continue;  // only their collectives must be awaited
+    strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
+  }
+  return nullptr;
+}
+
+/// The recording of the work up to the next all-reduce, if each replica has its own GPU. Only such work is replayed: if
+/// recordings contained all-reduces, GPUs might wait for each other.
+std::unique_ptr<Device::Recording>* ReplicatedPlan::next_chunk(std::size_t replica) {
+  return chunks_.empty() ? nullptr : &chunks_[replica][next_chunks_[replica]++];
+}
+
+void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
+  for (std::size_t i = 0; i < bucket.size(); ++i)
+    for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
+      const AllReduce::Part& part = current_[replica]->parts[i];
+      bucket[i].parts[replica] = plans_[replica].address(part.in);
+      bucket[i].sums[replica] = plans_[replica].address(part.out);
+    }
+  const int number = current_.front()->number;
+  if (!has_device_libraries || number < 0) return strategy_->all_reduce(bucket);
+  started_ = number + 1;
+  strategy_->start_all_reduce(bucket, number);
+}
+
+/// After an error: awaits the started work of this step.
+void ReplicatedPlan::await_all() noexcept {
+  if (!has_device_libraries) return;
+  for (int number = 0; number < started_; ++number)
+    for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
+      try {
+        strategy_->await_all_reduce(number, replica);
+      } catch (const Error&) {  // the first error is reported
+      }
+    }
+  started_ = 0;
+}
+
+void ReplicatedPlan::run_logs() {
+  const int count = varying_logs_.empty() ? 1 : replicas();
+  for (int replica = 0; replica < count; ++replica) plan(replica).run_logs();
+}
+
+void ReplicatedPlan::add_log_ranges(std::vector<StorageRange>& ranges) const {
+  for (const Plan& plan : plans_) plan.add_log_ranges(ranges);
+}
+
+void ReplicatedPlan::add_result_ranges(std::vector<StorageRange>& ranges) const {
+  for (const Plan& plan : plans_) plan.add_result_ranges(ranges);
+}
+
+double ReplicatedPlan::log(std::size_t index) const {
+  if (std::ranges::find(varying_logs_, index) == varying_logs_.end()) return plans_.front().log(index);
+  double sum = 0;
+  for (const Plan& plan : plans_) sum += plan.log(index);
+  return sum / static_cast<double>(plans_.size());
+}
+
+Shape ReplicatedPlan::result_shape(std::size_t index) const {
+  Shape shape = plans_.front().result_shape(index);
+  if (shape.rank() > 0)
+    for (int replica = 1; replica < replicas(); ++replica) shape[0] += plan(replica).result_shape(index)[0];
+  return shape;
+}
+
+void ReplicatedPlan::read_result(std::size_t index, std::byte* out) const {
+  for (const Plan& plan : plans_) {
+    plan.read_result(index, out);
+    const Shape& shape = plan.result_shape(index);
+    if (shape.rank() == 0) return;
+    out += static_cast<std::size_t>(shape.size()) * size_of(plan.result_dtype(index));
+  }
+}
+
+}  // namespace etude

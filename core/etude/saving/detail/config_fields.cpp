@@ -1,0 +1,91 @@
+#include "etude/saving/detail/config_fields.hpp"
+
+#include <algorithm>
+
+#include "etude/losses/loss.hpp"
+#include "etude/optimizers/optimizer.hpp"
+#include "etude/regularizers/regularizer.hpp"
+
+namespace etude {
+namespace {
+
+/// The functions that read and write options of a type.
+struct JsonType {
+  FieldType type;
+  void (*read)(const Json& json, void* option, const FieldPlace& place);
+  Json (*write)(const void* option, const FieldPlace& place);
+};
+
+template <class T>
+constexpr JsonType json_type{
+    field_type<T>,
+    [](const Json& json, void* option, const FieldPlace& place) { read_field(json, *static_cast<T*>(option), place); },
+    [](const void* option, const FieldPlace& place) { return field_json(*static_cast<const T*>(option), place); }};
+
+/// The types of all options in configs.
+constexpr JsonType json_types[] = {json_type<bool>,
+                                   json_type<std::int64_t>,
+                                   json_type<std::ptrdiff_t>,
+                                   json_type<double>,
+                                   json_type<std::string>,
+                                   json_type<std::optional<std::int64_t>>,
+                                   json_type<std::optional<double>>,
+                                   json_type<Integers>,
+                                   json_type<Margins>,
+                                   json_type<Doubles>,
+                                   json_type<Shape>,
+                                   json_type<std::optional<Shape>>,
+                                   json_type<std::vector<std::int64_t>>,
+                                   json_type<std::vector<double>>,
+                                   json_type<std::vector<std::string>>,
+                                   json_type<std::optional<std::string>>,
+                                   json_type<LayerPtr>,
+                                   json_type<Activation>,
+                                   json_type<Choice<Initializer>>,
+                                   json_type<Choice<Regularizer>>,
+                                   json_type<Choice<Optimizer>>,
+                                   json_type<LearningRate>,
+                                   json_type<initializers::ConstantValue>,
+                                   json_type<PerOutput<Choice<Loss>>>,
+                                   json_type<PerOutput<double>>,
+                                   json_type<MetricChoices>};
+
+const JsonType& type_of(const Field& field, const FieldPlace& place) {
+  const auto* found = std::ranges::find(json_types, field.type, &JsonType::type);
+  check(found != std::end(json_types), ErrorKind::state, place.class_name, place.field,
+        " has a type without JSON form - expected a type of config_fields.cpp - add it there.");
+  return *found;
+}
+
+}  // namespace
+
+void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& config) {
+  std::size_t used = 0;
+  for (const Field& field : fields) {
+    const auto found = config.find(field.name);
+    if (found == config.end()) continue;
+    ++used;
+    const FieldPlace place{class_name, field.name};
+    type_of(field, place).read(*found, field.member(options), place);
+  }
+  if (used == config.size()) return;
+  std::string known;
+  for (const Field& field : fields) known.append(known.empty() ? "" : ", ").append(field.name);
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::any_of(fields, [&](const Field& field) { return name == field.name; });
+  };
+  for (const auto& [name, value] : config.items())
+    check(value.is_null() || is_known(name), ErrorKind::value, class_name, "config field \"", name,
+          "\" - expected one of: ", known, " - leave it out.");
+}
+
+Json config_of(std::span<const Field> fields, void* options, const std::string& class_name) {
+  Json config = Json::object();
+  for (const Field& field : fields) {
+    const FieldPlace place{class_name, field.name};
+    config[field.name] = type_of(field, place).write(field.member(options), place);
+  }
+  return config;
+}
+
+}  // namespace etude

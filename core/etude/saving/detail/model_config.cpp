@@ -1,0 +1,329 @@
+#include "etude/saving/detail/model_config.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "etude/layers/recurrent.hpp"
+#include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/registry.hpp"
+#include "etude/training/functional.hpp"
+#include "etude/training/sequential.hpp"
+
+namespace etude {
+namespace {
+
+/// Whether a layer inside keeps a row for each sample from batch to batch: such a model is built for one batch size.
+bool keeps_rows(const Layer& layer) {
+  if (dynamic_cast<const Recurrent*>(&layer) && !layer.own_states().empty()) return true;
+  return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
+}
+
+/// The shape for which a model is built: with any batch size, unless its layers depend on one.
+Shape build_shape(const Model& model) {
+  Shape result = *model.input_shape();
+  if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
+  return result;
+}
+
+const Json& array_in(const Json& config, const char* name, const std::string& class_name) {
+  const auto found = config.find(name);
+  check(found != config.end() && found->is_array(), ErrorKind::data, class_name, "a config without the array \"", name,
+        "\" - expected one - check the text.");
+  return *found;
+}
+
+/// A field of a model's config; `otherwise` if it is missing.
+template <class T> T field_in(const Json& config, const char* name, const std::string& class_name, T otherwise) {
+  const auto found = config.find(name);
+  if (found != config.end() && !found->is_null()) read_field(*found, otherwise, {class_name, name});
+  return otherwise;
+}
+
+/// The options that all models have.
+LayerOptions options_in(const Json& config, const std::string& class_name) {
+  return {.name = field_in<std::string>(config, "name", class_name, ""),
+          .dtype = {},
+          .trainable = field_in(config, "trainable", class_name, true)};
+}
+
+Json sequential_config(const Sequential& model) {
+  Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
+  for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
+  if (model.built() && model.input_shape())
+    config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
+  return config;
+}
+
+ModelPtr sequential_from(const Json& config) {
+  std::vector<LayerPtr> layers;
+  for (const Json& layer : array_in(config, "layers", "Sequential")) layers.push_back(object_from_json<Layer>(layer));
+  auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
+  const auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
+  if (shape) model->build(*shape);
+  return model;
+}
+
+// A Functional model in Keras's form: each layer has a node for each of its calls. A node lists the input tensors by
+// their history: a layer, the number of its call, and the number of the call's output.
+
+/// The calls of a graph by layer; each layer's calls are in the order of their dependencies.
+class Calls {
+ public:
+  explicit Calls(const Functional& model) {
+    std::vector<SymbolicTensor> tensors = model.inputs();
+    tensors.insert(tensors.end(), model.outputs().begin(), model.outputs().end());
+    for (const std::shared_ptr<const LayerCall>& call : calls_behind(tensors)) {
+      auto& calls = calls_[call->layer];
+      numbers_.emplace(call.get(), calls.size());
+      calls.push_back(call);
+    }
+  }
+
+  const std::vector<std::shared_ptr<const LayerCall>>& of(const LayerPtr& layer) const { return calls_.at(layer); }
+
+  Json history(const SymbolicTensor& tensor) const {
+    return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
+  }
+  Json tensor(const SymbolicTensor& tensor) const {
+    return {{"class_name", "__keras_tensor__"},
+            {"config",
+             {{"shape", field_json(tensor.shape(), {})},
+              {"dtype", std::string(name_of(tensor.dtype()))},
+              {"keras_history", history(tensor)}}}};
+  }
+
+ private:
+  std::map<LayerPtr, std::vector<std::shared_ptr<const LayerCall>>> calls_;
+  std::unordered_map<const LayerCall*, std::size_t> numbers_;
+};
+
+Json input_layer_json(const SymbolicTensor& input) {
+  return {{"class_name", "InputLayer"},
+          {"config",
+           {{"batch_shape", field_json(input.shape(), {})},
+            {"dtype", std::string(name_of(input.dtype()))},
+            {"name", input.name()}}}};
+}
+
+Json functional_config(const Functional& model) {
+  const Calls calls(model);
+  Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
+  for (const LayerPtr& layer : model.layers()) {
+    const auto& of_layer = calls.of(layer);
+    Json json =
+        of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0}) : object_to_json<Layer>(*layer);
+    json["name"] = layer->name();
+    json["inbound_nodes"] = Json::array();
+    for (const auto& call : of_layer) {
+      Json inputs = Json::array();
+      for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
+      if (inputs.empty()) continue;
+      Json arguments = Json::array();
+      arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
+      json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
+    }
+    config["layers"].push_back(std::move(json));
+  }
+  for (const auto& [name, tensors] :
+       {std::pair("input_layers", &model.inputs()), {"output_layers", &model.outputs()}}) {
+    config[name] = Json::array();
+    for (const SymbolicTensor& tensor : *tensors) config[name].push_back(calls.history(tensor));
+  }
+  return config;
+}
+
+/// Rebuilds a model's graph; holds the outputs of each layer's calls so far.
+class GraphReader {
+ public:
+  explicit GraphReader(const Json& config) {
+    for (const Json& json : array_in(config, "layers", "Functional")) add(json);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
+    while (!ready_.empty()) {
+      const auto [round, next] = *ready_.begin();
+      ready_.erase(ready_.begin());
+      call(next, round);
+    }
+    for (const Node& node : nodes_)
+      check(node.missing == 0, ErrorKind::data, "Functional", "layer \"", node.place.layer,
+            "\" is called on what no layer gives - expected a graph without loops - check the text.");
+  }
+
+  std::vector<SymbolicTensor> tensors(const Json& histories) const {
+    std::vector<SymbolicTensor> result;
+    // A single tensor may appear without a list around it.
+    if (!histories.empty() && histories.front().is_string()) return {tensor(histories)};
+    for (const Json& history : histories) result.push_back(tensor(history));
+    return result;
+  }
+
+ private:
+  /// A call of a layer.
+  struct Place {
+    std::string layer;
+    std::size_t call = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  struct Node {
+    Place place;
+    LayerPtr layer;
+    std::vector<const Json*> inputs;
+    std::size_t missing = 0;  // how many calls on which it depends are still missing
+  };
+
+  void add(const Json& json) {
+    const std::string name = field_in<std::string>(json, "name", "Functional", "");
+    if (class_name_in(json) == "InputLayer") return add_input(name, config_in(json));
+    const LayerPtr layer = object_from_json<Layer>(json);
+    const Json& nodes = array_in(json, "inbound_nodes", "Functional");
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Node node{{name, i}, layer, {}};
+      for (const Json& argument : array_in(nodes[i], "args", name)) {
+        if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
+        for (const Json& tensor : argument.is_array() ? argument : none_)
+          node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
+      }
+      check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", name,
+            "\" - expected unique names - check the text.");
+      nodes_.push_back(std::move(node));
+    }
+  }
+
+  void add_input(const std::string& name, const Json& config) {
+    Shape shape;
+    read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+    check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
+    check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
+          "\" - expected unique names - check the text.");
+    outputs_[{name, 0}] = {layers::input(
+        {.shape = shape.without(0), .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""), .name = name})};
+  }
+
+  /// The call of a history, and which of its outputs it is.
+  static std::pair<Place, std::size_t> source_of(const Json& history) {
+    check(history.is_array() && history.size() >= 3 && history[0].is_string(), ErrorKind::data, "Functional",
+          "a history ", json_text(history), " - expected [layer, call, output] - check the text.");
+    std::pair<Place, std::size_t> source{{history[0].get<std::string>(), 0}, 0};
+    read_field(history[1], source.first.call, {"Functional", "keras_history"});
+    read_field(history[2], source.second, {"Functional", "keras_history"});
+    return source;
+  }
+
+  /// Null if the call was not made yet.
+  const SymbolicTensor* find(const Json& history) const {
+    const auto [place, output] = source_of(history);
+    const auto call = outputs_.find(place);
+    return call == outputs_.end() || output >= call->second.size() ? nullptr : &call->second[output];
+  }
+
+  SymbolicTensor tensor(const Json& history) const {
+    const SymbolicTensor* found = find(history);
+    check(found != nullptr, ErrorKind::data, "Functional", json_text(history),
+          " is given by no layer - expected one that the model calls - check the text.");
+    return *found;
+  }
+
+  /// Counts the missing calls of a node: those of its inputs, and the previous call of its layer.
+  void wait(std::size_t index) {
+    Node& node = nodes_[index];
+    const auto need = [&](const Place& place) {
+      if (outputs_.contains(place)) return;
+      waiting_[place].push_back(index);
+      ++node.missing;
+    };
+    for (const Json* history : node.inputs) need(source_of(*history).first);
+    if (node.place.call > 0) need({node.place.layer, node.place.call - 1});
+    if (node.missing == 0) ready_.emplace(0, index);
+  }
+
+  /// Nodes after this one that depend on it can be called in the same round through the layers.
+  void call(std::size_t index, std::size_t round) {
+    Node& node = nodes_[index];
+    std::vector<SymbolicTensor> inputs;
+    for (const Json* history : node.inputs) {
+      const SymbolicTensor* input = find(*history);
+      if (!input) return void(++node.missing);  // an output that the call does not have
+      inputs.push_back(*input);
+    }
+    outputs_[node.place] = node.layer->apply_all(inputs);
+    for (const std::size_t next : waiting_[node.place])
+      if (--nodes_[next].missing == 0) ready_.emplace(next > index ? round : round + 1, next);
+  }
+
+  const Json none_ = Json::array();
+  std::set<Place> known_;
+  std::vector<Node> nodes_;
+  std::map<Place, std::vector<SymbolicTensor>> outputs_;
+  std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that depend on a call
+  std::set<std::pair<std::size_t, std::size_t>> ready_;  // round and node
+};
+
+ModelPtr functional_from(const Json& config) {
+  const GraphReader description(config);
+  const auto tensors = [&](const char* name) { return description.tensors(array_in(config, name, "Functional")); };
+  return std::make_shared<Functional>(tensors("input_layers"), tensors("output_layers"),
+                                      options_in(config, "Functional"));
+}
+
+}  // namespace
+
+bool is_model_class(const std::string& class_name) { return class_name == "Sequential" || class_name == "Functional"; }
+
+Json model_to_json(const Model& model) {
+  static_cast<void>(model.layers_inside());  // throws if they are nested too deep
+  if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
+    return {{"class_name", "Sequential"}, {"config", sequential_config(*sequential)}};
+  const auto* functional = dynamic_cast<const Functional*>(&model);
+  check(functional != nullptr, ErrorKind::value, "Model", "\"", model.name(),
+        "\" is of another class - expected Sequential or Functional - save its weights instead, and create it in "
+        "code.");
+  return {{"class_name", "Functional"}, {"config", functional_config(*functional)}};
+}
+
+ModelPtr model_from_json(const Json& json) {
+  return class_name_in(json) == "Sequential" ? sequential_from(config_in(json)) : functional_from(config_in(json));
+}
+
+Json compile_to_json(const Model& model) {
+  if (!model.compiled()) return nullptr;
+  Json json = options_to_json("compile", model.compile_options());
+  json["optimizer"] = object_to_json<Optimizer>(model.optimizer());
+  return json;
+}
+
+void compile_from_json(Model& model, const Json& json) {
+  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
+        " - expected an object of compile's options - check the text.");
+  model.compile(options_from_json<CompileOptions>("compile", json));
+}
+
+Json draws_of(const Model& model) {
+  Json json = Json::object();
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const RandomKey key = *layer->random_key();
+    add_member(json, name, {{"seed", key.seed}, {"stream", key.stream}});
+  }
+  return json;
+}
+
+bool restore_draws(const Model& model, const Json& json, std::string_view where) {
+  std::map<std::string, RandomKey, std::less<>> keys;
+  if (json.is_object())
+    for (const auto& [name, key] : json.items())
+      if (key.is_object() && key.contains("seed") && key["seed"].is_number_unsigned() && key.contains("stream") &&
+          key["stream"].is_number_unsigned())
+        keys[name] = {key["seed"].get<std::uint64_t>(), key["stream"].get<std::uint32_t>()};
+  bool changed = false;
+  for (const auto& [name, layer] : drawing_layers(model)) {
+    const auto found = keys.find(name);
+    check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
+          "\" - expected those of its random draws - load it into the model that saved it.");
+    if (*layer->random_key() == found->second) continue;
+    layer->set_random_key(found->second);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace etude

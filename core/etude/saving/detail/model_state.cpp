@@ -1,0 +1,99 @@
+#include "etude/saving/detail/model_state.hpp"
+
+#include <map>
+#include <set>
+
+#include "etude/base/error.hpp"
+#include "etude/classes/detail/snake_case.hpp"
+
+namespace etude {
+namespace {
+
+using Own = const std::vector<Variable>& (Layer::*)() const;
+
+/// The layers inside a layer, each once, with their places; a layer's own come before it.
+class Walk {
+ public:
+  explicit Walk(const Layer& layer) {
+    static_cast<void>(layer.layers_inside());  // throws if they are nested too deep
+    visit_inside(layer, "");
+  }
+
+  std::vector<NamedLayer> layers;
+
+ private:
+  void visit_inside(const Layer& layer, const std::string& path) {
+    std::map<std::string, int> counts;
+    for (const LayerPtr& inner : layer.layers()) {
+      const std::string kind = snake_case(inner->class_name());
+      const int number = counts[kind]++;
+      if (!seen_.insert(inner.get()).second) continue;
+      const std::string name = path + kind + (number ? '_' + std::to_string(number) : "");
+      visit_inside(*inner, name + '/');
+      layers.push_back({name, inner});
+    }
+  }
+
+  std::set<const Layer*> seen_;
+};
+
+std::vector<NamedVariable> gather(const Layer& layer, Own own) {
+  std::vector<NamedVariable> result;
+  const auto add = [&](const Layer& of, const std::string& path) {
+    std::map<std::string, int> counts;  // variables that a user created may have equal names
+    for (const Variable& variable : (of.*own)()) {
+      const std::string& own_name = variable.name();
+      const bool prefixed = own_name.starts_with(of.name() + '/');
+      const std::string name = path + own_name.substr(prefixed ? of.name().size() + 1 : own_name.rfind('/') + 1);
+      const int number = counts[name]++;
+      result.push_back({name + (number ? '_' + std::to_string(number) : ""), variable});
+    }
+  };
+  for (const auto& [name, inner] : Walk(layer).layers) add(*inner, name + '/');
+  add(layer, "");
+  return result;
+}
+
+}  // namespace
+
+std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
+std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
+
+std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
+  std::vector<NamedVariable> result;
+  for (const Variable& variable : variables) result.push_back({std::to_string(result.size()), variable});
+  return result;
+}
+
+std::vector<NamedLayer> drawing_layers(const Layer& layer) {
+  std::vector<NamedLayer> layers = Walk(layer).layers;
+  std::erase_if(layers, [](const NamedLayer& each) { return !each.layer->random_key(); });
+  return layers;
+}
+
+std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables) {
+  std::vector<NamedTensor> result;
+  for (const auto& [name, variable] : variables) result.push_back({name, variable.value()});
+  return result;
+}
+
+void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+                const std::string& where) {
+  std::map<std::string, const Tensor*, std::less<>> by_name;
+  for (const auto& [name, tensor] : tensors) by_name.emplace(name, &tensor);
+  for (const auto& [name, variable] : variables) {
+    const auto found = by_name.find(name);
+    check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
+          " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
+    check(found->second->shape() == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
+          found->second->shape(), " - expected ", variable.shape(), " - load it into the model that saved it.");
+  }
+  check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
+        variables.size(), " - load them into the model that saved them.");
+  for (const auto& [name, variable] : variables) {
+    Variable target = variable;
+    target.assign(by_name.find(name)->second->astype(variable.dtype()));
+  }
+}
+
+}  // namespace etude

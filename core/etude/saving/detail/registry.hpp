@@ -1,0 +1,14 @@
+#pragma once
+
+/// Private to core/saving: objects of the table of classes as JSON.
+#include <string>
+
+#include "etude/saving/detail/config_fields.hpp"
+
+namespace etude {
+
+/// An object's parts: {"class_name": …, "config": {…}}. Throw Error(data).
+const std::string& class_name_in(const Json& json);
+const Json& config_in(const Json& json);
+
+}  // namespace etude

@@ -1,0 +1,351 @@
+#include "etude/training/detail/step_function.hpp"
+
+#include <algorithm>
+#include <list>
+
+#include "etude/base/detail/clock.hpp"
+#include "etude/base/error.hpp"
+#include "etude/execution/eager.hpp"
+#include "etude/graph/detail/difference.hpp"
+#include "etude/training/detail/index_ranges.hpp"
+
+namespace etude {
+namespace {
+
+constexpr std::size_t kept_plans = 8;
+
+std::vector<Tensor> tensors_of(const Batch& batch) {
+  std::vector<Tensor> tensors;
+  for_each_tensor(batch, [&](const Tensor& tensor) { tensors.push_back(tensor); });
+  return tensors;
+}
+
+/// The number of tensors of each kind, and the inputs that have a mask, as bits.
+std::array<std::size_t, 4> counts_of(const Batch& batch) {
+  std::size_t masked = 0;
+  for (const Tensor& mask : batch.mask) masked = 2 * masked + (mask ? 1 : 0);
+  return {batch.x.size(), batch.y.size(), batch.sample_weight.size(), masked};
+}
+
+/// The key of a plan: the number of tensors of each kind, and their shapes and dtypes.
+struct Key {
+  std::array<std::size_t, 4> counts{};
+  std::vector<std::pair<Shape, DType>> tensors;
+
+  explicit Key(const Batch& batch) : counts(counts_of(batch)) {
+    for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
+  }
+  /// Allocates nothing, since every step calls it.
+  bool fits(const Batch& batch) const {
+    if (counts != counts_of(batch)) return false;
+    std::size_t i = 0;
+    bool same = true;
+    for_each_tensor(batch, [&](const Tensor& tensor) {
+      same &= tensors[i].first == tensor.shape() && tensors[i].second == tensor.dtype();
+      ++i;
+    });
+    return same;
+  }
+};
+
+StepData input_values(Graph& graph, const Batch& batch) {
+  StepData data;
+  const auto add = [&](const std::vector<Tensor>& tensors, std::vector<Value>& values) {
+    for (const Tensor& tensor : tensors) values.push_back(graph.input(tensor.shape(), tensor.dtype()));
+  };
+  add(batch.x, data.x);
+  add(batch.y, data.y);
+  add(batch.sample_weight, data.sample_weight);
+  for (Value& target : data.y)
+    if (is_no_target(target.shape())) target = {};
+  for (std::size_t i = 0; i < batch.mask.size(); ++i)
+    if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
+  return data;
+}
+
+/// A range of rows of all its tensors.
+Batch rows_of(const Batch& batch, RowRange rows) {
+  Batch shard = batch;
+  for (auto* group : {&shard.x, &shard.y, &shard.sample_weight, &shard.mask})
+    for (Tensor& tensor : *group)
+      if (tensor) tensor = tensor.rows(rows.begin, rows.end);
+  return shard;
+}
+
+/// The step, traced for a shard of a batch.
+struct Traced {
+  Graph graph;
+  StepResult result;
+
+  Traced(const Shard& shard, bool multiplies_halves, const Batch& batch,
+         const std::function<StepResult(const StepData&)>& step)
+      : graph(shard, multiplies_halves) {
+    const Trace trace(graph);
+    result = step(input_values(graph, batch));
+  }
+  std::vector<Value> logs() const {
+    std::vector<Value> values;
+    for (const auto& [name, value] : result.logs) values.push_back(value);
+    return values;
+  }
+};
+
+void check_alike(const Traced& first, const Traced& second) {
+  std::string text = difference(first.graph, second.graph);
+  if (text.empty() && first.result.logs.size() != second.result.logs.size()) text = "the logs of two traces differ";
+  check(
+      text.empty(), ErrorKind::state, "check_trace", text,
+      " - expected all traces of a step to be equal, because it is traced once and then replayed: values that its code "
+      "computes itself, such as a random number or the time, stay constant - use ops such as uniform, or keep such "
+      "values in variables.");
+}
+
+/// The logs of a plan's last step.
+struct PlanLogs : LogSource {
+  std::unique_ptr<ReplicatedPlan> plan;
+  std::uint64_t ran = 0, computed = 0;
+
+  std::uint64_t generation() const override { return ran == plan->plan().arena().generation ? ran : 0; }
+  void compute() {
+    if (computed != ran) plan->run_logs();
+    computed = ran;
+  }
+  double read(std::size_t index) override {
+    compute();
+    return plan->log(index);
+  }
+};
+
+}  // namespace
+
+Logs fetched(const Logs& logs) {
+  Logs result;
+  for (const auto& [name, value] : logs.values()) result.set(name, value);
+  return result;
+}
+
+struct StepFunction::Compiled {
+  Key key;
+  std::vector<std::string> names;
+  std::shared_ptr<PlanLogs> source;
+  std::vector<std::vector<const std::byte*>> addresses;  // by replica
+  Logs logs;
+  std::vector<Tensor> outputs;  // of an eager step
+  IndexRanges ranges = {};
+  std::weak_ptr<const Batch> checked = {};  // arrays whose rows are selected
+};
+
+StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas,
+                           StepFunctionOptions options)
+    : step_(std::move(step)),
+      replicas_(std::move(replicas)),
+      options_(std::move(options)),
+      arrays_(replicas_.strategy) {}
+StepFunction::~StepFunction() = default;
+
+void StepFunction::operator()(const Batch& batch) {
+  prepare(batch);
+  upload(batch);
+  finish();
+}
+
+void StepFunction::upload(const Batch& batch, Purpose purpose) {
+  if (options_.run_eagerly) return run_eagerly(batch, purpose);
+  Compiled& compiled = *compiled_.front();
+  check_ranges(batch, compiled, purpose);
+  samples_ += batch.size();
+  if (batch.selection.arrays)
+    upload_rows(batch, compiled);
+  else
+    upload_host_memory(batch, compiled);
+  if (compiled.source->plan->full()) finish();
+}
+
+/// Arrays whose rows devices select are checked once.
+void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose purpose) {
+  const auto& arrays = batch.selection.arrays;
+  if (!arrays) return compiled.ranges.check(batch, purpose);
+  if (compiled.checked.lock() == arrays) return;
+  Batch all = *arrays;
+  all.numbers.first = std::max<std::int64_t>(all.numbers.first, 0);
+  compiled.ranges.check(all, purpose);
+  compiled.checked = arrays;
+}
+
+void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
+  const int replicas = static_cast<int>(compiled.addresses.size());
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::int64_t first = replica ? rows_of(batch.size(), replicas, replica).begin : 0;
+    std::size_t i = 0;
+    for_each_tensor(batch, [&](const Tensor& tensor) {
+      const std::int64_t offset = first ? first * (static_cast<std::int64_t>(tensor.bytes()) / batch.size()) : 0;
+      compiled.addresses[static_cast<std::size_t>(replica)][i++] = tensor.raw() + offset;
+    });
+  }
+  compiled.source->plan->upload(compiled.addresses);
+}
+
+void StepFunction::upload_rows(const Batch& batch, Compiled& compiled) {
+  const int replicas = static_cast<int>(compiled.addresses.size());
+  if (!arrays_.continues(batch, replicas)) finish();
+  compiled.source->plan->upload(arrays_.upload(batch, replicas));
+}
+
+void StepFunction::select_on_devices(DataAdapter& data) const {
+  const std::shared_ptr<const Batch> arrays = data.arrays();
+  if (arrays && !options_.run_eagerly && arrays_.fit(*arrays)) data.select_rows();
+}
+
+void StepFunction::finish() {
+  if (compiled_.empty() || !compiled_.front()->source) return;
+  Compiled& compiled = *compiled_.front();
+  if (!compiled.source->plan->run_uploaded()) return;
+  compiled.source->ran = replicas_.arenas.front()->generation;
+  compiled.logs.renew();
+}
+
+int StepFunction::replicas_for(const Batch& batch) const {
+  const int most = replicas_.strategy->num_replicas_in_sync();
+  return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
+}
+
+bool StepFunction::prepare(const Batch& batch) {
+  if (options_.run_eagerly) return false;
+  const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
+  if (found == compiled_.begin() && found != compiled_.end()) return false;
+  finish();  // keeps the order of the batches
+  if (found != compiled_.end()) {
+    std::rotate(compiled_.begin(), found, found + 1);
+    return false;
+  }
+  auto fresh = trace(batch);
+  if (compiled_.size() == kept_plans) compiled_.pop_back();
+  compiled_.insert(compiled_.begin(), std::move(fresh));
+  return true;
+}
+
+std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
+  const int replicas = replicas_for(batch);
+  const auto rows = [&](int replica) { return rows_of(batch.size(), replicas, replica); };
+  std::list<Traced> traced;
+  std::vector<const Traced*> of;  // by replica
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::int64_t count = rows(replica).end - rows(replica).begin;
+    if (traced.empty() || traced.back().graph.shard().rows != count) {
+      const Shard shard{replicas, count, batch.size()};
+      const Batch& own = replicas > 1 ? rows_of(batch, rows(replica)) : batch;
+      const Graph& graph = traced.emplace_back(shard, replicas_.strategy->multiplies_halves(), own, step_).graph;
+      ++traces_;
+      note_variables(graph);
+      if (options_.check_trace) {
+        wait_for_next_millisecond();  // otherwise both traces may read the same time
+        check_alike(traced.back(), Traced(shard, replicas_.strategy->multiplies_halves(), own, step_));
+      }
+      if (options_.after_trace) options_.after_trace(graph);
+    }
+    of.push_back(&traced.back());
+  }
+
+  std::vector<Plan> plans;
+  for (int replica = 0; replica < replicas; ++replica) {
+    const auto index = static_cast<std::size_t>(replica);
+    plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
+                       next_replica(plans, *replicas_.strategy, rows(replica).begin), options_.steps_per_execution);
+  }
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
+  const Traced& first = traced.front();
+  for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
+  compiled->source->plan =
+      std::make_unique<ReplicatedPlan>(std::move(plans), replicas_.strategy, first.graph, first.logs());
+  compiled->addresses.assign(of.size(), std::vector<const std::byte*>(compiled->key.tensors.size()));
+  compiled->logs.attach(compiled->source, compiled->names);
+  compiled->ranges = IndexRanges(first.graph);
+  return compiled;
+}
+
+void StepFunction::note_variables(const Graph& graph) {
+  if (traced()) return;
+  const auto note = [this](const Variable& variable) {
+    if (std::ranges::find(variables_, variable) == variables_.end()) variables_.push_back(variable);
+  };
+  for (const Node& node : graph.nodes())
+    if (const auto* read = std::get_if<op::Read>(&node.op)) note(read->variable);
+  for (const Graph::Assignment& assignment : graph.assignments()) note(assignment.variable);
+}
+
+void StepFunction::rehearse(const Batch& example) {
+  if (!options_.run_eagerly) {
+    const int replicas = replicas_for(example);
+    const RowRange rows = rows_of(example.size(), replicas, 0);
+    const Shard shard{replicas, rows.end, example.size()};
+    const Batch& own = replicas > 1 ? rows_of(example, rows) : example;
+    return note_variables(Traced(shard, replicas_.strategy->multiplies_halves(), own, step_).graph);
+  }
+  Graph graph({}, replicas_.strategy->multiplies_halves());
+  const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that reads its Values
+  const Trace trace(graph);
+  step_(input_values(graph, example));
+  note_variables(graph);
+}
+
+void StepFunction::run_eagerly(const Batch& batch, Purpose purpose) {
+  Graph graph({}, replicas_.strategy->multiplies_halves());
+  Eager eager(graph, replicas_.strategy->device(), tensors_of(batch));
+  Trace trace(graph);
+  const StepResult result = step_(input_values(graph, batch));
+  ++traces_;
+  note_variables(graph);
+  IndexRanges(graph).check(batch, purpose);
+  eager.commit();
+  samples_ += batch.size();
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
+  for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
+  for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));
+  compiled_.clear();
+  compiled_.push_back(std::move(compiled));
+}
+
+Logs& StepFunction::logs() {
+  check(!compiled_.empty(), ErrorKind::state, "StepFunction",
+        "logs before the first step - expected a batch - run the step first.");
+  return compiled_.front()->logs;
+}
+
+void StepFunction::add_log_ranges(std::vector<StorageRange>& ranges) {
+  if (compiled_.empty()) return;
+  PlanLogs* const last = compiled_.front()->source.get();
+  if (!last || last->generation() == 0) return;
+  last->compute();
+  last->plan->add_log_ranges(ranges);
+}
+
+void StepFunction::add_output_ranges(std::vector<StorageRange>& ranges) const {
+  if (plan()) compiled_.front()->source->plan->add_result_ranges(ranges);
+}
+
+void StepFunction::keep_logs() {
+  if (compiled_.empty()) return;
+  const Compiled& last = *compiled_.front();
+  if (last.source && last.source->ran == replicas_.arenas.front()->generation) last.logs.values();
+}
+
+const Plan* StepFunction::plan() const {
+  return compiled_.empty() || !compiled_.front()->source ? nullptr : &compiled_.front()->source->plan->plan();
+}
+
+std::size_t StepFunction::output_count() const {
+  return plan() ? plan()->result_count() : compiled_.empty() ? 0 : compiled_.front()->outputs.size();
+}
+Shape StepFunction::output_shape(std::size_t index) const {
+  return plan() ? compiled_.front()->source->plan->result_shape(index) : compiled_.front()->outputs[index].shape();
+}
+DType StepFunction::output_dtype(std::size_t index) const {
+  return plan() ? plan()->result_dtype(index) : compiled_.front()->outputs[index].dtype();
+}
+void StepFunction::read_output(std::size_t index, std::byte* out) const {
+  if (plan()) return compiled_.front()->source->plan->read_result(index, out);
+  const Tensor& output = compiled_.front()->outputs[index];
+  std::copy_n(output.raw(), output.bytes(), out);
+}
+
+}  // namespace etude
