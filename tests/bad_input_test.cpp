@@ -195,6 +195,15 @@ void check_all(const std::vector<Case>& cases) {
 
 }  // namespace
 
+TEST_CASE("an axis before the first of a shape is an error", "[bad_input]") {
+  const Shape scalar, matrix{2, 3};
+  CHECK(matrix[-2] == 2);
+  CHECK_THROWS_WITH(scalar[-1], ContainsSubstring("axis -1 of the shape ()"));
+  CHECK_THROWS_WITH(matrix[-3], ContainsSubstring("axis -3 of the shape (2, 3)"));
+  CHECK_THROWS_WITH((*layers::additive_attention())({Tensor(Shape{}), Tensor(Shape{})}),
+                    ContainsSubstring("a query of shape ()"));
+}
+
 TEST_CASE("bad input: data that does not fit the model", "[bad_input]") { check_all(data_cases); }
 TEST_CASE("bad input: options out of range", "[bad_input]") { check_all(option_cases); }
 TEST_CASE("bad input: unknown names list the known ones", "[bad_input]") { check_all(name_cases); }

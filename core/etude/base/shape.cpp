@@ -15,13 +15,16 @@ Shape::Shape(std::span<const std::int64_t> dims) : rank_(dims.size()) {
   std::copy(dims.begin(), dims.end(), dims_.begin());
 }
 
-std::int64_t Shape::operator[](std::ptrdiff_t axis) const {
-  return dims_[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank_) : axis)];
+std::size_t Shape::index_of(std::ptrdiff_t axis) const {
+  const std::ptrdiff_t index = axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank_) : axis;
+  check(index >= 0 && index < static_cast<std::ptrdiff_t>(max_rank), ErrorKind::shape, "Shape", "axis ", axis,
+        " of the shape ", *this, " - expected one of its axes - check the rank.");
+  return static_cast<std::size_t>(index);
 }
 
-std::int64_t& Shape::operator[](std::ptrdiff_t axis) {
-  return dims_[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank_) : axis)];
-}
+std::int64_t Shape::operator[](std::ptrdiff_t axis) const { return dims_[index_of(axis)]; }
+
+std::int64_t& Shape::operator[](std::ptrdiff_t axis) { return dims_[index_of(axis)]; }
 
 std::int64_t Shape::size() const {
   // An extent of 0 does not hide an overflow of the others, as in NumPy: products of some axes must not overflow

@@ -24,7 +24,8 @@ class Shape {
 
   /// The number of axes.
   std::size_t rank() const { return rank_; }
-  /// Extent of `axis`; a negative axis counts from the end.
+  /// Extent of `axis`; a negative axis counts from the end. Throws Error(shape) for one before the first; an axis after
+  /// the last has the extent 0.
   std::int64_t operator[](std::ptrdiff_t axis) const;
   std::int64_t& operator[](std::ptrdiff_t axis);
   /// The number of elements; throws Error(shape) if the product of the extents other than 0 is 2^63 or more.
@@ -52,6 +53,8 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b);
 
  private:
+  std::size_t index_of(std::ptrdiff_t axis) const;
+
   std::array<std::int64_t, max_rank> dims_{};
   std::size_t rank_ = 0;
 };

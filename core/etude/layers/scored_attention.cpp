@@ -91,6 +91,8 @@ AdditiveAttention::AdditiveAttention(AdditiveAttentionOptions options)
       options_(described_options<AdditiveAttentionOptions>()) {}
 
 void AdditiveAttention::build_for(const std::vector<Shape>& shapes) {
+  check(shapes[0].rank() == 3, ErrorKind::shape, where(), "a query of shape ", shapes[0],
+        " - expected [batch, queries, features] - check the data.");
   if (options_.use_scale) scale_ = add_weight({"scale", {shapes[0][-1]}, "glorot_uniform"});
 }
 

@@ -35,8 +35,8 @@ class FScoreMetric : public Metric {
     if (variables().empty())
       for (const char* of : {"true_positives", "false_positives", "false_negatives", "intermediate_weights"})
         add_variable(of, kept);
-    check(variables()[0].shape() == kept, ErrorKind::shape, name(), "y_pred of shape ", shape, " - expected ",
-          variables()[0].shape()[-1], " classes, as in earlier batches - make another metric.");
+    check(variables()[0].shape() == kept, ErrorKind::shape, name(), "y_pred of shape ", shape,
+          " - expected as many classes as in earlier batches, ", variables()[0].shape(), " - make another metric.");
     y_true = ops::cast(y_true, floatx());
     y_pred = predicted(ops::cast(y_pred, floatx()));
     if (sample_weight) {
