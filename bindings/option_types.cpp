@@ -52,7 +52,8 @@ constexpr OptionType option_types[] = {
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
     of<Integers>, of<Margins>, of<Numbers>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
-    of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>,
+    of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Optimizer>>,
+    of<std::map<std::string, Choice<Optimizer>>>, of<LearningRate>,
     of<initializers::ConstantValue>, of<Value>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,

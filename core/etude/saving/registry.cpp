@@ -33,7 +33,8 @@ void update_config(const Layer& layer, Json& config) {
   if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
 }
 void update_config(const Optimizer& optimizer, Json& config) {
-  if (config["learning_rate"].is_number()) config["learning_rate"] = optimizer.learning_rate();
+  if (config.contains("learning_rate") && config["learning_rate"].is_number())
+    config["learning_rate"] = optimizer.learning_rate();
 }
 void update_config(const Loss& loss, Json& config) { config["name"] = loss.name(); }
 void update_config(const Metric& metric, Json& config) { config["name"] = metric.name(); }
