@@ -37,7 +37,7 @@ const privateHeaders = {
   `,
 };
 const publicFolders = [
-  'activations', 'base', 'callbacks', 'classes', 'data', 'devices', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
+  'activations', 'base', 'callbacks', 'classes', 'constraints', 'data', 'devices', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
   'optimizers', 'regularizers', 'saving', 'training',
 ];
 const publicFiles = ['etude.hpp', 'eigen.hpp'];

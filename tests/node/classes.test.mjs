@@ -98,7 +98,7 @@ test('causal convolutions, RMSNormalization and Muon learn a delayed sum', async
 });
 
 test('every class of a family has the name of C++ in camelCase, and unknown options are refused', () => {
-  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks'])
+  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
     for (const name of Object.keys(et[family])) {
       if (name === 'lambda') continue;
       assert.throws(() => et[family][name]({ noSuchOption: 1 }), { name: 'EtudeError', message: /unknown option "noSuchOption"/ }, `${family}.${name}`);

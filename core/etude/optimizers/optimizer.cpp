@@ -240,7 +240,15 @@ void Optimizer::step(std::vector<Value> gradients, const std::vector<Variable>& 
   else
     update(std::move(gradients), updated);
   if (options_.use_ema) average(all);
+  constrain(updated);
   count_call();
+}
+
+/// Also in calls that only accumulate gradients, as in Keras.
+void Optimizer::constrain(const std::vector<Variable>& variables) {
+  Graph& graph = Graph::current();
+  for (const Variable& variable : variables)
+    if (const auto& constraint = variable.constraint()) graph.assign(variable, (*constraint)(graph.read(variable)));
 }
 
 void Optimizer::count_call() {

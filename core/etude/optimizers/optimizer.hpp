@@ -79,7 +79,7 @@ class Optimizer : public Described {
   virtual void build(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
   /// all-reduced over the replicas, divided by the loss's scale, accumulated, clipped; variables decay, are updated,
-  /// are averaged. With a dynamic scale, nothing of that takes effect unless all gradients are finite. Throws
+  /// are averaged, and then satisfy their constraints (O-20). With a dynamic scale, nothing of that takes effect unless all gradients are finite. Throws
   /// Error(value) if there is no gradient, or if the numbers of gradients and variables differ, and Error(state) if
   /// there is a scale and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
@@ -185,6 +185,7 @@ class Optimizer : public Described {
   void accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   void update(std::vector<Value> gradients, const std::vector<Variable>& variables);
   void average(const std::vector<Variable>& variables);
+  static void constrain(const std::vector<Variable>& variables);
   static void keep_where(Value condition, const std::vector<Graph::Assignment>& before);
 
   OptimizerOptions options_;

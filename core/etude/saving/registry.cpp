@@ -146,5 +146,10 @@ template std::shared_ptr<Regularizer> from_json(std::string_view);
 template std::vector<std::string> class_names<Regularizer>();
 template Json object_to_json(const Regularizer&);
 template std::shared_ptr<Regularizer> object_from_json(const Json&);
+template std::string to_json(const Constraint&, int);
+template std::shared_ptr<Constraint> from_json(std::string_view);
+template std::vector<std::string> class_names<Constraint>();
+template Json object_to_json(const Constraint&);
+template std::shared_ptr<Constraint> object_from_json(const Json&);
 
 }  // namespace etude
