@@ -12,11 +12,15 @@ namespace {
 
 using namespace samples;
 
+/// Sets the constraint of a variable before the trace.
+Trained::Prepare set(const ConstraintPtr& constraint) {
+  return [=](Optimizer&, Variable variable) { variable.set_constraint(constraint); };
+}
+
 /// A variable (1, -2) with a constraint, and its value after steps of an optimizer.
 std::vector<double> after_steps(const OptimizerPtr& optimizer, const ConstraintPtr& constraint,
                                 const std::vector<std::vector<float>>& gradients) {
-  Trained trained(optimizer);
-  trained.variable.set_constraint(constraint);
+  Trained trained(optimizer, set(constraint));
   std::vector<double> result = trained.now();
   for (const std::vector<float>& gradient : gradients) result = trained.after({gradient[0], gradient[1]});
   return result;
@@ -69,8 +73,8 @@ TEST_CASE("constraints: every optimizer applies them", "[constraints]") {
 }
 
 TEST_CASE("constraints: the average of a variable follows the updates without them, as in Keras", "[constraints]") {
-  Trained trained(optimizers::sgd({.learning_rate = 1, .use_ema = true, .ema_momentum = 0.5}));
-  trained.variable.set_constraint(constraints::non_neg());
+  Trained trained(optimizers::sgd({.learning_rate = 1, .use_ema = true, .ema_momentum = 0.5}),
+                  set(constraints::non_neg()));
   check_close(trained.after({2, -3}), {0, 1});
   check_close(numbers(trained.optimizer->slots()[0][0].value()), {-1, 1});
 }
@@ -84,9 +88,10 @@ TEST_CASE("constraints: calls that only accumulate gradients apply them too, as 
 TEST_CASE("constraints: a step that a gradient without end skips changes nothing", "[constraints]") {
   const OptimizerPtr optimizer =
       optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.learning_rate = 1}), .initial_scale = 1});
-  Trained trained(optimizer,
-                  [](Optimizer& of, const Variable&) { of.scale_loss(Graph::current().constant(1, DType::float32)); });
-  trained.variable.set_constraint(constraints::non_neg());
+  Trained trained(optimizer, [](Optimizer& of, Variable variable) {
+    variable.set_constraint(constraints::non_neg());
+    of.scale_loss(Graph::current().constant(1, DType::float32));
+  });
   CHECK(trained.after({std::numeric_limits<float>::infinity(), 0}) == std::vector<double>{1, -2});
   CHECK(trained.after({0, 0}) == std::vector<double>{1, 0});
 }

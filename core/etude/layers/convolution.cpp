@@ -50,11 +50,8 @@ Variable ConvolutionLayer::add_kernel(const char* name, std::int64_t inputs, std
   for (std::size_t axis = 3 - rank_; axis < 3; ++axis) shape.append(window_.extent[axis]);
   shape.append(inputs);
   shape.append(outputs);
-  return add_weight({.name = name,
-                     .shape = shape,
-                     .initializer = initializer,
-                     .regularizer = regularizer,
-                     .constraint = constraint});
+  return add_weight(
+      {.name = name, .shape = shape, .initializer = initializer, .regularizer = regularizer, .constraint = constraint});
 }
 
 Value ConvolutionLayer::call(Value x, bool) {

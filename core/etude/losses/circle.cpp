@@ -23,6 +23,11 @@ Value diagonal(std::int64_t rows) {
   return ops::equal(ops::cumsum(ops::ones({rows, 1}), 0), ops::cumsum(ops::ones({1, rows}), 1));
 }
 
+/// Whether labels are [batch] or [batch, 1].
+bool fits(const Shape& labels, std::int64_t batch) {
+  return labels.rank() > 0 && labels[0] == batch && (labels.rank() == 1 || labels == Shape{batch, 1});
+}
+
 class CircleLoss : public Loss {
  public:
   explicit CircleLoss(const CircleOptions& o) : Loss(o.name, reduction_from_name(o.reduction)), options_(o) {
@@ -36,9 +41,10 @@ class CircleLoss : public Loss {
 
   Value call(Value y_true, Value y_pred) override {
     const Shape& p = y_pred.shape();
-    check(p.rank() == 2 && y_true.shape().size() == p[0], ErrorKind::shape, "Circle", "y_true of shape ",
-          y_true.shape(), " and y_pred of shape ", p,
-          " - expected integer labels [batch] and embeddings [batch, features] - check the targets and the last layer.");
+    check(
+        p.rank() == 2 && fits(y_true.shape(), p[0]), ErrorKind::shape, "Circle", "y_true of shape ", y_true.shape(),
+        " and y_pred of shape ", p,
+        " - expected integer labels [batch] and embeddings [batch, features] - check the targets and the last layer.");
     const Value labels = ops::cast(y_true, DType::int32);
     const Value same = ops::equal(ops::reshape(labels, {p[0], 1}), ops::reshape(labels, {1, p[0]}));
     const Value other = ops::logical_not(same);

@@ -41,8 +41,8 @@ class CTCLoss : public Loss {
           " and y_pred of shape ", p,
           " - expected integer labels [batch, labels] and logits [batch, steps, classes] - check the targets and the "
           "last layer.");
-    y_true.graph().expect({y_true.id(), p[2], "CTC", "label", "classes",
-                           "check the labels, or increase the last layer's units", {}, -1});
+    y_true.graph().expect(
+        {y_true.id(), p[2], "CTC", "label", "classes", "check the labels, or increase the last layer's units", {}, -1});
     const Value labels = ops::cast(y_true, DType::int32);
     const Value paths = last_blank(labels, ops::log_softmax(y_pred), y_pred.mask());
     // The path ends after the last label.
@@ -67,7 +67,7 @@ class CTCLoss : public Loss {
     const Value start = ops::concatenate({ops::zeros({t[0], 1}, dtype), ops::full(t, impossible, dtype)}, 1);
     const Value emit = ops::full(t, impossible, dtype);
     const ops::ScanFunction step = [](std::span<const Value> before, std::span<const Value> now,
-                                 std::span<const Value> constants) {
+                                      std::span<const Value> constants) {
       const Value &at_blank = before[0], &at_label = before[1], &again = constants[0];
       const Value ready = joined(at_blank, at_label + again * impossible);
       Value label = log_add(but_last(ready), at_label) + now[0];

@@ -65,8 +65,8 @@ class SeveralOptimizers : public Optimizer {
   using Part = std::pair<Optimizer*, std::vector<Variable>>;
 
   void add(const std::string& pattern, const OptimizerPtr& optimizer) {
-    check(!dynamic_cast<const SeveralOptimizers*>(optimizer.get()) && !optimizer->loss_scale(), ErrorKind::value, name(),
-          "a MultiOptimizer or LossScaleOptimizer, \"", optimizer->name(),
+    check(!dynamic_cast<const SeveralOptimizers*>(optimizer.get()) && !optimizer->loss_scale(), ErrorKind::value,
+          name(), "a MultiOptimizer or LossScaleOptimizer, \"", optimizer->name(),
           "\", inside - expected optimizers that update variables - pass those; a LossScaleOptimizer may contain this "
           "one.");
     is_found(pattern, "", "optimizer_map");  // throws here, not in a step
@@ -113,7 +113,8 @@ class SeveralOptimizers : public Optimizer {
 
 }  // namespace
 
-OptimizerPtr MultiOptimizer::make(MultiOptimizerOptions options) {
+OptimizerPtr MultiOptimizer::make(const MultiOptimizerOptions& given) {
+  MultiOptimizerOptions options = given;
   check(!options.default_optimizer.empty(), ErrorKind::value, about.name,
         "no default_optimizer - expected the optimizer of variables that optimizer_map does not name - set "
         "default_optimizer.");

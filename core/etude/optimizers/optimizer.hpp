@@ -79,9 +79,9 @@ class Optimizer : public Described {
   virtual void build(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
   /// all-reduced over the replicas, divided by the loss's scale, accumulated, clipped; variables decay, are updated,
-  /// are averaged, and then satisfy their constraints (O-20). With a dynamic scale, nothing of that takes effect unless all gradients are finite. Throws
-  /// Error(value) if there is no gradient, or if the numbers of gradients and variables differ, and Error(state) if
-  /// there is a scale and the loss was not scaled.
+  /// are averaged, and then satisfy their constraints (O-20). With a dynamic scale, nothing of that takes effect unless
+  /// all gradients are finite. Throws Error(value) if there is no gradient, or if the numbers of gradients and
+  /// variables differ, and Error(state) if there is a scale and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   /// The loss to differentiate: times loss_scale_factor, or the dynamic scale.
   Value scale_loss(Value loss);
@@ -113,8 +113,8 @@ class Optimizer : public Described {
   virtual bool has_learning_rate() const { return true; }
   /// The learning rate of the next step. Throws Error(state) unless has_learning_rate().
   virtual double learning_rate() const;
-  /// Takes effect from the next step on; nothing is traced again. Throws Error(state) if there is a schedule (O-17), and
-  /// unless has_learning_rate().
+  /// Takes effect from the next step on; nothing is traced again. Throws Error(state) if there is a schedule (O-17),
+  /// and unless has_learning_rate().
   virtual void set_learning_rate(double learning_rate);
   /// The number of updates.
   std::int64_t iterations() const;

@@ -29,8 +29,7 @@ class ScheduleFreeAdamWOptimizer : public Optimizer {
       learning_rate =
           learning_rate * ops::minimum(t / static_cast<double>(warmup_steps_), ops::scalar(1, learning_rate));
     const Value v = graph.read(velocity) * beta_2_ + ops::square(gradient) * (1 - beta_2_);
-    const Value z =
-        before - learning_rate * gradient / (ops::sqrt(v / one_minus_power(beta_2_, t)) + epsilon_);
+    const Value z = before - learning_rate * gradient / (ops::sqrt(v / one_minus_power(beta_2_, t)) + epsilon_);
     // x is not kept: the variable is beta_1 x + (1 - beta_1) z.
     const Value x = (graph.read(variable) - before * (1 - beta_1_)) / beta_1_, share = 1 / t;
     const Value next = x * (1 - share) + z * share;

@@ -31,8 +31,8 @@ struct ScheduleFreeAdamWOptions {
 
 /// Adam without a schedule: z steps by g / (sqrt(v) + epsilon), x is the average of all z so far, and the variable is
 /// beta_1 x + (1 - beta_1) z. As in Keras, evaluation uses the variable, not x (O-22). Throws Error(value) for a beta_1
-/// outside (0, 1], a beta_2 outside [0, 1], an epsilon that is negative or not finite, and warmup_steps below 0. Source:
-/// arXiv 2405.15682; keras/src/optimizers/schedule_free_adamw.py.
+/// outside (0, 1], a beta_2 outside [0, 1], an epsilon that is negative or not finite, and warmup_steps below 0.
+/// Source: arXiv 2405.15682; keras/src/optimizers/schedule_free_adamw.py.
 struct ScheduleFreeAdamW {
   static constexpr ClassText about{.name = "ScheduleFreeAdamW",
                                    .text = "Adam by an average of all its steps, in place of a schedule.",

@@ -236,7 +236,8 @@ LearningRateSchedulePtr LinearCosineDecay::make(const LinearCosineDecayOptions& 
                                     .beta = o.beta,
                                     .name = o.name});
 }
-LearningRateSchedulePtr NoisyLinearCosineDecay::make(NoisyLinearCosineDecayOptions options) {
+LearningRateSchedulePtr NoisyLinearCosineDecay::make(const NoisyLinearCosineDecayOptions& given) {
+  NoisyLinearCosineDecayOptions options = given;
   // The config has the seed, so that a loaded schedule continues with the same draws.
   if (!options.seed) options.seed = Random(random_seed(), RandomStream::initializer, next_random_stream()).bits();
   const auto made = std::make_shared<LinearCosineDecaySchedule>(options);

@@ -229,7 +229,7 @@ struct NoisyLinearCosineDecay {
   static constexpr ClassText about{.name = "NoisyLinearCosineDecay",
                                    .text = "A line with random noise, times half a cosine, or more periods of it.",
                                    .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
-  static LearningRateSchedulePtr make(NoisyLinearCosineDecayOptions options);
+  static LearningRateSchedulePtr make(const NoisyLinearCosineDecayOptions& options);
 };
 inline constexpr Factory<NoisyLinearCosineDecay> noisy_linear_cosine_decay;
 
