@@ -63,6 +63,7 @@ const Family& family_of(std::string_view name) {
                                    family<LearningRateSchedule>("schedules"),
                                    family<Initializer>("initializers"),
                                    family<Regularizer>("regularizers"),
+                                   family<Constraint>("constraints"),
                                    family<Callback>("callbacks")};
   const auto* found = std::ranges::find(all, name, &Family::name);
   check(found != std::end(all), ErrorKind::value, "classes", '"', name,
@@ -186,6 +187,7 @@ EMSCRIPTEN_BINDINGS(classes) {
 
   held<Initializer>();
   held<Regularizer>();
+  held<Constraint>();
 
   bind<"input(options)", layers::input>();
   bind<"classes(family)", [](std::string family) {

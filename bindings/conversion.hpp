@@ -163,7 +163,8 @@ template <class T>
 concept Held =
     std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
     std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T> || std::is_base_of_v<Regularizer, T> ||
-    std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T> || std::is_same_v<PredictionStream, T>;
+    std::is_base_of_v<Constraint, T> || std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T> ||
+    std::is_same_v<PredictionStream, T>;
 
 /// Whether it is an object of one of the module's classes.
 bool is_of_class(const val& value, const std::string& name);

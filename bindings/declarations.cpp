@@ -75,6 +75,7 @@ void declare_families() {
   declare_family<schedules::Schedules>("Schedules");
   declare_family<initializers::Initializers>("Initializers");
   declare_family<regularizers::Regularizers>("Regularizers");
+  declare_family<constraints::Constraints>("Constraints");
   declare_family<callbacks::Callbacks>("Callbacks");
 }
 
@@ -95,6 +96,7 @@ template <class Kind> void print_names(const char* type) {
 
 void print_all_names() {
   print_names<Activation>("ActivationName");
+  print_names<Constraint>("ConstraintName");
   print_names<Initializer>("InitializerName");
   print_names<Loss>("LossName");
   print_names<Metric>("MetricName");

@@ -52,8 +52,8 @@ constexpr OptionType option_types[] = {
     of<std::vector<std::string>>,
     // Options of layers, losses, optimizers.
     of<Integers>, of<Margins>, of<Doubles>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
-    of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Optimizer>>, of<LearningRate>,
-    of<initializers::ConstantValue>, of<Value>,
+    of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Constraint>>, of<Choice<Optimizer>>,
+    of<std::map<std::string, Choice<Optimizer>>>, of<LearningRate>, of<initializers::ConstantValue>, of<Value>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
@@ -75,7 +75,7 @@ template <class... Classes> constexpr bool are_listed(ClassList<Classes...>) {
 static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && are_listed(metrics::Metrics{}) &&
               are_listed(optimizers::Optimizers{}) && are_listed(schedules::Schedules{}) &&
               are_listed(initializers::Initializers{}) && are_listed(regularizers::Regularizers{}) &&
-              are_listed(callbacks::Callbacks{}));
+              are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
 static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
                          ModelOptions, FunctionalOptions, LoadModelOptions, InputOptions, AttentionInputs, CsvOptions,
                          DatasetShuffleOptions>());

@@ -46,7 +46,7 @@ function checkCode(guide, text) {
 // ---- names ----
 
 const snakeCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/([a-z])(\d+)D$/i, '$1$2d');
-const families = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks', 'ops', 'activations'];
+const families = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks', 'ops', 'activations'];
 const known = new Set(['layers::input', 'layers::Layers']);
 for (const header of filesBelow('core/etude', /\.hpp$/)) {
   const text = read(header);

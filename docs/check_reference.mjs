@@ -2,7 +2,7 @@
 // from the table of classes.
 import { readFileSync } from 'node:fs';
 
-const families = ['Layers', 'Losses', 'Metrics', 'Optimizers', 'Schedules', 'Initializers', 'Regularizers', 'Callbacks'];
+const families = ['Layers', 'Losses', 'Metrics', 'Optimizers', 'Schedules', 'Initializers', 'Regularizers', 'Constraints', 'Callbacks'];
 
 const reference = JSON.parse(readFileSync(new URL('../build/docs.json', import.meta.url), 'utf8'));
 const complaints = [];

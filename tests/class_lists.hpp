@@ -18,7 +18,7 @@ template <class... Lists, class Visit> void each_class(Visit visit) { (EachOf<Li
 /// Calls `visit` with a Tag of each class that has a config.
 template <class Visit> void each_described_class(Visit visit) {
   each_class<layers::Layers, losses::Losses, metrics::Metrics, optimizers::Optimizers, schedules::Schedules,
-             initializers::Initializers, regularizers::Regularizers>(visit);
+             initializers::Initializers, regularizers::Regularizers, constraints::Constraints>(visit);
 }
 template <class Visit> void each_class_of_all(Visit visit) {
   each_described_class(visit);

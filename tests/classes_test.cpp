@@ -33,6 +33,7 @@ std::vector<const ClassEntry*> all_entries() {
   add(class_table<LearningRateSchedule>());
   add(class_table<Initializer>());
   add(class_table<Regularizer>());
+  add(class_table<Constraint>());
   add(class_table<Callback>());
   return all;
 }

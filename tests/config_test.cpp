@@ -47,6 +47,7 @@ TEST_CASE("for every class, the object from a config has that config", "[config]
   check_each_class<LearningRateSchedule>();
   check_each_class<Initializer>();
   check_each_class<Regularizer>();
+  check_each_class<Constraint>();
 }
 
 TEST_CASE("a config has the fields of Keras, in its order, and objects within it", "[config]") {
@@ -55,11 +56,12 @@ TEST_CASE("a config has the fields of Keras, in its order, and objects within it
                                         .kernel_initializer = initializers::he_normal({.seed = 1}),
                                         .kernel_regularizer = regularizers::l2({.l2 = 0.5}),
                                         .name = "first"});
-  CHECK(to_json(*dense) ==
-        R"({"class_name":"Dense","config":{"units":3,"activation":"relu","use_bias":true,)"
-        R"("kernel_initializer":{"class_name":"HeNormal","config":{"seed":1}},"bias_initializer":"zeros",)"
-        R"("kernel_regularizer":{"class_name":"L2","config":{"l2":0.5}},"bias_regularizer":null,)"
-        R"("activity_regularizer":null,"name":"first","dtype":"float32","trainable":true}})");
+  CHECK(
+      to_json(*dense) ==
+      R"({"class_name":"Dense","config":{"units":3,"activation":"relu","use_bias":true,)"
+      R"("kernel_initializer":{"class_name":"HeNormal","config":{"seed":1}},"bias_initializer":"zeros",)"
+      R"("kernel_regularizer":{"class_name":"L2","config":{"l2":0.5}},"bias_regularizer":null,)"
+      R"("activity_regularizer":null,"kernel_constraint":null,"bias_constraint":null,"name":"first","dtype":"float32","trainable":true}})");
   const OptimizerPtr adam =
       optimizers::adam({.learning_rate = schedules::exponential_decay(
                             {.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5})});

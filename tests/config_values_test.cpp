@@ -148,6 +148,7 @@ TEST_CASE("a field of any class with any value is read, or refused by an Error",
   check_each_field<LearningRateSchedule>();
   check_each_field<Initializer>();
   check_each_field<Regularizer>();
+  check_each_field<Constraint>();
 }
 
 TEST_CASE("a number that JSON does not have is an Error", "[config]") {

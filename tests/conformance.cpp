@@ -186,5 +186,6 @@ template OptimizerPtr make(const json&, const json&);
 template LearningRateSchedulePtr make(const json&, const json&);
 template InitializerPtr make(const json&, const json&);
 template RegularizerPtr make(const json&, const json&);
+template ConstraintPtr make(const json&, const json&);
 
 }  // namespace etude::conformance

@@ -63,6 +63,7 @@ std::string run_optimizer_loss_scale(const json&);
 std::string run_schedule(const json&);
 std::string run_initializer(const json&);
 std::string run_regularizer(const json&);
+std::string run_constraint(const json&);
 std::string run_fit(const json&);
 std::string run_train_on_batch(const json&);
 std::string run_evaluate(const json&);

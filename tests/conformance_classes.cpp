@@ -372,4 +372,10 @@ std::string run_regularizer(const json& test) {
                                                     [&](std::span<const Value> x) { return (*regularizer)(x[0]); }));
 }
 
+std::string run_constraint(const json& test) {
+  const ConstraintPtr constraint = make<Constraint>(test.at("target"), test.at("config"));
+  return difference_from(test.at("expect"), compute({tensor_of(test.at("inputs").at("x"))},
+                                                    [&](std::span<const Value> x) { return (*constraint)(x[0]); }));
+}
+
 }  // namespace etude::conformance

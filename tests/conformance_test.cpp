@@ -30,6 +30,7 @@ const std::map<std::string, std::string (*)(const json&)> families{
     {"schedule", run_schedule},
     {"initializer", run_initializer},
     {"regularizer", run_regularizer},
+    {"constraint", run_constraint},
     {"fit", run_fit},
     {"train_on_batch", run_train_on_batch},
     {"evaluate", run_evaluate},

@@ -59,6 +59,52 @@ TEST_CASE("initial values equal the draws one by one, for any number and dtype",
     }
 }
 
+TEST_CASE("the named initializers are variance scaling with other options", "[initializers]") {
+  const Shape shape{3, 4, 5};
+  const auto drawn = [&](const InitializerPtr& initializer) { return (*initializer)(shape, DType::float64); };
+  using initializers::variance_scaling;
+  CHECK(same_bits(drawn(variance_scaling({.mode = "fan_avg", .distribution = "uniform", .seed = 9})),
+                  drawn(initializers::glorot_uniform({.seed = 9}))));
+  CHECK(same_bits(drawn(variance_scaling({.scale = 2, .seed = 9})), drawn(initializers::he_normal({.seed = 9}))));
+  CHECK(same_bits(drawn(variance_scaling({.distribution = "normal", .seed = 9})),
+                  drawn(initializers::lecun_normal({.seed = 9}))));
+}
+
+TEST_CASE("variance scaling divides by the fan of its mode, or of its axes", "[initializers]") {
+  const auto deviation = [](initializers::VarianceScalingOptions options) {
+    options.distribution = "untruncated_normal";
+    options.seed = 9;
+    const Tensor drawn = (*initializers::variance_scaling(options))({3, 4, 5}, DType::float64);
+    return drawn.at(0) / Random(9, RandomStream::initializer).normal();
+  };
+  CHECK(std::abs(deviation({.mode = "fan_in"}) - std::sqrt(1.0 / 12)) < 1e-12);
+  CHECK(std::abs(deviation({.scale = 3, .mode = "fan_out"}) - std::sqrt(3.0 / 15)) < 1e-12);
+  CHECK(std::abs(deviation({.mode = "fan_avg"}) - std::sqrt(1 / 13.5)) < 1e-12);
+  CHECK(std::abs(deviation({.mode = "fan_in", .input_axes = {-1}, .output_axes = {0, 1}}) - std::sqrt(1.0 / 5)) <
+        1e-12);
+  CHECK(std::abs(deviation({.mode = "fan_out", .input_axes = {-1}, .output_axes = {0, 1}}) - std::sqrt(1.0 / 12)) <
+        1e-12);
+}
+
+TEST_CASE("initializers of structured values refuse invalid options and other shapes", "[initializers]") {
+  using namespace initializers;
+  CHECK(error_of([] { variance_scaling({.scale = 0}); }) ==
+        "[VarianceScaling] scale = 0 - expected a finite number above 0 - set scale.");
+  CHECK(error_of([] { variance_scaling({.mode = "fan"}); }) ==
+        "[VarianceScaling] mode = \"fan\" - expected one of: \"fan_in\", \"fan_out\", \"fan_avg\" - choose one.");
+  CHECK(error_of([] { variance_scaling({.input_axes = 0}); }) ==
+        "[VarianceScaling] only one of input_axes and output_axes - expected both or none - set the other one too.");
+  CHECK(error_of([] {
+          (*variance_scaling({.input_axes = 3, .output_axes = 0}))({2, 2}, DType::float32);
+        }).starts_with("[VarianceScaling] "));
+  CHECK(error_of([] { (*identity())({2, 2, 2}, DType::float32); }) ==
+        "[Identity] shape [2, 2, 2] - expected a matrix - use another initializer.");
+  CHECK(error_of([] {
+          stft({.window = "round"});
+        }).starts_with("[STFT] window = \"round\" - expected one of: \"hann\", "));
+  CHECK(error_of([] { (*stft())({4, 2, 3}, DType::float32); }).starts_with("[STFT] shape [4, 2, 3] - "));
+}
+
 // The bits of values drawn one by one. Saved experiments contain such numbers: they must not change.
 TEST_CASE("uniform initial values have fixed bits", "[initializers]") {
   struct Case {

@@ -51,9 +51,21 @@ TEST_CASE("a saved and loaded model continues training with the same bits", "[sa
       {"momentum", [] { return optimizers::sgd({.momentum = 0.9, .nesterov = true}); }},
       {"rmsprop", [] { return optimizers::rmsprop(); }},
       {"adam", [] { return optimizers::adam({.clipnorm = 1.0}); }},
-      {"adamw with a schedule", [] {
+      {"adamw with a schedule",
+       [] {
          return optimizers::adamw(
              {.learning_rate = schedules::cosine_decay({.initial_learning_rate = 0.01, .decay_steps = 20})});
+       }},
+      {"sgd with a noisy schedule",
+       [] {
+         return optimizers::sgd({.learning_rate = schedules::noisy_linear_cosine_decay(
+                                     {.initial_learning_rate = 0.01, .decay_steps = 20})});
+       }},
+      {"adafactor", [] { return optimizers::adafactor({.learning_rate = 0.01}); }},
+      {"schedule-free", [] { return optimizers::schedule_free_adamw({.warmup_steps = 7}); }},
+      {"several", [] {
+         return optimizers::multi_optimizer({.default_optimizer = "adafactor",
+                                             .optimizer_map = {{"dense.*/kernel", optimizers::adam({.clipnorm = 1})}}});
        }}};
   for (const auto& [name, make] : kinds) {
     CAPTURE(name);

@@ -91,6 +91,70 @@ TEST_CASE("losses: each gradient matches finite differences", "[losses]") {
   CHECK(testing::difference(gradient_at(p, t, loss), differences_at(p, t, loss), {1e-6, 1e-5}) == "");
 }
 
+TEST_CASE("losses of labels: gradients, and gradients of gradients, match finite differences (R-20, R-21)",
+          "[losses]") {
+  struct Sample {
+    const char* name;
+    Tensor p, t;
+  };
+  const Sample sample = GENERATE(
+      Sample{"circle", tensor_of({4, 2}, DType::float64, {0.6, 0.8, 0.8, 0.6, -0.6, 0.8, 0.28, 0.96}),
+             tensor_of({4}, DType::float64, {1, 1, 2, 2})},
+      Sample{"ctc",
+             tensor_of({2, 4, 3}, DType::float64, {0.3, -0.2, 1.1, 0.4, 0.7,  -0.5, 0.2, 0.6,  0.1, -0.9, 0.8, 0.5,
+                                                   0.9, 0.1,  0.4, 0.3, -0.3, 0.7,  0.2, -0.6, 0.5, 0.8,  0.1, -0.4}),
+             tensor_of({2, 2}, DType::float64, {1, 1, 2, 0})});
+  CAPTURE(sample.name);
+  const LossPtr loss = std::string(sample.name) == "circle" ? losses::circle({.gamma = 2}) : losses::get(sample.name);
+  const Binary value = [&](Value p, Value t) { return (*loss)(t, p); };
+  const Binary squares = [&](Value p, Value t) { return ops::square(gradients(value(p, t), std::span(&p, 1)).at(0)); };
+  for (const Binary& f : {value, squares})
+    CHECK(testing::difference(gradient_at(sample.p, sample.t, f), differences_at(sample.p, sample.t, f),
+                              {1e-6, 1e-5}) == "");
+}
+
+TEST_CASE("CTC: with one label and one step the loss is that label's crossentropy (R-21)", "[losses]") {
+  const Tensor logits = tensor_of({1, 1, 3}, DType::float64, {0.5, -1, 2}),
+               label = tensor_of({1, 1}, DType::int32, {2});
+  const auto loss = [&](const Tensor& p, const Tensor& t) {
+    return testing::run({t, p}, [](auto x) { return (*losses::ctc())(x[0], x[1]); }).item();
+  };
+  CHECK(std::abs(loss(logits, label) - std::log1p(std::exp(-1.5) + std::exp(-3.0))) < 1e-12);
+  CHECK(loss(logits, tensor_of({1, 2}, DType::int32, {1, 2})) > 9e4);
+  CHECK(testing::error_of([&] { loss(tensor_of({1, 3}, DType::float64, {0, 0, 0}), label); }) ==
+        "[CTC] y_true of shape [1, 1] and y_pred of shape [1, 3] - expected integer labels [batch, labels] and logits "
+        "[batch, steps, classes] - check the targets and the last layer.");
+}
+
+TEST_CASE("CTC: masked steps do not count (R-21)", "[losses]") {
+  const Tensor labels = tensor_of({2, 2}, DType::int32, {1, 2, 2, 0});
+  const Tensor all =
+      tensor_of({2, 4, 3}, DType::float64, {1, 2, 0, 9, 9, 9, 0, 1, 3, 1, 0, 2, 2, 0, 1, 7, 0, 0, 1, 1, 2, 0, 3, 1});
+  const Tensor kept = tensor_of({2, 3, 3}, DType::float64, {1, 2, 0, 0, 1, 3, 1, 0, 2, 2, 0, 1, 1, 1, 2, 0, 3, 1});
+  const Tensor mask = Tensor::from<bool>({2, 4}, {true, false, true, true, true, false, true, true});
+  const Tensor masked = testing::run({labels, all, mask}, [](std::span<const Value> x) {
+    return (*losses::ctc({.reduction = "none"}))(x[0], x[1].with_mask(x[2]));
+  });
+  const Tensor short_one = testing::run(
+      {labels, kept}, [](std::span<const Value> x) { return (*losses::ctc({.reduction = "none"}))(x[0], x[1]); });
+  CHECK(numbers(masked) == numbers(short_one));
+}
+
+TEST_CASE("Circle: a sample without another of its class does not count in the mean (R-20)", "[losses]") {
+  const auto loss = [](std::vector<double> p, std::vector<double> t) {
+    const auto rows = static_cast<std::int64_t>(t.size());
+    return testing::run({tensor_of({rows}, DType::int32, t), tensor_of({rows, 2}, DType::float64, p)},
+                        [](auto x) { return (*losses::circle({.gamma = 1}))(x[0], x[1]); })
+        .item();
+  };
+  // The distances of the pair are 0.04, and those to the third sample 0.4 and 0.2.
+  const auto pair = [](double far) { return std::log1p(std::exp(0.44 * -0.36) * std::exp((1.4 - far) * (0.6 - far))); };
+  CHECK(std::abs(loss({0.6, 0.8, 0.8, 0.6, 1, 0}, {1, 1, 2}) - (pair(0.4) + pair(0.2)) / 2) < 1e-12);
+  CHECK(loss({0.6, 0.8, 1, 0}, {1, 2}) == 0);
+  CHECK(testing::error_of([] { losses::circle({.gamma = -1}); }) ==
+        "[circle] gamma = -1 - expected a finite number of 0 or more - set gamma.");
+}
+
 TEST_CASE("the cosine similarity of a zero vector is 0, and its gradient finite", "[losses]") {
   const Tensor zero = tensor_of({1, 2}, DType::float64, {0, 0}), other = tensor_of({1, 2}, DType::float64, {1, 2});
   const auto loss = [](Value p, Value t) { return (*losses::cosine_similarity())(t, p); };

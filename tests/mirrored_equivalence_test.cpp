@@ -51,6 +51,19 @@ const std::vector<Scenario>& scenarios() {
                                       layers::dense({.units = 1, .kernel_initializer = seeded(2)})};
        },
        x, signs_of(x), weight},
+      {"weights with constraints",
+       [] {
+         return std::vector<LayerPtr>{
+             layers::dense({.units = 8,
+                            .activation = "tanh",
+                            .kernel_initializer = seeded(1),
+                            .kernel_constraint = constraints::max_norm({.max_value = 0.5}),
+                            .bias_constraint = "non_neg"}),
+             layers::dense({.units = 1, .kernel_initializer = seeded(2), .kernel_constraint = "unit_norm"})};
+       },
+       x,
+       signs_of(x),
+       {}},
       {"weights that divide the loss", [] { return two_dense(); }, x, signs_of(x), weight,
        [] { return Choice<Loss>(losses::mean_squared_error({.reduction = "mean_with_sample_weight"})); }},
       {"a sum over the batch",

@@ -10,8 +10,19 @@
 
 namespace etude::samples {
 
-inline const std::vector<std::string> optimizer_names{"sgd",     "rmsprop",  "adam", "adamw", "adamax", "nadam",
-                                                      "adagrad", "adadelta", "ftrl", "lion",  "lamb"};
+inline const std::vector<std::string> optimizer_names{"sgd",
+                                                      "rmsprop",
+                                                      "adam",
+                                                      "adamw",
+                                                      "adamax",
+                                                      "nadam",
+                                                      "adagrad",
+                                                      "adadelta",
+                                                      "ftrl",
+                                                      "lion",
+                                                      "lamb",
+                                                      "adafactor",
+                                                      "schedule_free_adamw"};
 
 /// Calls `set` with the name and the value of each option of one of these types.
 template <class... Types, class Set> void set_field(const Field& field, void* options, Set& set) {

@@ -64,6 +64,7 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
   add_refused<LearningRateSchedule>(refused);
   add_refused<Initializer>(refused);
   add_refused<Regularizer>(refused);
+  add_refused<Constraint>(refused);
   // Options that configs do not contain.
   if (is_refused([] { callbacks::backup_and_restore({}); })) refused.insert("BackupAndRestoreOptions.backup_dir");
   if (is_refused([] { callbacks::csv_logger({}); })) refused.insert("CSVLoggerOptions.filename");
@@ -88,6 +89,7 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
   add_demanded<LearningRateSchedule>(demanded);
   add_demanded<Initializer>(demanded);
   add_demanded<Regularizer>(demanded);
+  add_demanded<Constraint>(demanded);
   add_demanded<Callback>(demanded);
   for (const Field& field : fields_of<InputOptions>)
     if (field.required) demanded.insert(std::string("InputOptions.") + field.name);

@@ -45,6 +45,7 @@ TEST_CASE("schedules: the host computes the same rate as the step", "[schedules]
       schedules::cosine_decay_restarts(
           {.initial_learning_rate = 0.1, .first_decay_steps = 6, .m_mul = 0.9, .alpha = 0.01}),
       schedules::cosine_decay_restarts({.initial_learning_rate = 0.1, .first_decay_steps = 6, .t_mul = 1}),
+      schedules::linear_cosine_decay({.initial_learning_rate = 0.1, .decay_steps = 30, .num_periods = 1.5}),
       std::make_shared<Harmonic>(),
   }));
   for (std::int64_t step = 0; step < 64; ++step) {
@@ -52,6 +53,29 @@ TEST_CASE("schedules: the host computes the same rate as the step", "[schedules]
     CHECK_THAT(traced(*schedule, step), WithinAbs(schedule->at(step), 1e-6));
     CHECK(schedule->at(step) >= 0);
   }
+}
+
+TEST_CASE("schedules: a step always has the same noise, on the host too, and a seed sets it", "[schedules]") {
+  const auto make = [](std::optional<std::int64_t> seed) {
+    return schedules::noisy_linear_cosine_decay(
+        {.initial_learning_rate = 1, .decay_steps = 1000, .initial_variance = 0.25, .seed = seed});
+  };
+  const auto clear = schedules::linear_cosine_decay({.initial_learning_rate = 1, .decay_steps = 1000});
+  const auto noisy = make(3), same = make(3), another = make(4), unseeded = make({});
+  const auto loaded = from_json<LearningRateSchedule>(to_json<LearningRateSchedule>(*unseeded));
+  double early = 0, late = 0;
+  for (std::int64_t step = 0; step < 200; ++step) {
+    CAPTURE(step);
+    CHECK_THAT(traced(*noisy, step), WithinAbs(noisy->at(step), 1e-5));
+    CHECK(same->at(step) == noisy->at(step));
+    CHECK(another->at(step) != noisy->at(step));
+    CHECK(loaded->at(step) == unseeded->at(step));
+    const double noise = noisy->at(step) - clear->at(step);
+    CHECK(std::abs(noise) < 5 * 0.5 / std::pow(1 + step, 0.275));
+    (step < 100 ? early : late) += noise * noise;
+  }
+  CHECK(late > 0);
+  CHECK(late < early);
 }
 
 TEST_CASE("schedules: a restart is at its step, after any number of restarts", "[schedules]") {

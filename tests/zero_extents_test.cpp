@@ -310,7 +310,7 @@ TEST_CASE("every initializer accepts extents of 0, or throws an Error", "[zero]"
     for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{2, 0, 4}, Shape{3, 3, 0, 2}}) {
       INFO(name << ' ' << shape);
       const auto y = unless_error([&] { return (*made<Initializer>(name))(shape, DType::float32); });
-      if (shape.rank() > 1) REQUIRE(y);
+      if (shape.rank() > 1 && name != "STFT" && (shape.rank() == 2 || name != "Identity")) REQUIRE(y);
       if (y) CHECK(y->shape() == shape);
     }
 }
@@ -332,6 +332,17 @@ TEST_CASE("every regularizer accepts extents of 0, or throws an Error", "[zero]"
       if (!penalty) continue;
       CHECK(penalty->shape() == Shape{});
       if (name.starts_with('L')) CHECK(penalty->item() == 0);
+    }
+}
+
+TEST_CASE("every constraint accepts extents of 0, or throws an Error", "[zero]") {
+  for (const std::string& name : class_names<Constraint>())
+    for (const Shape& shape : {Shape{0}, Shape{0, 4}, Shape{4, 0}, Shape{0, 0}, Shape{3, 3, 0, 2}}) {
+      INFO(name << ' ' << shape);
+      const auto y =
+          unless_error([&] { return run({Tensor(shape)}, [&](Values x) { return (*made<Constraint>(name))(x[0]); }); });
+      if (name != "RadialConstraint" || shape.rank() == 4) REQUIRE(y);
+      if (y) CHECK(y->shape() == shape);
     }
 }
 

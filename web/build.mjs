@@ -86,7 +86,7 @@ const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
 const classes = [
-  'Callback', 'EarlyStopping', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
+  'Callback', 'Constraint', 'EarlyStopping', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
   'Optimizer', 'Recurrent', 'Regularizer', 'Sum', 'SymbolicTensor',
 ];
 writeFileSync(

@@ -12,6 +12,7 @@
 #include "etude/base/vfs.hpp"
 #include "etude/callbacks/callbacks.hpp"
 #include "etude/classes/class_table.hpp"
+#include "etude/constraints/constraint.hpp"
 #include "etude/data/csv.hpp"
 #include "etude/data/data.hpp"
 #include "etude/data/data_handler.hpp"

@@ -61,7 +61,8 @@ constexpr void (*object_kinds[])(std::string_view){from_and_to_json<Layer>,
                                                    from_and_to_json<Optimizer>,
                                                    from_and_to_json<LearningRateSchedule>,
                                                    from_and_to_json<Initializer>,
-                                                   from_and_to_json<Regularizer>};
+                                                   from_and_to_json<Regularizer>,
+                                                   from_and_to_json<Constraint>};
 
 template <class T> void add_configs(FuzzInputs& inputs, char kind) {
   for (const std::string& name : class_names<T>()) {
@@ -155,6 +156,7 @@ FuzzInputs config_inputs() {
   add_configs<LearningRateSchedule>(inputs, '\4');
   add_configs<Initializer>(inputs, '\5');
   add_configs<Regularizer>(inputs, '\6');
+  add_configs<Constraint>(inputs, '\7');
   return inputs;
 }
 

@@ -9,8 +9,8 @@ const x = waves([8, 3]);
 const y = signsOf(x);
 /** A probability for each row. */
 const probabilities = () => et.sequential([et.layers.dense({ units: 1, activation: 'sigmoid' })]);
-/** Names whose targets are class indices. */
-const ofClasses = /^(sparse|categoricalGeneralized)/;
+/** Names whose targets are class indices, or lists of them. */
+const ofClasses = /^(sparse|categoricalGeneralized|ctc)/;
 
 test('every loss trains, by name and by function', async () => {
   for (const [name, make] of Object.entries(et.losses)) {
@@ -80,6 +80,33 @@ test('the initializer Constant broadcasts an array to the weight, and the model 
   assert.throws(() => wrong.call([[1]]), { kind: 'shape', message: /^\[Constant\] / });
 });
 
+test('weights satisfy their constraints after each update, and a loaded model has them', async () => {
+  const model = et.sequential([
+    et.layers.dense({ units: 2, kernelConstraint: et.constraints.maxNorm({ maxValue: 0.25 }), biasConstraint: 'non_neg' }),
+  ]);
+  for (const each of [model, et.modelFromJson(model.toJson())]) {
+    each.compile({ optimizer: et.optimizers.sgd({ learningRate: 0.5 }), loss: 'mse' });
+    await each.fit(x, waves([8, 2]), { ...quiet, epochs: 3 });
+    const [kernel, bias] = each.getWeights();
+    for (const column of [0, 1]) assert.ok(Math.hypot(...[0, 1, 2].map((row) => kernel.data[2 * row + column])) < 0.25 + 1e-6);
+    assert.ok(bias.data.every((number) => number >= 0));
+  }
+  assert.throws(() => et.layers.dense({ units: 2, kernelConstraint: 'positive' }).call([[1]]), { message: /^\[constraint\] "positive" - expected one of: / });
+});
+
+test('several optimizers update the variables whose names they have', async () => {
+  const model = et.sequential([et.layers.dense({ units: 4, name: 'first' }), et.layers.dense({ units: 1 })]);
+  model.compile({
+    optimizer: et.optimizers.multiOptimizer({ defaultOptimizer: et.optimizers.sgd({ learningRate: 0 }), optimizerMap: { 'first/.*': 'adam' } }),
+    loss: 'mse',
+  });
+  model.build([-1, 3]);
+  const before = model.getWeights().map(({ data }) => [...data]);
+  await model.fit(x, y, { ...quiet, epochs: 1 });
+  const changed = model.getWeights().map(({ data }, index) => data.some((number, i) => number !== before[index][i]));
+  assert.deepEqual(changed, [true, true, false, false]);
+});
+
 test('causal convolutions, RMSNormalization and Muon learn a delayed sum', async () => {
   et.setRandomSeed(3);
   const rows = waves([64, 12, 1]);
@@ -98,7 +125,7 @@ test('causal convolutions, RMSNormalization and Muon learn a delayed sum', async
 });
 
 test('every class of a family has the name of C++ in camelCase, and unknown options are refused', () => {
-  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks'])
+  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
     for (const name of Object.keys(et[family])) {
       if (name === 'lambda') continue;
       assert.throws(() => et[family][name]({ noSuchOption: 1 }), { name: 'EtudeError', message: /unknown option "noSuchOption"/ }, `${family}.${name}`);

@@ -82,12 +82,14 @@ export const listed: true[] = [
   true satisfies Lists<et.MetricName, 'accuracy'>,
   true satisfies Lists<et.OptimizerName, 'adam'>,
   true satisfies Lists<et.RegularizerName, 'l2'>,
+  true satisfies Lists<et.ConstraintName, 'max_norm'>,
   true satisfies Lists<et.CompileOptions['optimizer'], 'adam'>,
   true satisfies Lists<et.CompileOptions['loss'], 'mse'>,
   true satisfies Lists<et.CompileOptions['metrics'], 'accuracy'>,
   true satisfies Lists<et.DenseOptions['activation'], 'relu'>,
   true satisfies Lists<et.DenseOptions['kernelInitializer'], 'he_normal'>,
   true satisfies Lists<et.DenseOptions['kernelRegularizer'], 'l2'>,
+  true satisfies Lists<et.DenseOptions['kernelConstraint'], 'max_norm'>,
   !plain,
 ];
 export const loading: Promise<void>[] = [et.ready(), et.ready({ parts: ['data', 'saving'] }), et.reload()];

@@ -52,9 +52,9 @@ test('after such an error the module goes on', () => {
   assert.deepEqual(said, [lacking('callbacks.csvLogger', 'callbacks'), 'nothing was thrown']);
 });
 
-test('all layers, losses, metrics, optimizers, schedules, initializers and regularizers are there without a part', () => {
+test('all layers, losses, metrics, optimizers, schedules, initializers, regularizers and constraints are there without a part', () => {
   const absent = run(`await et.ready();
-    for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks'])
+    for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
       for (const name of Object.keys(et[family])) {
         const found = /the part "(\\w+)"/.exec(await told(() => et[family][name]({ filename: 'x', filepath: 'x', backupDir: 'x', logDir: 'x' }))) ?? /the part "(\\w+)"/.exec(await told(() => et[family][name]()));
         if (found) said.push(family + '.' + name + ' ' + found[1]);

@@ -45,6 +45,7 @@ Config sound_value(Draws& draw, const std::string& field) {
   if (field.ends_with("initializer")) return draw.of(Names{"zeros", "ones", "random_normal", "glorot_uniform"});
   if (field == "activity_regularizer") return draw.of(std::vector<Config>{nullptr, nullptr, "L1", "L2", "L1L2"});
   if (field.ends_with("regularizer")) return draw.chance(70) ? Config(nullptr) : any_of<Regularizer>(draw);
+  if (field.ends_with("constraint")) return draw.chance(80) ? Config(nullptr) : any_of<Constraint>(draw);
   if (field == "dropout" || field == "recurrent_dropout" || field == "rate") return draw.chance(50) ? 0.0 : 0.25;
   if (field == "seed") return draw.below(1000);
   if (field == "clipnorm" || field == "clipvalue" || field == "global_clipnorm")
@@ -267,6 +268,7 @@ template Config random_object<Metric>(Draws&, const std::string&);
 template Config random_object<Optimizer>(Draws&, const std::string&);
 template Config random_object<Initializer>(Draws&, const std::string&);
 template Config random_object<Regularizer>(Draws&, const std::string&);
+template Config random_object<Constraint>(Draws&, const std::string&);
 
 void spoil(Config& config, Draws& draw) {
   for (std::size_t i = 1 + draw.below(3); i > 0; --i) {

@@ -18,7 +18,8 @@ using namespace samples;
 TEST_CASE(
     "reliability: a fit that is interrupted at any moments and restarted ends with the bits of an uninterrupted one",
     "[reliability]") {
-  const std::string optimizer = GENERATE("sgd", "momentum", "rmsprop", "adam", "adamw");
+  const std::string optimizer =
+      GENERATE("sgd", "momentum", "rmsprop", "adam", "adamw", "adafactor", "schedule_free_adamw");
   INFO(optimizer);
   Random random(16, RandomStream::step);
   const int moments = rounds(data_kinds, 50);

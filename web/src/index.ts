@@ -18,6 +18,7 @@ export type {
   Callback as NativeCallback,
   Dataset,
   DatasetIterator,
+  Constraint,
   EarlyStopping,
   Initializer,
   Layer,
@@ -76,6 +77,8 @@ export const schedules: options.Schedules = /* @__PURE__ */ factories('schedules
 export const initializers: options.Initializers = /* @__PURE__ */ factories('initializers');
 /** Makes regularizers, penalties that are added to the loss. */
 export const regularizers: options.Regularizers = /* @__PURE__ */ factories('regularizers');
+/** Makes constraints, which weights satisfy after each update. */
+export const constraints: options.Constraints = /* @__PURE__ */ factories('constraints');
 /**
  * Keras's callbacks. Pass them in one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd()
  * {…}}]`.

@@ -90,7 +90,7 @@ void TensorBoard::on_epoch_end(int epoch, Logs& logs) {
     else
       train().add_scalar("epoch_" + name, value, epoch);
   }
-  if (!logs.contains("learning_rate"))
+  if (!logs.contains("learning_rate") && model().optimizer().has_learning_rate())
     train().add_scalar("epoch_learning_rate", model().optimizer().learning_rate(), epoch);
   if (options_.write_steps_per_second)
     train().add_scalar("epoch_steps_per_second", rate(epoch_batches_, epoch_began_), epoch);

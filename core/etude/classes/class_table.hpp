@@ -34,7 +34,7 @@ class ClassTable {
 };
 
 /// The table of a kind: Activation, Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer,
-/// Callback. Each kind's folder defines it, in classes.cpp, by the list of its classes.
+/// Constraint, Callback. Each kind's folder defines it, in classes.cpp, by the list of its classes.
 template <class Kind> const ClassTable& class_table();
 
 /// The names of string forms of a class, its factory's first.

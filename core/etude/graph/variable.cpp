@@ -25,7 +25,7 @@ std::uint64_t Variable::count() { return made; }
 Variable Variable::unset(std::string name, const Shape& shape, DType dtype, bool trainable, Aggregation aggregation) {
   Variable variable;
   variable.state_ =
-      std::make_shared<State>(State{std::move(name), shape, dtype, trainable, aggregation, current_owner, {}});
+      std::make_shared<State>(State{std::move(name), shape, dtype, trainable, aggregation, current_owner, {}, {}});
   variable.state_->serial = made++;
   return variable;
 }

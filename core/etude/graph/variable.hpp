@@ -19,6 +19,16 @@ enum class Aggregation : std::uint8_t {
   mean
 };
 
+class Value;
+
+/// What a variable must satisfy after each update: its constraint.
+class VariableConstraint {
+ public:
+  virtual ~VariableConstraint() = default;
+  /// Within a trace: the value that satisfies it, of the same shape and dtype.
+  virtual Value operator()(Value x) const = 0;
+};
+
 /// State that outlives a step: a weight, an optimizer slot, a metric's sum, the learning rate. It is a handle: copies
 /// refer to the same variable. Its data is in a Storage, which variables may share as one flat block. With several
 /// replicas it is in one storage per replica, and after every step all hold the same bits.
@@ -43,6 +53,12 @@ class Variable {
   bool trainable() const { return state_->trainable; }
   /// Sets what trainable() gives.
   void set_trainable(bool trainable) { state_->trainable = trainable; }
+  /// What optimizers apply to it after each update; null: nothing.
+  const std::shared_ptr<const VariableConstraint>& constraint() const { return state_->constraint; }
+  /// Sets what constraint() gives. Takes effect at the next trace.
+  void set_constraint(std::shared_ptr<const VariableConstraint> constraint) {
+    state_->constraint = std::move(constraint);
+  }
   /// How what replicas assign becomes one value.
   Aggregation aggregation() const { return state_->aggregation; }
   /// The number of elements.
@@ -97,6 +113,7 @@ class Variable {
     bool trainable;
     Aggregation aggregation;
     std::shared_ptr<const void> owner;
+    std::shared_ptr<const VariableConstraint> constraint;
     std::vector<std::shared_ptr<Storage>> storages;
     std::size_t offset = 0;
     bool flat = false, managed = false;

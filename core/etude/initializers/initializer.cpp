@@ -8,6 +8,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/classes/class_table.hpp"
+#include "etude/initializers/detail/one_of.hpp"
 #include "etude/initializers/detail/seeded.hpp"
 
 namespace etude::initializers {
@@ -158,26 +159,45 @@ Fans fans_of(const Shape& shape) {
   return {field * static_cast<double>(shape[-2]), field * static_cast<double>(shape[-1])};
 }
 
-double fan_mean(const Shape& shape) { return (fans_of(shape).in + fans_of(shape).out) / 2; }
-double fan_in(const Shape& shape) { return fans_of(shape).in; }
+double extent_of(const Shape& shape, const Integers& axes) {
+  double result = 1;
+  for (const std::int64_t axis : axes.all()) {
+    const std::size_t at = shape.axis(static_cast<std::ptrdiff_t>(axis), "VarianceScaling");
+    result *= static_cast<double>(shape[static_cast<std::ptrdiff_t>(at)]);
+  }
+  return result;
+}
 
-void normal_draw(Random& random, double stddev, std::span<double> numbers) {
+/// The number by which the variance is divided.
+double fan_of(const VarianceScalingOptions& o, const Shape& shape) {
+  const Fans fans =
+      o.input_axes.empty() ? fans_of(shape) : Fans{extent_of(shape, o.input_axes), extent_of(shape, o.output_axes)};
+  const double fan = o.mode == "fan_in" ? fans.in : o.mode == "fan_out" ? fans.out : (fans.in + fans.out) / 2;
+  return std::max(fan, 1.0);
+}
+
+void truncated_draw(Random& random, double stddev, std::span<double> numbers) {
   for (double& x : numbers) x = random.truncated_normal() * stddev;
 }
-
-InitializerPtr scaled_uniform(SeedOptions options, double scale, double (*fan)(const Shape&)) {
-  return std::make_shared<Uniform>(options.seed, [=](const Shape& shape) {
-    const double limit = std::sqrt(3 * scale / std::max(fan(shape), 1.0));
-    return Line{-(1 << 23), limit * 0x1p-23, 0};  // within ±limit
-  });
+void normal_draw(Random& random, double stddev, std::span<double> numbers) {
+  for (double& x : numbers) x = random.normal() * stddev;
 }
 
-InitializerPtr scaled_normal(SeedOptions options, double scale, double (*fan)(const Shape&)) {
+InitializerPtr scaled(const VarianceScalingOptions& o) {
+  if (o.distribution == "uniform")
+    return std::make_shared<Uniform>(o.seed, [=](const Shape& shape) {
+      const double limit = std::sqrt(3 * o.scale / fan_of(o, shape));
+      return Line{-(1 << 23), limit * 0x1p-23, 0};  // within ±limit
+    });
+  const bool truncated = o.distribution == "truncated_normal";
   // Truncation at two sigma reduces the standard deviation to 0.8796… of it.
-  constexpr double cut = 0.87962566103423978;
+  const double cut = truncated ? 0.87962566103423978 : 1;
   return std::make_shared<Drawn>(
-      options.seed, [=](const Shape& shape) { return std::sqrt(scale / std::max(fan(shape), 1.0)) / cut; },
-      normal_draw);
+      o.seed, [=](const Shape& shape) { return std::sqrt(o.scale / fan_of(o, shape)) / cut; },
+      truncated ? truncated_draw : normal_draw);
+}
+InitializerPtr scaled(const SeedOptions& options, double scale, const char* mode, const char* distribution) {
+  return scaled({.scale = scale, .mode = mode, .distribution = distribution, .seed = options.seed});
 }
 
 }  // namespace
@@ -205,12 +225,24 @@ InitializerPtr RandomUniform::make(const UniformOptions& o) {
   return std::make_shared<Uniform>(o.seed,
                                    [=](const Shape&) { return Line{0, (o.maxval - o.minval) * 0x1p-24, o.minval}; });
 }
-InitializerPtr GlorotUniform::make(const SeedOptions& options) { return scaled_uniform(options, 1, fan_mean); }
-InitializerPtr GlorotNormal::make(const SeedOptions& options) { return scaled_normal(options, 1, fan_mean); }
-InitializerPtr HeUniform::make(const SeedOptions& options) { return scaled_uniform(options, 2, fan_in); }
-InitializerPtr HeNormal::make(const SeedOptions& options) { return scaled_normal(options, 2, fan_in); }
-InitializerPtr LecunUniform::make(const SeedOptions& options) { return scaled_uniform(options, 1, fan_in); }
-InitializerPtr LecunNormal::make(const SeedOptions& options) { return scaled_normal(options, 1, fan_in); }
+InitializerPtr VarianceScaling::make(const VarianceScalingOptions& o) {
+  check(std::isfinite(o.scale) && o.scale > 0, ErrorKind::value, about.name, "scale = ", o.scale,
+        " - expected a finite number above 0 - set scale.");
+  check_one_of(about.name, "mode", o.mode, {"fan_in", "fan_out", "fan_avg"});
+  check_one_of(about.name, "distribution", o.distribution,
+               {"truncated_normal", "untruncated_normal", "uniform", "normal"});
+  check(o.input_axes.empty() == o.output_axes.empty(), ErrorKind::value, about.name,
+        "only one of input_axes and output_axes - expected both or none - set the other one too.");
+  VarianceScalingOptions options = o;
+  if (o.distribution == "normal") options.distribution = "truncated_normal";  // as in Keras
+  return scaled(options);
+}
+InitializerPtr GlorotUniform::make(const SeedOptions& options) { return scaled(options, 1, "fan_avg", "uniform"); }
+InitializerPtr GlorotNormal::make(const SeedOptions& o) { return scaled(o, 1, "fan_avg", "truncated_normal"); }
+InitializerPtr HeUniform::make(const SeedOptions& options) { return scaled(options, 2, "fan_in", "uniform"); }
+InitializerPtr HeNormal::make(const SeedOptions& options) { return scaled(options, 2, "fan_in", "truncated_normal"); }
+InitializerPtr LecunUniform::make(const SeedOptions& options) { return scaled(options, 1, "fan_in", "uniform"); }
+InitializerPtr LecunNormal::make(const SeedOptions& o) { return scaled(o, 1, "fan_in", "truncated_normal"); }
 
 InitializerPtr get(const Choice<Initializer>& choice) {
   return choice.object() ? choice.object() : make_of<Initializer>(class_table<Initializer>().named(choice.name()));

@@ -4,10 +4,12 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "etude/base/choice.hpp"
+#include "etude/base/integers.hpp"
 #include "etude/base/random.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/classes/class_entry.hpp"
@@ -93,6 +95,46 @@ struct OrthogonalOptions {
   }
 };
 
+struct VarianceScalingOptions {
+  double scale = 1;
+  std::string mode = "fan_in";
+  std::string distribution = "truncated_normal";
+  std::optional<std::int64_t> seed{};
+  Integers input_axes = {}, output_axes = {};
+  static constexpr auto fields() {
+    using Options = VarianceScalingOptions;
+    return option_rows(
+        option<&Options::scale>("Factor of the variance."),
+        option<&Options::mode>("By what the variance is divided: \"fan_in\", the number of inputs of a result; "
+                               "\"fan_out\", the number of results of an input; \"fan_avg\", the mean of both."),
+        option<&Options::distribution>("\"truncated_normal\", at two standard deviations, \"untruncated_normal\" or "
+                                       "\"uniform\"."),
+        option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
+        option<&Options::input_axes>("Axes of the weight that are inputs, if output_axes are given too. Default: those "
+                                     "of a kernel [.., inputs, outputs]."),
+        option<&Options::output_axes>("Axes of the weight that are outputs, if input_axes are given too."));
+  }
+};
+struct IdentityOptions {
+  double gain = 1;
+  static constexpr auto fields() { return option_rows(option<&IdentityOptions::gain>("Factor of the matrix.")); }
+};
+struct STFTOptions {
+  std::string side = "real";
+  std::optional<std::string> window = "hann", scaling = "density";
+  bool periodic = false;
+  static constexpr auto fields() {
+    using Options = STFTOptions;
+    return option_rows(
+        option<&Options::side>("\"real\" or \"imag\": the part of the transform."),
+        option<&Options::window>("Window of a frame: \"hann\", \"hamming\", \"blackman\", \"blackmanharris\", "
+                                 "\"nuttall\", \"flattop\" or \"boxcar\"; null: none."),
+        option<&Options::scaling>("Norm of the window that becomes 1: \"density\", the root of the sum of squares, or "
+                                  "\"spectrum\", the sum of magnitudes; null: no scaling."),
+        option<&Options::periodic>("Whether the window continues after the frame: its last value is omitted."));
+  }
+};
+
 struct Zeros {
   static constexpr ClassText about{"Zeros", "Zeros."};
   static InitializerPtr make(const NoOptions& options);
@@ -131,7 +173,15 @@ struct RandomUniform {
 };
 inline constexpr Factory<RandomUniform> random_uniform;
 
-/// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal distribution truncated at two sigma with
+/// Draws with the variance scale / fan. Throws Error(value) for a scale of 0 or less, another mode or
+/// distribution, and only one of input_axes and output_axes; Error(shape) for axes that the weight does not have.
+struct VarianceScaling {
+  static constexpr ClassText about{"VarianceScaling", "Draws with a variance that depends on the shape of the weight."};
+  static InitializerPtr make(const VarianceScalingOptions& options);
+};
+inline constexpr Factory<VarianceScaling> variance_scaling;
+
+/// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal distribution truncated at two sigma with
 /// the standard deviation sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in;
 /// lecun: 1 / fan_in.
 struct GlorotUniform {
@@ -180,9 +230,26 @@ struct Orthogonal {
 };
 inline constexpr Factory<Orthogonal> orthogonal;
 
+/// gain on the diagonal, 0 elsewhere. Throws Error(shape) unless the weight is a matrix.
+struct Identity {
+  static constexpr ClassText about{"Identity", "Matrix with a gain on its diagonal, and zeros."};
+  static InitializerPtr make(const IdentityOptions& options);
+};
+inline constexpr Factory<Identity> identity;
+
+/// The kernel of a convolution that computes the short-time Fourier transform of a signal: cos or sin(-2 pi t k / n)
+/// times the window, [frame, 1, frequencies] with n = 2 (frequencies - 1). Throws Error(value) for another side, window
+/// or scaling, Error(shape) for other shapes. Source: keras/src/initializers/constant_initializers.py.
+struct STFT {
+  static constexpr ClassText about{"STFT", "Kernel of a convolution that computes a short-time Fourier transform."};
+  static InitializerPtr make(const STFTOptions& options);
+};
+inline constexpr Factory<STFT> stft;
+
 /// The family of initializers. To add an initializer, add it here.
-using Initializers = ClassList<Zeros, Ones, Constant, RandomNormal, TruncatedNormal, RandomUniform, GlorotUniform,
-                               GlorotNormal, HeUniform, HeNormal, LecunUniform, LecunNormal, Orthogonal>;
+using Initializers =
+    ClassList<Zeros, Ones, Constant, RandomNormal, TruncatedNormal, RandomUniform, VarianceScaling, GlorotUniform,
+              GlorotNormal, HeUniform, HeNormal, LecunUniform, LecunNormal, Orthogonal, Identity, STFT>;
 
 /// Finds an initializer by name, or returns the object; throws Error(value), listing all names, for an unknown name.
 InitializerPtr get(const Choice<Initializer>& choice);

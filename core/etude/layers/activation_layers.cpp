@@ -40,7 +40,11 @@ void PReLU::build(const Shape& input_shape) {
           " - expected axes behind the batch axis - set shared_axes.");
     shape[static_cast<std::ptrdiff_t>(axis - 1)] = 1;
   }
-  alpha_ = add_weight({"alpha", shape, options_.alpha_initializer, true, options_.alpha_regularizer});
+  alpha_ = add_weight({.name = "alpha",
+                       .shape = shape,
+                       .initializer = options_.alpha_initializer,
+                       .regularizer = options_.alpha_regularizer,
+                       .constraint = options_.alpha_constraint});
 }
 
 Value PReLU::call(Value x, bool) {

@@ -63,6 +63,7 @@ class LeakyReLU : public Layer {
 struct PReLUOptions {
   Choice<Initializer> alpha_initializer = "zeros";
   Choice<Regularizer> alpha_regularizer = {};
+  Choice<Constraint> alpha_constraint = {};
   Integers shared_axes = {};
   std::string name = {};
   std::string dtype = {};
@@ -70,6 +71,7 @@ struct PReLUOptions {
   static constexpr auto fields() {
     return option_rows(option<&PReLUOptions::alpha_initializer>("Initial values of the slopes."),
                        option<&PReLUOptions::alpha_regularizer>("Penalty on the slopes, which is added to the loss."),
+                       option<&PReLUOptions::alpha_constraint>("Constraint of the slopes, applied after each update."),
                        option<&PReLUOptions::shared_axes>("Axes along which slopes are shared, from 1."),
                        layer_fields<PReLUOptions>());
   }

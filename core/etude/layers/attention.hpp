@@ -18,6 +18,7 @@ struct MultiHeadAttentionOptions {
   Choice<Regularizer> kernel_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> kernel_constraint = {}, bias_constraint = {};
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};

@@ -44,12 +44,14 @@ std::int64_t ConvolutionLayer::channels_of(const Shape& input_shape) {
 }
 
 Variable ConvolutionLayer::add_kernel(const char* name, std::int64_t inputs, std::int64_t outputs,
-                                      const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer) {
+                                      const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer,
+                                      const Choice<Constraint>& constraint) {
   Shape shape;
   for (std::size_t axis = 3 - rank_; axis < 3; ++axis) shape.append(window_.extent[axis]);
   shape.append(inputs);
   shape.append(outputs);
-  return add_weight({name, shape, initializer, true, regularizer});
+  return add_weight(
+      {.name = name, .shape = shape, .initializer = initializer, .regularizer = regularizer, .constraint = constraint});
 }
 
 Value ConvolutionLayer::call(Value x, bool) {
@@ -115,7 +117,7 @@ void Convolution::build(const Shape& input_shape) {
   check(channels % options_.groups == 0, ErrorKind::shape, where(), "input of shape ", input_shape, ", ", channels,
         " channels - expected a multiple of groups = ", options_.groups, " - change groups.");
   kernel_ = add_kernel("kernel", channels / options_.groups, options_.filters, options_.kernel_initializer,
-                       options_.kernel_regularizer);
+                       options_.kernel_regularizer, options_.kernel_constraint);
   add_bias(options_, options_.filters);
 }
 
@@ -143,7 +145,7 @@ TransposedConvolution::TransposedConvolution(const ClassEntry& entry, Transposed
 
 void TransposedConvolution::build(const Shape& input_shape) {
   kernel_ = add_kernel("kernel", options_.filters, channels_of(input_shape), options_.kernel_initializer,
-                       options_.kernel_regularizer);
+                       options_.kernel_regularizer, options_.kernel_constraint);
   add_bias(options_, options_.filters);
 }
 
@@ -209,7 +211,7 @@ DepthwiseConvolution::DepthwiseConvolution(const ClassEntry& entry, DepthwiseCon
 void DepthwiseConvolution::build(const Shape& input_shape) {
   const std::int64_t channels = channels_of(input_shape);
   kernel_ = add_kernel("kernel", channels, options_.depth_multiplier, options_.depthwise_initializer,
-                       options_.depthwise_regularizer);
+                       options_.depthwise_regularizer, options_.depthwise_constraint);
   add_bias(options_, channels * options_.depth_multiplier);
 }
 
@@ -226,13 +228,17 @@ SeparableConvolution::SeparableConvolution(const ClassEntry& entry, SeparableCon
 void SeparableConvolution::build(const Shape& input_shape) {
   const auto& o = options_;
   const std::int64_t channels = channels_of(input_shape);
-  depthwise_ =
-      add_kernel("depthwise_kernel", channels, o.depth_multiplier, o.depthwise_initializer, o.depthwise_regularizer);
+  depthwise_ = add_kernel("depthwise_kernel", channels, o.depth_multiplier, o.depthwise_initializer,
+                          o.depthwise_regularizer, o.depthwise_constraint);
   Shape shape;
   for (std::size_t axis = 0; axis < rank(); ++axis) shape.append(1);
   shape.append(channels * o.depth_multiplier);
   shape.append(o.filters);
-  pointwise_ = add_weight({"pointwise_kernel", shape, o.pointwise_initializer, true, o.pointwise_regularizer});
+  pointwise_ = add_weight({.name = "pointwise_kernel",
+                           .shape = shape,
+                           .initializer = o.pointwise_initializer,
+                           .regularizer = o.pointwise_regularizer,
+                           .constraint = o.pointwise_constraint});
   add_bias(o, o.filters);
 }
 

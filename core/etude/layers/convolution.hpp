@@ -41,6 +41,8 @@ struct ConvolutionOptions {
   Choice<Regularizer> kernel_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> kernel_constraint = {};
+  Choice<Constraint> bias_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -69,6 +71,8 @@ struct TransposedConvolutionOptions {
   Choice<Regularizer> kernel_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> kernel_constraint = {};
+  Choice<Constraint> bias_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -99,6 +103,8 @@ struct DepthwiseConvolutionOptions {
   Choice<Regularizer> depthwise_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> depthwise_constraint = {};
+  Choice<Constraint> bias_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -112,7 +118,7 @@ struct DepthwiseConvolutionOptions {
         option<&Options::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
         option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
         option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
-        layer_fields<Options>());
+        constraint_fields<Options>(), layer_fields<Options>());
   }
 };
 
@@ -133,6 +139,9 @@ struct SeparableConvolutionOptions {
   Choice<Regularizer> pointwise_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> depthwise_constraint = {};
+  Choice<Constraint> pointwise_constraint = {};
+  Choice<Constraint> bias_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -149,7 +158,7 @@ struct SeparableConvolutionOptions {
         option<&Options::pointwise_regularizer>("Penalty on the pointwise kernel, which is added to the loss."),
         option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
         option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
-        layer_fields<Options>());
+        constraint_fields<Options>(), layer_fields<Options>());
   }
 };
 
@@ -179,10 +188,16 @@ class ConvolutionLayer : public Layer {
   std::int64_t channels_of(const Shape& input_shape);
   /// Makes a variable [*extents of the window, inputs, outputs].
   Variable add_kernel(const char* name, std::int64_t inputs, std::int64_t outputs,
-                      const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer);
+                      const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer,
+                      const Choice<Constraint>& constraint);
   /// Makes the bias if there is to be one.
   template <class Options> void add_bias(const Options& o, std::int64_t filters) {
-    if (o.use_bias) bias_ = add_weight({"bias", {filters}, o.bias_initializer, true, o.bias_regularizer});
+    if (o.use_bias)
+      bias_ = add_weight({.name = "bias",
+                          .shape = {filters},
+                          .initializer = o.bias_initializer,
+                          .regularizer = o.bias_regularizer,
+                          .constraint = o.bias_constraint});
   }
   /// x convolved with a kernel [*extents of the window, channels / groups, filters].
   Value convolved(Value x, Value kernel) const;

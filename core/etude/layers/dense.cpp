@@ -19,10 +19,17 @@ void Dense::build(const Shape& input_shape) {
   check(input_shape.rank() >= 2, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, .., features] - reshape the data to [batch, 1] if it has one feature; call .batch(n) on a "
         "Dataset.");
-  kernel_ = add_weight(
-      {"kernel", {input_shape[-1], options_.units}, options_.kernel_initializer, true, options_.kernel_regularizer});
+  kernel_ = add_weight({.name = "kernel",
+                        .shape = {input_shape[-1], options_.units},
+                        .initializer = options_.kernel_initializer,
+                        .regularizer = options_.kernel_regularizer,
+                        .constraint = options_.kernel_constraint});
   if (options_.use_bias)
-    bias_ = add_weight({"bias", {options_.units}, options_.bias_initializer, true, options_.bias_regularizer});
+    bias_ = add_weight({.name = "bias",
+                        .shape = {options_.units},
+                        .initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint});
 }
 
 Value Dense::call(Value x, bool) {

@@ -16,6 +16,8 @@ struct DenseOptions {
   Choice<Regularizer> kernel_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> kernel_constraint = {};
+  Choice<Constraint> bias_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

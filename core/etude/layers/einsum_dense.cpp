@@ -62,14 +62,22 @@ void EinsumDense::build(const Shape& input_shape) {
     if (extent < 0) refuse("an extent for each axis of the kernel");
     kernel.append(extent);
   }
-  kernel_ = add_weight({"kernel", kernel, options_.kernel_initializer, true, options_.kernel_regularizer});
+  kernel_ = add_weight({.name = "kernel",
+                        .shape = kernel,
+                        .initializer = options_.kernel_initializer,
+                        .regularizer = options_.kernel_regularizer,
+                        .constraint = options_.kernel_constraint});
   const std::string bias_axes = options_.bias_axes.value_or("");
   if (bias_axes.empty()) return;
   Shape bias;
   for (const char axis : out.substr(out.find_first_of(bias_axes)))
     bias.append(bias_axes.find(axis) == std::string::npos ? 1 : extent_in(result, out, axis));
   for (std::size_t i = 0; elides && !in_front && i < elided; ++i) bias.append(1);
-  bias_ = add_weight({"bias", bias, options_.bias_initializer, true, options_.bias_regularizer});
+  bias_ = add_weight({.name = "bias",
+                      .shape = bias,
+                      .initializer = options_.bias_initializer,
+                      .regularizer = options_.bias_regularizer,
+                      .constraint = options_.bias_constraint});
 }
 
 Value EinsumDense::call(Value x, bool) {

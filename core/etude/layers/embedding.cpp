@@ -15,11 +15,11 @@ Embedding::Embedding(EmbeddingOptions options)
 }
 
 void Embedding::build(const Shape&) {
-  embeddings_ = add_weight({"embeddings",
-                            {options_.input_dim, options_.output_dim},
-                            options_.embeddings_initializer,
-                            true,
-                            options_.embeddings_regularizer});
+  embeddings_ = add_weight({.name = "embeddings",
+                            .shape = {options_.input_dim, options_.output_dim},
+                            .initializer = options_.embeddings_initializer,
+                            .regularizer = options_.embeddings_regularizer,
+                            .constraint = options_.embeddings_constraint});
 }
 
 /// Rounds the selected rows, not the table.

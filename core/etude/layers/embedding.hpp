@@ -9,19 +9,22 @@ struct EmbeddingOptions {
   std::int64_t output_dim = 0;
   Choice<Initializer> embeddings_initializer = "random_uniform";
   Choice<Regularizer> embeddings_regularizer = {};
+  Choice<Constraint> embeddings_constraint = {};
   bool mask_zero = false;
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
 
   static constexpr auto fields() {
-    return option_rows(option<&EmbeddingOptions::input_dim>(
-                           "Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
-                       option<&EmbeddingOptions::output_dim>("Length of each vector.", Need::required),
-                       option<&EmbeddingOptions::embeddings_initializer>("Initial values of the vectors."),
-                       option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
-                       option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
-                       layer_fields<EmbeddingOptions>());
+    return option_rows(
+        option<&EmbeddingOptions::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.",
+                                             Need::required),
+        option<&EmbeddingOptions::output_dim>("Length of each vector.", Need::required),
+        option<&EmbeddingOptions::embeddings_initializer>("Initial values of the vectors."),
+        option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
+        option<&EmbeddingOptions::embeddings_constraint>("Constraint of the vectors, applied after each update."),
+        option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
+        layer_fields<EmbeddingOptions>());
   }
 };
 

@@ -307,6 +307,7 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 Variable Layer::add_weight(const Weight& weight) {
   const InitializerPtr initializer = initializers::get(weight.initializer);
   const RegularizerPtr regularizer = regularizers::get(weight.regularizer);
+  const ConstraintPtr constraint = constraints::get(weight.constraint);
   const std::string name = name_ + '/' + weight.name;
   Variable variable;
   try {
@@ -321,6 +322,7 @@ Variable Layer::add_weight(const Weight& weight) {
          " - expected a size that fits into memory - use smaller sizes.");
   }
   variable.set_managed();
+  variable.set_constraint(constraint);
   weights_.push_back(variable);
   if (regularizer) regularized_.emplace_back(variable, regularizer);
   return variable;

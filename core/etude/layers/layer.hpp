@@ -11,6 +11,7 @@
 #include "etude/base/choice.hpp"
 #include "etude/base/random.hpp"
 #include "etude/classes/class_entry.hpp"
+#include "etude/constraints/constraint.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/regularizers/regularizer.hpp"
@@ -55,13 +56,59 @@ template <class Options> constexpr auto layer_fields() {
   else
     return own;
 }
-/// The rows of the initializers and regularizers of a layer with a kernel and a bias.
+/// The rows of the constraints that the options have.
+template <class Options> constexpr auto constraint_fields() {
+  // Each is evaluated only for options with that member.
+  constexpr auto kernel = [] {
+    if constexpr (requires { &Options::kernel_constraint; })
+      return option_rows(option<&Options::kernel_constraint>("Constraint of the kernel, applied after each update."));
+    else
+      return option_rows();
+  };
+  constexpr auto recurrent = [] {
+    if constexpr (requires { &Options::recurrent_constraint; })
+      return option_rows(
+          option<&Options::recurrent_constraint>("Constraint of the recurrent kernel, applied after each update."));
+    else
+      return option_rows();
+  };
+  constexpr auto depthwise = [] {
+    if constexpr (requires { &Options::depthwise_constraint; })
+      return option_rows(
+          option<&Options::depthwise_constraint>("Constraint of the depthwise kernel, applied after each update."));
+    else
+      return option_rows();
+  };
+  constexpr auto pointwise = [] {
+    if constexpr (requires { &Options::pointwise_constraint; })
+      return option_rows(
+          option<&Options::pointwise_constraint>("Constraint of the pointwise kernel, applied after each update."));
+    else
+      return option_rows();
+  };
+  constexpr auto bias = [] {
+    if constexpr (requires { &Options::bias_constraint; })
+      return option_rows(option<&Options::bias_constraint>("Constraint of the bias, applied after each update."));
+    else
+      return option_rows();
+  };
+  constexpr auto normalized = [] {
+    if constexpr (requires { &Options::gamma_constraint; })
+      return option_rows(option<&Options::beta_constraint>("Constraint of beta, applied after each update."),
+                         option<&Options::gamma_constraint>("Constraint of gamma, applied after each update."));
+    else
+      return option_rows();
+  };
+  return option_rows(kernel(), recurrent(), depthwise(), pointwise(), bias(), normalized());
+}
+/// The rows of the initializers, regularizers and constraints of a layer with a kernel and a bias.
 template <class Options> constexpr auto weight_fields() {
   return option_rows(option<&Options::kernel_initializer>("Initial values of the kernel."),
                      option<&Options::bias_initializer>("Initial values of the bias."),
                      option<&Options::kernel_regularizer>("Penalty on the kernel, added to the loss."),
                      option<&Options::bias_regularizer>("Penalty on the bias, added to the loss."),
-                     option<&Options::activity_regularizer>("Penalty on the result, added to the loss."));
+                     option<&Options::activity_regularizer>("Penalty on the result, added to the loss."),
+                     constraint_fields<Options>());
 }
 
 /// A part of a model: variables and a function of Values. Subclasses override `call`, and `build` if they have
@@ -188,6 +235,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     Choice<Regularizer> regularizer = {};
     /// How different values that replicas assign to it are combined.
     Aggregation aggregation = Aggregation::none;
+    /// What optimizers apply to its values after each update.
+    Choice<Constraint> constraint = {};
   };
   /// Creates a variable of this layer.
   Variable add_weight(const Weight& weight);

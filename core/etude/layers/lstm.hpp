@@ -17,6 +17,7 @@ struct LSTMOptions {
   Choice<Regularizer> recurrent_regularizer = {};
   Choice<Regularizer> bias_regularizer = {};
   Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> kernel_constraint = {}, recurrent_constraint = {}, bias_constraint = {};
   double dropout = 0, recurrent_dropout = 0;
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,

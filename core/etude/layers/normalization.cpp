@@ -41,9 +41,11 @@ void LayerNormalization::build(const Shape& input_shape) {
   Shape shape;
   for (const std::ptrdiff_t axis : axes_of(input_shape)) shape.append(input_shape[axis]);
   if (options_.scale || options_.rms_scaling)
-    gamma_ = add_weight({"gamma", shape, options_.gamma_initializer, true, options_.gamma_regularizer});
+    gamma_ = add_weight(
+        {"gamma", shape, options_.gamma_initializer, true, options_.gamma_regularizer, {}, options_.gamma_constraint});
   if (options_.center && !options_.rms_scaling)
-    beta_ = add_weight({"beta", shape, options_.beta_initializer, true, options_.beta_regularizer});
+    beta_ = add_weight(
+        {"beta", shape, options_.beta_initializer, true, options_.beta_regularizer, {}, options_.beta_constraint});
 }
 
 // Sums of squares need more digits than half precision has: both layers normalize in the variables' dtype.
@@ -101,8 +103,10 @@ BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
 void BatchNormalization::build(const Shape& input_shape) {
   const auto& o = options_;
   const Shape shape{input_shape[feature_axis(input_shape, o.axis, where())]};
-  if (o.scale) gamma_ = add_weight({"gamma", shape, o.gamma_initializer, true, o.gamma_regularizer});
-  if (o.center) beta_ = add_weight({"beta", shape, o.beta_initializer, true, o.beta_regularizer});
+  if (o.scale)
+    gamma_ = add_weight({"gamma", shape, o.gamma_initializer, true, o.gamma_regularizer, {}, o.gamma_constraint});
+  if (o.center)
+    beta_ = add_weight({"beta", shape, o.beta_initializer, true, o.beta_regularizer, {}, o.beta_constraint});
   moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false, {}, Aggregation::mean});
   moving_variance_ =
       add_weight({"moving_variance", shape, o.moving_variance_initializer, false, {}, Aggregation::mean});
@@ -172,9 +176,21 @@ void GroupNormalization::build(const Shape& input_shape) {
   check(channels_ > 0 && channels_ % groups == 0, ErrorKind::value, where(), "groups = ", options_.groups,
         " for input of shape ", input_shape, ", ", channels_, " channels - expected a divisor of them - set groups.");
   if (options_.scale)
-    gamma_ = add_weight({"gamma", {channels_}, options_.gamma_initializer, true, options_.gamma_regularizer});
+    gamma_ = add_weight({"gamma",
+                         {channels_},
+                         options_.gamma_initializer,
+                         true,
+                         options_.gamma_regularizer,
+                         {},
+                         options_.gamma_constraint});
   if (options_.center)
-    beta_ = add_weight({"beta", {channels_}, options_.beta_initializer, true, options_.beta_regularizer});
+    beta_ = add_weight({"beta",
+                        {channels_},
+                        options_.beta_initializer,
+                        true,
+                        options_.beta_regularizer,
+                        {},
+                        options_.beta_constraint});
 }
 
 Value GroupNormalization::call(Value x, bool) {

@@ -15,6 +15,7 @@ struct LayerNormalizationOptions {
   Choice<Initializer> gamma_initializer = "ones";
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
+  Choice<Constraint> beta_constraint = {}, gamma_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -30,7 +31,7 @@ struct LayerNormalizationOptions {
                        option<&LayerNormalizationOptions::gamma_initializer>("Initial values of gamma."),
                        option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
                        option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
-                       layer_fields<LayerNormalizationOptions>());
+                       constraint_fields<LayerNormalizationOptions>(), layer_fields<LayerNormalizationOptions>());
   }
 };
 
@@ -96,6 +97,7 @@ struct BatchNormalizationOptions {
   Choice<Initializer> moving_variance_initializer = "ones";
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
+  Choice<Constraint> beta_constraint = {}, gamma_constraint = {};
   /// Whether replicas use the moments of the whole batch instead of those of their shards.
   bool synchronized = false;
   std::string name = {};
@@ -115,6 +117,7 @@ struct BatchNormalizationOptions {
         option<&BatchNormalizationOptions::moving_variance_initializer>("Initial values of the moving variance."),
         option<&BatchNormalizationOptions::beta_regularizer>("Penalty on beta."),
         option<&BatchNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
+        constraint_fields<BatchNormalizationOptions>(),
         option<&BatchNormalizationOptions::synchronized>("Whether the statistics are those of all replicas together."),
         layer_fields<BatchNormalizationOptions>());
   }
@@ -154,6 +157,7 @@ struct GroupNormalizationOptions {
   Choice<Initializer> gamma_initializer = "ones";
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
+  Choice<Constraint> beta_constraint = {}, gamma_constraint = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -169,7 +173,8 @@ struct GroupNormalizationOptions {
         option<&Options::beta_initializer>("Initial values of beta."),
         option<&Options::gamma_initializer>("Initial values of gamma."),
         option<&Options::beta_regularizer>("Penalty on beta."),
-        option<&Options::gamma_regularizer>("Penalty on gamma."), layer_fields<Options>());
+        option<&Options::gamma_regularizer>("Penalty on gamma."), constraint_fields<Options>(),
+        layer_fields<Options>());
   }
 };
 

@@ -47,12 +47,28 @@ void Recurrent::build(const Shape& input_shape) {
   check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, steps, features] - reshape the data.");
   const std::int64_t width = checked::multiply(parts_, units(), where());
-  kernel_ =
-      add_weight({"kernel", {input_shape[2], width}, options_.kernel_initializer, true, options_.kernel_regularizer});
-  recurrent_kernel_ = add_weight(
-      {"recurrent_kernel", {units(), width}, options_.recurrent_initializer, true, options_.recurrent_regularizer});
+  kernel_ = add_weight({"kernel",
+                        {input_shape[2], width},
+                        options_.kernel_initializer,
+                        true,
+                        options_.kernel_regularizer,
+                        {},
+                        options_.kernel_constraint});
+  recurrent_kernel_ = add_weight({"recurrent_kernel",
+                                  {units(), width},
+                                  options_.recurrent_initializer,
+                                  true,
+                                  options_.recurrent_regularizer,
+                                  {},
+                                  options_.recurrent_constraint});
   if (options_.use_bias)
-    bias_ = add_weight({"bias", bias_shape(), options_.bias_initializer, true, options_.bias_regularizer});
+    bias_ = add_weight({"bias",
+                        bias_shape(),
+                        options_.bias_initializer,
+                        true,
+                        options_.bias_regularizer,
+                        {},
+                        options_.bias_constraint});
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
         " - expected a fixed batch size - build it with a batch size, or set stateful = false.");

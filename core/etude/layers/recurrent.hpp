@@ -19,6 +19,7 @@ struct RecurrentOptions {
   bool use_bias = true;
   Choice<Initializer> kernel_initializer, recurrent_initializer, bias_initializer;
   Choice<Regularizer> kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer;
+  Choice<Constraint> kernel_constraint, recurrent_constraint, bias_constraint;
   double dropout = 0, recurrent_dropout = 0;
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false,
@@ -37,7 +38,7 @@ template <class Options> constexpr auto recurrent_fields() {
       option<&Options::kernel_regularizer>("Penalty on the kernel."),
       option<&Options::recurrent_regularizer>("Penalty on the recurrent kernel."),
       option<&Options::bias_regularizer>("Penalty on the bias."),
-      option<&Options::activity_regularizer>("Penalty on the result."),
+      option<&Options::activity_regularizer>("Penalty on the result."), constraint_fields<Options>(),
       option<&Options::dropout>("Fraction of the inputs that is set to 0 in training, from 0 to 1."),
       option<&Options::recurrent_dropout>("Fraction of the state that is set to 0 in training, from 0 to 1."),
       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
@@ -59,6 +60,9 @@ template <class Options> RecurrentOptions recurrent_options(const Options& optio
           .recurrent_regularizer = options.recurrent_regularizer,
           .bias_regularizer = options.bias_regularizer,
           .activity_regularizer = options.activity_regularizer,
+          .kernel_constraint = options.kernel_constraint,
+          .recurrent_constraint = options.recurrent_constraint,
+          .bias_constraint = options.bias_constraint,
           .dropout = options.dropout,
           .recurrent_dropout = options.recurrent_dropout,
           .seed = options.seed,

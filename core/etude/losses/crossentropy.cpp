@@ -78,19 +78,20 @@ class SparseCategoricalCrossentropyLoss : public Loss {
     return of_logits(ops::log(ops::clip(y_pred, epsilon, 1 - epsilon)));
   }
 
-  Value own_mask(Value y_true) const override {
-    if (!options_.ignore_class) return {};
+  Value own_mask(Value y_true, Value) const override { return options_.ignore_class ? is_counted(y_true) : Value{}; }
+
+ private:
+  /// Whether a label is not ignore_class.
+  Value is_counted(Value y_true) const {
     Value t = y_true;
     if (t.shape().rank() > 1 && t.shape()[-1] == 1) t = ops::squeeze(t, -1);
     return ops::logical_not(ops::equal(t, ops::scalar(static_cast<double>(*options_.ignore_class), t)));
   }
-
- private:
   Value labels(Value y_true, Value y_pred) const {
     const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred, options_.ignore_class);
     if (!options_.ignore_class) return t;
     // An ignored id may not be a class; any valid one suffices, because its loss is masked.
-    return ops::where(own_mask(t), t, ops::scalar(0, t));
+    return ops::where(is_counted(t), t, ops::scalar(0, t));
   }
 
   SparseCategoricalCrossentropyOptions options_;

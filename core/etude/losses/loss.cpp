@@ -75,10 +75,11 @@ Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
   y_pred = ops::upcast(y_pred);
   y_true = match_rank(y_true, y_pred);
   Value losses = call(y_true, y_pred);
-  if (losses.shape().rank() == 0) losses = of_each(losses, y_pred.mask(), sample_weight);
+  const Value given = applies_mask() ? Value{} : y_pred.mask();
+  if (losses.shape().rank() == 0) losses = of_each(losses, given, sample_weight);
   Value mask;
-  if (y_pred.mask()) mask = fit_weight(y_pred.mask(), losses, "mask");
-  if (const Value own = own_mask(y_true)) {
+  if (given) mask = fit_weight(given, losses, "mask");
+  if (const Value own = own_mask(y_true, losses)) {
     const Value fitted = fit_weight(own, losses, "mask");
     mask = mask ? mask * fitted : fitted;
   }

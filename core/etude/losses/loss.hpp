@@ -41,11 +41,15 @@ class Loss : public Described {
   /// count neither in the sum nor in the divisor. On a replica it is the replica's part of the whole batch's
   /// loss.
   Value operator()(Value y_true, Value y_pred, Value sample_weight = {});
-  /// The loss's own mask, in addition to y_pred's mask (ignore_class), in the shape of `call`'s result; or empty.
-  virtual Value own_mask(Value y_true) const {
+  /// The loss's own mask, in addition to y_pred's mask (ignore_class), in the shape of `losses`, the result of `call`;
+  /// or empty.
+  virtual Value own_mask(Value y_true, Value losses) const {
     static_cast<void>(y_true);
+    static_cast<void>(losses);
     return {};
   }
+  /// Whether `call` itself applies y_pred's mask, whose axes its result does not have.
+  virtual bool applies_mask() const { return false; }
 
   /// Whether the loss is computed from the logits before a softmax or sigmoid.
   bool fuse_logits = true;

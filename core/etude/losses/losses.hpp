@@ -1,7 +1,9 @@
 #pragma once
 
 /// All losses.
+#include "etude/losses/circle.hpp"
 #include "etude/losses/crossentropy.hpp"
+#include "etude/losses/ctc.hpp"
 #include "etude/losses/distribution.hpp"
 #include "etude/losses/focal.hpp"
 #include "etude/losses/hinge.hpp"
@@ -19,6 +21,9 @@ using ProbabilisticLosses =
               BinaryFocalCrossentropy, CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy>;
 using OverlapLosses = ClassList<Dice, Tversky>;
 
-using Losses = Concatenated<RegressionLosses, HingeLosses, ProbabilisticLosses, OverlapLosses>;
+/// Losses of which a target is a list of labels, or of which samples are compared with each other.
+using LabelLosses = ClassList<Circle, CTC>;
+
+using Losses = Concatenated<RegressionLosses, HingeLosses, ProbabilisticLosses, OverlapLosses, LabelLosses>;
 
 }  // namespace etude::losses

@@ -10,7 +10,7 @@ namespace {
 /// The loss of each sample, and 0 where the loss's own mask excludes it; the mask marks those.
 Value values_of(Loss& loss, Value y_true, Value y_pred) {
   const Value values = loss.call(y_true, y_pred);
-  const Value mask = loss.own_mask(y_true);
+  const Value mask = loss.own_mask(y_true, values);
   return mask ? ops::where(mask, values, ops::scalar(0, values)).with_mask(mask) : values;
 }
 

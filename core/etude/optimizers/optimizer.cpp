@@ -115,8 +115,12 @@ std::int64_t Optimizer::iterations() const {
 
 // ---- Slots ----
 
-Variable Optimizer::make_slot(const Variable& variable, const std::string& kind) const {
-  return {name() + '/' + variable.name() + '_' + kind, Tensor(variable.shape(), variable.dtype()), false};
+Variable Optimizer::make_slot(const Variable& variable, const SlotKind& kind) const {
+  Variable slot(name() + '/' + variable.name() + '_' + kind.name,
+                Tensor(kind.shape.value_or(variable.shape()), variable.dtype()), false);
+  if (kind.starts_as_variable) slot.assign(variable.value());
+  if (kind.initial != 0) slot.fill(kind.initial);
+  return slot;
 }
 
 void Optimizer::build(const std::vector<Variable>& variables) {
@@ -124,15 +128,9 @@ void Optimizer::build(const std::vector<Variable>& variables) {
     const bool known = std::ranges::any_of(slots_, [&](const Slots& slots) { return slots.variable == variable; });
     if (known) continue;
     Slots slots{variable, {}, {}, {}};
-    if (options_.use_ema) {
-      slots.average = make_slot(variable, "average");
-      slots.average.assign(variable.value());
-    }
-    if (options_.gradient_accumulation_steps) slots.accumulator = make_slot(variable, "gradient_accumulator");
-    for (const auto& [kind, initial] : slot_kinds(variable)) {
-      slots.own.push_back(make_slot(variable, kind));
-      if (initial != 0) slots.own.back().fill(initial);
-    }
+    if (options_.use_ema) slots.average = make_slot(variable, {.name = "average", .starts_as_variable = true});
+    if (options_.gradient_accumulation_steps) slots.accumulator = make_slot(variable, {"gradient_accumulator"});
+    for (const SlotKind& kind : slot_kinds(variable)) slots.own.push_back(make_slot(variable, kind));
     slots_.push_back(std::move(slots));
   }
 }
@@ -163,7 +161,7 @@ std::vector<std::vector<Variable>> Optimizer::slots() const {
 std::vector<Variable> Optimizer::variables() const {
   std::vector<Variable> result{iterations_};
   if (learning_rate_) result.push_back(learning_rate_);
-  for (const auto& kind : slots()) result.insert(result.end(), kind.begin(), kind.end());
+  for (const auto& kind : Optimizer::slots()) result.insert(result.end(), kind.begin(), kind.end());
   for (const Variable& variable : common_variables()) result.push_back(variable);
   if (loss_scale_)
     for (const Variable& variable : loss_scale_->variables()) result.push_back(variable);
@@ -229,15 +227,33 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
   }
   Graph& graph = Graph::current();
   const std::vector<Graph::Assignment> before = graph.assignments();
-  if (options_.gradient_accumulation_steps)
-    accumulate(given, updated);
-  else
-    update(std::move(given), updated);
-  if (options_.use_ema) average(variables);
-  graph.assign(iterations_, graph.read(iterations_) + 1);
+  step(std::move(given), updated, variables);
   if (!loss_scale_) return;
   keep_where(finite, before);
   loss_scale_->follow(finite);
+}
+
+void Optimizer::step(std::vector<Value> gradients, const std::vector<Variable>& updated,
+                     const std::vector<Variable>& all) {
+  if (options_.gradient_accumulation_steps)
+    accumulate(gradients, updated);
+  else
+    update(std::move(gradients), updated);
+  if (options_.use_ema) average(all);
+  constrain(updated);
+  count_call();
+}
+
+/// Also in calls that only accumulate gradients, as in Keras.
+void Optimizer::constrain(const std::vector<Variable>& variables) {
+  Graph& graph = Graph::current();
+  for (const Variable& variable : variables)
+    if (const auto& constraint = variable.constraint()) graph.assign(variable, (*constraint)(graph.read(variable)));
+}
+
+void Optimizer::count_call() {
+  Graph& graph = Graph::current();
+  graph.assign(iterations_, graph.read(iterations_) + 1);
 }
 
 /// Keeps assignments since `before` only where the condition holds.

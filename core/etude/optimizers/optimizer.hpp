@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "etude/base/choice.hpp"
@@ -75,12 +76,12 @@ class Optimizer : public Described {
   const std::string& name() const { return options_.name; }
 
   /// Creates the slots of these variables; later calls create those of new variables.
-  void build(const std::vector<Variable>& variables);
+  virtual void build(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
   /// all-reduced over the replicas, divided by the loss's scale, accumulated, clipped; variables decay, are updated,
-  /// are averaged. With a dynamic scale, nothing of that takes effect unless all gradients are finite. Throws
-  /// Error(value) if there is no gradient, or if the numbers of gradients and variables differ, and Error(state) if
-  /// there is a scale and the loss was not scaled.
+  /// are averaged, and then satisfy their constraints (O-20). With a dynamic scale, nothing of that takes effect unless
+  /// all gradients are finite. Throws Error(value) if there is no gradient, or if the numbers of gradients and
+  /// variables differ, and Error(state) if there is a scale and the loss was not scaled.
   void apply(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   /// The loss to differentiate: times loss_scale_factor, or the dynamic scale.
   Value scale_loss(Value loss);
@@ -103,23 +104,26 @@ class Optimizer : public Described {
   /// invalid regular expression.
   void exclude_from_weight_decay(const std::vector<Variable>& variables, const std::vector<std::string>& names = {});
   /// With use_ema, replaces the trained ones of these variables by their averages, as fit does when it ends.
-  void finalize_variable_values(const std::vector<Variable>& variables);
+  virtual void finalize_variable_values(const std::vector<Variable>& variables);
 
   /// Whether it keeps averages of the variables.
-  bool use_ema() const { return options_.use_ema; }
+  virtual bool use_ema() const { return options_.use_ema; }
 
-  /// The learning rate of the next step.
-  double learning_rate() const;
-  /// Takes effect from the next step on; nothing is traced again. Throws Error(state) if there is a schedule (O-17).
-  void set_learning_rate(double learning_rate);
+  /// Whether one learning rate applies to all variables.
+  virtual bool has_learning_rate() const { return true; }
+  /// The learning rate of the next step. Throws Error(state) unless has_learning_rate().
+  virtual double learning_rate() const;
+  /// Takes effect from the next step on; nothing is traced again. Throws Error(state) if there is a schedule (O-17),
+  /// and unless has_learning_rate().
+  virtual void set_learning_rate(double learning_rate);
   /// The number of updates.
   std::int64_t iterations() const;
   /// The number of calls of apply, the learning rate unless it is a schedule, then the slots, kind by kind (O-21), and
   /// the variables of a dynamic loss scale.
-  std::vector<Variable> variables() const;
+  virtual std::vector<Variable> variables() const;
   /// The slots of each kind, in the order of their variables: averages and accumulated gradients, if there are any,
   /// then the subclass's own.
-  std::vector<std::vector<Variable>> slots() const;
+  virtual std::vector<std::vector<Variable>> slots() const;
 
  protected:
   /// A kind of slot: a variable that an optimizer keeps for each trained variable.
@@ -128,6 +132,10 @@ class Optimizer : public Described {
     std::string name;
     /// The initial value of its elements.
     double initial = 0;
+    /// Its shape. Default: that of the variable.
+    std::optional<Shape> shape = {};
+    /// Whether it starts as the variable.
+    bool starts_as_variable = false;
   };
   /// The slots of a variable, in the order of their creation. A variable may lack the last ones.
   virtual std::vector<SlotKind> slot_kinds(const Variable&) const { return {}; }
@@ -146,6 +154,18 @@ class Optimizer : public Described {
   /// Whether a regular expression matches in a text. Throws Error(value) naming `option` for an invalid one.
   bool is_found(const std::string& pattern, const std::string& text, const char* option) const;
 
+  /// Within a trace: one step with gradients that are all-reduced and divided by the loss's scale. `updated` are their
+  /// variables, `all` also those without a gradient.
+  virtual void step(std::vector<Value> gradients, const std::vector<Variable>& updated,
+                    const std::vector<Variable>& all);
+  /// step() of another optimizer.
+  static void step_of(Optimizer& optimizer, std::vector<Value> gradients, const std::vector<Variable>& updated,
+                      const std::vector<Variable>& all) {
+    optimizer.step(std::move(gradients), updated, all);
+  }
+  /// Within a trace: counts a call.
+  void count_call();
+
   /// Throw Error(value) unless `number`, named `what`, is from 0 to 1; is finite and not negative.
   void check_fraction(const char* what, double number) const;
   /// Throws Error(value) unless `number`, named `what`, is finite and not negative.
@@ -157,7 +177,7 @@ class Optimizer : public Described {
     std::vector<Variable> own;
   };
   const Slots& slots_of(const Variable& variable) const;
-  Variable make_slot(const Variable& variable, const std::string& kind) const;
+  Variable make_slot(const Variable& variable, const SlotKind& kind) const;
   void check_options() const;
   bool decays(const Variable& variable) const;
   Value traced_learning_rate() const;
@@ -165,6 +185,7 @@ class Optimizer : public Described {
   void accumulate(const std::vector<Value>& gradients, const std::vector<Variable>& variables);
   void update(std::vector<Value> gradients, const std::vector<Variable>& variables);
   void average(const std::vector<Variable>& variables);
+  static void constrain(const std::vector<Variable>& variables);
   static void keep_where(Value condition, const std::vector<Graph::Assignment>& before);
 
   OptimizerOptions options_;

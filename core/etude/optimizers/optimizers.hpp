@@ -1,8 +1,11 @@
 #pragma once
 
+#include "etude/optimizers/adafactor.hpp"
 #include "etude/optimizers/adagrad.hpp"
 #include "etude/optimizers/adam.hpp"
+#include "etude/optimizers/multi_optimizer.hpp"
 #include "etude/optimizers/muon.hpp"
+#include "etude/optimizers/schedule_free.hpp"
 #include "etude/optimizers/schedules.hpp"
 #include "etude/optimizers/sgd.hpp"
 
@@ -32,7 +35,7 @@ struct LossScaleOptimizer {
 inline constexpr Factory<LossScaleOptimizer> loss_scale_optimizer;
 
 /// The families of optimizers. To add an optimizer, add it here.
-using Optimizers =
-    ClassList<SGD, RMSprop, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, Ftrl, Lion, Lamb, Muon, LossScaleOptimizer>;
+using Optimizers = ClassList<SGD, RMSprop, Adam, AdamW, Adamax, Nadam, Adagrad, Adadelta, Adafactor, Ftrl, Lion, Lamb,
+                             Muon, ScheduleFreeAdamW, MultiOptimizer, LossScaleOptimizer>;
 
 }  // namespace etude::optimizers

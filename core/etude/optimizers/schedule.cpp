@@ -1,8 +1,11 @@
 #include "etude/optimizers/schedule.hpp"
 
+#include <array>
 #include <cmath>
 #include <variant>
 #include <vector>
+
+#include "etude/base/random.hpp"
 
 namespace etude {
 namespace {
@@ -14,6 +17,10 @@ double number_of(const Node& node, const std::vector<double>& numbers) {
       [&]<class O>(const O& op) -> double {
         if constexpr (std::is_same_v<O, op::Constant>) {
           if (node.shape.rank() == 0) return op.value;
+        } else if constexpr (std::is_same_v<O, op::Uniform>) {
+          const std::array<std::uint32_t, 4> counter{0, static_cast<std::uint32_t>(operand(0)), op.stream,
+                                                     static_cast<std::uint32_t>(RandomStream::step)};
+          if (node.shape.rank() == 0 && op.first == 0) return uniform_from_bits(philox(op.seed, counter)[0]);
         } else if constexpr (std::is_same_v<O, op::Cast>) {
           return is_floating(node.dtype)        ? operand(0)
                  : node.dtype == DType::boolean ? operand(0) != 0

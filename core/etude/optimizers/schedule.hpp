@@ -20,7 +20,7 @@ class LearningRateSchedule : public Described {
   /// The rate at `step`, the number of earlier steps, a scalar in a float dtype, which the result has too.
   virtual Value operator()(Value step) const = 0;
   /// The same number on the host, in double precision. Throws Error(value) unless the schedule is written in
-  /// elementwise ops of scalars.
+  /// elementwise ops, and random draws, of scalars.
   double at(std::int64_t step) const;
 };
 using LearningRateSchedulePtr = std::shared_ptr<LearningRateSchedule>;

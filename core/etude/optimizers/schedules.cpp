@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "etude/base/random.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 
 namespace etude::schedules {
 namespace {
@@ -168,6 +170,42 @@ class CosineDecayRestartsSchedule : public LearningRateSchedule {
   CosineDecayRestartsOptions options_;
 };
 
+/// With noise unless initial_variance is 0.
+class LinearCosineDecaySchedule : public LearningRateSchedule {
+ public:
+  explicit LinearCosineDecaySchedule(const NoisyLinearCosineDecayOptions& options) : options_(options) {
+    const std::string& name = options_.name;
+    check_not_negative(name, "initial_learning_rate", options_.initial_learning_rate);
+    check_steps(name, "decay_steps", options_.decay_steps);
+    check_not_negative(name, "initial_variance", options_.initial_variance);
+    check_not_negative(name, "variance_decay", options_.variance_decay);
+    check_not_negative(name, "num_periods", options_.num_periods);
+    check_not_negative(name, "alpha", options_.alpha);
+    check_not_negative(name, "beta", options_.beta);
+  }
+  Value operator()(Value step) const override {
+    const auto steps = static_cast<double>(options_.decay_steps);
+    const Value until = ops::minimum(step, ops::scalar(steps, step)), fraction = until / steps;
+    Value line = 1 + options_.alpha - fraction;
+    if (options_.initial_variance > 0) line = line + noise(step) * deviation(until);
+    return options_.initial_learning_rate * (line * half_cosine(fraction * (2 * options_.num_periods)) + options_.beta);
+  }
+
+ private:
+  Value deviation(Value step) const {
+    return std::sqrt(options_.initial_variance) * ops::power(1 + step, ops::scalar(-options_.variance_decay / 2, step));
+  }
+  /// A draw from the standard normal distribution (Box-Muller).
+  Value noise(Value step) const {
+    const auto draw = [&](std::uint32_t stream) {
+      const auto seed = static_cast<std::uint64_t>(*options_.seed);
+      return ops::uniform({}, step.dtype(), seed, stream, ops::cast(step, DType::int32));
+    };
+    return ops::sqrt(ops::log(1 - draw(0)) * -2) * ops::cos(draw(1) * (2 * std::numbers::pi));
+  }
+  NoisyLinearCosineDecayOptions options_;
+};
+
 }  // namespace
 
 LearningRateSchedulePtr ExponentialDecay::make(const ExponentialDecayOptions& options) {
@@ -187,6 +225,24 @@ LearningRateSchedulePtr CosineDecay::make(const CosineDecayOptions& options) {
 }
 LearningRateSchedulePtr CosineDecayRestarts::make(const CosineDecayRestartsOptions& options) {
   return std::make_shared<CosineDecayRestartsSchedule>(options);
+}
+LearningRateSchedulePtr LinearCosineDecay::make(const LinearCosineDecayOptions& o) {
+  return std::make_shared<LinearCosineDecaySchedule>(
+      NoisyLinearCosineDecayOptions{.initial_learning_rate = o.initial_learning_rate,
+                                    .decay_steps = o.decay_steps,
+                                    .initial_variance = 0,
+                                    .num_periods = o.num_periods,
+                                    .alpha = o.alpha,
+                                    .beta = o.beta,
+                                    .name = o.name});
+}
+LearningRateSchedulePtr NoisyLinearCosineDecay::make(const NoisyLinearCosineDecayOptions& given) {
+  NoisyLinearCosineDecayOptions options = given;
+  // The config has the seed, so that a loaded schedule continues with the same draws.
+  if (!options.seed) options.seed = Random(random_seed(), RandomStream::initializer, next_random_stream()).bits();
+  const auto made = std::make_shared<LinearCosineDecaySchedule>(options);
+  made->describe({class_entry<NoisyLinearCosineDecay>, std::move(options)});
+  return made;
 }
 
 }  // namespace etude::schedules

@@ -112,6 +112,43 @@ struct CosineDecayRestartsOptions {
         option<&CosineDecayRestartsOptions::name>("Name of the schedule."));
   }
 };
+struct LinearCosineDecayOptions {
+  double initial_learning_rate = unset;
+  std::int64_t decay_steps = 0;
+  double num_periods = 0.5, alpha = 0, beta = 0.001;
+  std::string name = "LinearCosineDecay";
+
+  static constexpr auto fields() {
+    using Options = LinearCosineDecayOptions;
+    return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&Options::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&Options::num_periods>("Periods of the cosine over all steps."),
+                       option<&Options::alpha>("Number that is added to the line."),
+                       option<&Options::beta>("Number that is added to the product of line and cosine."),
+                       option<&Options::name>("Name of the schedule."));
+  }
+};
+struct NoisyLinearCosineDecayOptions {
+  double initial_learning_rate = unset;
+  std::int64_t decay_steps = 0;
+  double initial_variance = 1, variance_decay = 0.55;
+  double num_periods = 0.5, alpha = 0, beta = 0.001;
+  std::optional<std::int64_t> seed = {};
+  std::string name = "NoisyLinearCosineDecay";
+
+  static constexpr auto fields() {
+    using Options = NoisyLinearCosineDecayOptions;
+    return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&Options::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&Options::initial_variance>("Variance of the noise in the first step."),
+                       option<&Options::variance_decay>("The variance is divided by (1 + step) to this power."),
+                       option<&Options::num_periods>("Periods of the cosine over all steps."),
+                       option<&Options::alpha>("Number that is added to the line."),
+                       option<&Options::beta>("Number that is added to the product of line and cosine."),
+                       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       option<&Options::name>("Name of the schedule."));
+  }
+};
 
 /// initial · rate^(s / steps); staircase rounds the exponent down. Also Error(value) for a decay_rate below 0.
 struct ExponentialDecay {
@@ -173,8 +210,31 @@ struct CosineDecayRestarts {
 };
 inline constexpr Factory<CosineDecayRestarts> cosine_decay_restarts;
 
+/// initial · ((alpha + 1 - s / steps) · (1 + cos(2 pi num_periods s / steps)) / 2 + beta); after `steps` it stays
+/// constant. Also Error(value) for a num_periods, alpha or beta below 0. Source: arXiv 1709.07417;
+/// tf_keras/optimizers/schedules/learning_rate_schedule.py.
+struct LinearCosineDecay {
+  static constexpr ClassText about{.name = "LinearCosineDecay",
+                                   .text = "A line times half a cosine, or more periods of it.",
+                                   .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
+  static LearningRateSchedulePtr make(const LinearCosineDecayOptions& options);
+};
+inline constexpr Factory<LinearCosineDecay> linear_cosine_decay;
+
+/// LinearCosineDecay of a line with normal noise of the variance initial_variance / (1 + s)^variance_decay, s at most
+/// `steps`. The rate may be negative. A step always has the same noise, on every device and replica. Also Error(value)
+/// for an initial_variance or variance_decay below 0. Source: arXiv 1709.07417;
+/// tf_keras/optimizers/schedules/learning_rate_schedule.py.
+struct NoisyLinearCosineDecay {
+  static constexpr ClassText about{.name = "NoisyLinearCosineDecay",
+                                   .text = "A line with random noise, times half a cosine, or more periods of it.",
+                                   .example = R"({"initial_learning_rate": 0.1, "decay_steps": 10})"};
+  static LearningRateSchedulePtr make(const NoisyLinearCosineDecayOptions& options);
+};
+inline constexpr Factory<NoisyLinearCosineDecay> noisy_linear_cosine_decay;
+
 /// The family of schedules. To add a schedule, add it here.
 using Schedules = ClassList<ExponentialDecay, PiecewiseConstantDecay, PolynomialDecay, InverseTimeDecay, CosineDecay,
-                            CosineDecayRestarts>;
+                            CosineDecayRestarts, LinearCosineDecay, NoisyLinearCosineDecay>;
 
 }  // namespace etude::schedules

@@ -9,8 +9,8 @@ namespace etude {
 
 /// Objects in Keras's form: {"class_name": "Dense", "config": {"units": 10, "activation": "relu", …}}. A config's
 /// fields are the options of the class; any may be omitted. T is Layer, Loss, Metric, Optimizer, LearningRateSchedule,
-/// Initializer or Regularizer. Sequential and Functional models are layers too; they include their layers and, once
-/// built, the shape of their input.
+/// Initializer, Regularizer or Constraint. Sequential and Functional models are layers too; they include their layers
+/// and, once built, the shape of their input.
 
 /// The config of an object, as JSON; on one line unless `indent` is positive. An optimizer's config has its current
 /// learning rate. Throws Error(value) for an object of a class that is not Étude's, or with an unnamed function.

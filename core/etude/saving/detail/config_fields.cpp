@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/constraints/constraint.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/optimizers/optimizer.hpp"
 #include "etude/regularizers/regularizer.hpp"
@@ -43,7 +44,9 @@ constexpr JsonType json_types[] = {json_type<bool>,
                                    json_type<Activation>,
                                    json_type<Choice<Initializer>>,
                                    json_type<Choice<Regularizer>>,
+                                   json_type<Choice<Constraint>>,
                                    json_type<Choice<Optimizer>>,
+                                   json_type<std::map<std::string, Choice<Optimizer>>>,
                                    json_type<LearningRate>,
                                    json_type<initializers::ConstantValue>,
                                    json_type<PerOutput<Choice<Loss>>>,

@@ -4,6 +4,7 @@
 /// option; config_fields.cpp lists the types.
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,6 +66,11 @@ template <class T> void read_field(const Json& json, std::vector<T>& field, cons
   if (!json.is_array()) place.wrong(json, "an array");
   field.clear();
   for (const Json& element : json) read_field(element, field.emplace_back(), place);
+}
+template <class T> void read_field(const Json& json, std::map<std::string, T>& field, const FieldPlace& place) {
+  if (!json.is_object()) place.wrong(json, "an object");
+  field.clear();
+  for (const auto& [name, value] : json.items()) read_field(value, field[name], place);
 }
 template <class T> void read_field(const Json& json, std::optional<T>& field, const FieldPlace& place) {
   if (json.is_null()) return field.reset();
@@ -143,7 +149,7 @@ template <class T> void read_field(const Json& json, PerOutput<T>& field, const 
     field = PerOutput<T>(std::move(list));
   } else if (json.is_object() && !json.contains("class_name")) {
     std::map<std::string, T> named;
-    for (const auto& [name, value] : json.items()) read_field(value, named[name], place);
+    read_field(json, named, place);
     field = PerOutput<T>(std::move(named));
   } else {
     T one{};
@@ -206,12 +212,15 @@ template <class T> Json field_json(const std::vector<T>& field, const FieldPlace
   for (const T& element : field) json.push_back(field_json(element, place));
   return json;
 }
+template <class T> Json field_json(const std::map<std::string, T>& field, const FieldPlace& place) {
+  Json json = Json::object();
+  for (const auto& [name, value] : field) json[name] = field_json(value, place);
+  return json;
+}
 template <class T> Json field_json(const PerOutput<T>& field, const FieldPlace& place) {
   if (field.one()) return field_json(*field.one(), place);
   if (!field.list().empty()) return field_json(field.list(), place);
-  Json json = field.named().empty() ? Json(nullptr) : Json::object();
-  for (const auto& [name, value] : field.named()) json[name] = field_json(value, place);
-  return json;
+  return field.named().empty() ? Json(nullptr) : field_json(field.named(), place);
 }
 inline Json field_json(const LearningRate& field, const FieldPlace&) {
   return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());

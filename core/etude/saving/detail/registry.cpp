@@ -33,7 +33,8 @@ void update_config(const Layer& layer, Json& config) {
   if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
 }
 void update_config(const Optimizer& optimizer, Json& config) {
-  if (config["learning_rate"].is_number()) config["learning_rate"] = optimizer.learning_rate();
+  if (config.contains("learning_rate") && config["learning_rate"].is_number())
+    config["learning_rate"] = optimizer.learning_rate();
 }
 void update_config(const Loss& loss, Json& config) { config["name"] = loss.name(); }
 void update_config(const Metric& metric, Json& config) { config["name"] = metric.name(); }
@@ -145,5 +146,10 @@ template std::shared_ptr<Regularizer> from_json(std::string_view);
 template std::vector<std::string> class_names<Regularizer>();
 template Json object_to_json(const Regularizer&);
 template std::shared_ptr<Regularizer> object_from_json(const Json&);
+template std::string to_json(const Constraint&, int);
+template std::shared_ptr<Constraint> from_json(std::string_view);
+template std::vector<std::string> class_names<Constraint>();
+template Json object_to_json(const Constraint&);
+template std::shared_ptr<Constraint> object_from_json(const Json&);
 
 }  // namespace etude

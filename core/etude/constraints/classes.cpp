@@ -1,0 +1,11 @@
+#include "etude/classes/class_table.hpp"
+#include "etude/constraints/constraint.hpp"
+
+namespace etude {
+
+template <> const ClassTable& class_table<Constraint>() {
+  static const ClassTable table("constraint", constraints::Constraints::entries);
+  return table;
+}
+
+}  // namespace etude

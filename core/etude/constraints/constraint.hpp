@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+
+#include "etude/base/choice.hpp"
+#include "etude/base/integers.hpp"
+#include "etude/classes/class_entry.hpp"
+#include "etude/graph/graph.hpp"
+
+namespace etude {
+
+/// What a weight must satisfy: an optimizer replaces the weight by the nearest such value after each update (O-20).
+/// Source: keras/src/constraints/constraints.py.
+class Constraint : public Described, public VariableConstraint {
+ public:
+  using Kind = Constraint;
+};
+using ConstraintPtr = std::shared_ptr<Constraint>;
+
+namespace constraints {
+
+struct MaxNormOptions {
+  double max_value = 2;
+  Integers axis = 0;
+  static constexpr auto fields() {
+    return option_rows(option<&MaxNormOptions::max_value>("Largest norm."),
+                       option<&MaxNormOptions::axis>("Axes of the weight over which a norm is computed."));
+  }
+};
+struct MinMaxNormOptions {
+  double min_value = 0, max_value = 1, rate = 1;
+  Integers axis = 0;
+  static constexpr auto fields() {
+    using Options = MinMaxNormOptions;
+    return option_rows(option<&Options::min_value>("Smallest norm."), option<&Options::max_value>("Largest norm."),
+                       option<&Options::rate>("Fraction of the way to these bounds that a step goes, from 0 to 1."),
+                       option<&Options::axis>("Axes of the weight over which a norm is computed."));
+  }
+};
+struct UnitNormOptions {
+  Integers axis = 0;
+  static constexpr auto fields() {
+    return option_rows(option<&UnitNormOptions::axis>("Axes of the weight over which a norm is computed."));
+  }
+};
+
+// Constraints of norms scale the vectors along `axis`: 0 for those of a Dense kernel that lead to one unit, {0, 1, 2}
+// for the filters of a Conv2D kernel. They divide by the norm + 1e-7. Each throws Error(value) for numbers that
+// are negative or not finite, and Error(shape) in the first step for an axis that the weight does not have.
+
+/// x · min(norm, max_value) / norm.
+struct MaxNorm {
+  static constexpr ClassText about{"MaxNorm", "Norms of at most max_value."};
+  static ConstraintPtr make(const MaxNormOptions& options);
+};
+inline constexpr Factory<MaxNorm> max_norm;
+
+/// x · (rate · (norm limited to [min_value, max_value]) + (1 - rate) · norm) / norm. Also throws Error(value) for a
+/// min_value above max_value and a rate above 1.
+struct MinMaxNorm {
+  static constexpr ClassText about{"MinMaxNorm", "Norms between min_value and max_value."};
+  static ConstraintPtr make(const MinMaxNormOptions& options);
+};
+inline constexpr Factory<MinMaxNorm> min_max_norm;
+
+/// x / norm.
+struct UnitNorm {
+  static constexpr ClassText about{"UnitNorm", "Norms of 1."};
+  static ConstraintPtr make(const UnitNormOptions& options);
+};
+inline constexpr Factory<UnitNorm> unit_norm;
+
+/// max(x, 0).
+struct NonNeg {
+  static constexpr ClassText about{"NonNeg", "No negative numbers."};
+  static ConstraintPtr make(const NoOptions& options);
+};
+inline constexpr Factory<NonNeg> non_neg;
+
+/// A kernel [n, n, channels, filters] with equal values in each square ring around its center: those on the diagonal,
+/// from the center to the end. Throws Error(shape) in the first step for another shape. Source:
+/// tf_keras/src/constraints.py, which takes the values of an odd n one step closer to the start, so that they move at
+/// each update.
+struct RadialConstraint {
+  static constexpr ClassText about{"RadialConstraint", "Kernels of Conv2D with equal values around the center."};
+  static ConstraintPtr make(const NoOptions& options);
+};
+inline constexpr Factory<RadialConstraint> radial_constraint;
+
+/// The family of constraints. To add a constraint, add it here.
+using Constraints = ClassList<MaxNorm, MinMaxNorm, UnitNorm, NonNeg, RadialConstraint>;
+
+/// Finds a constraint by name, or returns the object; null for an empty choice. Throws Error(value), listing all names,
+/// for an unknown name.
+ConstraintPtr get(const Choice<Constraint>& choice);
+
+}  // namespace constraints
+}  // namespace etude
