@@ -84,6 +84,11 @@ export const callbacks: options.Callbacks & { readonly lambda: typeof lambda } =
 /** The operations of steps. */
 export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
 
+/**
+ * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
+ */
+export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
+
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');
 /** d loss / d each variable, within a step; null if the loss does not depend on it. Can be differentiated again. */

@@ -2,7 +2,7 @@
 import { EtudeError, describe, fail, nativeError } from './error.js';
 
 /**
- * A part of the module: 'data' has datasets, CSV, .npy and IDX files; 'saving' has files and descriptions of models,
+ * A part of the module: 'data' has datasets, et.utils, and the readers of files; 'saving' has files and descriptions of models,
  * modelCheckpoint and backupAndRestore; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
  * swapEmaWeights.
  */
