@@ -4,4 +4,14 @@ export const parts = {
   data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator'] },
   saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: [] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
+  preprocessing: {
+    bindings: [],
+    classes: [
+      'Normalization', 'Discretization', 'CategoryEncoding', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomBrightness',
+      'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
+      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
+    ],
+    functions: [],
+  },
 };

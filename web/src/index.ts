@@ -27,6 +27,7 @@ export type {
   MultiHeadAttention,
   OperationalMetrics,
   Optimizer,
+  PreprocessingLayer,
   Recurrent,
   Regularizer,
   SymbolicTensor,
