@@ -100,7 +100,7 @@ TEST_CASE("pad_sequences: pads and cuts either end, as Keras does", "[utils]") {
 
 TEST_CASE("pad_sequences: steps of several shapes and unknown ends are errors", "[utils][errors]") {
   CHECK_THAT(error_of([] { utils::pad_sequences({counting(2, 2), counting(2, 3)}); }),
-             ContainsSubstring("a sequence of shape (2, 3) after steps of shape (2,)"));
+             ContainsSubstring("a sequence of shape [2, 3] after steps of shape [2]"));
   CHECK_THAT(error_of([] { utils::pad_sequences({counting(2, 2)}, {.padding = "left"}); }),
              ContainsSubstring("[utils.pad_sequences] padding = \"left\" - expected \"pre\" or \"post\""));
   CHECK_THAT(error_of([] { utils::pad_sequences({counting(2, 2)}, {.maxlen = -1}); }),

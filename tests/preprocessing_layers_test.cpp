@@ -100,13 +100,13 @@ TEST_CASE("Normalization: wrong axes, means and data are errors", "[preprocessin
   CHECK_THAT(error_of([] { layers::normalization({.mean = 1.0}); }),
              ContainsSubstring("1 means and 0 variances - expected as many of both"));
   CHECK_THAT(error_of([] { (*layers::normalization({.axis = 0}))(waves({2, 3})); }),
-             ContainsSubstring("axis = 0 for input of shape (2, 3) - expected an axis behind"));
+             ContainsSubstring("axis = 0 for input of shape [2, 3] - expected an axis behind"));
   CHECK_THAT(error_of([] { (*layers::normalization({.mean = {1, 2}, .variance = {1, 2}}))(waves({2, 3})); }),
-             ContainsSubstring("2 means for axes of extents (3,)"));
+             ContainsSubstring("2 means for axes of extents [3]"));
   const auto layer = layers::normalization();
   layer->adapt(waves({2, 3}));
-  CHECK_THAT(error_of([&] { layer->adapt(waves({2, 4})); }), ContainsSubstring("data of shape (2, 4) - expected"));
-  CHECK_THAT(error_of([&] { (*layer)(waves({2, 4})); }), ContainsSubstring("input of shape (2, 4) - expected"));
+  CHECK_THAT(error_of([&] { layer->adapt(waves({2, 4})); }), ContainsSubstring("data of shape [2, 4] - expected"));
+  CHECK_THAT(error_of([&] { (*layer)(waves({2, 4})); }), ContainsSubstring("input of shape [2, 4] - expected"));
   CHECK_THAT(error_of([&] { layer->adapt(Tensor({0, 3})); }), ContainsSubstring("adapted to no data"));
   CHECK_THAT(error_of([] { layers::normalization({.mean = 1.0, .variance = 1.0})->adapt(waves({2, 3})); }),
              ContainsSubstring("adapted although mean and variance are set"));
@@ -205,7 +205,7 @@ TEST_CASE("Resizing: sizes and options that are none are errors", "[preprocessin
              }),
              ContainsSubstring("expected at most one of them"));
   CHECK_THAT(error_of([] { (*layers::resizing({.height = 3, .width = 3}))(waves({2, 3, 4})); }),
-             ContainsSubstring("input of shape (2, 3, 4) - expected [batch, height, width, channels]"));
+             ContainsSubstring("input of shape [2, 3, 4] - expected [batch, height, width, channels]"));
   CHECK_THAT(error_of([] { (*layers::resizing({.height = 3, .width = 3}))(Tensor({2, 0, 4, 1})); }),
              ContainsSubstring("images of 0 x 4 pixels"));
   CHECK_THAT(error_of([] { layers::equalization({.bins = 1}); }), ContainsSubstring("bins = 1"));

@@ -8,7 +8,7 @@
 
 #include "etude/base/doubles.hpp"
 #include "etude/base/integers.hpp"
-#include "etude/layers/detail/colors.hpp"
+#include "etude/layers/detail/color_ops.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 
 namespace etude {
@@ -17,21 +17,21 @@ namespace etude {
 /// range.
 class RandomColor : public RandomImageLayer {
  protected:
-  template <class Options> RandomColor(const ClassEntry& entry, const Options& options, const colors::Change& change)
+  template <class Options> RandomColor(const ClassEntry& entry, const Options& options, const color_ops::Change& change)
       : RandomImageLayer(entry, options), change_(change) {
     // One probability is no interval.
     if constexpr (std::is_same_v<decltype(Options::factor), double>)
-      factor_ = colors::strengths(change, "factor", {options.factor, options.factor}, where());
+      factor_ = color_ops::strengths(change, "factor", {options.factor, options.factor}, where());
     else
-      factor_ = colors::strengths(change, "factor", options.factor, where());
+      factor_ = color_ops::strengths(change, "factor", options.factor, where());
     if constexpr (requires { options.value_range; })
-      value_range_ = images::value_range_of(options.value_range, where());
+      value_range_ = image_ops::value_range_of(options.value_range, where());
   }
   Value transform(Value images) final;
 
  private:
-  const colors::Change& change_;
-  images::Range factor_{}, value_range_{0, 255};
+  const color_ops::Change& change_;
+  image_ops::Range factor_{}, value_range_{0, 255};
 };
 
 struct RandomColorOptions {
@@ -60,7 +60,7 @@ class RandomBrightness : public RandomColor {
       .text = "In training, changes the brightness of images by a share from -factor to factor: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
   explicit RandomBrightness(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomBrightness>, options, colors::brightness) {}
+      : RandomColor(class_entry<RandomBrightness>, options, color_ops::brightness) {}
 };
 
 /// Multiplies the deviations from the mean of each channel of an image by a number from 1 - factor to 1 + factor.
@@ -74,7 +74,7 @@ class RandomContrast : public RandomColor {
       .text = "In training, multiplies the contrast of images by a number from 1 - factor to 1 + factor: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
   explicit RandomContrast(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomContrast>, options, colors::contrast) {}
+      : RandomColor(class_entry<RandomContrast>, options, color_ops::contrast) {}
 };
 
 /// Turns the hue by up to factor / 2 of a full turn, in either direction. Images have three channels. Source:
@@ -86,7 +86,8 @@ class RandomHue : public RandomColor {
       .name = "RandomHue",
       .text = "In training, turns the hue of images by up to factor / 2 of a full turn: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomHue(const RandomColorOptions& options) : RandomColor(class_entry<RandomHue>, options, colors::hue) {}
+  explicit RandomHue(const RandomColorOptions& options)
+      : RandomColor(class_entry<RandomHue>, options, color_ops::hue) {}
 };
 
 /// Multiplies the saturation by f / (1 - f) for an f from 0 to factor: 0 is gray, 0.5 changes nothing. Saturations are
@@ -100,7 +101,7 @@ class RandomSaturation : public RandomColor {
       .text = "In training, changes the saturation of images; a factor of 0.5 changes nothing: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
   explicit RandomSaturation(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomSaturation>, options, colors::saturation) {}
+      : RandomColor(class_entry<RandomSaturation>, options, color_ops::saturation) {}
 };
 
 /// Blends an image with a blurred one: 0 is blurred, 0.5 changes nothing, 1 is sharpened. Source:
@@ -113,7 +114,7 @@ class RandomSharpness : public RandomColor {
       .text = "In training, blurs or sharpens images; a factor of 0.5 changes nothing: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
   explicit RandomSharpness(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomSharpness>, options, colors::sharpness) {}
+      : RandomColor(class_entry<RandomSharpness>, options, color_ops::sharpness) {}
 };
 
 /// Keeps the highest bits of values from 0 to 255: as many as are drawn, from 1 to factor - 1, or from the first number
@@ -127,7 +128,7 @@ class RandomPosterization : public RandomColor {
       .text = "In training, reduces the bits of each value to a number from 1 to factor: [..] -> [..].",
       .example = R"({"factor": 5})"};
   explicit RandomPosterization(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomPosterization>, options, colors::posterization) {}
+      : RandomColor(class_entry<RandomPosterization>, options, color_ops::posterization) {}
 };
 
 struct RandomInvertOptions {
@@ -151,7 +152,7 @@ class RandomInvert : public RandomColor {
   using Options = RandomInvertOptions;
   static constexpr ClassText about{"RandomInvert", "In training, inverts the values of some images: [..] -> [..]."};
   explicit RandomInvert(const RandomInvertOptions& options = {})
-      : RandomColor(class_entry<RandomInvert>, options, colors::inversion) {}
+      : RandomColor(class_entry<RandomInvert>, options, color_ops::inversion) {}
 };
 
 struct RandomGrayscaleOptions {
@@ -215,7 +216,7 @@ class RandomColorJitter : public RandomImageLayer {
   struct Step {
     const char* name;
     const Doubles& factor;
-    const colors::Change& change;
+    const color_ops::Change& change;
   };
   std::array<Step, 4> steps() const;
 
@@ -254,7 +255,7 @@ class RandomGaussianBlur : public RandomImageLayer {
   Value transform(Value images) override;
 
  private:
-  images::Range factor_, sigma_, value_range_;
+  image_ops::Range factor_, sigma_, value_range_;
   std::int64_t width_, height_;
 };
 
@@ -288,7 +289,7 @@ class Solarization : public RandomImageLayer {
   Value transform(Value images) override;
 
  private:
-  images::Range addition_, threshold_, value_range_;
+  image_ops::Range addition_, threshold_, value_range_;
 };
 
 namespace layers {

@@ -12,15 +12,15 @@
 namespace etude {
 namespace {
 
-constexpr images::Range fractions{0, 1};
+constexpr image_ops::Range fractions{0, 1};
 
 }  // namespace
 
 RandomErasing::RandomErasing(const RandomErasingOptions& options)
     : RandomImageLayer(class_entry<RandomErasing>, options),
-      factor_(images::range_of("factor", options.factor, fractions, 0, where())),
-      scale_(images::range_of("scale", options.scale, fractions, 0, where())),
-      value_range_(images::value_range_of(options.value_range, where())),
+      factor_(image_ops::range_of("factor", options.factor, fractions, 0, where())),
+      scale_(image_ops::range_of("scale", options.scale, fractions, 0, where())),
+      value_range_(image_ops::value_range_of(options.value_range, where())),
       fill_value_(options.fill_value.all()) {}
 
 Value RandomErasing::transform(Value images) {
@@ -37,7 +37,7 @@ Value RandomErasing::transform(Value images) {
     fill = ops::concatenate(values, 3);
   }
   const std::vector<Value> drawn = draws(images, {scale_, scale_, fractions, fractions, factor_, fractions});
-  const Value box = images::in_box(images, ops::sqrt(drawn[0]), ops::sqrt(drawn[1]), drawn[2], drawn[3]);
+  const Value box = image_ops::in_box(images, ops::sqrt(drawn[0]), ops::sqrt(drawn[1]), drawn[2], drawn[3]);
   return ops::where(ops::logical_and(box, ops::less(drawn[5], drawn[4])),
                     ops::clip(fill, value_range_.low, value_range_.high), images);
 }
@@ -57,7 +57,7 @@ Outputs MixingLayer::call_with(const std::vector<Value>& inputs, bool training) 
   const Value y = on_images(x, [&](Value images) {
     const Value drawn = draws(images, {fractions})[0];
     const Value own = ops::reshape(drawn, {batch, 1}), other = ops::reshape(drawn, {1, batch});
-    const Value places = ops::reshape(images::arange(batch, 0, images), {batch, 1});
+    const Value places = ops::reshape(image_ops::arange(batch, 0, images), {batch, 1});
     const Value is_before =
         ops::logical_and(ops::equal(other, own), ops::less(ops::reshape(places, {1, batch}), places));
     const Value precedes = ops::logical_or(ops::less(other, own), is_before);
@@ -95,12 +95,12 @@ MixingLayer::Mixed MixUp::mixed(Value images, Value others) {
 
 CutMix::CutMix(const CutMixOptions& options)
     : MixingLayer(class_entry<CutMix>, options),
-      factor_(images::range_of("factor", options.factor, fractions, 0, where())) {}
+      factor_(image_ops::range_of("factor", options.factor, fractions, 0, where())) {}
 
 MixingLayer::Mixed CutMix::mixed(Value images, Value others) {
   const Value side = ops::sqrt(1 - beta(images, draw(images, factor_) + 1e-6));
   const std::vector<Value> place = draws(images, {fractions, fractions});
-  const Value box = images::in_box(images, side, side, place[0], place[1]);
+  const Value box = image_ops::in_box(images, side, side, place[0], place[1]);
   return {ops::where(box, others, images), 1 - ops::square(side)};
 }
 

@@ -42,7 +42,7 @@ class RandomErasing : public RandomImageLayer {
   Value transform(Value images) override;
 
  private:
-  images::Range factor_, scale_, value_range_;
+  image_ops::Range factor_, scale_, value_range_;
   std::vector<double> fill_value_;
 };
 
@@ -125,7 +125,7 @@ class CutMix : public MixingLayer {
   Mixed mixed(Value images, Value others) override;
 
  private:
-  images::Range factor_;
+  image_ops::Range factor_;
 };
 
 namespace layers {

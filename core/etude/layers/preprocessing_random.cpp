@@ -25,21 +25,21 @@ Value RandomImageLayer::call(Value x, bool training) {
 void RandomImageLayer::check_images(Value x) const { spatial::check_rank(x.shape(), 2, channels_first_, where()); }
 
 Value RandomImageLayer::on_images(Value x, const std::function<Value(Value)>& function) const {
-  return images::transformed(x, channels_first_, where(), function);
+  return image_ops::transformed(x, channels_first_, where(), function);
 }
 
-std::vector<Value> RandomImageLayer::draws(Value images, std::initializer_list<images::Range> ranges) {
+std::vector<Value> RandomImageLayer::draws(Value images, std::initializer_list<image_ops::Range> ranges) {
   const std::int64_t batch = images.shape()[0], count = std::ssize(ranges);
   const Value all = ops::uniform({batch, count}, images.dtype(), key().seed, key().stream, next_call());
   std::vector<Value> result;
-  for (const images::Range& range : ranges) {
+  for (const image_ops::Range& range : ranges) {
     const Value drawn = ops::reshape(ops::slice(all, 1, std::ssize(result), 1), {batch, 1, 1, 1});
     result.push_back(drawn * (range.high - range.low) + range.low);
   }
   return result;
 }
 
-Value RandomImageLayer::draw(Value images, images::Range range) {
+Value RandomImageLayer::draw(Value images, image_ops::Range range) {
   return ops::uniform({}, images.dtype(), key().seed, key().stream, next_call()) * (range.high - range.low) + range.low;
 }
 
@@ -60,7 +60,7 @@ Value RandomFlip::transform(Value images) {
 
 RandomCrop::RandomCrop(RandomCropOptions options)
     : RandomImageLayer(class_entry<RandomCrop>, options), options_(described_options<RandomCropOptions>()) {
-  images::check_size(options_.height, options_.width, where());
+  image_ops::check_size(options_.height, options_.width, where());
 }
 
 /// As in Keras 2: Keras 3 does not change images outside of training.
@@ -73,25 +73,27 @@ Value RandomCrop::transform(Value images) {
   if (rows < 0 || columns < 0) return central(images);
   const auto places = [&](std::int64_t room, std::int64_t count, std::ptrdiff_t axis) {
     const Value first = ops::floor(draw(images, {0, static_cast<double>(room + 1)}));
-    return ops::clip(first, 0, static_cast<double>(room)) + images::arange(count, axis, images);
+    return ops::clip(first, 0, static_cast<double>(room)) + image_ops::arange(count, axis, images);
   };
   const Value y = places(rows, options_.height, 1), x = places(columns, options_.width, 2);
-  return images::pixels_at(images, y, x);
+  return image_ops::pixels_at(images, y, x);
 }
 
 Value RandomCrop::central(Value images) const {
-  images::check_pixels(images, where());
+  image_ops::check_pixels(images, where());
   const std::int64_t height = options_.height, width = options_.width;
-  return images::resized(images::cropped_to_aspect_ratio(images, height, width), height, width,
-                         images::Interpolation::bilinear, false);
+  return image_ops::resized(image_ops::cropped_to_aspect_ratio(images, height, width), height, width,
+                            image_ops::Interpolation::bilinear, false);
 }
 
-Value RandomTransform::transform(Value images) { return images::affine_transform(images, affine(images), sampling_); }
+Value RandomTransform::transform(Value images) {
+  return image_ops::affine_transform(images, affine(images), sampling_);
+}
 
 namespace {
 
 /// A function that scales coordinates around the center of images.
-images::Affine zoomed(Value images, Value x, Value y) {
+image_ops::Affine zoomed(Value images, Value x, Value y) {
   const Value none = ops::scalar(0, x);
   const auto offset = [&](std::ptrdiff_t axis, Value factor) {
     return (1 - factor) * (static_cast<double>(images.shape()[axis] - 1) / 2);
@@ -103,10 +105,10 @@ images::Affine zoomed(Value images, Value x, Value y) {
 
 RandomTranslation::RandomTranslation(const RandomTranslationOptions& options)
     : RandomTransform(class_entry<RandomTranslation>, options),
-      height_(images::range_of("height_factor", options.height_factor, {-1, 1}, -1, where())),
-      width_(images::range_of("width_factor", options.width_factor, {-1, 1}, -1, where())) {}
+      height_(image_ops::range_of("height_factor", options.height_factor, {-1, 1}, -1, where())),
+      width_(image_ops::range_of("width_factor", options.width_factor, {-1, 1}, -1, where())) {}
 
-images::Affine RandomTranslation::affine(Value images) {
+image_ops::Affine RandomTranslation::affine(Value images) {
   const std::vector<Value> shift = draws(images, {height_, width_});
   const Value none = ops::scalar(0, shift[0]), one = ops::scalar(1, shift[0]);
   const auto pixels = [&](std::size_t i) { return shift[i] * -static_cast<double>(images.shape()[i == 0 ? 1 : 2]); };
@@ -115,22 +117,22 @@ images::Affine RandomTranslation::affine(Value images) {
 
 RandomZoom::RandomZoom(const RandomZoomOptions& options)
     : RandomTransform(class_entry<RandomZoom>, options),
-      height_(images::range_of("height_factor", options.height_factor, {-1, 1}, -1, where())),
+      height_(image_ops::range_of("height_factor", options.height_factor, {-1, 1}, -1, where())),
       width_(options.width_factor.empty()
                  ? height_
-                 : images::range_of("width_factor", options.width_factor, {-1, 1}, -1, where())),
+                 : image_ops::range_of("width_factor", options.width_factor, {-1, 1}, -1, where())),
       keeps_ratio_(options.width_factor.empty()) {}
 
-images::Affine RandomZoom::affine(Value images) {
+image_ops::Affine RandomZoom::affine(Value images) {
   const std::vector<Value> growth = draws(images, {height_, width_});
   return zoomed(images, growth[keeps_ratio_ ? 0 : 1] + 1, growth[0] + 1);
 }
 
 RandomRotation::RandomRotation(const RandomRotationOptions& options)
     : RandomTransform(class_entry<RandomRotation>, options),
-      turns_(images::range_of("factor", options.factor, {-1, 1}, -1, where())) {}
+      turns_(image_ops::range_of("factor", options.factor, {-1, 1}, -1, where())) {}
 
-images::Affine RandomRotation::affine(Value images) {
+image_ops::Affine RandomRotation::affine(Value images) {
   const Value angle = draws(images, {turns_})[0] * (2 * std::numbers::pi);
   const Value cos = ops::cos(angle), sin = ops::sin(angle);
   const double x = static_cast<double>(images.shape()[2] - 1) / 2, y = static_cast<double>(images.shape()[1] - 1) / 2;
@@ -139,10 +141,10 @@ images::Affine RandomRotation::affine(Value images) {
 
 RandomShear::RandomShear(const RandomShearOptions& options)
     : RandomTransform(class_entry<RandomShear>, options),
-      x_(images::range_of("x_factor", options.x_factor, {0, 1}, -1, where())),
-      y_(images::range_of("y_factor", options.y_factor, {0, 1}, -1, where())) {}
+      x_(image_ops::range_of("x_factor", options.x_factor, {0, 1}, -1, where())),
+      y_(image_ops::range_of("y_factor", options.y_factor, {0, 1}, -1, where())) {}
 
-images::Affine RandomShear::affine(Value images) {
+image_ops::Affine RandomShear::affine(Value images) {
   const std::vector<Value> drawn = draws(images, {x_, y_, {-1, 1}});
   const Value direction =
       ops::where(ops::less(drawn[2], ops::scalar(0, drawn[2])), ops::scalar(-1, drawn[2]), ops::scalar(1, drawn[2]));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "etude/layers/detail/images.hpp"
+#include "etude/layers/detail/image_ops.hpp"
 #include "etude/layers/noise.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 
@@ -37,9 +37,9 @@ class RandomImageLayer : public RandomLayer {
   /// The result of a function of such images, for x.
   Value on_images(Value x, const std::function<Value(Value)>& function) const;
   /// Draws for each image, one from each range: [batch, 1, 1, 1].
-  std::vector<Value> draws(Value images, std::initializer_list<images::Range> ranges);
+  std::vector<Value> draws(Value images, std::initializer_list<image_ops::Range> ranges);
   /// A draw for all images: a scalar.
-  Value draw(Value images, images::Range range);
+  Value draw(Value images, image_ops::Range range);
 
  private:
   void set_data_format(const std::string& data_format);
@@ -129,13 +129,13 @@ class RandomTransform : public RandomImageLayer {
  protected:
   template <class Options> RandomTransform(const ClassEntry& entry, const Options& options)
       : RandomImageLayer(entry, options),
-        sampling_(images::sampling_of(options.fill_mode, options.interpolation, options.fill_value, where())) {}
+        sampling_(image_ops::sampling_of(options.fill_mode, options.interpolation, options.fill_value, where())) {}
   Value transform(Value images) final;
   /// The function of an image's coordinates.
-  virtual images::Affine affine(Value images) = 0;
+  virtual image_ops::Affine affine(Value images) = 0;
 
  private:
-  images::Sampling sampling_;
+  image_ops::Sampling sampling_;
 };
 
 struct RandomTranslationOptions {
@@ -169,10 +169,10 @@ class RandomTranslation : public RandomTransform {
   explicit RandomTranslation(const RandomTranslationOptions& options);
 
  protected:
-  images::Affine affine(Value images) override;
+  image_ops::Affine affine(Value images) override;
 
  private:
-  images::Range height_, width_;
+  image_ops::Range height_, width_;
 };
 
 struct RandomZoomOptions {
@@ -207,10 +207,10 @@ class RandomZoom : public RandomTransform {
   explicit RandomZoom(const RandomZoomOptions& options);
 
  protected:
-  images::Affine affine(Value images) override;
+  image_ops::Affine affine(Value images) override;
 
  private:
-  images::Range height_, width_;
+  image_ops::Range height_, width_;
   bool keeps_ratio_;
 };
 
@@ -242,10 +242,10 @@ class RandomRotation : public RandomTransform {
   explicit RandomRotation(const RandomRotationOptions& options);
 
  protected:
-  images::Affine affine(Value images) override;
+  image_ops::Affine affine(Value images) override;
 
  private:
-  images::Range turns_;
+  image_ops::Range turns_;
 };
 
 struct RandomShearOptions {
@@ -275,10 +275,10 @@ class RandomShear : public RandomTransform {
   explicit RandomShear(const RandomShearOptions& options = {});
 
  protected:
-  images::Affine affine(Value images) override;
+  image_ops::Affine affine(Value images) override;
 
  private:
-  images::Range x_, y_;
+  image_ops::Range x_, y_;
 };
 
 namespace layers {

@@ -1,4 +1,4 @@
-#include "etude/layers/detail/images.hpp"
+#include "etude/layers/detail/image_ops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 
-namespace etude::images {
+namespace etude::image_ops {
 namespace {
 
 std::string text_of(const Doubles& given) {
@@ -297,4 +297,4 @@ Value filtered(Value images, Value kernel) {
   return ops::convolution(images, of_each, window);
 }
 
-}  // namespace etude::images
+}  // namespace etude::image_ops

@@ -9,7 +9,7 @@
 
 /// Functions of images [batch, height, width, channels] within a trace, for the layers that preprocess them. `where`
 /// names the layer in errors.
-namespace etude::images {
+namespace etude::image_ops {
 
 /// Both ends of an interval.
 struct Range {
@@ -98,4 +98,4 @@ Colors hsv_to_rgb(const Colors& hsv);
 /// Each channel convolved with kernel [height, width], which reads zeros beyond the edges.
 Value filtered(Value images, Value kernel);
 
-}  // namespace etude::images
+}  // namespace etude::image_ops
