@@ -251,7 +251,7 @@ Outputs CategoryEncoding::call_with(const std::vector<Value>& inputs, bool) {
     check(inputs[1].shape() == x.shape(), ErrorKind::shape, where(), "weights of shape ", inputs[1].shape(),
           " for numbers of shape ", x.shape(), " - expected the same shape - check the data.");
   x.graph().expect(
-      {x.id(), options_.num_tokens, where(), "category", "categories", "check the data, or set a larger num_tokens"});
+      {x.id(), options_.num_tokens, where(), "category", "categories", "check the data, or allow more categories"});
   const Value weights = has_weights ? ops::upcast(ops::cast(inputs[1], compute_dtype())) : Value{};
   return categories::encoded(ops::cast(x, DType::int32), options_.num_tokens, mode, compute_dtype(), weights);
 }
