@@ -17,6 +17,7 @@ namespace etude {
 /// range.
 class RandomColor : public RandomImageLayer {
  protected:
+  /// A layer of that class, which makes this change; its options have a factor.
   template <class Options> RandomColor(const ClassEntry& entry, const Options& options, const color_ops::Change& change)
       : RandomImageLayer(entry, options), change_(change) {
     // One probability is no interval.
@@ -46,7 +47,7 @@ struct RandomColorOptions {
     return option_rows(option<&Options::factor>("Least and greatest strength, drawn for each image; or one number for "
                                                 "the interval that its class describes.",
                                                 Need::required),
-                       value_range_field<Options>(), random_image_fields<Options>());
+                       value_range_fields<Options>(), random_image_fields<Options>());
   }
 };
 
@@ -142,7 +143,7 @@ struct RandomInvertOptions {
     using Options = RandomInvertOptions;
     return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
                                                 "the greatest. Default: 1."),
-                       value_range_field<Options>(), random_image_fields<Options>());
+                       value_range_fields<Options>(), random_image_fields<Options>());
   }
 };
 
@@ -190,7 +191,7 @@ struct RandomColorJitterOptions {
   static constexpr auto fields() {
     using Options = RandomColorJitterOptions;
     return option_rows(
-        value_range_field<Options>(),
+        value_range_fields<Options>(),
         option<&Options::brightness_factor>("The factor of RandomBrightness. Default: brightness does not change."),
         option<&Options::contrast_factor>("The factor of RandomContrast. Default: contrast does not change."),
         option<&Options::saturation_factor>("The factor of RandomSaturation. Default: saturation does not change."),
@@ -239,7 +240,7 @@ struct RandomGaussianBlurOptions {
                        option<&Options::kernel_size>("Width and height of the kernel, odd numbers of pixels."),
                        option<&Options::sigma>("Least and greatest standard deviation of the kernel, in pixels, drawn "
                                                "for each batch; one number is the greatest. Default: 1."),
-                       value_range_field<Options>(), random_image_fields<Options>());
+                       value_range_fields<Options>(), random_image_fields<Options>());
   }
 };
 
@@ -273,7 +274,7 @@ struct SolarizationOptions {
                                                          "their range; one number is the greatest. Default: 0."),
                        option<&Options::threshold_factor>("The same of the threshold above which values are inverted. "
                                                           "Default: 0."),
-                       value_range_field<Options>(), random_image_fields<Options>());
+                       value_range_fields<Options>(), random_image_fields<Options>());
   }
 };
 

@@ -15,8 +15,8 @@ template <class Options> constexpr auto image_fields() {
       layer_fields<Options>());
 }
 /// The row of the range of pixels.
-template <class Options> constexpr auto value_range_field() {
-  return option<&Options::value_range>("Least and largest value of a pixel. Default: 0 and 255.");
+template <class Options> constexpr auto value_range_fields() {
+  return option_rows(option<&Options::value_range>("Least and largest value of a pixel. Default: 0 and 255."));
 }
 
 /// A layer of images [batch, height, width, channels]; its options have a data_format. Unlike Keras's, it needs the
@@ -26,6 +26,7 @@ class ImageLayer : public Layer {
   Value call(Value x, bool training) final;
 
  protected:
+  /// A layer of that class.
   template <class Options> ImageLayer(const ClassEntry& entry, const Options& options) : Layer(entry, options) {
     set_data_format(options.data_format);
   }
@@ -124,7 +125,7 @@ struct AutoContrastOptions {
   std::string name = {};
   std::string dtype = {};
   static constexpr auto fields() {
-    return option_rows(value_range_field<AutoContrastOptions>(), image_fields<AutoContrastOptions>());
+    return option_rows(value_range_fields<AutoContrastOptions>(), image_fields<AutoContrastOptions>());
   }
 };
 
@@ -153,7 +154,7 @@ struct EqualizationOptions {
   std::string name = {};
   std::string dtype = {};
   static constexpr auto fields() {
-    return option_rows(value_range_field<EqualizationOptions>(),
+    return option_rows(value_range_fields<EqualizationOptions>(),
                        option<&EqualizationOptions::bins>("Number of brightnesses that are told apart, at least 2."),
                        image_fields<EqualizationOptions>());
   }

@@ -23,9 +23,11 @@ class PreprocessingLayer : public Layer {
     finalize_state();
   }
 
-  /// The three steps of adapt: forgets all data; counts a batch; sets the weights. Throw as adapt does.
+  /// The first step of adapt: forgets all data. Throws as adapt does.
   virtual void reset_state() = 0;
+  /// The second step, for each batch: counts its numbers.
   virtual void update_state(const Tensor& batch) = 0;
+  /// The last step: sets the weights. Throws Error(data) if there was no data.
   virtual void finalize_state() = 0;
   /// update_state for an element of a dataset, which may be a single row.
   void add_batch(const Tensor& element);

@@ -26,7 +26,7 @@ struct RandomErasingOptions {
                                  "Default: 1."),
         option<&Options::scale>("Least and greatest share of the area that is erased. Default: 0.02 and 0.33."),
         option<&Options::fill_value>("Value of erased pixels: one, or one for each channel. Default: noise."),
-        value_range_field<Options>(), random_image_fields<Options>());
+        value_range_fields<Options>(), random_image_fields<Options>());
   }
 };
 
@@ -54,10 +54,15 @@ class MixingLayer : public RandomImageLayer {
   Outputs call_with(const std::vector<Value>& inputs, bool training) final;
 
  protected:
-  using RandomImageLayer::RandomImageLayer;
-  /// Mixed images, and the share of each original in the result: [batch, 1, 1, 1].
+  /// A layer of that class; its options have a seed and a data_format.
+  template <class Options> MixingLayer(const ClassEntry& entry, const Options& options)
+      : RandomImageLayer(entry, options) {}
+  /// What mixing gives.
   struct Mixed {
-    Value images, share;
+    /// The mixed images.
+    Value images;
+    /// The share of each original in its result: [batch, 1, 1, 1].
+    Value share;
   };
   /// Mixes images with others.
   virtual Mixed mixed(Value images, Value others) = 0;

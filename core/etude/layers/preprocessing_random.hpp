@@ -26,6 +26,7 @@ class RandomImageLayer : public RandomLayer {
   Value call(Value x, bool training) override;
 
  protected:
+  /// A layer of that class; its options have a seed and a data_format.
   template <class Options> RandomImageLayer(const ClassEntry& entry, const Options& options)
       : RandomLayer(entry, options) {
     set_data_format(options.data_format);
@@ -127,6 +128,7 @@ template <class Options> constexpr auto sampling_fields() {
 /// Error(value) for factors out of range and for unknown names.
 class RandomTransform : public RandomImageLayer {
  protected:
+  /// A layer of that class; its options have a fill_mode, an interpolation and a fill_value.
   template <class Options> RandomTransform(const ClassEntry& entry, const Options& options)
       : RandomImageLayer(entry, options),
         sampling_(image_ops::sampling_of(options.fill_mode, options.interpolation, options.fill_value, where())) {}
