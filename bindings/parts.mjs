@@ -7,7 +7,7 @@ export const parts = {
   preprocessing: {
     bindings: [],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
       'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
       'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',

@@ -48,6 +48,7 @@ const std::map<std::string, Subject>& subjects() {
       {"GRU", {{steps}}},
       {"LayerNormalization", {{features}}},
       {"Normalization", {{steps}, {{"axis", {1, 2}}}}},
+      {"IntegerLookup", {{{3, 5}}, {{"vocabulary", {3, 0, 5}}, {"output_mode", "count"}}, true}},
       {"LSTM", {{steps}, {{"return_sequences", true}}}},
       {"Masking", {{steps}}},
       {"MultiHeadAttention", {{steps, steps}}},

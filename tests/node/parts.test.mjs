@@ -62,7 +62,7 @@ test('all layers but those that preprocess, losses, metrics, optimizers, schedul
       }`);
   const names = [...new Set(absent)].sort();
   const preprocessing = [
-    'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'mixUp', 'normalization', 'randomBrightness',
+    'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
     'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
     'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization'
   ].map((name) => `layers.${name} preprocessing`);

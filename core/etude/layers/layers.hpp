@@ -20,6 +20,7 @@
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_color.hpp"
 #include "etude/layers/preprocessing_images.hpp"
+#include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_mixing.hpp"
 #include "etude/layers/preprocessing_numbers.hpp"
 #include "etude/layers/preprocessing_random.hpp"
@@ -52,10 +53,11 @@ using NormalizationLayers =
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
 using PreprocessingLayers =
-    ClassList<Normalization, Discretization, CategoryEncoding, Resizing, CenterCrop, AutoContrast, Equalization,
-              RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomBrightness,
-              RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert,
-              RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, Resizing, CenterCrop, AutoContrast,
+              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
+              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
+              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
+              CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
