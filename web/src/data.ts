@@ -154,7 +154,13 @@ export async function readNpz(source: string | URL | Blob | Uint8Array, options:
   return arrays;
 }
 
-type Images = { x: Tensor; y: Tensor };
+/** Images, and a label for each. */
+export interface Images {
+  /** uint8 [images, height, width, channels]. */
+  x: Tensor;
+  /** uint8 [images, 1]. */
+  y: Tensor;
+}
 /** The images of CIFAR-10's binary version: x [images, 32, 32, 3], and their labels y [images, 1], uint8. */
 export const parseCifar10 = (bytes: Uint8Array): Images => module.parseCifar10(bytes) as Images;
 /** Reads them: from a URL, from a path in Node.js, or from bytes; of several files, one after the other. */
@@ -168,7 +174,8 @@ export async function readCifar100(source: Source | readonly Source[], labelMode
   return parseCifar100(await readAll(source, 'readCifar100'), labelMode);
 }
 
-type Source = string | URL | Blob | Uint8Array;
+/** A URL, a path in Node.js, or bytes. */
+export type Source = string | URL | Blob | Uint8Array;
 /** The bytes of several files in a row, and the part of the module that parses them. */
 async function readAll(source: Source | readonly Source[], where: string): Promise<Uint8Array> {
   const sources = Array.isArray(source) ? (source as readonly Source[]) : [source as Source];
