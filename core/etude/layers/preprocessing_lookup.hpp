@@ -54,7 +54,9 @@ class IntegerLookup : public PreprocessingLayer {
  public:
   using Options = IntegerLookupOptions;
   using Product = IntegerLookup;
-  static constexpr ClassText about{"IntegerLookup", "Indices of integers in a vocabulary: [..] -> [..]."};
+  static constexpr ClassText about{.name = "IntegerLookup",
+                                   .text = "Indices of integers in a vocabulary: [..] -> [..].",
+                                   .example = R"({"vocabulary": [3, 5]})"};
   explicit IntegerLookup(IntegerLookupOptions options = {});
   Value call(Value x, bool training) override;
   void reset_state() override;
