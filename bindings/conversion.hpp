@@ -181,7 +181,7 @@ template <Held T> struct Conversion<std::shared_ptr<T>> {
 };
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
-/// Converts to the most derived class in JavaScript: Recurrent, MultiHeadAttention or Layer.
+/// Converts to the most derived class in JavaScript: Recurrent, MultiHeadAttention, PreprocessingLayer or Layer.
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
 

@@ -10,6 +10,31 @@ using IteratorPtr = std::shared_ptr<DatasetIterator>;
 
 Task<std::optional<Batch>> next(IteratorPtr iterator) { co_return co_await iterator->next(); }
 
+/// A Tensor, or a Dataset.
+struct AdaptData {
+  val value;
+};
+
+/// Adapts a layer to a tensor, or to the batches of a dataset.
+Task<val> adapt(std::shared_ptr<PreprocessingLayer> layer, val data) {
+  const Where where{"PreprocessingLayer.adapt", "data"};
+  if (!data.instanceof(val::module_property("Dataset"))) {
+    layer->adapt(from_js<Tensor>(data, where));
+    co_return val::undefined();
+  }
+  DatasetIterator batches(from_js<Dataset>(data, where));
+  layer->reset_state();
+  for (;;) {
+    const std::optional<Batch> batch = co_await batches.next();
+    if (!batch) break;
+    check(!batch->x.empty(), ErrorKind::data, where.function,
+          "an element without x - expected inputs - check the data.");
+    layer->add_batch(batch->x.front());
+  }
+  layer->finalize_state();
+  co_return val::undefined();
+}
+
 /// Pieces of bytes from a JavaScript iterator, possibly asynchronous.
 class JavaScriptPieces : public ByteSource {
  public:
@@ -36,6 +61,23 @@ template <> struct Conversion<IteratorPtr> {
   static val to(const IteratorPtr& iterator) { return val(iterator); }
   static std::string given() { return "DatasetIterator"; }
   static std::string made() { return "DatasetIterator"; }
+};
+
+template <> struct Conversion<AdaptData> {
+  static AdaptData from(const val& value, const Where&) { return {value}; }
+  static std::string given() { return "TensorLike | Dataset"; }
+};
+
+template <> struct Conversion<NpzEntry> {
+  static val to(const NpzEntry& entry) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(entry.bytes.data());
+    val result = val::object();
+    result.set("name", entry.name);
+    result.set("bytes", call_host("copyOf", val(emscripten::typed_memory_view(entry.bytes.size(), bytes))));
+    result.set("gzipped", entry.gzipped);
+    return result;
+  }
+  static std::string made() { return "{ name: string; bytes: Uint8Array; gzipped: boolean }"; }
 };
 
 EMSCRIPTEN_BINDINGS(data) {
@@ -79,6 +121,11 @@ EMSCRIPTEN_BINDINGS(data) {
          [](DatasetIterator& self, std::vector<std::int64_t> state) { self.restore(state); }>(iterator);
   bind<"data.next(iterator)", [](IteratorPtr iterator) { return next(std::move(iterator)); }>();
 
+  auto preprocessing = held<PreprocessingLayer, emscripten::base<Layer>>();
+  method<"PreprocessingLayer.adapt(data)", [](PreprocessingLayer& self, AdaptData data) {
+    return adapt(std::static_pointer_cast<PreprocessingLayer>(self.shared_from_this()), data.value);
+  }>(preprocessing);
+
   bind<"data.from_tensor_slices(arrays)", [](Batch arrays) { return Dataset::from_tensor_slices(arrays); }>();
   bind<"data.from_array_likes(columns)", [](val columns) {
     const auto all = [&](const char* name) {
@@ -103,6 +150,11 @@ EMSCRIPTEN_BINDINGS(data) {
     check(!is_gzip(bytes), ErrorKind::data, "parseIdx",
           "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
     return parse_idx(bytes);
+  }>();
+  bind<"npz_entries(bytes)", [](std::vector<std::byte> bytes) { return npz_entries(bytes); }>();
+  bind<"parse_cifar10(bytes)", [](std::vector<std::byte> bytes) { return parse_cifar10(bytes); }>();
+  bind<"parse_cifar100(bytes, label_mode?)", [](std::vector<std::byte> bytes, std::optional<std::string> label_mode) {
+    return parse_cifar100(bytes, label_mode.value_or("fine"));
   }>();
 }
 

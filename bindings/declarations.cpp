@@ -35,6 +35,8 @@ namespace {
 template <class Product> std::string product_name() {
   if constexpr (std::is_base_of_v<Recurrent, Product>)
     return "Recurrent";
+  else if constexpr (std::is_base_of_v<PreprocessingLayer, Product>)
+    return "PreprocessingLayer";
   else if constexpr (std::is_same_v<Product, MultiHeadAttention> || std::is_same_v<Product, Mean> ||
                      std::is_same_v<Product, Sum> || std::is_same_v<Product, EarlyStopping> ||
                      std::is_same_v<Product, OperationalMetrics>)

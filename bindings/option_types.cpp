@@ -78,7 +78,8 @@ static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && ar
               are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
 static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
                          ModelOptions, FunctionalOptions, LoadModelOptions, InputOptions, AttentionInputs, CsvOptions,
-                         DatasetShuffleOptions>());
+                         DatasetShuffleOptions, utils::NormalizeOptions, utils::PadSequencesOptions,
+                         utils::TimeseriesOptions, utils::SplitDatasetOptions, utils::SkipgramsOptions>());
 
 }  // namespace
 

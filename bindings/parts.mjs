@@ -1,7 +1,17 @@
 // The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
 export const parts = {
-  data: { bindings: ['data'], classes: [], functions: ['of_dataset', 'of_creator'] },
+  data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator'] },
   saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: [] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
+  preprocessing: {
+    bindings: [],
+    classes: [
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomBrightness',
+      'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
+      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
+    ],
+    functions: [],
+  },
 };

@@ -35,8 +35,10 @@ const std::map<std::string, Subject>& subjects() {
       {"Attention", {{steps, steps}, {{"use_scale", true}, {"score_mode", "concat"}}}},
       {"BatchNormalization", {{features}}},
       {"Bidirectional", {{steps}, {{"merge_mode", "mul"}}}},
+      {"CategoryEncoding", {{{3, 5}}, {{"num_tokens", 7}, {"output_mode", "count"}}, true}},
       {"Concatenate", {{features, {3, 2}}}},
       {"Dense", {{features}}},
+      {"Discretization", {{features}, {{"output_mode", "count"}}, false, false, false}},
       {"Dot", {{steps, steps}, {{"axes", {2, 2}}, {"normalize", true}}}},
       {"EinsumDense", {{steps}, {{"equation", "abc,cd->abd"}, {"output_shape", {5, 2}}, {"bias_axes", "bd"}}}},
       {"ELU", {{features}, {{"alpha", 0.7}}}},
@@ -45,6 +47,8 @@ const std::map<std::string, Subject>& subjects() {
       {"GroupNormalization", {{steps}, {{"groups", 2}}}},
       {"GRU", {{steps}}},
       {"LayerNormalization", {{features}}},
+      {"Normalization", {{steps}, {{"axis", {1, 2}}}}},
+      {"IntegerLookup", {{{3, 5}}, {{"vocabulary", {3, 0, 5}}, {"output_mode", "count"}}, true}},
       {"LSTM", {{steps}, {{"return_sequences", true}}}},
       {"Masking", {{steps}}},
       {"MultiHeadAttention", {{steps, steps}}},
@@ -63,6 +67,13 @@ const std::map<std::string, Subject>& subjects() {
     for (const char* name :
          {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU", "ReLU", "Rescaling"})
       result[name] = {{features}};
+    for (const char* name :
+         {"AutoContrast",        "CenterCrop",         "CutMix",           "Equalization",    "MixUp",
+          "RandomBrightness",    "RandomColorJitter",  "RandomContrast",   "RandomCrop",      "RandomErasing",
+          "RandomFlip",          "RandomGaussianBlur", "RandomGrayscale",  "RandomHue",       "RandomInvert",
+          "RandomPosterization", "RandomRotation",     "RandomSaturation", "RandomSharpness", "RandomShear",
+          "RandomTranslation",   "RandomZoom",         "Resizing",         "Solarization"})
+      result[name] = {{image}};
     for (const char* name : {"Add", "Average", "Maximum", "Minimum", "Multiply"})
       result[name] = {{steps, steps, steps}};
     result["Subtract"] = {{steps, features}};

@@ -100,6 +100,21 @@ const std::vector<Scenario>& scenarios() {
        signs_of(waves({rows, 6, 6, 2})),
        {},
        [] { return Choice<Loss>("binary_crossentropy"); }},
+      {"images that are changed at random",
+       [] {
+         return std::vector<LayerPtr>{
+             layers::random_crop({.height = 5, .width = 5, .seed = 1}),
+             layers::random_flip({.seed = 2}),
+             layers::random_rotation({.factor = 0.1, .seed = 3}),
+             layers::random_contrast({.factor = 0.3, .value_range = {-1, 1}, .seed = 4}),
+             layers::random_erasing({.fill_value = 0, .value_range = {-1, 1}, .seed = 5}),
+             layers::flatten(),
+             layers::dense({.units = 1, .activation = "sigmoid", .kernel_initializer = seeded(9)})};
+       },
+       waves({rows, 6, 6, 2}),
+       signs_of(waves({rows, 6, 6, 2})),
+       {},
+       [] { return Choice<Loss>("binary_crossentropy"); }},
       {"a loss of the batch as a whole",
        [] {
          std::vector<LayerPtr> layers = two_dense();

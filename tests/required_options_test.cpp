@@ -71,6 +71,8 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
   if (is_refused([] { callbacks::learning_rate_scheduler({}); }))
     refused.insert("LearningRateSchedulerOptions.schedule");
   if (is_refused([] { callbacks::model_checkpoint({}); })) refused.insert("ModelCheckpointOptions.filepath");
+  // It needs one of two options.
+  CHECK(refused.erase("DiscretizationOptions.bin_boundaries") == 1);
   // Keras requires them; Étude has a default.
   const Required of_keras{"ActivationOptions.activation", "AlphaDropoutOptions.rate",
                           "DropoutOptions.rate",          "EinsumDenseOptions.output_shape",

@@ -87,7 +87,7 @@ const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
 const classes = [
   'Callback', 'Constraint', 'EarlyStopping', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
-  'Optimizer', 'Recurrent', 'Regularizer', 'Sum', 'SymbolicTensor',
+  'Optimizer', 'PreprocessingLayer', 'Recurrent', 'Regularizer', 'Sum', 'SymbolicTensor',
 ];
 writeFileSync(
   'wasm/options.d.mts',

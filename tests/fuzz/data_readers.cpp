@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "etude/base/host.hpp"
+#include "etude/data/cifar.hpp"
 #include "etude/data/csv.hpp"
 #include "etude/data/idx.hpp"
 #include "etude/data/npy.hpp"
 #include "etude/data/npy_writer.hpp"
+#include "etude/data/npz.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
 #include "safetensors_samples.hpp"
@@ -34,6 +37,11 @@ std::string idx_with(char type, const std::vector<std::uint8_t>& shape, std::siz
   return file;
 }
 
+std::string golden_file(const std::string& name) {
+  const std::vector<std::byte> bytes = read_file(ETUDE_GOLDEN_DIR "/" + name);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 void read_npy_file(std::string_view bytes) { parse_npy(bytes_of(bytes), "a.npy"); }
@@ -54,6 +62,35 @@ void read_idx_file(std::string_view bytes) { parse_idx(bytes_of(bytes)); }
 FuzzInputs idx_inputs() {
   return {idx_with(0x08, {2, 3, 4}, 24), idx_with(0x09, {5}, 5), idx_with(0x0B, {3, 1}, 6), idx_with(0x0C, {2}, 8),
           idx_with(0x0D, {2, 2}, 16),    idx_with(0x0E, {1}, 8), idx_with(0x08, {0, 4}, 0)};
+}
+
+void read_npz_file(std::string_view bytes) { parse_npz(bytes_of(bytes), "a.npz"); }
+
+FuzzInputs npz_inputs() {
+  FuzzInputs inputs{golden_file("numpy.npz")};
+#ifdef ETUDE_ZLIB
+  inputs.push_back(golden_file("numpy_compressed.npz"));
+#endif
+  return inputs;
+}
+
+void read_cifar(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const auto choice = static_cast<unsigned char>(bytes.front());
+  bytes.remove_prefix(1);
+  if (choice & 1)
+    parse_cifar100(bytes_of(bytes), choice & 2 ? "fine" : "coarse");
+  else
+    parse_cifar10(bytes_of(bytes));
+}
+
+FuzzInputs cifar_inputs() {
+  FuzzInputs inputs{"\3"};  // no image
+  for (const char* before : {"\2\7", "\1\2\7", "\3\2\7"}) {
+    std::string& input = inputs.emplace_back(before);
+    input.append(std::size_t{3} * 32 * 32, '\5');
+  }
+  return inputs;
 }
 
 void read_gzip(std::string_view bytes) {

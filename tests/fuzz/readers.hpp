@@ -29,6 +29,11 @@ void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();
 void read_idx_file(std::string_view bytes);
 FuzzInputs idx_inputs();
+void read_npz_file(std::string_view bytes);
+FuzzInputs npz_inputs();
+/// A byte that chooses CIFAR-10, or the labels of CIFAR-100, then the file.
+void read_cifar(std::string_view bytes);
+FuzzInputs cifar_inputs();
 void read_gzip(std::string_view bytes);
 FuzzInputs gzip_inputs();
 /// A byte of options, then the text.

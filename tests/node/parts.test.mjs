@@ -33,6 +33,7 @@ test('in a page, a synchronous call into a part says which part to load, and wor
   const calls = {
     data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
     saving: [['model.toJson', 'model.toJson()'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"]],
+    preprocessing: [['layers.resizing', 'et.layers.resizing({ height: 2, width: 2 })']],
     callbacks: [['callbacks.csvLogger', "et.callbacks.csvLogger({ filename: 'x' })"], ['callbacks.tensorboard', "et.callbacks.tensorboard({ logDir: 'x' })"]],
   };
   for (const [part, all] of Object.entries(calls)) {
@@ -52,7 +53,7 @@ test('after such an error the module goes on', () => {
   assert.deepEqual(said, [lacking('callbacks.csvLogger', 'callbacks'), 'nothing was thrown']);
 });
 
-test('all layers, losses, metrics, optimizers, schedules, initializers, regularizers and constraints are there without a part', () => {
+test('all layers but those that preprocess, losses, metrics, optimizers, schedules, initializers, regularizers and constraints are there without a part', () => {
   const absent = run(`await et.ready();
     for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
       for (const name of Object.keys(et[family])) {
@@ -60,7 +61,12 @@ test('all layers, losses, metrics, optimizers, schedules, initializers, regulari
         if (found) said.push(family + '.' + name + ' ' + found[1]);
       }`);
   const names = [...new Set(absent)].sort();
-  assert.deepEqual(names, ['callbacks.backupAndRestore saving', 'callbacks.csvLogger callbacks', 'callbacks.modelCheckpoint saving', 'callbacks.operationalMetrics callbacks', 'callbacks.remoteMonitor callbacks', 'callbacks.swapEmaWeights callbacks', 'callbacks.tensorboard callbacks']);
+  const preprocessing = [
+    'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
+    'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
+    'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization'
+  ].map((name) => `layers.${name} preprocessing`);
+  assert.deepEqual(names, ['callbacks.backupAndRestore saving', 'callbacks.csvLogger callbacks', 'callbacks.modelCheckpoint saving', 'callbacks.operationalMetrics callbacks', 'callbacks.remoteMonitor callbacks', 'callbacks.swapEmaWeights callbacks', 'callbacks.tensorboard callbacks', ...preprocessing]);
 });
 
 test('training, its steps and its early end need no part', () => {
@@ -103,7 +109,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks, preprocessing - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

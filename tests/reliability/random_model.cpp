@@ -33,6 +33,7 @@ const Names activations{"linear", "relu", "sigmoid", "tanh", "softmax", "gelu", 
 Config sound_value(Draws& draw, const std::string& field) {
   if (field == "units" || field == "filters" || field == "output_dim" || field == "key_dim" || field == "value_dim")
     return 1 + draw.below(5);
+  if (field == "height" || field == "width") return 1 + draw.below(6);
   if (field == "num_heads") return 1 + draw.below(3);
   if (field == "kernel_size" || field == "pool_size")
     return draw.chance(50) ? Config(1 + draw.below(3)) : Config{1 + draw.below(3), 1 + draw.below(2)};
@@ -112,10 +113,27 @@ void spoil_node(Config& node, Draws& draw) {
 std::size_t rank_of(const std::string& class_name) {
   for (std::size_t axes = 1; axes <= 3; ++axes)
     if (class_name.find(std::to_string(axes) + "D") != std::string::npos) return axes + 1;
-  static const std::map<std::string, std::size_t> others{
-      {"AdditiveAttention", 2}, {"Attention", 2},    {"Bidirectional", 2}, {"Dot", 1},
-      {"EinsumDense", 1},       {"GRU", 2},          {"LSTM", 2},          {"MultiHeadAttention", 2},
-      {"Permute", 1},           {"RepeatVector", 1}, {"SimpleRNN", 2},     {"TimeDistributed", 2}};
+  if (class_name.starts_with("Random")) return 3;
+  static const std::map<std::string, std::size_t> others{{"AutoContrast", 3},
+                                                         {"CenterCrop", 3},
+                                                         {"CutMix", 3},
+                                                         {"Equalization", 3},
+                                                         {"MixUp", 3},
+                                                         {"Resizing", 3},
+                                                         {"Solarization", 3},
+                                                         {"CategoryEncoding", 1},
+                                                         {"AdditiveAttention", 2},
+                                                         {"Attention", 2},
+                                                         {"Bidirectional", 2},
+                                                         {"Dot", 1},
+                                                         {"EinsumDense", 1},
+                                                         {"GRU", 2},
+                                                         {"LSTM", 2},
+                                                         {"MultiHeadAttention", 2},
+                                                         {"Permute", 1},
+                                                         {"RepeatVector", 1},
+                                                         {"SimpleRNN", 2},
+                                                         {"TimeDistributed", 2}};
   const auto found = others.find(class_name);
   return found == others.end() ? 0 : found->second;
 }

@@ -141,6 +141,55 @@ export async function readIdx(source: string | URL | Blob | Uint8Array, options:
   return parseIdx(isGzip ? await gunzip(bytes, options, 'readIdx') : bytes);
 }
 
+/** The arrays in a .npz file of NumPy, by name: from a URL, from a path in Node.js, or from bytes. */
+export async function readNpz(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Record<string, Tensor>> {
+  const [bytes] = await Promise.all([read(source, 'readNpz'), ready({ parts: ['data'] })]);
+  const arrays: Record<string, Tensor> = {};
+  let limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
+  for (const { name, bytes: file, gzipped } of module.npzEntries(bytes)) {
+    const npy = gzipped ? await gunzip(file, { limit }, 'readNpz') : file;
+    if (gzipped) limit -= npy.length;
+    arrays[name] = parseNpy(npy);
+  }
+  return arrays;
+}
+
+/** Images, and a label for each. */
+export interface Images {
+  /** uint8 [images, height, width, channels]. */
+  x: Tensor;
+  /** uint8 [images, 1]. */
+  y: Tensor;
+}
+/** The images of CIFAR-10's binary version: x [images, 32, 32, 3], and their labels y [images, 1], uint8. */
+export const parseCifar10 = (bytes: Uint8Array): Images => module.parseCifar10(bytes) as Images;
+/** Reads them: from a URL, from a path in Node.js, or from bytes; of several files, one after the other. */
+export async function readCifar10(source: Source | readonly Source[]): Promise<Images> {
+  return parseCifar10(await readAll(source, 'readCifar10'));
+}
+/** The same for CIFAR-100. labelMode: 'fine', one of 100 classes, or 'coarse', one of 20. */
+export const parseCifar100 = (bytes: Uint8Array, labelMode: 'fine' | 'coarse' = 'fine'): Images => module.parseCifar100(bytes, labelMode) as Images;
+/** Reads them: from a URL, from a path in Node.js, or from bytes; of several files, one after the other. */
+export async function readCifar100(source: Source | readonly Source[], labelMode: 'fine' | 'coarse' = 'fine'): Promise<Images> {
+  return parseCifar100(await readAll(source, 'readCifar100'), labelMode);
+}
+
+/** A URL, a path in Node.js, or bytes. */
+export type Source = string | URL | Blob | Uint8Array;
+/** The bytes of several files in a row, and the part of the module that parses them. */
+async function readAll(source: Source | readonly Source[], where: string): Promise<Uint8Array> {
+  const sources = Array.isArray(source) ? (source as readonly Source[]) : [source as Source];
+  const [...files] = await Promise.all(sources.map((each) => read(each, where)));
+  await ready({ parts: ['data'] });
+  const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.length, 0));
+  let at = 0;
+  for (const file of files) {
+    bytes.set(file, at);
+    at += file.length;
+  }
+  return bytes;
+}
+
 const isPath = (source: string | URL) => inNode && !/^(https?|data|blob):/.test(String(source));
 const pathOf = (source: string | URL) => (String(source).startsWith('file:') ? new URL(source) : source);
 

@@ -28,6 +28,7 @@ export type {
   MultiHeadAttention,
   OperationalMetrics,
   Optimizer,
+  PreprocessingLayer,
   Recurrent,
   Regularizer,
   SymbolicTensor,
@@ -86,6 +87,11 @@ export const constraints: options.Constraints = /* @__PURE__ */ factories('const
 export const callbacks: options.Callbacks & { readonly lambda: typeof lambda } = /* @__PURE__ */ factories('callbacks', { lambda });
 /** The operations of steps. */
 export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
+
+/**
+ * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
+ */
+export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');

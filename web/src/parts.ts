@@ -2,12 +2,12 @@
 import { EtudeError, describe, fail, nativeError } from './error.js';
 
 /**
- * A part of the module: 'data' has datasets, CSV, .npy and IDX files; 'saving' has files and descriptions of models,
+ * A part of the module: 'data' has datasets, et.utils, and the readers of files; 'saving' has files and descriptions of models,
  * modelCheckpoint and backupAndRestore; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
- * swapEmaWeights.
+ * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and randomFlip.
  */
-export type Part = 'data' | 'saving' | 'callbacks';
-export const allParts: readonly Part[] = ['data', 'saving', 'callbacks'];
+export type Part = 'data' | 'saving' | 'callbacks' | 'preprocessing';
+export const allParts: readonly Part[] = ['data', 'saving', 'callbacks', 'preprocessing'];
 
 /** Throws EtudeError "value" unless these are names of parts. */
 export function checkParts(given: unknown): readonly Part[] {

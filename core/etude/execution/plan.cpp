@@ -192,7 +192,7 @@ void Plan::run(std::span<const std::byte* const> inputs) {
 
 const Instruction* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
   const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
-  const auto end = std::ranges::find_if(left, is_all_reduce);
+  const auto end = std::ranges::find_if(left, [](const Instruction& each) { return is_all_reduce(each); });
   const std::span<const Instruction> chunk(left.begin(), end);
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;

@@ -18,6 +18,12 @@
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
+#include "etude/layers/preprocessing_color.hpp"
+#include "etude/layers/preprocessing_images.hpp"
+#include "etude/layers/preprocessing_lookup.hpp"
+#include "etude/layers/preprocessing_mixing.hpp"
+#include "etude/layers/preprocessing_numbers.hpp"
+#include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
@@ -46,8 +52,15 @@ using NormalizationLayers =
     ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, UnitNormalization>;
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
+using PreprocessingLayers =
+    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, Resizing, CenterCrop, AutoContrast,
+              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
+              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
+              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
+              CutMix>;
 
-using Layers = Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers,
-                            RecurrentLayers, RegularizationLayers, NormalizationLayers, MergingLayers, AttentionLayers>;
+using Layers =
+    Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
+                 RegularizationLayers, NormalizationLayers, MergingLayers, AttentionLayers, PreprocessingLayers>;
 
 }  // namespace etude::layers

@@ -110,7 +110,7 @@ Task<std::vector<Tensor>> Model::predict_task(Data x, PredictOptions options) {
   const OnThread thread(*view_, "predict");
   ConcatenatedPredictions outputs(x.is_arrays() ? x.arrays().size() : 0);
   co_await predict_into(*view_, std::move(x), std::move(options), outputs);
-  co_return outputs.joined();
+  co_return outputs.concatenated();
 }
 PredictionStream Model::predict_stream(const Data& x, const PredictOptions& options) { return {*view_, x, options}; }
 OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions& options) {

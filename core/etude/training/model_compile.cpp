@@ -61,7 +61,7 @@ void Model::check_created_in_scope(const Optimizer& optimizer, CompileOptions& o
 }
 
 void Model::forget_functions(std::string_view what) {
-  check(!face_->running.loop, ErrorKind::state, where(), what,
+  check(!view_->running.loop, ErrorKind::state, where(), what,
         " while a loop runs - expected a call between loops - await fit() first.");
   train_function_ = test_function_ = predict_function_ = nullptr;
 }

@@ -1,0 +1,40 @@
+/// et.utils: functions that prepare data, with Keras's names.
+#include "bind.hpp"
+#include "data.hpp"
+
+namespace etude::js {
+
+template <> struct Conversion<utils::Skipgrams> {
+  static val to(const utils::Skipgrams& made) {
+    val result = val::object();
+    result.set("couples", to_js(made.couples));
+    result.set("labels", to_js(made.labels));
+    return result;
+  }
+  static std::string made() { return "{ couples: Tensor; labels: Tensor }"; }
+};
+
+template <> struct Conversion<std::pair<Dataset, Dataset>> {
+  static val to(const std::pair<Dataset, Dataset>& parts) { return to_js(std::vector{parts.first, parts.second}); }
+  static std::string made() { return "[Dataset, Dataset]"; }
+};
+
+EMSCRIPTEN_BINDINGS(utils) {
+  if (in_worker()) return;
+  bind<"utils.to_categorical(x, num_classes?)", utils::to_categorical>();
+  bind<"utils.normalize(x, options?)", utils::normalize>();
+  bind<"utils.pad_sequences(sequences, options?)",
+       [](std::vector<Tensor> sequences, utils::PadSequencesOptions options) {
+         return utils::pad_sequences(sequences, options);
+       }>();
+  bind<"utils.timeseries_dataset_from_array(data, targets, options)", utils::timeseries_dataset_from_array>();
+  bind<"utils.split_dataset(dataset, options)",
+       [](Dataset dataset, utils::SplitDatasetOptions options) { return utils::split_dataset(dataset, options); }>();
+  bind<"utils.skipgrams(sequence, vocabulary_size, options?)", utils::skipgrams>();
+  bind<"utils.make_sampling_table(size, sampling_factor?)",
+       [](std::int64_t size, std::optional<double> sampling_factor) {
+         return utils::make_sampling_table(size, sampling_factor.value_or(1e-5));
+       }>();
+}
+
+}  // namespace etude::js

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "training_samples.hpp"
+
+/// Images, and the layers that change them.
+namespace etude::samples {
+
+/// The classes of layers of images, as {class, config}; `takes_range` for those with a range of values.
+struct ImageClass {
+  const char* name;
+  const char* config = "{}";
+  bool takes_range = false;
+};
+inline const std::vector<ImageClass>& random_image_classes() {
+  static const std::vector<ImageClass> all{
+      {"RandomFlip"},
+      {"RandomTranslation", R"({"height_factor": 0.3, "width_factor": 0.3})"},
+      {"RandomZoom", R"({"height_factor": 0.3, "width_factor": 0.2})"},
+      {"RandomRotation", R"({"factor": 0.2})"},
+      {"RandomShear", R"({"x_factor": 0.4, "y_factor": 0.3})"},
+      {"RandomBrightness", R"({"factor": 0.4})", true},
+      {"RandomContrast", R"({"factor": 0.4})", true},
+      {"RandomHue", R"({"factor": 0.6})", true},
+      {"RandomSaturation", R"({"factor": 0.8})", true},
+      {"RandomSharpness", R"({"factor": 1.0})", true},
+      {"RandomPosterization", R"({"factor": 6})", true},
+      {"RandomInvert", "{}", true},
+      {"RandomGrayscale"},
+      {"RandomColorJitter",
+       R"({"brightness_factor": 0.2, "contrast_factor": 0.3, "saturation_factor": 0.7, "hue_factor": 0.5})", true},
+      {"RandomGaussianBlur", R"({"kernel_size": [3, 5]})", true},
+      {"Solarization", R"({"addition_factor": 0.4, "threshold_factor": 0.6})", true},
+      {"RandomErasing", "{}", true},
+      {"MixUp"},
+      {"CutMix"},
+  };
+  return all;
+}
+
+/// A layer of that class, with some options and further ones, such as R"("seed": 3)".
+inline LayerPtr layer_of(const std::string& class_name, std::string config, const std::string& more = {}) {
+  if (!more.empty()) config.insert(1, more + (config.size() > 2 ? ", " : ""));
+  return from_json<Layer>(R"({"class_name": ")" + class_name + R"(", "config": )" + config + "}");
+}
+
+/// Images with values from 0 to 255 that look random.
+inline Tensor photos(const Shape& shape, double phase = 0) {
+  Tensor images = waves(shape, phase);
+  for (float& element : images.data<float>()) element = std::floor(127.5F * (element + 1));
+  return images;
+}
+
+/// x in the order of `axes`.
+inline Tensor transposed(const Tensor& x, const std::vector<std::uint8_t>& axes) {
+  return (*layers::permute({.dims = {axes.begin() + 1, axes.end()}}))(x);
+}
+
+}  // namespace etude::samples
