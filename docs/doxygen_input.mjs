@@ -195,7 +195,7 @@ function documentFactories(text) {
       const options = used ?? taken;
       return `/** Creates ${/^[AEIOU]/.test(type) ? 'an' : 'a'} @ref ${type}${options && options !== 'NoOptions' ? ` from @ref ${options}` : ''}. */ ${line}`;
     })
-    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Joined)<)/gm, '$1/** The classes of a family. */ $2')
+    .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+) =\s+(?:ClassList|Concatenated)<)/gm, '$1/** The classes of a family. */ $2')
     .replace(/^(?<!\/\/\/.*\n)( *)(using (\w+)Ptr = std::shared_ptr<(?:const )?\3>;)/gm, '$1/** A shared @ref $3. */ $2');
 }
 

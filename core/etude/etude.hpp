@@ -42,6 +42,7 @@
 #include "etude/ops/shape.hpp"
 #include "etude/optimizers/optimizers.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/clone_model.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/load_model.hpp"
 #include "etude/saving/safetensors.hpp"

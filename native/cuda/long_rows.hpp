@@ -58,7 +58,7 @@ struct Normaliser {
   T high = -std::numeric_limits<T>::infinity(), sum = 0;
 
   ETUDE_DEVICE static T larger(T a, T b) { return b > a || b != b ? b : a; }
-  ETUDE_DEVICE static Normaliser join(const Normaliser& a, const Normaliser& b) {
+  ETUDE_DEVICE static Normaliser combine(const Normaliser& a, const Normaliser& b) {
     const T high = larger(a.high, b.high);
     return {high, a.sum * weight(a.high, high) + b.sum * weight(b.high, high)};
   }
@@ -76,7 +76,7 @@ struct Normaliser {
       for (int k = 0; k < at_once; ++k) result.sum += weight(x[k], high);
       result.high = high;
     }
-    for (; i < last; i += step) result = join(result, {row[i], 1});
+    for (; i < last; i += step) result = combine(result, {row[i], 1});
     return result;
   }
   /// The difference of infinite numbers is NaN.
@@ -89,13 +89,13 @@ struct Best {
   T high = -std::numeric_limits<T>::infinity();
   std::int32_t index = std::numeric_limits<std::int32_t>::max();
 
-  ETUDE_DEVICE static Best join(const Best& a, const Best& b) {
+  ETUDE_DEVICE static Best combine(const Best& a, const Best& b) {
     return b.high > a.high || (b.high == a.high && b.index < a.index) ? b : a;
   }
   ETUDE_DEVICE static Best of(const T* row, std::int64_t first, std::int64_t last) {
     Best result;
     for (std::int64_t i = first; i < last; i += threads_of_row)
-      result = join(result, {row[i], static_cast<std::int32_t>(i)});
+      result = combine(result, {row[i], static_cast<std::int32_t>(i)});
     return result;
   }
 };
@@ -110,8 +110,8 @@ ETUDE_DEVICE Summary<T> summary_of_row(const Thread& thread, Summary<T>* shared,
     own = Summary<T>::of(in, mine.first + t, mine.last);
   else if (t < parts)
     own = summaries[mine.row * parts + t];
-  return combine_block<threads_of_row>(thread, shared, own,
-                                       [](const Summary<T>& a, const Summary<T>& b) { return Summary<T>::join(a, b); });
+  return combine_block<threads_of_row>(
+      thread, shared, own, [](const Summary<T>& a, const Summary<T>& b) { return Summary<T>::combine(a, b); });
 }
 
 /// A summary of each part of each row.

@@ -56,11 +56,11 @@ template <class T> struct Largest {
     else
       return std::numeric_limits<T>::lowest();
   }
-  ETUDE_DEVICE static T join(T a, T b) { return a > b || a != a ? a : b; }
+  ETUDE_DEVICE static T combine(T a, T b) { return a > b || a != a ? a : b; }
 };
 template <class T> struct Total {
   ETUDE_DEVICE static T none() { return T(0); }
-  ETUDE_DEVICE static T join(T a, T b) { return a + b; }
+  ETUDE_DEVICE static T combine(T a, T b) { return a + b; }
 };
 
 /// in [outer, count, inner] -> out [outer, chunks, inner].

@@ -54,6 +54,17 @@ test('a model is described as JSON, and restored from it', () => {
   assert.deepEqual(twin.predictOnBatch(x), model.predictOnBatch(x));
 });
 
+test('cloneModel makes new layers, or those of its function', () => {
+  const x = et.input({ shape: [3] });
+  const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 2, name: 'last' }).apply(et.layers.dense({ units: 4, name: 'first' }).apply(x))] });
+  const twin = et.cloneModel(model);
+  assert.equal(twin.toJson(), model.toJson());
+  assert.notDeepEqual(twin.getWeights(), model.getWeights());
+  const wide = et.cloneModel(model, (layer) => (layer.name === 'first' ? et.layers.dense({ units: 5, name: 'wide' }) : et.layers.dense({ units: 2 })));
+  assert.equal(wide.countParams(), 4 * 5 + 6 * 2);
+  assert.throws(() => et.cloneModel(model, () => 3), /cloneModel.*cloneFunction/s);
+});
+
 test('a damaged model, and a file of another kind, are Errors with the reason', () => {
   assert.throws(() => et.loadModel(join(folder, 'nowhere')), /holds no model - expected a folder that Model.save wrote/);
   assert.throws(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), /expected Sequential or Functional/);

@@ -42,6 +42,7 @@ export { configure, ready, reload, variant, type ReadyOptions } from './module.j
 export type { HttpPost } from './network.js';
 export {
   Model,
+  cloneModel,
   loadModel,
   model,
   modelFromJson,

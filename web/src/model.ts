@@ -324,6 +324,14 @@ export function loadModel(folder: string, options: options.LoadModelOptions = {}
 export function modelFromJson(text: string): Model {
   return new Model(() => module.model_fromJson(text), {});
 }
+/**
+ * A model of the same structure with new layers and new weights, not compiled. Each layer of the clone is the result of
+ * cloneFunction, called once for each layer but inputs; without it, a new layer of the same config. The model must be
+ * made by sequential(), or by model() from inputs and outputs.
+ */
+export function cloneModel(model: Model, cloneFunction?: (layer: native.Layer) => LayerLike): Model {
+  return new Model(() => module.cloneModel(model.handle, cloneFunction), {});
+}
 
 /** A sequence of layers, built on the first batch; options may include steps in JavaScript. */
 export function sequential(layers: LayerLike[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {

@@ -13,9 +13,13 @@ namespace etude {
 /// A Value that the replicas all-reduce. It has `count` elements. Replica i has its summand at `parts[i]`, and gets the
 /// sum at `sums[i]`. A part and its sum may lie at the same place, and overlap with nothing else.
 struct ReplicaSum {
+  /// The element type of the parts and of the sum.
   DType dtype = DType::float32;
+  /// The number of elements.
   std::int64_t count = 0;
+  /// The summand of each replica.
   std::vector<const std::byte*> parts;
+  /// The place of each replica's sum.
   std::vector<std::byte*> sums;
 };
 
@@ -23,6 +27,7 @@ struct ReplicaSum {
 class Collective {
  public:
   virtual ~Collective() = default;
+  /// Its name in errors and reports, such as "nccl".
   virtual std::string_view name() const = 0;
   /// Whether it reduces memory of the host only.
   virtual bool in_host_memory() const { return false; }

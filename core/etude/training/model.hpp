@@ -18,8 +18,11 @@ namespace etude {
 
 class Model;
 // Declared here because core/etude/saving/detail/save_model.hpp includes this file.
+/// Implements Model::save.
 void save_model(const Model& model, const std::string& folder);
+/// Implements Model::save_weights.
 void save_weights(const Model& model, const std::string& path);
+/// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path);
 
 class LoopModel;

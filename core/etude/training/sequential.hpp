@@ -16,7 +16,6 @@ class Sequential : public Model {
   ~Sequential() override;
   /// Adds a layer at the end. Throws Error(value) for a null layer, a duplicate name, and a layer that contains this
   /// model or would be nested too deep; Error(state) while a loop runs.
-  /// that contains this model or would be nested too deep; Error(state) while a loop runs.
   void add(LayerPtr layer);
   /// Removes the last layer. Throws Error(state) if there is none, and while a loop runs.
   void pop();

@@ -20,13 +20,6 @@ bool keeps_rows(const Layer& layer) {
   return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
 }
 
-/// The shape for which a model is built: with any batch size, unless its layers depend on one.
-Shape build_shape(const Model& model) {
-  Shape result = *model.input_shape();
-  if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
-  return result;
-}
-
 const Json& array_in(const Json& config, const char* name, const std::string& class_name) {
   const auto found = config.find(name);
   check(found != config.end() && found->is_array(), ErrorKind::data, class_name, "a config without the array \"", name,
@@ -267,6 +260,12 @@ ModelPtr functional_from(const Json& config) {
 }
 
 }  // namespace
+
+Shape build_shape(const Model& model) {
+  Shape result = *model.input_shape();
+  if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
+  return result;
+}
 
 bool is_model_class(const std::string& class_name) { return class_name == "Sequential" || class_name == "Functional"; }
 

@@ -11,6 +11,9 @@ namespace etude {
 /// Whether the name is that of a model: Sequential or Functional.
 bool is_model_class(const std::string& class_name);
 
+/// The shape for which a model is built, which must have one: with any batch size, unless its layers depend on one.
+Shape build_shape(const Model& model);
+
 /// Throws Error(value) for a model of another class.
 Json model_to_json(const Model& model);
 /// The model with new layers, built if the text has the shapes of its inputs. Throws as from_json does.

@@ -1,0 +1,65 @@
+#include "etude/saving/clone_model.hpp"
+
+#include <unordered_map>
+
+#include "etude/base/error.hpp"
+#include "etude/saving/config.hpp"
+#include "etude/saving/detail/model_config.hpp"
+#include "etude/training/functional.hpp"
+#include "etude/training/sequential.hpp"
+
+namespace etude {
+namespace {
+
+LayerPtr clone_of(const LayerPtr& layer, const CloneFunction& clone_function) {
+  LayerPtr clone = clone_function ? clone_function(layer) : from_json<Layer>(to_json<Layer>(*layer));
+  check(clone != nullptr, ErrorKind::value, "clone_model", "clone_function returned no layer for \"", layer->name(),
+        "\" - expected a layer - return one, or the layer itself.");
+  return clone;
+}
+
+ModelPtr clone_sequential(const Sequential& model, const LayerOptions& options, const CloneFunction& clone_function) {
+  std::vector<LayerPtr> layers;
+  for (const LayerPtr& layer : model.layers()) layers.push_back(clone_of(layer, clone_function));
+  auto clone = std::make_shared<Sequential>(std::move(layers), options);
+  if (model.built() && model.input_shape()) clone->build(build_shape(model));
+  return clone;
+}
+
+ModelPtr clone_functional(const Functional& model, const LayerOptions& options, const CloneFunction& clone_function) {
+  std::unordered_map<const LayerCall*, std::vector<SymbolicTensor>> results;
+  std::unordered_map<LayerPtr, LayerPtr> clones;
+  const auto cloned = [&](const std::vector<SymbolicTensor>& tensors) {
+    std::vector<SymbolicTensor> result;
+    for (const SymbolicTensor& tensor : tensors) result.push_back(results.at(tensor.call().get())[tensor.output()]);
+    return result;
+  };
+  std::vector<SymbolicTensor> ends = model.inputs();
+  ends.insert(ends.end(), model.outputs().begin(), model.outputs().end());
+  for (const auto& call : calls_behind(ends)) {
+    if (call->inputs.empty()) {
+      const auto& [shape, dtype] = call->outputs.front();
+      results[call.get()] = {layers::input(
+          {.shape = shape.without(0), .dtype = std::string(name_of(dtype)), .name = call->layer->name()})};
+      continue;
+    }
+    LayerPtr& clone = clones[call->layer];
+    if (!clone) clone = clone_of(call->layer, clone_function);
+    results[call.get()] = clone->apply_all(cloned(call->inputs));
+  }
+  return std::make_shared<Functional>(cloned(model.inputs()), cloned(model.outputs()), options);
+}
+
+}  // namespace
+
+ModelPtr clone_model(const Model& model, const CloneFunction& clone_function) {
+  const LayerOptions options{.name = model.name(), .dtype = {}, .trainable = model.trainable()};
+  if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
+    return clone_sequential(*sequential, options, clone_function);
+  if (const auto* functional = dynamic_cast<const Functional*>(&model))
+    return clone_functional(*functional, options, clone_function);
+  fail(ErrorKind::value, "clone_model", "a model of the class ", model.class_name(),
+       " - expected a Sequential or a Functional model - create another object of the class.");
+}
+
+}  // namespace etude
