@@ -143,16 +143,17 @@ TEST_CASE("schedules: setting the rate of a schedule is an error (O-17)", "[sche
 }
 
 TEST_CASE("schedules: a schedule that does not use scalars trains, without a rate on the host", "[schedules]") {
-  struct Drawn : LearningRateSchedule {
+  struct Summed : LearningRateSchedule {
     Value operator()(Value step) const override {
-      return step.graph().append(op::Uniform{1, 2, {}, step.dtype()}, {ops::cast(step, DType::int32)});
+      return ops::sum(step.graph().append(op::Uniform{1, 2, {2}, step.dtype()}, {ops::cast(step, DType::int32)}));
     }
   };
-  Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Drawn>()}));
+  Trained sgd(optimizers::sgd({.learning_rate = std::make_shared<Summed>()}));
   CHECK(sgd.after({1, 1})[0] < 1);
-  CHECK(error_of([&] { sgd.optimizer->learning_rate(); }) ==
-        "[LearningRateSchedule] Uniform of shape [] - expected elementwise ops of scalars - write the schedule in such "
-        "ops.");
+  CHECK(
+      error_of([&] { sgd.optimizer->learning_rate(); }) ==
+      "[LearningRateSchedule] Uniform of shape [2] - expected elementwise ops of scalars - write the schedule in such "
+      "ops.");
 }
 
 TEST_CASE("schedules: options out of range are errors with the full text", "[schedules]") {
@@ -185,7 +186,8 @@ TEST_CASE("schedules: options out of range are errors with the full text", "[sch
        "[SGDRDecay] t_mul = 0.5 - expected a finite number of 1 or more - set the factor of each period's length."},
       {[] { return from_json<LearningRateSchedule>(R"({"class_name": "StepDecay"})"); },
        "[schedule] class \"StepDecay\" - expected one of: CosineDecay, CosineDecayRestarts, ExponentialDecay, "
-       "InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay - create objects of other classes in code."},
+       "InverseTimeDecay, LinearCosineDecay, NoisyLinearCosineDecay, PiecewiseConstantDecay, PolynomialDecay - create "
+       "objects of other classes in code."},
   };
   for (const Case& test : cases) CHECK(error_of(test.make) == test.text);
 }

@@ -65,8 +65,10 @@ class RingConstraint : public Constraint {
     const auto data = source.data<std::int32_t>();
     for (std::int64_t cell = 0; cell < cells; ++cell) {
       const auto from_start = [&](std::int64_t at) { return std::max(at, n - 1 - at); };
-      data[static_cast<std::size_t>(cell)] =
-          static_cast<std::int32_t>(std::max(from_start(cell / n), from_start(cell % n)) * (n + 1));
+      const std::int64_t ring = std::max(from_start(cell / n), from_start(cell % n));
+      // The center of an even n has two cells on the diagonal: the first, as in tf_keras.
+      const std::int64_t on_diagonal = 2 * ring == n ? ring - 1 : ring;
+      data[static_cast<std::size_t>(cell)] = static_cast<std::int32_t>(on_diagonal * (n + 1));
     }
     const Value rows = ops::reshape(weight, {cells, shape[2] * shape[3]});
     const Value places = weight.graph().read(Variable("radial_constraint", source, false));
