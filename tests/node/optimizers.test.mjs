@@ -18,12 +18,23 @@ async function trained(optimizer, options, epochs = 4) {
 
 test('every optimizer trains, by name and by function', async () => {
   for (const [name, make] of Object.entries(et.optimizers)) {
-    if (make === et.optimizers.lossScaleOptimizer) continue; // it is none without another
+    // These are none without another.
+    if (make === et.optimizers.lossScaleOptimizer || make === et.optimizers.multiOptimizer) continue;
     const { weights, history } = await trained(make({ learningRate: 0.01 }), {}, 40);
     assert.ok(history.loss[39] < history.loss[0], name);
     assert.deepEqual((await trained(name)).weights, (await trained(make())).weights, name);
     assert.ok(weights.every(Number.isFinite), name);
   }
+});
+
+test('multiOptimizer trains each variable by the optimizer of its name', async () => {
+  const optimizer = et.optimizers.multiOptimizer({ defaultOptimizer: et.optimizers.sgd({ learningRate: 0 }), optimizerMap: { '.*bias': 'adam' } });
+  const model = et.sequential([et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
+  model.compile({ optimizer, loss: 'mse' });
+  await model.fit([[1], [2]], [[3], [5]], { ...quiet, epochs: 3 });
+  const [kernel, bias] = model.getWeights();
+  assert.equal(kernel.data[0], 1);
+  assert.ok(bias.data[0] > 0);
 });
 
 test('a schedule returns its rate at any step, and is read once per step, from 0', async () => {
