@@ -27,6 +27,44 @@ std::vector<CallPtr> ordered_calls(const std::vector<SymbolicTensor>& outputs) {
   return calls;
 }
 
+/// Replaces inputs that a layer computes by new ones. The layers between them and the outputs are called again: the
+/// model shares them with the graph from which these inputs are.
+void start_at_inner(std::vector<SymbolicTensor>& inputs, std::vector<SymbolicTensor>& outputs) {
+  const auto is_inner = [](const SymbolicTensor& tensor) { return !tensor.call()->inputs.empty(); };
+  if (std::ranges::none_of(inputs, is_inner)) return;
+  using Place = std::pair<const LayerCall*, std::size_t>;
+  const auto place_of = [](const SymbolicTensor& tensor) { return Place(tensor.call().get(), tensor.output()); };
+  std::map<Place, SymbolicTensor> made;
+  for (SymbolicTensor& input : inputs) {
+    if (!is_inner(input) || made.contains(place_of(input))) continue;
+    const SymbolicTensor start =
+        layers::input({.shape = input.shape().without(0), .dtype = std::string(name_of(input.dtype()))});
+    made.emplace(place_of(input), start);
+  }
+  const auto replacement = [&](const SymbolicTensor& tensor) {
+    const auto found = made.find(place_of(tensor));
+    return found == made.end() ? tensor : found->second;
+  };
+  const std::vector<CallPtr> calls = calls_behind(outputs);
+  std::unordered_set<const LayerCall*> needed;  // those between the new inputs and the outputs
+  const auto need = [&](const std::vector<SymbolicTensor>& tensors) {
+    for (const SymbolicTensor& tensor : tensors)
+      if (!made.contains(place_of(tensor))) needed.insert(tensor.call().get());
+  };
+  need(outputs);
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call)
+    if (needed.contains(call->get())) need((*call)->inputs);
+  for (const CallPtr& call : calls) {
+    if (!needed.contains(call.get()) || call->inputs.empty()) continue;
+    std::vector<SymbolicTensor> given;
+    for (const SymbolicTensor& input : call->inputs) given.push_back(replacement(input));
+    const std::vector<SymbolicTensor> results = call->layer->apply_all(given);
+    for (std::size_t i = 0; i < results.size(); ++i) made.insert_or_assign(Place(call.get(), i), results[i]);
+  }
+  std::ranges::transform(inputs, inputs.begin(), replacement);
+  std::ranges::transform(outputs, outputs.begin(), replacement);
+}
+
 std::vector<std::string> layer_names(const std::vector<SymbolicTensor>& tensors) {
   std::vector<std::string> names;
   for (const SymbolicTensor& tensor : tensors) {
@@ -45,14 +83,13 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
     : Model(options, "Functional"), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
   check(!inputs_.empty() && !outputs_.empty(), ErrorKind::value, where(), inputs_.size(), " inputs and ",
         outputs_.size(), " outputs - expected at least one of each - pass the results of layers::input() and apply().");
+  start_at_inner(inputs_, outputs_);
   std::map<CallPtr, std::size_t> places;
   std::unordered_set<const Layer*> known;
   const auto add_layer = [&](const LayerPtr& layer) {
     if (known.insert(layer.get()).second) layers_.push_back(layer);
   };
   for (const SymbolicTensor& input : inputs_) {
-    check(input.call()->inputs.empty(), ErrorKind::value, where(), "an input that layer \"", input.name(),
-          "\" computes - expected a result of layers::input() - start the model at its inputs.");
     check(places.emplace(input.call(), places_).second, ErrorKind::value, where(), "input \"", input.name(),
           "\" twice - expected different inputs - pass each once.");
     input_places_.push_back(places_++);
