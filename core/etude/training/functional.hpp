@@ -10,7 +10,8 @@ namespace etude {
 /// keras/src/models/functional.py.
 class Functional : public Model {
  public:
-  /// Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name.
+  /// An input may be a tensor that a layer computes: the model gets a new input in its place, and shares the layers
+  /// after it. Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name.
   Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicTensor> outputs, const LayerOptions& options = {});
 
   Value call(Value x, bool training) override;
