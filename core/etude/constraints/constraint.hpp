@@ -77,10 +77,10 @@ struct NonNeg {
 };
 inline constexpr Factory<NonNeg> non_neg;
 
-/// A kernel [n, n, channels, filters] with equal values in each square ring around its center: those on the diagonal,
-/// from the center to the end. Throws Error(shape) in the first step for another shape. Source:
-/// tf_keras/src/constraints.py, which takes the values of an odd n one step closer to the start, so that they move at
-/// each update.
+/// A kernel [n, n, channels, filters] with equal values in each square ring around its center: that of the ring's last
+/// cell on the diagonal, in the center of the first one. Throws Error(shape) in the first step for another shape.
+/// Source: tf_keras/src/constraints.py, which takes the values of an odd n one cell earlier, so that they move at each
+/// update.
 struct RadialConstraint {
   static constexpr ClassText about{"RadialConstraint", "Kernels of Conv2D with equal values around the center."};
   static ConstraintPtr make(const NoOptions& options);
