@@ -54,21 +54,17 @@ std::vector<LayerPtr> MultiHeadAttention::layers() const {
 MultiHeadAttention::Projection MultiHeadAttention::project(const std::string& name, const Shape& kernel,
                                                            std::size_t inputs) {
   Projection result;
-  result.kernel = add_weight({name + "/kernel",
-                              kernel,
-                              options_.kernel_initializer,
-                              true,
-                              options_.kernel_regularizer,
-                              {},
-                              options_.kernel_constraint});
+  result.kernel = add_weight({.name = name + "/kernel",
+                              .shape = kernel,
+                              .initializer = options_.kernel_initializer,
+                              .regularizer = options_.kernel_regularizer,
+                              .constraint = options_.kernel_constraint});
   if (options_.use_bias)
-    result.bias = add_weight({name + "/bias",
-                              kernel.slice(inputs, kernel.rank()),
-                              options_.bias_initializer,
-                              true,
-                              options_.bias_regularizer,
-                              {},
-                              options_.bias_constraint});
+    result.bias = add_weight({.name = name + "/bias",
+                              .shape = kernel.slice(inputs, kernel.rank()),
+                              .initializer = options_.bias_initializer,
+                              .regularizer = options_.bias_regularizer,
+                              .constraint = options_.bias_constraint});
   return result;
 }
 
