@@ -29,7 +29,8 @@ KernelCell::Advance GRUCell::advance() const {
   const Value kernel = recurrent_kernel();
   const auto next = [this](Value z, Value g, Value h) { return std::vector<Value>{z * h + (1 - z) * activation_(g)}; };
   if (!reset_after_) {
-    const Value of_gates = ops::slice(kernel, 1, 0, 2 * units()), of_candidate = ops::slice(kernel, 1, 2 * units(), units());
+    const Value of_gates = ops::slice(kernel, 1, 0, 2 * units()),
+                of_candidate = ops::slice(kernel, 1, 2 * units(), units());
     return [=, this](Value inputs, Value dropped, const std::vector<Value>& states) {
       const std::vector<Value> x = ops::split(inputs, 3), h = ops::split(ops::matmul(dropped, of_gates), 2);
       const Value z = recurrent_activation_(x[0] + h[0]), r = recurrent_activation_(x[1] + h[1]);

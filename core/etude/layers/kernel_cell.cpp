@@ -21,8 +21,8 @@ KernelCell::KernelCell(std::string_view class_name, KernelCellOptions options, s
       options_(std::move(options)),
       gates_(gates),
       state_names_(std::move(state_names)) {
-  check(options_.units > 0, ErrorKind::value, where(), options_.units_option, " = ",
-        options_.units, " - expected a positive number - set ", options_.units_option, '.');
+  check(options_.units > 0, ErrorKind::value, where(), options_.units_option, " = ", options_.units,
+        " - expected a positive number - set ", options_.units_option, '.');
   for (const double rate : {options_.dropout, options_.recurrent_dropout})
     check(rate >= 0 && rate <= 1, ErrorKind::value, where(), "a dropout rate of ", rate,
           " - expected a number from 0 to 1 - set dropout or recurrent_dropout.");
@@ -92,8 +92,7 @@ RnnCell::Parts KernelCell::parts(const Shape& x, bool training) {
             return project(of_inputs ? inputs * ops::broadcast_to(of_inputs, inputs.shape()) : inputs);
           },
           [of_state, advance = advance()](Value projected, const std::vector<Value>& states) {
-            std::vector<Value> next =
-                advance(projected, of_state ? states.front() * of_state : states.front(), states);
+            std::vector<Value> next = advance(projected, of_state ? states.front() * of_state : states.front(), states);
             return Step{next.front(), std::move(next)};
           }};
 }

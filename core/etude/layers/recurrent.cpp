@@ -1,6 +1,7 @@
 #include "etude/layers/recurrent.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "etude/base/error.hpp"
@@ -13,8 +14,9 @@ namespace {
 
 /// [batch, steps, ..] -> [steps, batch, ..], or back.
 Value swap_batch_and_steps(Value x) {
-  std::vector<std::size_t> axes(x.shape().rank());
-  for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = i < 2 ? 1 - i : i;
+  std::vector<std::uint8_t> axes(x.shape().rank());
+  std::iota(axes.begin(), axes.end(), std::uint8_t{0});
+  std::swap(axes[0], axes[1]);
   return ops::transpose(x, axes);
 }
 

@@ -66,8 +66,8 @@ class Recurrent : public Layer {
     /// The states after the last step, each [batch, ..].
     std::vector<Value> state;
   };
-  /// Like operator(), from initial states, each [batch, ..]; without one, from the cell's initial state, or the state of
-  /// a stateful layer.
+  /// Like operator(), from initial states, each [batch, ..]; without one, from the cell's initial state, or the state
+  /// of a stateful layer.
   Outcome call_with_state(Value x, const std::vector<Value>& state = {}, bool training = false);
   /// Sets the state of a stateful layer to zeros.
   void reset_state();

@@ -26,12 +26,12 @@ struct StackedRNNCellsOptions {
 class StackedRNNCells : public RnnCell {
  public:
   using Options = StackedRNNCellsOptions;
-  static constexpr ClassText about{
-      .name = "StackedRNNCells",
-      .text = "Cells of which each gets the output of the one before it.",
-      .example = R"({"cells": [{"class_name": "LSTMCell", "config": {"units": 2}}]})"};
+  static constexpr ClassText about{.name = "StackedRNNCells",
+                                   .text = "Cells of which each gets the output of the one before it.",
+                                   .example = R"({"cells": [{"class_name": "LSTMCell", "config": {"units": 2}}]})"};
   explicit StackedRNNCells(StackedRNNCellsOptions options);
-  explicit StackedRNNCells(std::vector<LayerPtr> cells) : StackedRNNCells({.cells = std::move(cells)}) {}
+  explicit StackedRNNCells(std::vector<LayerPtr> cells)
+      : StackedRNNCells(StackedRNNCellsOptions{.cells = std::move(cells)}) {}
   std::vector<LayerPtr> layers() const override { return {cells_.begin(), cells_.end()}; }
   void build(const Shape& x) override;
   std::vector<Shape> state_shapes(const Shape& x) const override;
@@ -59,9 +59,8 @@ struct RNNOptions {
   bool trainable = true;
 
   static constexpr auto fields() {
-    return option_rows(
-        option<&RNNOptions::cell>("The cell that computes one step, such as LSTMCell.", Need::required),
-        recurrent_fields<RNNOptions>());
+    return option_rows(option<&RNNOptions::cell>("The cell that computes one step, such as LSTMCell.", Need::required),
+                       recurrent_fields<RNNOptions>());
   }
 };
 
