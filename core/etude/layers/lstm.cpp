@@ -51,7 +51,7 @@ Value LSTMCell::recur(Value h, Value recurrent_kernel) const { return ops::matmu
 
 KernelCell::Advance LSTMCell::advance() const {
   return [this, kernel = recurrent_kernel()](Value x, Value h, const std::vector<Value>& states) {
-    const std::vector<Value> gates = ops::split(x + recur(h, kernel), 4);
+    const std::vector<Value> gates = ops::split(x + recur(h, kernel), 4, gate_axis());
     const Value i = recurrent_activation_(gates[0]), f = recurrent_activation_(gates[1]);
     const Value g = activation_(gates[2]), o = recurrent_activation_(gates[3]);
     const Value c = f * states[1] + i * g;

@@ -55,8 +55,10 @@ class LSTMCell : public KernelCell {
 
  protected:
   Advance advance() const override;
-  /// Within the loop: h · U in an LSTM.
+  /// Within the loop: h · U.
   virtual Value recur(Value h, Value recurrent_kernel) const;
+  /// The axis along which project() and recur() have the gates.
+  virtual std::ptrdiff_t gate_axis() const { return -1; }
 
  private:
   Activation activation_, recurrent_activation_;
