@@ -65,7 +65,8 @@ const std::map<std::string, Subject>& subjects() {
   static const std::map<std::string, Subject> all = [&] {
     std::map<std::string, Subject> result = fixed;
     for (const char* name :
-         {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU", "ReLU", "Rescaling"})
+         {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU", "ReLU", "Rescaling",
+          "ThresholdedReLU"})
       result[name] = {{features}};
     for (const char* name :
          {"AutoContrast",        "CenterCrop",         "CutMix",           "Equalization",    "MixUp",

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Makes conformance/added_layers.json and added_layers.json: results of Keras 3 for layers of language and generative
+models, and of tf_keras for layers that Keras 3 does not have.
+
+Run by hand, never by CI, from any folder:
+
+    python3.11 -m venv keras3 && keras3/bin/pip install 'keras==3.15.*' tf_keras tensorflow-cpu
+    keras3/bin/python make_added_layers.py
+
+Weights and inputs have two decimals and are written here in full; results are those of float32.
+"""
+import json
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tf_keras
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+draws = np.random.default_rng(23)
+CONFORMANCE, CASES = [], {}
+
+
+def numbers(*shape):
+    return draws.standard_normal(shape).round(2).astype("float32")
+
+
+def lists(array):
+    """Two decimals, as the numbers were drawn."""
+    return np.round(np.asarray(array).astype("float64"), 2).tolist()
+
+
+def layer(target, config, x, peer=keras, training=False):
+    """A case of a layer on x, or on a list of inputs, with random weights."""
+    made = getattr(peer.layers, target if target != "GroupedQueryAttention" else "GroupQueryAttention")(**config)
+    several = isinstance(x, list)
+    call = (lambda: made(*x, training=training)) if several else lambda: made(x, **({"training": True} if training else {}))
+    call()
+    weights = [numbers(*weight.shape) for weight in made.weights]
+    made.set_weights(weights)
+    y = np.asarray(call())
+    name = {"keras": "keras3", "tf_keras": "tf_keras"}[peer.__name__]
+    number = sum(test["target"] == target for test in CONFORMANCE)
+    given = {"list": [lists(each) for each in x]} if several else lists(x)
+    CONFORMANCE.append({
+        "id": f"layer/{target}/{name}-{number}", "family": "layer", "target": target, "config": config,
+        "weights": {"_list": [lists(weight) for weight in weights]},
+        "inputs": {"calls": [{"args": [given], **({"kwargs": {"training": True}} if training else {})}]},
+        "expect": {"value": y.tolist(), "atol": 1e-5, "rtol": 1e-5}, "origin": "run", "checked": True,
+        "source": {"repo": "keras-team/" + peer.__name__.replace("_", "-"), "version": peer.__version__,
+                   "file": "tests/golden/make_added_layers.py"}})
+
+
+layer("ThresholdedReLU", {}, np.float32([[-1, 0.5, 1, 1.25, 3]]), tf_keras)
+layer("ThresholdedReLU", {"theta": 0.25}, numbers(2, 3), tf_keras)
+
+
+with open(os.path.join(FOLDER, "conformance/added_layers.json"), "w") as file:
+    file.write("[\n" + ",\n".join(json.dumps(test) for test in CONFORMANCE) + "\n]\n")
+with open(os.path.join(FOLDER, "added_layers.json"), "w") as file:
+    origin = f"Keras {keras.__version__} on {keras.backend.backend()}"
+    file.write(json.dumps({"origin": origin, "cases": CASES}, indent=1) + "\n")
