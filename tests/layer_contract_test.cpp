@@ -59,6 +59,7 @@ const std::map<std::string, Subject>& subjects() {
       {"RMSNormalization", {{features}}},
       {"SimpleRNN", {{steps}, {{"go_backwards", true}}}},
       {"Softmax", {{steps}, {{"axis", {1, 2}}}}},
+      {"SpectralNormalization", {{features}}},
       {"TimeDistributed", {{steps}}},
       {"UnitNormalization", {{features}}},
   };

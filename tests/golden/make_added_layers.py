@@ -58,8 +58,43 @@ layer("ThresholdedReLU", {}, np.float32([[-1, 0.5, 1, 1.25, 3]]), tf_keras)
 layer("ThresholdedReLU", {"theta": 0.25}, numbers(2, 3), tf_keras)
 
 
+def spectral_normalization(config, inner, x):
+    """Two calls in training, and one outside of it: the results, and the weights after each."""
+    made = keras.layers.SpectralNormalization(getattr(keras.layers, inner[0])(**inner[1]), **config)
+    made(x)
+    weights = [numbers(*weight.shape) for weight in made.weights]
+    made.set_weights(weights)
+    calls = []
+    for training in (True, True, False):
+        y = np.asarray(made(x, training=training))
+        calls.append({"training": training, "y": y.tolist(), "weights": [weight.tolist() for weight in made.get_weights()]})
+    return {"config": {"layer": {"class_name": inner[0], "config": inner[1]}, **config}, "x": lists(x),
+            "names": [weight.name for weight in made.weights], "weights": [lists(weight) for weight in weights], "calls": calls}
+
+
+def fitted(made, x, y):
+    """The weights after two epochs of one batch with SGD."""
+    model = keras.Sequential([made])
+    model.build(x.shape)
+    weights = [numbers(*weight.shape) for weight in made.weights]
+    made.set_weights(weights)
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    losses = model.fit(x, y, epochs=2, batch_size=len(x), shuffle=False, verbose=0).history["loss"]
+    return {"x": lists(x), "y": lists(y), "weights": [lists(weight) for weight in weights], "losses": losses,
+            "fitted": [weight.tolist() for weight in made.get_weights()]}
+
+
+CASES["spectral_normalization"] = [
+    spectral_normalization({}, ("Dense", {"units": 3}), numbers(2, 4)),
+    spectral_normalization({"power_iterations": 3}, ("Conv2D", {"filters": 2, "kernel_size": 2}), numbers(1, 3, 3, 2)),
+    spectral_normalization({"power_iterations": 2}, ("Embedding", {"input_dim": 5, "output_dim": 3}), np.float32([[1, 4, 0]]))]
+CASES["spectral_normalization_fit"] = fitted(
+    keras.layers.SpectralNormalization(keras.layers.Dense(2)), numbers(4, 3), numbers(4, 2))
+
+
 with open(os.path.join(FOLDER, "conformance/added_layers.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(test) for test in CONFORMANCE) + "\n]\n")
 with open(os.path.join(FOLDER, "added_layers.json"), "w") as file:
     origin = f"Keras {keras.__version__} on {keras.backend.backend()}"
-    file.write(json.dumps({"origin": origin, "cases": CASES}, indent=1) + "\n")
+    cases = ",\n".join(f"    {json.dumps(name)}: {json.dumps(content)}" for name, content in CASES.items())
+    file.write(f'{{\n  "origin": {json.dumps(origin)},\n  "cases": {{\n{cases}\n  }}\n}}\n')

@@ -27,6 +27,7 @@
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
+#include "etude/layers/spectral_normalization.hpp"
 #include "etude/layers/symbolic.hpp"
 #include "etude/layers/wrappers.hpp"
 
@@ -49,7 +50,8 @@ using RecurrentLayers = ClassList<Bidirectional, GRU, LSTM, SimpleRNN, TimeDistr
 using RegularizationLayers = ClassList<ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise,
                                        SpatialDropout1D, SpatialDropout2D, SpatialDropout3D>;
 using NormalizationLayers =
-    ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, UnitNormalization>;
+    ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, SpectralNormalization,
+              UnitNormalization>;
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
 using PreprocessingLayers =
