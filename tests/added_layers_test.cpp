@@ -134,4 +134,66 @@ TEST_CASE("SpectralNormalization refuses a layer without a kernel, and keeps not
   CHECK(inner->weights().empty());
 }
 
+TEST_CASE("ReversibleEmbedding projects vectors in reverse as Keras does", "[layers][embedding]") {
+  for (const nlohmann::json& test : keras("reverse")) {
+    const auto layer = std::dynamic_pointer_cast<ReversibleEmbedding>(
+        from_json<Layer>(nlohmann::json{{"class_name", "ReversibleEmbedding"}, {"config", test.at("config")}}.dump()));
+    const Tensor x = tensor_of(test.at("x")), indices = Tensor::from<std::int32_t>({1, 1}, {0});
+    (*layer)(indices);
+    std::vector<Tensor> weights;
+    for (const nlohmann::json& weight : test.at("weights")) weights.push_back(tensor_of(weight));
+    layer->set_weights(weights);
+    const Tensor y = testing::run({x}, [&](std::span<const Value> v) { return layer->reverse(v[0]); });
+    CHECK(y.dtype() == dtype_from_name(test.at("dtype").get<std::string>()));
+    const double tolerance = is_half(y.dtype()) ? 0.01 : 1e-5;
+    CHECK(difference(y.astype(DType::float32), tensor_of(test.at("y")), {tolerance, tolerance}) == "");
+  }
+}
+
+TEST_CASE("tied weights get the gradients of both directions", "[layers][embedding]") {
+  const auto layer = layers::reversible_embedding({.input_dim = 2, .output_dim = 2});
+  const Tensor x = Tensor::from<std::int32_t>({1, 1}, {1});
+  const auto logits = [&](Value indices) { return layer->reverse((*layer)(indices)); };
+  testing::run({x}, [&](std::span<const Value> v) { return logits(v[0]); });  // builds it
+  layer->set_weights({Tensor::from<float>({2, 2}, {1, 2, 3, 4})});
+  // The sum of e[1] · e[0] and e[1] · e[1].
+  const Tensor d = testing::run(
+      {x}, [&](std::span<const Value> v) { return gradients(ops::sum(logits(v[0])), layer->variables()).front(); });
+  CHECK(numbers(d) == std::vector<double>{3, 4, 7, 10});
+  CHECK(layer->weights().size() == 1);
+}
+
+TEST_CASE("a model of tied embeddings learns to name the next word", "[layers][embedding]") {
+  class Language : public Model {
+   public:
+    Language() : Model({.name = "language"}) {}
+    Value call(Value x, bool) override { return words->reverse((*words)(x)); }
+    std::vector<LayerPtr> layers() const override { return {words}; }
+    std::shared_ptr<ReversibleEmbedding> words =
+        layers::reversible_embedding({.input_dim = 4, .output_dim = 6, .logit_soft_cap = 20});
+  };
+  Language model;
+  model.compile({.optimizer = optimizers::adam({.learning_rate = 0.1}),
+                 .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
+  const Tensor x = Tensor::from<std::int32_t>({4, 1}, {0, 1, 2, 3}), y = Tensor::from<std::int32_t>({4, 1}, {1, 2, 3, 0});
+  const auto history = model.fit(x, y, {.epochs = 30, .verbose = 0});
+  CHECK((*history)["loss"].back() < 0.5 * (*history)["loss"].front());
+}
+
+TEST_CASE("ReversibleEmbedding refuses what it cannot project", "[layers][embedding][errors]") {
+  const auto made = [](ReversibleEmbeddingOptions options) {
+    options.input_dim = options.output_dim = 2;
+    options.name = "words";
+    return layers::reversible_embedding(options);
+  };
+  CHECK(error_of([&] { made({.logit_soft_cap = 0}); }) ==
+        "[ReversibleEmbedding \"words\"] logit_soft_cap = 0 - expected a positive number - set logit_soft_cap.");
+  CHECK(error_of([&] { made({.reverse_dtype = "int32"}); }) ==
+        "[ReversibleEmbedding \"words\"] reverse_dtype = int32 - expected a float - set reverse_dtype.");
+  const auto layer = made({});
+  CHECK_THROWS_WITH(
+      testing::run({Tensor({3, 3})}, [&](std::span<const Value> v) { return layer->reverse(v[0]); }),
+      ContainsSubstring("reverse of shape [3, 3] - expected vectors [batch, .., 2]"));
+}
+
 }  // namespace etude

@@ -56,6 +56,7 @@ const std::map<std::string, Subject>& subjects() {
       {"PReLU", {{steps}, {{"shared_axes", {1}}, {"alpha_initializer", "ones"}}}},
       {"RepeatVector", {{features}}},
       {"Reshape", {{steps}, {{"target_shape", {2, -1}}}}},
+      {"ReversibleEmbedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}, {"mask_zero", true}}, true}},
       {"RMSNormalization", {{features}}},
       {"SimpleRNN", {{steps}, {{"go_backwards", true}}}},
       {"Softmax", {{steps}, {{"axis", {1, 2}}}}},

@@ -56,6 +56,26 @@ def layer(target, config, x, peer=keras, training=False):
 
 layer("ThresholdedReLU", {}, np.float32([[-1, 0.5, 1, 1.25, 3]]), tf_keras)
 layer("ThresholdedReLU", {"theta": 0.25}, numbers(2, 3), tf_keras)
+layer("ReversibleEmbedding", {"input_dim": 5, "output_dim": 3}, np.int32([[1, 4, 0], [2, 2, 3]]))
+layer("ReversibleEmbedding", {"input_dim": 3, "output_dim": 2, "tie_weights": False, "mask_zero": True}, np.int32([[1, 0]]))
+
+
+def reverse(config, x):
+    made = keras.layers.ReversibleEmbedding(**config)
+    made.build()
+    weights = [numbers(*weight.shape) for weight in made.weights]
+    made.set_weights(weights)
+    y = made(x, reverse=True)
+    return {"config": config, "x": lists(x), "weights": [lists(weight) for weight in weights],
+            "y": np.asarray(keras.ops.cast(y, "float32")).tolist(), "dtype": keras.backend.standardize_dtype(y.dtype)}
+
+
+size = {"input_dim": 4, "output_dim": 3}
+CASES["reverse"] = [reverse(size, numbers(2, 2, 3)),
+                    reverse({**size, "tie_weights": False}, numbers(2, 3)),
+                    reverse({**size, "logit_soft_cap": 0.5}, numbers(2, 3)),
+                    reverse({**size, "dtype": "mixed_bfloat16", "reverse_dtype": "float32"}, numbers(2, 3)),
+                    reverse({**size, "dtype": "mixed_bfloat16"}, numbers(2, 3))]
 
 
 def spectral_normalization(config, inner, x):
