@@ -175,7 +175,8 @@ TEST_CASE("a model of tied embeddings learns to name the next word", "[layers][e
   Language model;
   model.compile({.optimizer = optimizers::adam({.learning_rate = 0.1}),
                  .loss = losses::sparse_categorical_crossentropy({.from_logits = true})});
-  const Tensor x = Tensor::from<std::int32_t>({4, 1}, {0, 1, 2, 3}), y = Tensor::from<std::int32_t>({4, 1}, {1, 2, 3, 0});
+  const Tensor x = Tensor::from<std::int32_t>({4, 1}, {0, 1, 2, 3}),
+               y = Tensor::from<std::int32_t>({4, 1}, {1, 2, 3, 0});
   const auto history = model.fit(x, y, {.epochs = 30, .verbose = 0});
   CHECK((*history)["loss"].back() < 0.5 * (*history)["loss"].front());
 }
@@ -191,9 +192,8 @@ TEST_CASE("ReversibleEmbedding refuses what it cannot project", "[layers][embedd
   CHECK(error_of([&] { made({.reverse_dtype = "int32"}); }) ==
         "[ReversibleEmbedding \"words\"] reverse_dtype = int32 - expected a float - set reverse_dtype.");
   const auto layer = made({});
-  CHECK_THROWS_WITH(
-      testing::run({Tensor({3, 3})}, [&](std::span<const Value> v) { return layer->reverse(v[0]); }),
-      ContainsSubstring("reverse of shape [3, 3] - expected vectors [batch, .., 2]"));
+  CHECK_THROWS_WITH(testing::run({Tensor({3, 3})}, [&](std::span<const Value> v) { return layer->reverse(v[0]); }),
+                    ContainsSubstring("reverse of shape [3, 3] - expected vectors [batch, .., 2]"));
 }
 
 }  // namespace etude

@@ -45,6 +45,7 @@ const std::map<std::string, Subject>& subjects() {
       {"Embedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}}, true}},
       {"Flatten", {{steps}}},
       {"GroupNormalization", {{steps}, {{"groups", 2}}}},
+      {"GroupedQueryAttention", {{steps, steps}, {{"use_gate", true}, {"sliding_window", 3}}}},
       {"GRU", {{steps}}},
       {"LayerNormalization", {{features}}},
       {"Normalization", {{steps}, {{"axis", {1, 2}}}}},
@@ -66,9 +67,8 @@ const std::map<std::string, Subject>& subjects() {
   };
   static const std::map<std::string, Subject> all = [&] {
     std::map<std::string, Subject> result = fixed;
-    for (const char* name :
-         {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU", "ReLU", "Rescaling",
-          "ThresholdedReLU"})
+    for (const char* name : {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU",
+                             "ReLU", "Rescaling", "ThresholdedReLU"})
       result[name] = {{features}};
     for (const char* name :
          {"AutoContrast",        "CenterCrop",         "CutMix",           "Equalization",    "MixUp",

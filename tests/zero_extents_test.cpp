@@ -171,7 +171,7 @@ template <class T> std::shared_ptr<T> made(const std::string& name) {
 }
 
 bool takes_several(const std::string& name) {
-  return name == "Add" || name == "Concatenate" || name == "MultiHeadAttention";
+  return name == "Add" || name == "Concatenate" || name == "GroupedQueryAttention" || name == "MultiHeadAttention";
 }
 
 /// The output of a new layer of that class for zeros.

@@ -58,6 +58,41 @@ layer("ThresholdedReLU", {}, np.float32([[-1, 0.5, 1, 1.25, 3]]), tf_keras)
 layer("ThresholdedReLU", {"theta": 0.25}, numbers(2, 3), tf_keras)
 layer("ReversibleEmbedding", {"input_dim": 5, "output_dim": 3}, np.int32([[1, 4, 0], [2, 2, 3]]))
 layer("ReversibleEmbedding", {"input_dim": 3, "output_dim": 2, "tie_weights": False, "mask_zero": True}, np.int32([[1, 0]]))
+for gate in (False, True):
+    grouped = {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2, "use_gate": gate}
+    layer("GroupedQueryAttention", {**grouped, "use_bias": not gate}, [numbers(2, 3, 4), numbers(2, 5, 6)])
+    layer("MultiHeadAttention", {"num_heads": 2, "key_dim": 3, "value_dim": 2, "use_gate": gate, "sliding_window": 2},
+          [numbers(2, 3, 4), numbers(2, 5, 6)])
+layer("GroupedQueryAttention", {"head_dim": 2, "num_query_heads": 3, "num_key_value_heads": 1, "sliding_window": 2},
+      [numbers(1, 4, 2), numbers(1, 4, 3), numbers(1, 4, 5)])
+layer("MultiHeadAttention", {"num_heads": 2, "key_dim": 2, "use_gate": True, "attention_axes": [2], "output_shape": 3},
+      [numbers(2, 2, 3, 4), numbers(2, 2, 5, 4)])
+
+
+def attention(target, config, inputs, **options):
+    """The result and the scores of attention with masks."""
+    made = getattr(keras.layers, target if target != "GroupedQueryAttention" else "GroupQueryAttention")(**config)
+    given = {name: np.asarray(value) if isinstance(value, list) else value for name, value in options.items()}
+    made(*inputs)
+    weights = [numbers(*weight.shape) for weight in made.weights]
+    made.set_weights(weights)
+    y, scores = made(*inputs, return_attention_scores=True, **given)
+    return {"target": target, "config": config, "inputs": [lists(x) for x in inputs], "options": options,
+            "names": [weight.path.split("/", 1)[1] for weight in made.weights],
+            "weights": [lists(weight) for weight in weights], "y": np.asarray(y).tolist(), "scores": np.asarray(scores).tolist()}
+
+
+grouped = {"head_dim": 2, "num_query_heads": 4, "num_key_value_heads": 2}
+steps, sources = numbers(2, 3, 4), numbers(2, 5, 4)
+allowed = [[[True, False, True, True, False], [False, True, True, False, True], [True, True, False, True, True]]] * 2
+padding = [[[True, True, True, False, False]], [[True, False, False, False, False]]]
+CASES["attention"] = [
+    attention("GroupedQueryAttention", {**grouped, "use_gate": True}, [steps, sources], attention_mask=allowed),
+    attention("GroupedQueryAttention", grouped, [steps, sources], attention_mask=padding),
+    attention("GroupedQueryAttention", grouped, [steps, steps], use_causal_mask=True),
+    attention("GroupedQueryAttention", {**grouped, "sliding_window": 2}, [steps, sources], use_causal_mask=True),
+    attention("MultiHeadAttention", {"num_heads": 2, "key_dim": 2, "sliding_window": 2, "use_gate": True}, [steps, sources],
+              attention_mask=allowed)]
 
 
 def reverse(config, x):

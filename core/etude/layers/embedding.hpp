@@ -103,17 +103,18 @@ struct ReversibleEmbeddingOptions {
 };
 
 /// An Embedding that also projects vectors to a number for each integer, as language models do at their end: reverse()
-/// is [batch, .., output_dim] -> [batch, .., input_dim]. The projection is the transpose of the embeddings, or, without tie_weights,
-/// reverse_embeddings [output_dim, input_dim]. Also throws Error(value) for a logit_soft_cap that is not above 0.
-/// Source: Press and Wolf (2016); keras/src/layers/core/reversible_embedding.py.
+/// is [batch, .., output_dim] -> [batch, .., input_dim]. The projection is the transpose of the embeddings, or, without
+/// tie_weights, reverse_embeddings [output_dim, input_dim]. Also throws Error(value) for a logit_soft_cap that is not
+/// above 0. Source: Press and Wolf (2016); keras/src/layers/core/reversible_embedding.py.
 class ReversibleEmbedding : public EmbeddingLayer {
  public:
   using Options = ReversibleEmbeddingOptions;
   using Product = ReversibleEmbedding;
   static constexpr ClassText about{
       .name = "ReversibleEmbedding",
-      .text = "A vector for each integer, and in reverse a number for each integer: [batch, ..] -> [batch, .., "
-              "output_dim].",
+      .text =
+          "A vector for each integer, and in reverse a number for each integer: [batch, ..] -> [batch, .., "
+          "output_dim].",
       .example = R"({"input_dim": 7, "output_dim": 2})"};
   explicit ReversibleEmbedding(ReversibleEmbeddingOptions options);
   void build(const Shape& input_shape) override;

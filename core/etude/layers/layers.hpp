@@ -24,6 +24,7 @@
 #include "etude/layers/preprocessing_mixing.hpp"
 #include "etude/layers/preprocessing_numbers.hpp"
 #include "etude/layers/preprocessing_random.hpp"
+#include "etude/layers/projected_attention.hpp"
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
@@ -34,8 +35,8 @@
 namespace etude::layers {
 
 /// The families of layers. To add a layer, add it here.
-using CoreLayers = ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling,
-                             ReversibleEmbedding>;
+using CoreLayers =
+    ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling, ReversibleEmbedding>;
 using ActivationLayers = ClassList<ELU, LeakyReLU, PReLU, ReLU, Softmax, ThresholdedReLU>;
 using ConvolutionLayers = ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose,
                                     DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D>;
@@ -50,11 +51,10 @@ using ReshapingLayers =
 using RecurrentLayers = ClassList<Bidirectional, GRU, LSTM, SimpleRNN, TimeDistributed>;
 using RegularizationLayers = ClassList<ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise,
                                        SpatialDropout1D, SpatialDropout2D, SpatialDropout3D>;
-using NormalizationLayers =
-    ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, SpectralNormalization,
-              UnitNormalization>;
+using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
+                                      SpectralNormalization, UnitNormalization>;
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
-using AttentionLayers = ClassList<AdditiveAttention, Attention, MultiHeadAttention>;
+using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, Resizing, CenterCrop, AutoContrast,
               Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,

@@ -24,15 +24,16 @@ struct SpectralNormalizationOptions {
 /// divided by its largest singular value before the layer is called, and keeps that value, from which the optimizer
 /// continues. Outside training nothing changes. The singular value is estimated by power iterations, from vector_u
 /// [1, last extent of the kernel], which is not trained. A layer that is called several times within a step is
-/// normalized once. A kernel of zeros stays as it is. Throws Error(value) for power_iterations below 1 or above 100, and
-/// for a layer without kernel and embeddings. Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks"
-/// (2018); keras/src/layers/normalization/spectral_normalization.py.
+/// normalized once. A kernel of zeros stays as it is. Throws Error(value) for power_iterations below 1 or above 100,
+/// and for a layer without kernel and embeddings. Source: Miyato et al., "Spectral Normalization for Generative
+/// Adversarial Networks" (2018); keras/src/layers/normalization/spectral_normalization.py.
 class SpectralNormalization : public Layer {
  public:
   using Options = SpectralNormalizationOptions;
   static constexpr ClassText about{.name = "SpectralNormalization",
-                                   .text = "Limits the spectral norm of a layer's kernel to 1: [batch, ..] -> the "
-                                           "layer's result.",
+                                   .text =
+                                       "Limits the spectral norm of a layer's kernel to 1: [batch, ..] -> the "
+                                       "layer's result.",
                                    .example = R"({"layer": {"class_name": "Dense", "config": {"units": 2}}})"};
   explicit SpectralNormalization(SpectralNormalizationOptions options);
   explicit SpectralNormalization(const LayerPtr& layer)
