@@ -196,4 +196,46 @@ TEST_CASE("ReversibleEmbedding refuses what it cannot project", "[layers][embedd
                     ContainsSubstring("reverse of shape [3, 3] - expected vectors [batch, .., 2]"));
 }
 
+TEST_CASE("LocallyConnected layers have a kernel and a bias for each position, of Keras's shapes",
+          "[layers][convolution]") {
+  const auto layer = layers::locally_connected2d({.filters = 5, .kernel_size = {2, 3}, .strides = {2, 1}});
+  CHECK((*layer)(Tensor({1, 5, 4, 3})).shape() == Shape{1, 2, 2, 5});
+  CHECK(layer->weights()[0].shape() == Shape{4, 18, 5});
+  CHECK(layer->weights()[1].shape() == Shape{2, 2, 5});
+  const auto steps = layers::locally_connected1d({.filters = 2, .kernel_size = 3});
+  (*steps)(Tensor({1, 5, 4}));
+  CHECK(steps->weights()[0].shape() == Shape{3, 12, 2});
+  CHECK(steps->weights()[1].shape() == Shape{3, 2});
+}
+
+TEST_CASE("a LocallyConnected layer whose kernels are equal is a convolution", "[layers][convolution]") {
+  const testing::FloatX wide(DType::float64);
+  Random random = testing::draws(4);
+  const Tensor x = testing::random_tensor(random, {2, 6, 5, 3});
+  const auto local = layers::locally_connected2d({.filters = 2, .kernel_size = {3, 2}, .strides = {1, 2}});
+  const auto shared = layers::conv2d({.filters = 2, .kernel_size = {3, 2}, .strides = {1, 2}});
+  (*local)(x);
+  const Tensor y = (*shared)(x);
+  const Tensor kernel = shared->get_weights()[0].reshape({1, 18, 2});
+  const Tensor repeated =
+      testing::run({kernel}, [](std::span<const Value> v) { return ops::broadcast_to(v[0], {8, 18, 2}); });
+  local->set_weights({repeated, Tensor({4, 2, 2}, DType::float64)});
+  CHECK(difference((*local)(x), y, {1e-12, 0}) == "");
+}
+
+TEST_CASE("LocallyConnected layers refuse padding, and extents that they were not built for",
+          "[layers][convolution][errors]") {
+  CHECK(
+      error_of([] { layers::locally_connected1d({.filters = 2, .kernel_size = 3, .padding = "same", .name = "l"}); }) ==
+      "[LocallyConnected1D \"l\"] padding = \"same\" - expected \"valid\" - pad the data by a ZeroPadding layer.");
+  const auto layer = layers::locally_connected2d({.filters = 2, .kernel_size = 2, .name = "m"});
+  CHECK_THROWS_WITH((*layer)(Tensor({1, 4, 1, 3})), ContainsSubstring("a window of 2 x 2 for an input of 4 x 1"));
+  CHECK_FALSE(layer->built());
+  (*layer)(Tensor({1, 4, 5, 3}));
+  CHECK(
+      error_of([&] { (*layer)(Tensor({1, 5, 4, 3})); }) ==
+      "[LocallyConnected2D \"m\"] input of extents [5, 4] - expected [4, 5], for which it was built: each position has "
+      "a kernel - build a new layer or check the data.");
+}
+
 }  // namespace etude

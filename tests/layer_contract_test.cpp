@@ -92,6 +92,7 @@ const std::map<std::string, Subject>& subjects() {
     spatial("Conv*Transpose", window);
     spatial("DepthwiseConv*", {{"kernel_size", 2}, {"depth_multiplier", 2}, {"padding", "same"}}, 2);
     spatial("SeparableConv*", {{"filters", 3}, {"kernel_size", 3}, {"depth_multiplier", 2}}, 2);
+    spatial("LocallyConnected*", {{"filters", 3}, {"kernel_size", 2}, {"strides", 2}}, 2);
     const json pool{{"pool_size", 3}, {"strides", 2}, {"padding", "same"}};
     spatial("MaxPooling*", pool);
     spatial("AveragePooling*", pool);

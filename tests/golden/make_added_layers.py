@@ -56,6 +56,15 @@ def layer(target, config, x, peer=keras, training=False):
 
 layer("ThresholdedReLU", {}, np.float32([[-1, 0.5, 1, 1.25, 3]]), tf_keras)
 layer("ThresholdedReLU", {"theta": 0.25}, numbers(2, 3), tf_keras)
+for order in ("channels_last", "channels_first"):
+    # With channels first, tf_keras reads a bias [.., filters] as if it were [filters, ..].
+    options = {"data_format": order, "use_bias": order == "channels_last"}
+    layer("LocallyConnected1D", {"filters": 3, "kernel_size": 2, **options}, numbers(2, 4, 3), tf_keras)
+    layer("LocallyConnected1D", {"filters": 2, "kernel_size": 3, "strides": 2, "activation": "tanh", **options},
+          numbers(1, 5, 7), tf_keras)
+    layer("LocallyConnected2D", {"filters": 2, "kernel_size": [2, 1], "strides": [1, 2], **options},
+          numbers(2, 3, 4, 3), tf_keras)
+layer("LocallyConnected2D", {"filters": 3, "kernel_size": 2, "use_bias": False, "activation": "relu"}, numbers(1, 3, 3, 2), tf_keras)
 layer("ReversibleEmbedding", {"input_dim": 5, "output_dim": 3}, np.int32([[1, 4, 0], [2, 2, 3]]))
 layer("ReversibleEmbedding", {"input_dim": 3, "output_dim": 2, "tie_weights": False, "mask_zero": True}, np.int32([[1, 0]]))
 for gate in (False, True):

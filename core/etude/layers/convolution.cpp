@@ -118,7 +118,7 @@ void Convolution::build(const Shape& input_shape) {
         " channels - expected a multiple of groups = ", options_.groups, " - change groups.");
   kernel_ = add_kernel("kernel", channels / options_.groups, options_.filters, options_.kernel_initializer,
                        options_.kernel_regularizer, options_.kernel_constraint);
-  add_bias(options_, options_.filters);
+  add_bias(options_, {options_.filters});
 }
 
 Value Convolution::convolve(Value x) const { return convolved(x, value_of(kernel_)); }
@@ -146,7 +146,7 @@ TransposedConvolution::TransposedConvolution(const ClassEntry& entry, Transposed
 void TransposedConvolution::build(const Shape& input_shape) {
   kernel_ = add_kernel("kernel", options_.filters, channels_of(input_shape), options_.kernel_initializer,
                        options_.kernel_regularizer, options_.kernel_constraint);
-  add_bias(options_, options_.filters);
+  add_bias(options_, {options_.filters});
 }
 
 Value TransposedConvolution::convolve(Value x) const {
@@ -212,7 +212,7 @@ void DepthwiseConvolution::build(const Shape& input_shape) {
   const std::int64_t channels = channels_of(input_shape);
   kernel_ = add_kernel("kernel", channels, options_.depth_multiplier, options_.depthwise_initializer,
                        options_.depthwise_regularizer, options_.depthwise_constraint);
-  add_bias(options_, channels * options_.depth_multiplier);
+  add_bias(options_, {channels * options_.depth_multiplier});
 }
 
 Value DepthwiseConvolution::convolve(Value x) const { return convolved_by_channel(x, value_of(kernel_)); }
@@ -239,7 +239,7 @@ void SeparableConvolution::build(const Shape& input_shape) {
                            .initializer = o.pointwise_initializer,
                            .regularizer = o.pointwise_regularizer,
                            .constraint = o.pointwise_constraint});
-  add_bias(o, o.filters);
+  add_bias(o, {o.filters});
 }
 
 Value SeparableConvolution::convolve(Value x) const {

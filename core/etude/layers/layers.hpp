@@ -12,6 +12,7 @@
 #include "etude/layers/extents.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
+#include "etude/layers/locally_connected.hpp"
 #include "etude/layers/lstm.hpp"
 #include "etude/layers/merging.hpp"
 #include "etude/layers/noise.hpp"
@@ -38,8 +39,9 @@ namespace etude::layers {
 using CoreLayers =
     ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling, ReversibleEmbedding>;
 using ActivationLayers = ClassList<ELU, LeakyReLU, PReLU, ReLU, Softmax, ThresholdedReLU>;
-using ConvolutionLayers = ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose,
-                                    DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D>;
+using ConvolutionLayers =
+    ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, DepthwiseConv1D,
+              DepthwiseConv2D, SeparableConv1D, SeparableConv2D, LocallyConnected1D, LocallyConnected2D>;
 using PoolingLayers =
     ClassList<AveragePooling1D, AveragePooling2D, AveragePooling3D, MaxPooling1D, MaxPooling2D, MaxPooling3D,
               GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D, GlobalMaxPooling1D,
