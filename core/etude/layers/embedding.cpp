@@ -55,8 +55,7 @@ Value ReversibleEmbedding::reverse(Value x) {
   const DType dtype = reverse_dtype_.value_or(compute_dtype());
   const bool tied = options_.tie_weights;
   const Value kernel = value_of(tied ? embeddings() : reverse_embeddings_);
-  const Value logits =
-      ops::matmul(ops::cast(ops::cast(x, compute_dtype()), dtype), ops::cast(kernel, dtype), false, tied);
+  const Value logits = ops::matmul(ops::cast(x, dtype), ops::cast(kernel, dtype), false, tied);
   if (!options_.logit_soft_cap) return logits;
   return ops::tanh(logits / *options_.logit_soft_cap) * *options_.logit_soft_cap;
 }
