@@ -235,7 +235,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     Choice<Regularizer> regularizer = {};
     /// How different values that replicas assign to it are combined.
     Aggregation aggregation = Aggregation::none;
-    /// What optimizers apply to its values after each update.
+    /// The constraint that optimizers apply after each update.
     Choice<Constraint> constraint = {};
   };
   /// Creates a variable of this layer.

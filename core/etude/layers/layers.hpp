@@ -7,6 +7,7 @@
 #include "etude/layers/convolution.hpp"
 #include "etude/layers/core_layers.hpp"
 #include "etude/layers/dense.hpp"
+#include "etude/layers/depthwise_convolution.hpp"
 #include "etude/layers/einsum_dense.hpp"
 #include "etude/layers/embedding.hpp"
 #include "etude/layers/extents.hpp"
@@ -27,10 +28,12 @@
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/scored_attention.hpp"
+#include "etude/layers/separable_convolution.hpp"
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
 #include "etude/layers/spectral_normalization.hpp"
 #include "etude/layers/symbolic.hpp"
+#include "etude/layers/transposed_convolution.hpp"
 #include "etude/layers/wrappers.hpp"
 
 namespace etude::layers {

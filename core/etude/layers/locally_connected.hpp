@@ -1,6 +1,6 @@
 #pragma once
 
-#include "etude/layers/convolution.hpp"
+#include "etude/layers/convolution_layer.hpp"
 
 namespace etude {
 

@@ -176,21 +176,17 @@ void GroupNormalization::build(const Shape& input_shape) {
   check(channels_ > 0 && channels_ % groups == 0, ErrorKind::value, where(), "groups = ", options_.groups,
         " for input of shape ", input_shape, ", ", channels_, " channels - expected a divisor of them - set groups.");
   if (options_.scale)
-    gamma_ = add_weight({"gamma",
-                         {channels_},
-                         options_.gamma_initializer,
-                         true,
-                         options_.gamma_regularizer,
-                         {},
-                         options_.gamma_constraint});
+    gamma_ = add_weight({.name = "gamma",
+                         .shape = {channels_},
+                         .initializer = options_.gamma_initializer,
+                         .regularizer = options_.gamma_regularizer,
+                         .constraint = options_.gamma_constraint});
   if (options_.center)
-    beta_ = add_weight({"beta",
-                        {channels_},
-                        options_.beta_initializer,
-                        true,
-                        options_.beta_regularizer,
-                        {},
-                        options_.beta_constraint});
+    beta_ = add_weight({.name = "beta",
+                        .shape = {channels_},
+                        .initializer = options_.beta_initializer,
+                        .regularizer = options_.beta_regularizer,
+                        .constraint = options_.beta_constraint});
 }
 
 Value GroupNormalization::call(Value x, bool) {

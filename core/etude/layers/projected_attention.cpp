@@ -154,8 +154,8 @@ Value ProjectedAttention::mask_for(const AttentionInputs& inputs) const {
   return mask.shape().rank() == 3 ? ops::expand_dims(mask, 1) : mask;
 }
 
-/// A mask that broadcasts to [batch, heads, steps, source steps], for scores [batch, heads of keys, steps of all queries
-/// of that head, source steps].
+/// A mask that broadcasts to [batch, heads, steps, source steps], for scores [batch, heads of keys, steps of all
+/// queries of that head, source steps].
 Value ProjectedAttention::by_key_heads(Value mask, std::int64_t steps) const {
   const std::int64_t repeats = heads_.queries / heads_.keys;
   if (repeats == 1) return mask;
@@ -178,8 +178,8 @@ Attended ProjectedAttention::attend_to(const AttentionInputs& inputs) {
   const std::size_t rank = inputs.query.shape().rank() + 1, batches = rank - 2 - axes_.size();
   const std::vector<std::uint8_t> heads_first = order(rank);
   Shape attended_shape;
-  // [.., heads of keys, steps, dim], with all attention axes as one. The query heads of a key head follow each other, so
-  // their steps are steps of the key head.
+  // [.., heads of keys, steps, dim], with all attention axes as one. The query heads of a key head follow each other,
+  // so their steps are steps of the key head.
   const auto by_heads = [&](Value x, const Projection& projection, double times = 1) {
     const Value y = ops::transpose(projected(x, projection, 1) * times, heads_first);
     attended_shape = y.shape();

@@ -36,8 +36,8 @@ struct Attended {
 /// sigmoid(query · gate kernel + gate bias) before the output's projection. Weights: query, key, gate and value kernels
 /// [n, heads, dim] and biases [heads, dim]; the output's kernel [heads, dim, features] and bias [features].
 /// Throws Error(value) for a sliding_window below 1, Error(shape) for inputs that do not match each other or the shapes
-/// for which it was built. Sources: Vaswani et al., "Attention Is All You Need" (2017); Qiu et al., "Gated Attention for
-/// Large Language Models" (2025).
+/// for which it was built. Sources: Vaswani et al., "Attention Is All You Need" (2017); Qiu et al., "Gated Attention
+/// for Large Language Models" (2025).
 class ProjectedAttention : public Layer {
  public:
   Value call(Value x, bool training) final;

@@ -47,28 +47,22 @@ void Recurrent::build(const Shape& input_shape) {
   check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, steps, features] - reshape the data.");
   const std::int64_t width = checked::multiply(parts_, units(), where());
-  kernel_ = add_weight({"kernel",
-                        {input_shape[2], width},
-                        options_.kernel_initializer,
-                        true,
-                        options_.kernel_regularizer,
-                        {},
-                        options_.kernel_constraint});
-  recurrent_kernel_ = add_weight({"recurrent_kernel",
-                                  {units(), width},
-                                  options_.recurrent_initializer,
-                                  true,
-                                  options_.recurrent_regularizer,
-                                  {},
-                                  options_.recurrent_constraint});
+  kernel_ = add_weight({.name = "kernel",
+                        .shape = {input_shape[2], width},
+                        .initializer = options_.kernel_initializer,
+                        .regularizer = options_.kernel_regularizer,
+                        .constraint = options_.kernel_constraint});
+  recurrent_kernel_ = add_weight({.name = "recurrent_kernel",
+                                  .shape = {units(), width},
+                                  .initializer = options_.recurrent_initializer,
+                                  .regularizer = options_.recurrent_regularizer,
+                                  .constraint = options_.recurrent_constraint});
   if (options_.use_bias)
-    bias_ = add_weight({"bias",
-                        bias_shape(),
-                        options_.bias_initializer,
-                        true,
-                        options_.bias_regularizer,
-                        {},
-                        options_.bias_constraint});
+    bias_ = add_weight({.name = "bias",
+                        .shape = bias_shape(),
+                        .initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint});
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
         " - expected a fixed batch size - build it with a batch size, or set stateful = false.");
