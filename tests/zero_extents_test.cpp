@@ -127,7 +127,7 @@ TEST_CASE("results for empty tensors match NumPy and JAX", "[zero]") {
 namespace {
 
 bool takes_several(const std::string& name) {
-  return name == "Add" || name == "Concatenate" || name == "MultiHeadAttention";
+  return name == "Add" || name == "Concatenate" || name == "GroupedQueryAttention" || name == "MultiHeadAttention";
 }
 
 /// The output of a new layer of that class for zeros.

@@ -28,7 +28,7 @@ void Convolution::build(const Shape& input_shape) {
         " channels - expected a multiple of groups = ", options_.groups, " - change groups.");
   kernel_ = add_kernel("kernel", channels / options_.groups, options_.filters, options_.kernel_initializer,
                        options_.kernel_regularizer, options_.kernel_constraint);
-  add_bias(options_, options_.filters);
+  add_bias(options_, {options_.filters});
 }
 
 Value Convolution::convolve(Value x) const { return convolved(x, value_of(kernel_)); }

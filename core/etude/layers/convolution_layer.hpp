@@ -40,7 +40,10 @@ class ConvolutionLayer : public Layer {
   ConvolutionLayer(const ClassEntry& entry, Options options, std::size_t rank)
       : Layer(entry, std::move(options)), rank_(rank) {
     const auto& o = described_options<Options>();
-    set_window(o.kernel_size, o.strides, o.dilation_rate);
+    if constexpr (requires { o.dilation_rate; })
+      set_window(o.kernel_size, o.strides, o.dilation_rate);
+    else
+      set_window(o.kernel_size, o.strides, 1);
     set_data(o.padding, o.data_format, o.activation);
     set_activity_regularizer(o.activity_regularizer);
   }
@@ -54,11 +57,11 @@ class ConvolutionLayer : public Layer {
   Variable add_kernel(const char* name, std::int64_t inputs, std::int64_t outputs,
                       const Choice<Initializer>& initializer, const Choice<Regularizer>& regularizer,
                       const Choice<Constraint>& constraint);
-  /// Makes the bias if there is to be one.
-  template <class Options> void add_bias(const Options& o, std::int64_t filters) {
+  /// Makes the bias if there is to be one. It broadcasts to results with the channels last.
+  template <class Options> void add_bias(const Options& o, const Shape& shape) {
     if (o.use_bias)
       bias_ = add_weight({.name = "bias",
-                          .shape = {filters},
+                          .shape = shape,
                           .initializer = o.bias_initializer,
                           .regularizer = o.bias_regularizer,
                           .constraint = o.bias_constraint});
@@ -76,6 +79,8 @@ class ConvolutionLayer : public Layer {
   const spatial::VolumeWindow& window() const { return window_; }
   /// "valid", "same" or "causal".
   const std::string& padding() const { return padding_; }
+  /// Whether inputs and results have their channels second.
+  bool channels_first() const { return channels_first_; }
   /// Cells of padding in front of the last axis: those of padding "causal".
   void pad_before(std::int64_t cells) { window_.before[2] = cells; }
 

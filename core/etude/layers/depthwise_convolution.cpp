@@ -13,7 +13,7 @@ void DepthwiseConvolution::build(const Shape& input_shape) {
   const std::int64_t channels = channels_of(input_shape);
   kernel_ = add_kernel("kernel", channels, options_.depth_multiplier, options_.depthwise_initializer,
                        options_.depthwise_regularizer, options_.depthwise_constraint);
-  add_bias(options_, channels * options_.depth_multiplier);
+  add_bias(options_, {channels * options_.depth_multiplier});
 }
 
 Value DepthwiseConvolution::convolve(Value x) const { return convolved_by_channel(x, value_of(kernel_)); }

@@ -27,7 +27,7 @@ void SeparableConvolution::build(const Shape& input_shape) {
                            .initializer = o.pointwise_initializer,
                            .regularizer = o.pointwise_regularizer,
                            .constraint = o.pointwise_constraint});
-  add_bias(o, o.filters);
+  add_bias(o, {o.filters});
 }
 
 Value SeparableConvolution::convolve(Value x) const {

@@ -35,7 +35,7 @@ TransposedConvolution::TransposedConvolution(const ClassEntry& entry, Transposed
 void TransposedConvolution::build(const Shape& input_shape) {
   kernel_ = add_kernel("kernel", options_.filters, channels_of(input_shape), options_.kernel_initializer,
                        options_.kernel_regularizer, options_.kernel_constraint);
-  add_bias(options_, options_.filters);
+  add_bias(options_, {options_.filters});
 }
 
 Value TransposedConvolution::convolve(Value x) const {
