@@ -17,7 +17,7 @@ namespace etude {
 ///
 ///     class Leaky : public RnnCell {
 ///      public:
-///       explicit Leaky(std::int64_t units) : RnnCell("Leaky"), units_(units), dense_(layers::dense(units)) {}
+///       explicit Leaky(std::int64_t units) : RnnCell("Leaky"), units_(units), dense_(layers::dense({.units = units})) {}
 ///       std::vector<LayerPtr> layers() const override { return {dense_}; }
 ///       std::vector<Shape> state_shapes(const Shape& x) const override { return {{x[0], units_}}; }
 ///       Step step(Value x, const std::vector<Value>& states, bool training) override {
