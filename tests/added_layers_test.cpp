@@ -240,4 +240,46 @@ TEST_CASE("LocallyConnected layers refuse padding, and extents that they were no
       "a kernel - build a new layer or check the data.");
 }
 
+TEST_CASE("Lambda is a layer of a function, of one input or of several", "[layers][lambda]") {
+  const Tensor x = Tensor::from<float>({1, 2}, {3, -4}), y = Tensor::from<float>({1, 2}, {1, 2});
+  CHECK(numbers((*layers::lambda([](Value v) { return ops::square(v); }))(x)) == std::vector<double>{9, 16});
+  const auto both = layers::lambda([](const std::vector<Value>& v) { return Outputs{v[0] + v[1], v[0] - v[1]}; });
+  const std::vector<Tensor> outputs = both->call_all({x, y});
+  CHECK(numbers(outputs[0]) == std::vector<double>{4, -2});
+  CHECK(numbers(outputs[1]) == std::vector<double>{2, -6});
+
+  const SymbolicTensor input = layers::input({.shape = {2}});
+  const SymbolicTensor twice = layers::lambda([](Value v) { return v * 2; }, {.name = "twice"})->apply(input);
+  Functional model({input}, {layers::dense({.units = 1, .kernel_initializer = "ones"})->apply(twice)});
+  CHECK(numbers(model.predict(x, {.verbose = 0})) == std::vector<double>{-2});
+}
+
+TEST_CASE("Lambda trains the variables that its function reads, and drops masks that it does not set",
+          "[layers][lambda]") {
+  Variable scale("scale", Tensor::from<float>({}, {1}));
+  Sequential model({layers::lambda([scale](Value v) { return v * Graph::current().read(scale); })});
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0.5}), .loss = "mse"});
+  const Tensor x = Tensor::from<float>({2, 1}, {1, 1}), y = Tensor::from<float>({2, 1}, {3, 3});
+  model.fit(x, y, {.epochs = 1, .verbose = 0});
+  CHECK(model.trainable_variables().size() == 1);
+  CHECK(scale.value().item() == 3);
+
+  const Tensor mask({2, 3}, DType::boolean);
+  testing::run({Tensor({2, 3, 1}), mask}, [](std::span<const Value> v) {
+    const Value masked = v[0].with_mask(v[1]);
+    CHECK_FALSE((*layers::lambda([](Value each) { return each + 1; }))(masked).mask());
+    CHECK((*layers::lambda([](Value each) { return (each + 1).with_mask(each.mask()); }))(masked).mask() == v[1]);
+    return masked;
+  });
+}
+
+TEST_CASE("Lambda refuses a missing function, and to be written as a config", "[layers][lambda][errors]") {
+  CHECK(error_of([] { layers::lambda(Lambda::Function(), {.name = "l"}); }) ==
+        "[Lambda \"l\"] no function - expected a function of a Value - pass one.");
+  const auto layer = layers::lambda([](Value v) { return v; });
+  CHECK_THROWS_WITH((*layer)({Tensor({1, 2}), Tensor({1, 2})}), ContainsSubstring("called on 2 inputs"));
+  CHECK_THROWS_WITH(to_json<Layer>(*layer),
+                    ContainsSubstring("save the model's weights instead, and create the model in code"));
+}
+
 }  // namespace etude

@@ -14,6 +14,7 @@
 #include "etude/layers/extents.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
+#include "etude/layers/lambda.hpp"
 #include "etude/layers/locally_connected.hpp"
 #include "etude/layers/lstm.hpp"
 #include "etude/layers/merging.hpp"

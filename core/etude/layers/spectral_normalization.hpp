@@ -32,8 +32,8 @@ class SpectralNormalization : public Layer {
   using Options = SpectralNormalizationOptions;
   static constexpr ClassText about{.name = "SpectralNormalization",
                                    .text =
-                                       "Limits the spectral norm of a layer's kernel to 1: [batch, ..] -> the "
-                                       "layer's result.",
+                                       "Limits the spectral norm of a kernel to 1: [batch, ..] -> the result of the "
+                                       "layer.",
                                    .example = R"({"layer": {"class_name": "Dense", "config": {"units": 2}}})"};
   explicit SpectralNormalization(SpectralNormalizationOptions options);
   explicit SpectralNormalization(const LayerPtr& layer)
