@@ -4,7 +4,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/layers/detail/data_format.hpp"
-#include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"
 
@@ -64,26 +63,7 @@ Value ConvolutionLayer::call(Value x, bool) {
 }
 
 Value ConvolutionLayer::convolved(Value x, Value kernel) const {
-  const VolumeWindow window = spatial::over(window_, padding_, x.shape(), rank_, where());
-  if (rank_ == 1) kernel = ops::expand_dims(kernel, 0);
-  if (rank_ < 3)
-    return spatial::from_planes(ops::convolution(spatial::to_planes(x, rank_), kernel, window.plane()), rank_,
-                                x.shape());
-  // The cells along the depth become channels, those of a group side by side: a convolution of planes sums over both.
-  const Shape taken = x.shape(), shape = kernel.shape();
-  const std::int64_t cells = window.extent[0], channels = shape[3], groups = taken[4] / channels;
-  const std::int64_t depth = window.outputs(0, taken[1]);
-  const Value padded = spatial::pad(x, 1, window.before[0], window.after[0]);
-  std::vector<Value> slices;
-  for (std::int64_t cell = 0; cell < cells; ++cell)
-    slices.push_back(ops::reshape(spatial::strided(padded, 1, cell * window.dilation[0], window.strides[0], depth),
-                                  {taken[0] * depth, taken[2], taken[3], groups, channels}));
-  const Value planes =
-      ops::reshape(ops::concatenate(slices, 4), {taken[0] * depth, taken[2], taken[3], groups * cells * channels});
-  const Value flat =
-      ops::reshape(ops::transpose(kernel, {1, 2, 0, 3, 4}), {shape[1], shape[2], cells * channels, shape[4]});
-  const Value y = ops::convolution(planes, flat, window.plane());
-  return ops::reshape(y, {taken[0], depth, y.shape()[1], y.shape()[2], shape[4]});
+  return spatial::convolution(x, kernel, window_, padding_, rank_, where());
 }
 
 Value ConvolutionLayer::convolved_by_channel(Value x, Value kernel) const {

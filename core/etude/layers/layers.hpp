@@ -4,6 +4,7 @@
 #include "etude/layers/activation_layers.hpp"
 #include "etude/layers/adaptive_pooling.hpp"
 #include "etude/layers/attention.hpp"
+#include "etude/layers/conv_lstm.hpp"
 #include "etude/layers/convolution.hpp"
 #include "etude/layers/core_layers.hpp"
 #include "etude/layers/dense.hpp"
@@ -28,6 +29,7 @@
 #include "etude/layers/preprocessing_numbers.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
+#include "etude/layers/rnn.hpp"
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/separable_convolution.hpp"
 #include "etude/layers/shaping.hpp"
@@ -54,7 +56,8 @@ using PoolingLayers =
 using ReshapingLayers =
     ClassList<Cropping1D, Cropping2D, Cropping3D, Flatten, Permute, RepeatVector, Reshape, UpSampling1D, UpSampling2D,
               UpSampling3D, ZeroPadding1D, ZeroPadding2D, ZeroPadding3D>;
-using RecurrentLayers = ClassList<Bidirectional, GRU, LSTM, SimpleRNN, TimeDistributed>;
+using RecurrentLayers = ClassList<Bidirectional, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, GRU, GRUCell, LSTM, LSTMCell, RNN,
+                                  SimpleRNN, SimpleRNNCell, StackedRNNCells, TimeDistributed>;
 using RegularizationLayers = ClassList<ActivityRegularization, AlphaDropout, Dropout, GaussianDropout, GaussianNoise,
                                        SpatialDropout1D, SpatialDropout2D, SpatialDropout3D>;
 using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
