@@ -33,11 +33,12 @@ Tensor tensor_of(const nlohmann::json& lists) {
   return testing::tensor_of(shape, DType::float32, testing::numbers_in(lists));
 }
 
-/// Lists of the weights of a wrapped layer, in the order of `layer`: Keras lists vector_u second.
+/// Lists of weights, in the order of `layer`: for SpectralNormalization, Keras lists vector_u second.
 std::vector<Tensor> weights_in(const Layer& layer, const nlohmann::json& lists) {
   std::vector<Tensor> weights = layer.get_weights();
+  const bool swaps = layer.class_name() == "SpectralNormalization";
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const std::size_t theirs = i < 2 ? 1 - i : i;
+    const std::size_t theirs = swaps && i < 2 ? 1 - i : i;
     weights[i] = tensor_like(weights[i], lists.at(theirs));
   }
   return weights;
@@ -46,6 +47,32 @@ std::vector<Tensor> weights_in(const Layer& layer, const nlohmann::json& lists) 
 void check_weights(const Layer& layer, const nlohmann::json& lists) {
   const std::vector<Tensor> got = layer.get_weights(), want = weights_in(layer, lists);
   for (std::size_t i = 0; i < want.size(); ++i) CHECK(difference(got[i], want[i], {1e-5, 1e-5}) == "");
+}
+
+/// Makes a layer with the weights of a case, and compares the results and the weights of its calls.
+LayerPtr check_calls(const char* class_name, const nlohmann::json& test) {
+  const LayerPtr layer =
+      from_json<Layer>(nlohmann::json{{"class_name", class_name}, {"config", test.at("config")}}.dump());
+  const Tensor x = tensor_of(test.at("x"));
+  (*layer)(x);
+  layer->set_weights(weights_in(*layer, test.at("weights")));
+  for (const nlohmann::json& call : test.at("calls")) {
+    CHECK(difference((*layer)(x, call.at("training").get<bool>()), tensor_of(call.at("y")), {1e-5, 1e-5}) == "");
+    check_weights(*layer, call.at("weights"));
+  }
+  return layer;
+}
+
+/// Trains a layer by SGD with the weights, the data and the steps of a case, and compares losses and weights.
+void check_fit(const LayerPtr& layer, const nlohmann::json& test) {
+  Sequential model({layer});
+  const Tensor x = tensor_of(test.at("x")), y = tensor_of(test.at("y"));
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0.1}), .loss = "mse"});
+  model.predict(x, {.verbose = 0});
+  layer->set_weights(weights_in(*layer, test.at("weights")));
+  const auto history = model.fit(x, y, {.batch_size = x.shape()[0], .epochs = 2, .verbose = 0, .shuffle = false});
+  CHECK(difference((*history)["loss"], testing::numbers_in(test.at("losses")), {1e-5, 1e-5}) == "");
+  check_weights(*layer, test.at("fitted"));
 }
 
 }  // namespace
@@ -60,30 +87,13 @@ TEST_CASE("ThresholdedReLU keeps what is above theta, and refuses a theta below 
 TEST_CASE("SpectralNormalization divides a kernel by its spectral norm in training, as Keras does",
           "[layers][normalization]") {
   for (const nlohmann::json& test : keras("spectral_normalization")) {
-    const LayerPtr layer =
-        from_json<Layer>(nlohmann::json{{"class_name", "SpectralNormalization"}, {"config", test.at("config")}}.dump());
-    const Tensor x = tensor_of(test.at("x"));
-    (*layer)(x);
+    const LayerPtr layer = check_calls("SpectralNormalization", test);
     CHECK(layer->trainable_variables().size() + 1 == layer->weights().size());
-    layer->set_weights(weights_in(*layer, test.at("weights")));
-    for (const nlohmann::json& call : test.at("calls")) {
-      CHECK(difference((*layer)(x, call.at("training").get<bool>()), tensor_of(call.at("y")), {1e-5, 1e-5}) == "");
-      check_weights(*layer, call.at("weights"));
-    }
   }
 }
 
 TEST_CASE("fit trains a SpectralNormalization to the weights of Keras", "[layers][normalization]") {
-  const nlohmann::json& test = keras("spectral_normalization_fit");
-  const auto layer = layers::spectral_normalization(layers::dense({.units = 2}));
-  Sequential model({layer});
-  const Tensor x = tensor_of(test.at("x")), y = tensor_of(test.at("y"));
-  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0.1}), .loss = "mse"});
-  model.predict(x, {.verbose = 0});
-  layer->set_weights(weights_in(*layer, test.at("weights")));
-  const auto history = model.fit(x, y, {.batch_size = 4, .epochs = 2, .verbose = 0, .shuffle = false});
-  CHECK(difference((*history)["loss"], testing::numbers_in(test.at("losses")), {1e-5, 1e-5}) == "");
-  check_weights(*layer, test.at("fitted"));
+  check_fit(layers::spectral_normalization(layers::dense({.units = 2})), keras("spectral_normalization_fit"));
 }
 
 TEST_CASE("a SpectralNormalization that a step calls twice is normalized once, and both calls count",
@@ -238,6 +248,42 @@ TEST_CASE("LocallyConnected layers refuse padding, and extents that they were no
       error_of([&] { (*layer)(Tensor({1, 5, 4, 3})); }) ==
       "[LocallyConnected2D \"m\"] input of extents [5, 4] - expected [4, 5], for which it was built: each position has "
       "a kernel - build a new layer or check the data.");
+}
+
+TEST_CASE("BatchNormalization with renorm has the results and the weights of Keras", "[layers][normalization]") {
+  for (const nlohmann::json& test : keras("renormalization")) {
+    const LayerPtr layer = check_calls("BatchNormalization", test);
+    std::vector<std::string> names;
+    for (const Variable& weight : layer->weights()) names.push_back(weight.name().substr(layer->name().size() + 1));
+    CHECK(names == test.at("names").get<std::vector<std::string>>());
+  }
+  check_fit(layers::batch_normalization({.momentum = 0.5, .renorm = true, .renorm_momentum = 0.5}),
+            keras("renormalization_fit"));
+}
+
+TEST_CASE("the standard deviations of renorm begin at the roots of the variances", "[layers][normalization]") {
+  const auto layer = layers::batch_normalization(
+      {.moving_variance_initializer = initializers::constant({.value = 9}), .renorm = true});
+  (*layer)(Tensor({2, 1}));
+  CHECK(layer->weights().size() == 7);
+  CHECK(layer->trainable_variables().size() == 2);
+  CHECK(numbers(layer->get_weights()[4]) == std::vector<double>{3});  // moving_stddev
+  CHECK(numbers(layer->get_weights()[6]) == std::vector<double>{3});  // renorm_stddev
+}
+
+TEST_CASE("BatchNormalization refuses limits of renorm that exclude each other", "[layers][normalization][errors]") {
+  const auto refused = [](std::map<std::string, double> clipping) {
+    return error_of(
+        [&] { layers::batch_normalization({.renorm = true, .renorm_clipping = std::move(clipping), .name = "b"}); });
+  };
+  CHECK(refused({{"rmean", 1}}) ==
+        "[BatchNormalization \"b\"] renorm_clipping of \"rmean\" - expected \"rmax\", \"rmin\" and \"dmax\" - leave it "
+        "out.");
+  CHECK(refused({{"rmin", 2}, {"rmax", 1}}).find("rmin = 2, rmax = 1, dmax = 0 - expected") != std::string::npos);
+  CHECK(refused({{"dmax", -1}}).find("dmax = -1 - expected") != std::string::npos);
+  CHECK(refused({{"rmin", 2}}) == "no error");
+  CHECK_THROWS_WITH(layers::batch_normalization({.renorm_momentum = 2}),
+                    ContainsSubstring("renorm_momentum = 2 - expected a number from 0 to 1"));
 }
 
 TEST_CASE("Lambda is a layer of a function, of one input or of several", "[layers][lambda]") {

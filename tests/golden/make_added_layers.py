@@ -135,11 +135,26 @@ def spectral_normalization(config, inner, x):
             "names": [weight.name for weight in made.weights], "weights": [lists(weight) for weight in weights], "calls": calls}
 
 
+def renormalization(config, x):
+    """Two calls in training, and one outside of it: the results, and the weights after each."""
+    made = keras.layers.BatchNormalization(renorm=True, **config)
+    made.build(x.shape)
+    weights = [np.abs(value) + np.float32(0.5) if "gamma" in weight.name or "stddev" in weight.name or "variance" in weight.name else value
+               for weight in made.weights for value in [numbers(*weight.shape)]]
+    made.set_weights(weights)
+    calls = []
+    for training in (True, True, False):
+        y = np.asarray(made(x, training=training))
+        calls.append({"training": training, "y": y.tolist(), "weights": [weight.tolist() for weight in made.get_weights()]})
+    return {"config": {"renorm": True, **config}, "x": lists(x), "names": [weight.name for weight in made.weights],
+            "weights": [lists(weight) for weight in weights], "calls": calls}
+
+
 def fitted(made, x, y):
     """The weights after two epochs of one batch with SGD."""
     model = keras.Sequential([made])
     model.build(x.shape)
-    weights = [numbers(*weight.shape) for weight in made.weights]
+    weights = [np.abs(numbers(*weight.shape)) + np.float32(0.5) for weight in made.weights]
     made.set_weights(weights)
     model.compile(keras.optimizers.SGD(0.1), "mse")
     losses = model.fit(x, y, epochs=2, batch_size=len(x), shuffle=False, verbose=0).history["loss"]
@@ -147,6 +162,12 @@ def fitted(made, x, y):
             "fitted": [weight.tolist() for weight in made.get_weights()]}
 
 
+CASES["renormalization"] = [
+    renormalization({}, numbers(5, 3)),
+    renormalization({"momentum": 0.8, "renorm_momentum": 0.7, "renorm_clipping": {"rmax": 1.1, "rmin": 0.9, "dmax": 0.25}}, numbers(2, 3, 2)),
+    renormalization({"axis": 1, "scale": False, "center": False, "renorm_clipping": {"dmax": 0.1}}, numbers(2, 3, 2))]
+CASES["renormalization_fit"] = fitted(
+    keras.layers.BatchNormalization(renorm=True, renorm_momentum=0.5, momentum=0.5), numbers(6, 2), numbers(6, 2))
 CASES["spectral_normalization"] = [
     spectral_normalization({}, ("Dense", {"units": 3}), numbers(2, 4)),
     spectral_normalization({"power_iterations": 3}, ("Conv2D", {"filters": 2, "kernel_size": 2}), numbers(1, 3, 3, 2)),
