@@ -33,9 +33,12 @@ def lists(value):
     return [lists(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-def defaults_of(found):
-    """The defaults of the options of a Keras class."""
-    return {name: lists(each.default) for name, each in inspect.signature(found.__init__).parameters.items() if each.default is not inspect.Parameter.empty}
+def is_default(found, name, value):
+    """Whether an option of a Keras class has its default value. A list of one axis is that axis."""
+    option = inspect.signature(found.__init__).parameters.get(name)
+    if option is None or option.default is inspect.Parameter.empty:
+        return value is None
+    return lists(option.default) in (lists(value), value[0] if name == "axis" and isinstance(value, (list, tuple)) and len(value) == 1 else lists(value))
 
 
 def plain(given, named=False):
@@ -48,11 +51,10 @@ def plain(given, named=False):
         return model_config(given)
     if given["class_name"] == "Causal":
         return {"class_name": "Causal", "config": {"layer": plain(given["config"]["layer"])}}
-    spaces = [getattr(keras, given["module"].split(".")[1])] if given["module"] != "keras" else [keras.layers]
-    defaults = defaults_of(getattr(spaces[0], given["class_name"]))
+    space = getattr(keras, given["module"].split(".")[1])
+    found = getattr(space, given["class_name"])
     config = {name: plain(value) for name, value in given["config"].items()
-              if name not in OMITTED and not name.endswith("_initializer") and value is not None and (name != "name" or named)
-              and (name not in defaults or lists(value) != defaults[name])}
+              if name not in OMITTED and not name.endswith("_initializer") and (name != "name" or named) and not is_default(found, name, value)}
     return {"class_name": given["class_name"], "config": config}
 
 
@@ -77,7 +79,7 @@ def model_config(given):
     described = []
     for layer in config["layers"]:
         if layer["class_name"] == "InputLayer":
-            own = {"class_name": "InputLayer", "config": {key: layer["config"][key] for key in ("batch_shape", "dtype", "name")}}
+            own = {"class_name": "InputLayer", "config": {key: layer["config"][key] for key in ("batch_shape", "dtype", "name") if layer["config"][key] != "float64"}}
         else:
             own = plain(layer, named=True)
         described.append({**own, "name": layer["name"], "inbound_nodes": [node(each) for each in layer["inbound_nodes"]]})
@@ -195,8 +197,8 @@ def computed(name, build, optimizer, loss, loss_weights=None, weighted=False, va
     weights = [draws.weight(variable) for variable in model.weights]
     several = len(y) > 1
     model.compile(optimizer_of(*optimizer), [loss_of(one) for one in each_loss] if several else loss_of(loss), loss_weights=loss_weights)
-    model.optimizer.build(model.trainable_variables)
     model.set_weights(weights)
+    model.optimizer.build(model.trainable_variables)  # some optimizers copy the weights
     forward = model(x if len(x) > 1 else x[0], training=False)
     case = {"name": name, "model": config, "optimizer": described(optimizer), "loss": [described(one) for one in each_loss]}
     if loss_weights:

@@ -122,7 +122,7 @@ def dice():
     return perceptron(3, "sigmoid")
 
 
-@model(("ScheduleFreeAdamW", {"learning_rate": 0.05, "warmup_steps": 4}), ("Tversky", {"alpha": 0.3, "beta": 0.7}))
+@model(("ScheduleFreeAdamW", {"learning_rate": 0.05, "warmup_steps": 4}), ("Tversky", {"alpha": 0.4, "beta": 0.4}))  # Keras 3.15 swaps alpha and beta; 3.16 does not
 def tversky():
     return perceptron(3, "sigmoid")
 
