@@ -156,7 +156,7 @@ std::string compare(const std::string& what, const Numbers& got, const json& wan
   const Numbers numbers = numbers_in(want);
   double largest = 0;
   for (const double number : numbers) largest = std::max(largest, std::abs(number));
-  const std::string text = testing::difference(got, numbers, {.atol = allowed * (largest + 1e-3)});
+  const std::string text = testing::difference(got, numbers, {.atol = allowed * (largest + 1e-2)});
   return text.empty() ? "" : what + ": " + text + "; ";
 }
 

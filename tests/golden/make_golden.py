@@ -23,8 +23,10 @@ import models_of_sequences
 import models_of_windows
 
 ROWS, BATCH, STEPS = 8, 4, 20
-# Options that Étude lacks, or that do not matter, because weights are given and all dtypes are the same.
-OMITTED = {"dtype", "trainable", "unroll", "use_gate", "backward_layer"}
+# Besides initializers: options that do not matter, because weights are given, all dtypes are the same, and a backward layer is like the forward layer.
+OMITTED = {"dtype", "trainable", "backward_layer"}
+# Masks of Embeddings, which Keras computes by ops of the graph, and Étude within the layers.
+IMPLIED = {"mask", "query_mask", "value_mask", "key_mask"}
 
 
 # ---- configs ----
@@ -66,7 +68,7 @@ def tensor(given):
 
 
 def node(given):
-    keywords = [tensor(value) for value in given["kwargs"].values() if value]
+    keywords = [tensor(value) for name, value in given["kwargs"].items() if value and name not in IMPLIED]
     return {"args": [tensor(each) for each in given["args"]] + keywords, "kwargs": {}}
 
 
@@ -78,6 +80,8 @@ def model_config(given):
                                                        "build_input_shape": config["build_input_shape"]}}
     described = []
     for layer in config["layers"]:
+        if ".ops." in layer["module"]:  # computes a mask
+            continue
         if layer["class_name"] == "InputLayer":
             own = {"class_name": "InputLayer", "config": {key: layer["config"][key] for key in ("batch_shape", "dtype", "name") if layer["config"][key] != "float64"}}
         else:
@@ -135,8 +139,10 @@ class Draws:
         shape, name = (ROWS, *output.shape[1:]), "".join(part for part in (loss if isinstance(loss, str) else loss[0]).lower() if part != "_")
         if name == "sparsecategoricalcrossentropy":
             return self.whole(shape[:-1] + (1,), 0, shape[-1])
-        if name == "categoricalgeneralizedcrossentropy":
+        if name in ("categoricalgeneralizedcrossentropy", "circle"):
             return self.whole((ROWS,), 0, shape[-1])
+        if name == "ctc":
+            return self.whole((ROWS, 2), 1, shape[-1])
         if name.startswith("categorical"):
             return np.eye(shape[-1])[self.whole(shape[:-1], 0, shape[-1])]
         if name.startswith("binary") or name in ("dice", "tversky"):
@@ -179,7 +185,8 @@ def gradients(model, x, y, weight):
         return model.compute_loss_and_updates(trained, rest, metrics, x, y, weight, training=True, optimizer_variables=[])
 
     (loss, _), found = jax.value_and_grad(results, has_aux=True)(trained)
-    assert "f32[" not in str(jax.make_jaxpr(results)(trained)), f"{model.name} computes in float32"
+    # The function ctc has zeros and ones in float32.
+    assert model.loss == keras.losses.ctc or "f32[" not in str(jax.make_jaxpr(results)(trained)), f"{model.name} computes in float32"
     assert "f32[" not in str(jax.make_jaxpr(model.optimizer.stateless_apply)(state, found, trained)), f"{model.optimizer.name} computes in float32"
     return float(loss), found
 

@@ -18,7 +18,7 @@ def batch_normalization():
 
 @model(("Adam", {"learning_rate": 0.02}), "cosine_similarity")
 def layer_rms_and_unit_normalization():
-    return sequence((3, 4), layers.Dense(5), layers.LayerNormalization(axis=[1, 2]), layers.Dense(4, activation="tanh"), layers.RMSNormalization(),
+    return sequence((3, 4), layers.Rescaling(0.7, 0.1), layers.Dense(5), layers.Identity(), layers.LayerNormalization(axis=[1, 2]), layers.Dense(4, activation="tanh"), layers.RMSNormalization(),
                     layers.Dense(3), layers.UnitNormalization())
 
 
@@ -26,7 +26,7 @@ def layer_rms_and_unit_normalization():
        "mean_squared_error")
 def group_normalization():
     return sequence((4, 4, 2), layers.Conv2D(4, 2), layers.GroupNormalization(2), layers.Activation("mish"), layers.Conv2D(3, 2), layers.GroupNormalization(-1),
-                    layers.GlobalAveragePooling2D(), layers.LayerNormalization(center=False), layers.Dense(2))
+                    layers.GlobalMaxPooling2D(), layers.LayerNormalization(center=False), layers.Dense(2))
 
 
 @model(("Adam", {"learning_rate": 0.02}), "mean_squared_error")
@@ -74,7 +74,7 @@ def activations():
 @model(("Adadelta", {"learning_rate": 2.0}), "mean_squared_error")
 def activation_layers():
     return sequence((3, 4), layers.Dense(4), layers.PReLU(), layers.Dense(4), layers.ELU(0.7), layers.Dense(4), layers.LeakyReLU(0.2), layers.Dense(4),
-                    layers.PReLU(shared_axes=[1]), layers.Dense(4), layers.Softmax(axis=1), layers.Dense(2), layers.ReLU(max_value=2.0, negative_slope=0.3, threshold=0.1))
+                    layers.PReLU(shared_axes=[1]), layers.Dense(4), layers.Softmax(axis=1), layers.Dense(2), layers.ReLU(max_value=0.4, negative_slope=0.3, threshold=0.1))
 
 
 @model(("Adam", {"learning_rate": 0.02, "use_ema": True, "ema_momentum": 0.9, "ema_overwrite_frequency": 5}), "mean_squared_error")
@@ -93,7 +93,7 @@ def regularizers():
 @model(("SGD", {"learning_rate": 0.2, "momentum": 0.5}), "mean_squared_error")
 def constraints():
     return sequence((4,), layers.Dense(5, activation="tanh", kernel_constraint=CONSTRAINTS.MaxNorm(0.8), bias_constraint=CONSTRAINTS.NonNeg()),
-                    layers.Dense(4, kernel_constraint=CONSTRAINTS.UnitNorm(1)), layers.Dense(2, kernel_constraint=CONSTRAINTS.MinMaxNorm(0.4, 0.9, 0.5)))
+                    layers.Dense(4, kernel_constraint=CONSTRAINTS.UnitNorm(1)), layers.Dense(2, kernel_constraint=CONSTRAINTS.MinMaxNorm(1.2, 1.5, 0.5)))
 
 
 @model(("Adafactor", {"learning_rate": 0.05}), "mean_squared_error")
@@ -125,6 +125,11 @@ def dice():
 @model(("ScheduleFreeAdamW", {"learning_rate": 0.05, "warmup_steps": 4}), ("Tversky", {"alpha": 0.4, "beta": 0.4}))  # Keras 3.15 swaps alpha and beta; 3.16 does not
 def tversky():
     return perceptron(3, "sigmoid")
+
+
+@model(("Adam", {"learning_rate": 0.01}), ("Circle", {"gamma": 4.0, "margin": 0.3}))
+def circle():
+    return sequence((4,), layers.Dense(6, activation="tanh"), layers.Dense(3), layers.UnitNormalization())
 
 
 @model(("AdamW", {"learning_rate": 0.01}), ("CategoricalGeneralizedCrossEntropy", {"q": 0.6}))

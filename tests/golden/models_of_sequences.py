@@ -59,6 +59,21 @@ def time_distributed():
                     layers.TimeDistributed(layers.Dense(3, activation="relu")), layers.LSTM(3), layers.Dense(2))
 
 
+@model(("Adam", {"learning_rate": 0.02, "beta_1": 0.8}), "mean_squared_error")
+def encoder_and_decoder():
+    x, given = keras.Input((5, 3)), keras.Input((4, 2))
+    _, state, carry = layers.LSTM(3, return_state=True)(x)
+    steps = layers.LSTM(3, return_sequences=True)(given, initial_state=[state, carry])
+    code, forward, backward = layers.Bidirectional(layers.GRU(2, return_state=True))(x)
+    again = layers.Bidirectional(layers.GRU(2, return_sequences=True))(given, initial_state=[forward, backward])
+    return keras.Model([x, given], layers.Dense(2)(layers.Concatenate()([steps, again, layers.RepeatVector(4)(code)])))
+
+
+@model(("Adam", {"learning_rate": 0.02, "epsilon": 1e-4}), "ctc")
+def labels_of_steps():
+    return sequence((6, 3), layers.Bidirectional(layers.SimpleRNN(3, return_sequences=True)), layers.Dense(4))
+
+
 @model(("Adam", {"learning_rate": 0.05}), "binary_crossentropy", vary=end_early)
 def masked_words():
     return sequence((6,), layers.Embedding(9, 3, mask_zero=True), layers.Bidirectional(layers.LSTM(3)), layers.Dense(1, activation="sigmoid"), dtype="int32")
@@ -67,13 +82,15 @@ def masked_words():
 @model(("SGD", {"learning_rate": 0.3, "momentum": 0.9}), "mean_squared_error", vary=end_early)
 def masked_steps_of_outputs():
     return sequence((6,), layers.Embedding(9, 3, mask_zero=True), layers.Bidirectional(layers.GRU(3, return_sequences=True)),
-                    layers.TimeDistributed(layers.Dense(3, activation="tanh")), layers.SimpleRNN(3, return_sequences=True), layers.Dense(2), dtype="int32")
+                    layers.TimeDistributed(layers.Dense(2)), dtype="int32")
 
 
-@model(("RMSprop", {"learning_rate": 0.01}), "mean_absolute_error", vary=end_early)
+@model(("RMSprop", {"learning_rate": 0.01}), ["mean_absolute_error", "mean_squared_error"], vary=end_early)
 def masking_and_pooling():
-    return sequence((6, 3), layers.Masking(), layers.GRU(4, return_sequences=True, zero_output_for_mask=True), layers.LSTM(3, return_sequences=True),
-                    layers.GlobalAveragePooling1D(), layers.Dense(2))
+    x = keras.Input((6, 3))
+    first = layers.GRU(4, return_sequences=True, zero_output_for_mask=True)(layers.Masking()(x))
+    second = layers.LSTM(3, return_sequences=True)(first)
+    return keras.Model(x, [layers.Dense(2)(layers.Concatenate()([first, second])), layers.Dense(2)(layers.GlobalAveragePooling1D()(second))])
 
 
 @model(("Adam", {"learning_rate": 0.02, "global_clipnorm": 1.0}), "sparse_categorical_crossentropy")
@@ -96,6 +113,14 @@ def cross_attention_with_mask():
     query, value, mask = keras.Input((4, 3)), keras.Input((5, 2)), keras.Input((4, 5), dtype="bool")
     y = layers.MultiHeadAttention(2, 2, use_bias=False, output_shape=4)(query, value, value, attention_mask=mask)
     return keras.Model([query, value, mask], layers.Dense(2)(layers.GlobalMaxPooling1D()(y)))
+
+
+@model(("RMSprop", {"learning_rate": 0.005}), "mean_squared_error", vary=end_early)
+def attention_of_masked_words():
+    words = keras.Input((6,), dtype="int32")
+    x = layers.Embedding(8, 4, mask_zero=True)(words)
+    y = layers.Add()([x, layers.MultiHeadAttention(2, 2)(x, x)])
+    return keras.Model(words, layers.Dense(2)(layers.GlobalAveragePooling1D()(y)))
 
 
 @model(("SGD", {"learning_rate": 0.2, "momentum": 0.5}), "mean_squared_error")

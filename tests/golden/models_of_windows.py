@@ -27,13 +27,22 @@ def strided_convolution_2d():
 @model(("RMSprop", {"learning_rate": 0.01, "rho": 0.8}), "binary_crossentropy", weighted=True)
 def dilated_convolution_2d():
     return sequence((6, 6, 2), layers.Conv2D(4, 3, groups=2, dilation_rate=2, padding="same", activation="elu"),
-                    layers.Conv2D(4, 2, dilation_rate=(1, 2), activation="softplus"), layers.GlobalMaxPooling2D(), layers.Dense(1, activation="sigmoid"))
+                    layers.Conv2D(4, 2, dilation_rate=(1, 2), activation="softplus"), layers.AdaptiveMaxPooling2D((3, 2)),
+                    layers.GlobalMaxPooling2D(), layers.Dense(1, activation="sigmoid"))
 
 
 @model(("RMSprop", {"learning_rate": 0.005, "momentum": 0.5, "centered": True}), ("Huber", {"delta": 0.7}))
 def channels_first():
     return sequence((2, 6, 7), layers.Conv2D(4, 3, activation="relu", **FIRST), layers.MaxPooling2D(2, padding="same", **FIRST),
                     layers.Conv2D(3, 2, padding="same", strides=2, **FIRST), layers.GlobalAveragePooling2D(**FIRST), layers.Dense(2))
+
+
+@model(("Adam", {"learning_rate": 0.01, "weight_decay": 0.02}), "squared_hinge")
+def channels_first_of_other_convolutions():
+    return sequence((2, 5, 4), layers.DepthwiseConv2D(2, depth_multiplier=2, activation="tanh", **FIRST), layers.ZeroPadding2D(1, **FIRST),
+                    layers.SeparableConv2D(3, 3, use_bias=False, **FIRST), layers.BatchNormalization(axis=1), layers.Conv2DTranspose(2, 3, strides=2, padding="same", **FIRST),
+                    layers.UpSampling2D(2, **FIRST), layers.Cropping2D(1, **FIRST), layers.AveragePooling2D(3, padding="same", **FIRST), layers.Flatten(**FIRST),
+                    layers.Dense(1, activation="tanh"))
 
 
 @model(("Adagrad", {"learning_rate": 0.05}), "mean_absolute_error")
@@ -44,7 +53,7 @@ def convolution_3d():
 
 @model(("Adadelta", {"learning_rate": 1.0, "rho": 0.9}), "mean_squared_error")
 def transposed_convolution_1d():
-    return sequence((4, 3), layers.Conv1DTranspose(4, 3, strides=2, padding="same", activation="tanh"), layers.Conv1DTranspose(3, 2, strides=3, output_padding=1),
+    return sequence((4, 3), layers.Conv1DTranspose(4, 3, strides=2, padding="same", activation="tanh"), layers.Conv1DTranspose(3, 2, strides=3, output_padding=2),
                     layers.Conv1DTranspose(1, 3, dilation_rate=2))
 
 
@@ -65,7 +74,7 @@ def transposed_convolution_3d():
 
 @model(("AdamW", {"learning_rate": 0.02, "weight_decay": 0.05}), ("CategoricalCrossentropy", {"label_smoothing": 0.1}))
 def depthwise_convolution_2d():
-    return sequence((6, 6, 2), layers.DepthwiseConv2D(3, depth_multiplier=2, strides=2, padding="same"), layers.ReLU(max_value=6),
+    return sequence((6, 6, 2), layers.DepthwiseConv2D(3, depth_multiplier=2, strides=2, padding="same"), layers.ReLU(max_value=0.5),
                     layers.Conv2D(5, 1, activation="relu6"), layers.GlobalAveragePooling2D(), layers.Dense(3, activation="softmax"))
 
 
@@ -107,5 +116,5 @@ def shaping_1d():
 @model(("SGD", {"learning_rate": 0.05, "momentum": 0.5, "use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 7}), "mean_squared_error")
 def shaping_3d():
     return sequence((3, 3, 4, 2), layers.ZeroPadding3D((1, 0, 1)), layers.Conv3D(3, 2, strides=(2, 1, 1), activation="tanh"), layers.Cropping3D(((0, 0), (0, 0), (1, 1))),
-                    layers.UpSampling3D((1, 2, 1)), layers.AdaptiveMaxPooling3D((2, 3, 2)), layers.Conv3DTranspose(2, 1), layers.AdaptiveAveragePooling3D((1, 2, 1)),
+                    layers.UpSampling3D((1, 2, 1)), layers.Conv3DTranspose(2, (1, 2, 1)), layers.AdaptiveMaxPooling3D((2, 3, 2)), layers.AdaptiveAveragePooling3D((1, 2, 1)),
                     layers.Reshape((4,)), layers.Dense(2))
