@@ -79,7 +79,8 @@ template <class T> Choice<T> choice_from(const json& given) {
   return from_json<T>(given.dump());
 }
 
-/// The allowed differences, relative to the largest number of a tensor.
+/// The allowed differences, relative to the largest number of a list plus 0.01: a gradient may be 0 except for
+/// rounding.
 struct Allowed {
   double forward, gradients, losses, after;
 };
@@ -110,7 +111,8 @@ class Case {
     return result;
   }
 
-  /// The gradients of the first batch's loss with respect to the trainable weights. Changes moving averages.
+  /// The gradients of the first batch's loss with respect to the trainable weights. Sets the weights again, because the
+  /// step updates moving averages.
   std::vector<Numbers> gradients() const {
     const Batch first = batch(0);
     Tensors inputs;
@@ -196,12 +198,12 @@ void check_models(const Allowed& allowed) {
 
 TEST_CASE("whole models of all families of layers compute the numbers of Keras 3", "[golden][whole_models]") {
   const testing::FloatX scope(DType::float64);
-  check_models({.forward = 1e-9, .gradients = 1e-8, .losses = 1e-8, .after = 1e-7});
+  check_models({.forward = 1e-9, .gradients = 1e-9, .losses = 1e-9, .after = 1e-8});
 }
 
 TEST_CASE("whole models in float32 compute the numbers of Keras 3 in float64", "[golden][whole_models]") {
   const testing::FloatX scope(DType::float32);
-  check_models({.forward = 1e-5, .gradients = 1e-4, .losses = 1e-3, .after = 1e-2});
+  check_models({.forward = 1e-5, .gradients = 1e-4, .losses = 2e-4, .after = 1e-3});
 }
 
 }  // namespace etude

@@ -36,15 +36,15 @@ def lists(value):
 
 
 def is_default(found, name, value):
-    """Whether an option of a Keras class has its default value. A list of one axis is that axis."""
+    """Whether an option of a Keras class has its default value, or a list with the default axis."""
     option = inspect.signature(found.__init__).parameters.get(name)
     if option is None or option.default is inspect.Parameter.empty:
         return value is None
-    return lists(option.default) in (lists(value), value[0] if name == "axis" and isinstance(value, (list, tuple)) and len(value) == 1 else lists(value))
+    return lists(option.default) == lists(value) or name == "axis" and [option.default] == value
 
 
 def plain(given, named=False):
-    """An object in Keras's form, without module and registered name, and without the options that have their default values."""
+    """An object in Keras's form, without its module, its registered name, initializers, and options that have their default values."""
     if isinstance(given, (list, tuple)):
         return [plain(each) for each in given]
     if not isinstance(given, dict) or "class_name" not in given:
@@ -78,7 +78,7 @@ def model_config(given):
     if given["class_name"] == "Sequential":
         return {"class_name": "Sequential", "config": {"layers": [plain(layer) for layer in config["layers"] if layer["class_name"] != "InputLayer"],
                                                        "build_input_shape": config["build_input_shape"]}}
-    described = []
+    found = []
     for layer in config["layers"]:
         if ".ops." in layer["module"]:  # computes a mask
             continue
@@ -86,8 +86,8 @@ def model_config(given):
             own = {"class_name": "InputLayer", "config": {key: layer["config"][key] for key in ("batch_shape", "dtype", "name") if layer["config"][key] != "float64"}}
         else:
             own = plain(layer, named=True)
-        described.append({**own, "name": layer["name"], "inbound_nodes": [node(each) for each in layer["inbound_nodes"]]})
-    return {"class_name": "Functional", "config": {"layers": described, "input_layers": config["input_layers"], "output_layers": config["output_layers"]}}
+        found.append({**own, "name": layer["name"], "inbound_nodes": [node(each) for each in layer["inbound_nodes"]]})
+    return {"class_name": "Functional", "config": {"layers": found, "input_layers": config["input_layers"], "output_layers": config["output_layers"]}}
 
 
 def described(given):
