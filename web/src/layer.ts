@@ -31,12 +31,12 @@ export abstract class Layer {
   readonly handle: native.Layer;
 
   /** Options: its name, dtype and whether it is trained. */
-  constructor(options: options.OwnLayerOptions = {}) {
+  constructor(given: options.OwnLayerOptions = {}) {
     // The module refers to this object by a weak reference: otherwise neither could be collected. Models keep both.
     const weak = new WeakRef(this);
-    this.handle = module.layer_own(this.constructor.name, options, (step: 'build' | 'call' | 'layers', ...given: never[]) => {
+    this.handle = module.layer_own(this.constructor.name, given, (step: 'build' | 'call' | 'layers', ...received: never[]) => {
       const layer = weak.deref() ?? fail('state', step, 'a layer that JavaScript no longer has - expected its object - keep it, or a model that contains it.');
-      return step === 'layers' ? layer.#layers() : (layer[step] as (...given: never[]) => unknown)(...given);
+      return step === 'layers' ? layer.#layers() : (layer[step] as (...received: never[]) => unknown).call(layer, ...received);
     });
   }
 
@@ -48,8 +48,8 @@ export abstract class Layer {
   abstract call(x: Value | Value[], training: boolean): Value | Value[];
 
   /** Within `build`: creates a variable, glorot_uniform by default. */
-  addWeight(options: options.WeightOptions = {}): native.Variable {
-    return module.layer_addWeight(this, options);
+  addWeight(given: options.WeightOptions = {}): native.Variable {
+    return module.layer_addWeight(this, given);
   }
 
   /** Builds the layer if need be, and calls it: on Values within a step, on data outside, or to describe a model. */
