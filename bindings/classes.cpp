@@ -24,11 +24,6 @@ val call_layer(Layer& layer, val x, bool training) {
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
-/// The inputs of a layer in a description: one SymbolicTensor, or a list.
-struct SymbolicInputs {
-  std::vector<SymbolicTensor> tensors;
-};
-
 /// Calls attention on Values within a step: {output, scores}.
 StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
   const Attended attended = attention.attend(inputs);
@@ -91,14 +86,6 @@ val make(std::string family_name, std::string name, val given) {
 template <> struct Conversion<ValueOrData> {
   static ValueOrData from(const val& value, const Where&) { return {value}; }
   static std::string given() { return "Value | TensorLike"; }
-};
-
-template <> struct Conversion<SymbolicInputs> {
-  static SymbolicInputs from(const val& value, const Where& where) {
-    if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
-    return {{from_js<SymbolicTensor>(value, where)}};
-  }
-  static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
 };
 
 EMSCRIPTEN_BINDINGS(classes) {

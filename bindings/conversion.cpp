@@ -59,8 +59,18 @@ std::vector<std::string> keys(const val& object) {
 }
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
-  // A model is a layer too; web's Model has the handle.
-  if (value.instanceof(host("Model"))) return from_js<ModelPtr>(value["handle"], where);
+  // web's Model and Layer have a handle, which refers to them weakly: the result keeps the object alive.
+  const bool is_model = value.instanceof(host("Model"));
+  if (is_model || value.instanceof(host("Layer"))) {
+    struct Kept {
+      val object;
+      LayerPtr layer;
+    };
+    const val handle = value["handle"];
+    const auto kept = std::make_shared<Kept>(
+        value, is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where));
+    return {kept, kept->layer.get()};
+  }
   if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
   return value.as<LayerPtr>();
 }

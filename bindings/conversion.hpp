@@ -180,6 +180,7 @@ template <Held T> struct Conversion<std::shared_ptr<T>> {
   static std::string made() { return class_name<T>(); }
 };
 
+/// The result keeps an object of web, whose functions the layer calls.
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
 /// Converts to the most derived class in JavaScript: Recurrent, MultiHeadAttention, PreprocessingLayer or Layer.
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
@@ -201,6 +202,18 @@ template <> struct Conversion<SymbolicTensor> {
   static val to(const SymbolicTensor& tensor) { return val(std::make_shared<SymbolicTensor>(tensor)); }
   static std::string given() { return "SymbolicTensor"; }
   static std::string made() { return "SymbolicTensor"; }
+};
+
+/// The inputs of a layer in a description: one SymbolicTensor, or a list.
+struct SymbolicInputs {
+  std::vector<SymbolicTensor> tensors;
+};
+template <> struct Conversion<SymbolicInputs> {
+  static SymbolicInputs from(const val& value, const Where& where) {
+    if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
+    return {{from_js<SymbolicTensor>(value, where)}};
+  }
+  static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
 };
 
 // ---- Data ----

@@ -1,23 +1,14 @@
 /// The interface of models, and models whose steps are written in JavaScript. web/src/model.ts holds the handles.
 #include "bind.hpp"
 #include "model_options.hpp"
+#include "user_functions.hpp"
 
 namespace etude::js {
 namespace {
 
-/// The user's steps; `link` calls a step by its name.
-struct UserSteps {
-  val link;
+/// The user's steps.
+struct UserSteps : UserFunctions {
   SequentialOptions given;
-
-  template <class R, class... Arguments> R run(const char* name, const Arguments&... arguments) const {
-    const TraceScope scope;
-    const val result = js::call(link, std::string(name), to_js(arguments)...);
-    check(!is_promise(result), ErrorKind::value, name,
-          "a promise was returned - expected the result itself, for a step is traced once and then "
-          "replayed without JavaScript - make the function synchronous.");
-    return from_js<R>(result, {name, "the result"});
-  }
 };
 
 /// A model with some steps in JavaScript.
@@ -101,18 +92,18 @@ EMSCRIPTEN_BINDINGS(model) {
 
   bind<"model.sequential(layers, options, link)",
        [](std::vector<LayerPtr> layers, SequentialOptions options, val link) -> ModelPtr {
-         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{link, options}, std::move(layers),
+         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{{link}, options}, std::move(layers),
                                                               options.layer_options());
        }>();
   bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
     check(options.call.given, ErrorKind::value, "model",
           "no function `call` - expected one that says what the model makes of x - write "
           "et.model({layers, call(x, training) {…}}).");
-    return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{link, options}, options.layers,
+    return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{{link}, options}, options.layers,
                                                         options.layer_options());
   }>();
   bind<"model.functional(options, link)", [](FunctionalOptions options, val link) -> ModelPtr {
-    return std::make_shared<JavaScriptModel<Functional>>(UserSteps{link, options}, options.inputs, options.outputs,
+    return std::make_shared<JavaScriptModel<Functional>>(UserSteps{{link}, options}, options.inputs, options.outputs,
                                                          options.layer_options());
   }>();
   bind<"model.add(model, layer)",

@@ -195,9 +195,10 @@ void check_all(const std::vector<Case>& cases) {
 
 }  // namespace
 
-TEST_CASE("an axis before the first of a shape is an error", "[bad_input]") {
+TEST_CASE("an axis that a shape does not have is an error", "[bad_input]") {
   const Shape scalar, matrix{2, 3};
   CHECK(matrix[-2] == 2);
+  CHECK_THROWS_WITH(matrix[2], ContainsSubstring("axis 2 of the shape [2, 3]"));
   CHECK_THROWS_WITH(scalar[-1], ContainsSubstring("axis -1 of the shape []"));
   CHECK_THROWS_WITH(matrix[-3], ContainsSubstring("axis -3 of the shape [2, 3]"));
   CHECK_THROWS_WITH((*layers::additive_attention())({Tensor(Shape{}), Tensor(Shape{})}),

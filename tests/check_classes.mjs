@@ -8,7 +8,7 @@ const core = fileURLToPath(new URL('../core/etude', import.meta.url));
 const headers = readdirSync(core, { recursive: true }).filter((file) => file.endsWith('.hpp'));
 
 /** The same as core/etude/classes/detail/snake_case.hpp. */
-const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z0-9])/g, '_$1').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+const snakeCase = (name) => name.replace(/(?<=.)([A-Z])(?=[a-z])|(?<=[0-9])([A-Z])(?=[0-9])/g, '_$&').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 const complaints = [];
 let classes = 0;

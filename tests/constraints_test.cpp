@@ -85,7 +85,7 @@ TEST_CASE("constraints: calls that only accumulate gradients apply them too, as 
               {0.5, -1});
 }
 
-TEST_CASE("constraints: a step that a gradient without end skips changes nothing", "[constraints]") {
+TEST_CASE("constraints: a step that an infinite gradient skips changes nothing", "[constraints]") {
   const OptimizerPtr optimizer =
       optimizers::loss_scale_optimizer({.inner_optimizer = optimizers::sgd({.learning_rate = 1}), .initial_scale = 1});
   Trained trained(optimizer, [](Optimizer& of, Variable variable) {
@@ -96,7 +96,7 @@ TEST_CASE("constraints: a step that a gradient without end skips changes nothing
   CHECK(trained.after({0, 0}) == std::vector<double>{1, 0});
 }
 
-TEST_CASE("constraints: weights without a gradient, and those of frozen layers, stay as they are", "[constraints]") {
+TEST_CASE("constraints: weights of frozen layers do not change", "[constraints]") {
   const auto layer = layers::dense({.units = 2,
                                     .kernel_initializer = initializers::constant({.value = -3}),
                                     .kernel_constraint = "non_neg",

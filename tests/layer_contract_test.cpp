@@ -45,6 +45,7 @@ const std::map<std::string, Subject>& subjects() {
       {"Embedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}}, true}},
       {"Flatten", {{steps}}},
       {"GroupNormalization", {{steps}, {{"groups", 2}}}},
+      {"GroupedQueryAttention", {{steps, steps}, {{"use_gate", true}, {"sliding_window", 3}}}},
       {"GRU", {{steps}}},
       {"LayerNormalization", {{features}}},
       {"Normalization", {{steps}, {{"axis", {1, 2}}}}},
@@ -56,16 +57,18 @@ const std::map<std::string, Subject>& subjects() {
       {"PReLU", {{steps}, {{"shared_axes", {1}}, {"alpha_initializer", "ones"}}}},
       {"RepeatVector", {{features}}},
       {"Reshape", {{steps}, {{"target_shape", {2, -1}}}}},
+      {"ReversibleEmbedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}, {"mask_zero", true}}, true}},
       {"RMSNormalization", {{features}}},
       {"SimpleRNN", {{steps}, {{"go_backwards", true}}}},
       {"Softmax", {{steps}, {{"axis", {1, 2}}}}},
+      {"SpectralNormalization", {{features}}},
       {"TimeDistributed", {{steps}}},
       {"UnitNormalization", {{features}}},
   };
   static const std::map<std::string, Subject> all = [&] {
     std::map<std::string, Subject> result = fixed;
-    for (const char* name :
-         {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU", "ReLU", "Rescaling"})
+    for (const char* name : {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU",
+                             "ReLU", "Rescaling", "ThresholdedReLU"})
       result[name] = {{features}};
     for (const char* name :
          {"AutoContrast",        "CenterCrop",         "CutMix",           "Equalization",    "MixUp",
@@ -89,6 +92,7 @@ const std::map<std::string, Subject>& subjects() {
     spatial("Conv*Transpose", window);
     spatial("DepthwiseConv*", {{"kernel_size", 2}, {"depth_multiplier", 2}, {"padding", "same"}}, 2);
     spatial("SeparableConv*", {{"filters", 3}, {"kernel_size", 3}, {"depth_multiplier", 2}}, 2);
+    spatial("LocallyConnected*", {{"filters", 3}, {"kernel_size", 2}, {"strides", 2}}, 2);
     const json pool{{"pool_size", 3}, {"strides", 2}, {"padding", "same"}};
     spatial("MaxPooling*", pool);
     spatial("AveragePooling*", pool);

@@ -80,7 +80,7 @@ TEST_CASE("multi optimizer: a model trains as with the optimizer of all its vari
         train(adam()));
 }
 
-TEST_CASE("multi optimizer: a gradient without end skips the step of all variables", "[optimizers]") {
+TEST_CASE("multi optimizer: an infinite gradient skips the step of all variables", "[optimizers]") {
   const OptimizerPtr optimizer = optimizers::loss_scale_optimizer(
       {.inner_optimizer = optimizers::multi_optimizer({.default_optimizer = sgd(1), .optimizer_map = {{"b", sgd(1)}}}),
        .initial_scale = 1});

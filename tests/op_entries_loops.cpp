@@ -23,20 +23,19 @@ template <> OpEntry entry(const op::Scan&) {
   using Steps = std::span<const Value>;
   const auto running_sum = [](bool reverse) {
     return [=](Values x) {
-      return ops::scan([](Steps sum, Steps in, Steps) { return ops::ScanStep{{sum[0] + in[0]}, {sum[0] + in[0]}}; },
-                       {x[0]}, {x[1]}, {}, reverse)
+      return ops::scan([](Steps sum, Steps in) { return ops::ScanStep{{sum[0] + in[0]}, {sum[0] + in[0]}}; }, {x[0]},
+                       {x[1]}, reverse)
           .outputs[0];
     };
   };
   const auto recurrent = [](Values x) {
-    return ops::scan([](Steps h, Steps in,
-                        Steps u) { return ops::ScanStep{{ops::tanh(in[0] + ops::matmul(h[0], u[0]))}, {}}; },
-                     {x[0]}, {x[1]}, {x[2]})
+    return ops::scan([&](Steps h, Steps in) { return ops::ScanStep{{ops::tanh(in[0] + ops::matmul(h[0], x[2]))}, {}}; },
+                     {x[0]}, {x[1]})
         .carry[0];
   };
   const auto swapping = [](Values x) {
     return all_of(ops::scan(
-        [](Steps carry, Steps in, Steps) {
+        [](Steps carry, Steps in) {
           return ops::ScanStep{{carry[1], carry[0] * in[0]}, {carry[0], in[0], carry[1] + carry[0]}};
         },
         {x[0], x[0] * 0.5}, {x[1]}));
@@ -44,30 +43,30 @@ template <> OpEntry entry(const op::Scan&) {
   const auto gated = [](bool reverse) {
     return [=](Values x) {
       return all_of(ops::scan(
-          [](Steps carry, Steps in, Steps u) {
-            const auto gates = ops::split(in[0] + ops::matmul(carry[0], u[0]) + u[1], 4);
+          [&](Steps carry, Steps in) {
+            const auto gates = ops::split(in[0] + ops::matmul(carry[0], x[3]) + x[4], 4);
             const Value c = ops::sigmoid(gates[1]) * carry[1] + ops::sigmoid(gates[0]) * ops::tanh(gates[2]);
             const Value h = ops::sigmoid(gates[3]) * ops::tanh(c);
             return ops::ScanStep{{h, c}, {h}};
           },
-          {x[0], x[1]}, {x[2]}, {x[3], x[4]}, reverse));
+          {x[0], x[1]}, {x[2]}, reverse));
     };
   };
   const auto masked = [](Values x) {
     return all_of(
-        ops::scan([](Steps carry, Steps in,
-                     Steps) { return ops::ScanStep{{ops::where(in[1], carry[0] * in[0], carry[0])}, {carry[0]}}; },
+        ops::scan([](Steps carry,
+                     Steps in) { return ops::ScanStep{{ops::where(in[1], carry[0] * in[0], carry[0])}, {carry[0]}}; },
                   {x[0]}, {x[1], x[2]}));
   };
   const auto nested = [](Values x) {
     return all_of(ops::scan(
-        [](Steps outer, Steps in, Steps w) {
+        [&](Steps outer, Steps in) {
           const auto inner =
-              ops::scan([](Steps sum, Steps row, Steps c) { return ops::ScanStep{{sum[0] * c[0] + row[0]}, {sum[0]}}; },
-                        {outer[0]}, {in[0]}, {w[0]});
+              ops::scan([&](Steps sum, Steps row) { return ops::ScanStep{{sum[0] * x[2] + row[0]}, {sum[0]}}; },
+                        {outer[0]}, {in[0]});
           return ops::ScanStep{{inner.carry[0]}, inner.outputs};
         },
-        {x[0]}, {x[1]}, {x[2]}));
+        {x[0]}, {x[1]}));
   };
   return {"Scan",
           Gradient::passes,

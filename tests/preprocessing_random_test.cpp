@@ -23,9 +23,6 @@ using testing::difference;
 using testing::same_bits;
 using testing::tensor_of;
 
-/// The result in training for `x`.
-Tensor changed(const LayerPtr& layer, const Tensor& x) { return (*layer)(x, true); }
-
 /// [images, 9, 9, 2], whose channels are the coordinates x and y of each pixel, from -4 to 4.
 Tensor coordinates(std::int64_t images) {
   Tensor tensor({images, 9, 9, 2});
@@ -50,21 +47,6 @@ std::vector<std::array<double, 6>> maps_of(const Tensor& y) {
   }
   return result;
 }
-
-/// Draws are from an interval, whose ends they come near, evenly: their mean is its middle.
-void check_uniform(const std::vector<double>& draws, double low, double high) {
-  const double range = high - low;
-  double sum = 0;
-  for (const double draw : draws) sum += draw;
-  CAPTURE(low, high);
-  CHECK(*std::ranges::min_element(draws) >= low - 1e-4 * range);
-  CHECK(*std::ranges::max_element(draws) <= high + 1e-4 * range);
-  CHECK(*std::ranges::min_element(draws) <= low + 0.05 * range);
-  CHECK(*std::ranges::max_element(draws) >= high - 0.05 * range);
-  CHECK_THAT(sum / static_cast<double>(draws.size()), WithinAbs((low + high) / 2, 0.1 * range));
-}
-
-constexpr std::int64_t many = 400;
 
 }  // namespace
 
@@ -222,106 +204,6 @@ TEST_CASE("factors and names out of range are errors", "[preprocessing][errors]"
              ContainsSubstring("images of 2 channels - expected red, green and blue"));
   CHECK_THAT(error_of([] { changed(layers::random_erasing({.fill_value = {1, 2}}), photos({1, 2, 2, 3})); }),
              ContainsSubstring("2 numbers as fill_value for 3 channels"));
-}
-
-TEST_CASE("colors: strengths are drawn from their intervals, evenly", "[preprocessing]") {
-  const auto of = [](const LayerPtr& layer, std::vector<double> pixel, const auto& measure) {
-    Tensor x({many, 1, 1, std::ssize(pixel)});
-    for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i)
-      x.data<float>()[i] = static_cast<float>(pixel[i % pixel.size()]);
-    const std::vector<double> all = numbers(changed(layer, x));
-    std::vector<double> result;
-    for (std::size_t i = 0; i < all.size(); i += pixel.size())
-      result.push_back(
-          measure(std::vector(all.begin() + std::ptrdiff_t(i), all.begin() + std::ptrdiff_t(i + pixel.size()))));
-    return result;
-  };
-  const auto first = [](const std::vector<double>& pixel) { return pixel[0]; };
-  check_uniform(of(layers::random_brightness({.factor = 0.2, .seed = 1}), {100}, first), 100 - 51, 100 + 51);
-  // Saturation s · f / (1 - f) of a pixel with s = 0.2, as long as it is below 1.
-  const LayerPtr saturates = layers::random_saturation({.factor = {0.2, 0.6}, .seed = 1});
-  check_uniform(of(saturates, {200, 180, 160},
-                   [](const std::vector<double>& pixel) {
-                     const double s = (1 - pixel[2] / pixel[0]) / 0.2;
-                     return s / (1 + s);
-                   }),
-                0.2, 0.6);
-  // The hue of red, in turns.
-  const LayerPtr turns = layers::random_hue({.factor = 0.2, .seed = 1});
-  check_uniform(
-      of(turns, {200, 0, 0}, [](const std::vector<double>& pixel) { return (pixel[1] - pixel[2]) / 200 / 6; }), -0.1,
-      0.1);
-  std::map<double, int> bits;
-  for (const double value : of(layers::random_posterization({.factor = 5.0, .seed = 1}), {255}, first)) ++bits[value];
-  CHECK(bits.size() == 4);
-  for (const auto& [value, count] : bits) CHECK_THAT(count, WithinAbs(many / 4.0, 50));
-  CHECK(bits.begin()->first == 128);
-  CHECK(bits.rbegin()->first == 240);
-}
-
-TEST_CASE("RandomContrast keeps the mean of a channel, and scales deviations by 1 - factor to 1 + factor",
-          "[preprocessing]") {
-  Tensor x({many, 1, 2, 1});
-  for (std::size_t i = 0; i < 2 * many; ++i) x.data<float>()[i] = i % 2 ? 110 : 90;
-  const std::vector<double> y = numbers(changed(layers::random_contrast({.factor = 0.4, .seed = 1}), x));
-  std::vector<double> scales;
-  for (std::size_t i = 0; i < y.size(); i += 2) {
-    CHECK_THAT(y[i] + y[i + 1], WithinAbs(200, 1e-3));
-    scales.push_back((y[i + 1] - y[i]) / 20);
-  }
-  check_uniform(scales, 0.6, 1.4);
-}
-
-TEST_CASE("chances: RandomInvert, RandomGrayscale, RandomGaussianBlur and RandomErasing change a share of the images",
-          "[preprocessing]") {
-  const Tensor x = photos({many, 5, 5, 3});
-  const auto share = [&](const LayerPtr& layer) {
-    const Tensor y = changed(layer, x);
-    double count = 0;
-    for (std::int64_t i = 0; i < many; ++i) count += !same_bits(x.rows(i, i + 1).clone(), y.rows(i, i + 1).clone());
-    return count / many;
-  };
-  CHECK_THAT(share(layers::random_invert({.seed = 1})), WithinAbs(0.5, 0.1));  // chances from 0 to 1
-  CHECK_THAT(share(layers::random_invert({.factor = {0.2, 0.2}, .seed = 1})), WithinAbs(0.2, 0.07));
-  CHECK_THAT(share(layers::random_grayscale({.factor = 0.3, .seed = 1})), WithinAbs(0.3, 0.08));
-  CHECK_THAT(share(layers::random_gaussian_blur({.factor = {0.4, 0.4}, .seed = 1})), WithinAbs(0.4, 0.08));
-  CHECK_THAT(share(layers::random_erasing({.factor = {0.6, 0.6}, .scale = {0.3, 0.3}, .seed = 1})),
-             WithinAbs(0.6, 0.08));
-}
-
-TEST_CASE("RandomGaussianBlur keeps flat areas, and smooths others", "[preprocessing]") {
-  const LayerPtr blur = layers::random_gaussian_blur({.factor = {1, 1}, .kernel_size = 3, .sigma = {1, 1}, .seed = 1});
-  const Tensor flat = changed(blur, filled({1, 5, 5, 1}, 100));
-  CHECK_THAT(flat.at(12), WithinAbs(100, 1e-3));  // the center
-  CHECK(flat.at(0) < 60);                         // a corner, beside zeros
-}
-
-TEST_CASE("RandomErasing replaces a box of the drawn share, by a value or by noise", "[preprocessing]") {
-  const Tensor x = filled({many, 20, 20, 1}, 100);
-  const auto area = [](const Tensor& y, std::int64_t image) {
-    double count = 0;
-    for (std::int64_t i = 0; i < 400; ++i) count += y.at(400 * image + i) != 100;
-    return count / 400;
-  };
-  const Tensor y =
-      changed(layers::random_erasing({.factor = {1, 1}, .scale = {0.1, 0.3}, .fill_value = 7, .seed = 1}), x);
-  double sum = 0;
-  for (std::int64_t i = 0; i < many; ++i) {
-    // Sides are of whole pixels: one more or less than the square root of the share.
-    CHECK(area(y, i) > 0.05);
-    CHECK(area(y, i) < 0.4);
-    sum += area(y, i);
-  }
-  CHECK_THAT(sum / many, WithinAbs(0.2, 0.02));
-  for (const double value : numbers(y)) CHECK((value == 7 || value == 100));
-  std::set<double> noise;
-  for (const double value : numbers(changed(layers::random_erasing({.factor = {1, 1}, .seed = 1}), x))) {
-    CHECK((value >= 0 && value <= 255));
-    noise.insert(value);
-  }
-  CHECK(noise.size() > 1000);
-  const LayerPtr red = layers::random_erasing({.factor = {1, 1}, .scale = {1, 1}, .fill_value = {9, 8, 7}, .seed = 1});
-  CHECK(numbers(changed(red, photos({1, 1, 1, 3}))) == std::vector<double>{9, 8, 7});
 }
 
 TEST_CASE("MixUp and CutMix mix each image with another one of the batch, and labels in the same way",

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,6 +60,25 @@ inline Tensor photos(const Shape& shape, double phase = 0) {
 /// x in the order of `axes`.
 inline Tensor transposed(const Tensor& x, const std::vector<std::uint8_t>& axes) {
   return (*layers::permute({.dims = {axes.begin() + 1, axes.end()}}))(x);
+}
+
+/// The result in training for `x`.
+inline Tensor changed(const LayerPtr& layer, const Tensor& x) { return (*layer)(x, true); }
+
+/// The number of draws of check_uniform.
+constexpr std::int64_t many = 400;
+
+/// Draws are distributed evenly in an interval: they come near its ends, and their mean is its middle.
+inline void check_uniform(const std::vector<double>& draws, double low, double high) {
+  const double range = high - low;
+  double sum = 0;
+  for (const double draw : draws) sum += draw;
+  CAPTURE(low, high);
+  CHECK(*std::ranges::min_element(draws) >= low - 1e-4 * range);
+  CHECK(*std::ranges::max_element(draws) <= high + 1e-4 * range);
+  CHECK(*std::ranges::min_element(draws) <= low + 0.05 * range);
+  CHECK(*std::ranges::max_element(draws) >= high - 0.05 * range);
+  CHECK_THAT(sum / static_cast<double>(draws.size()), Catch::Matchers::WithinAbs((low + high) / 2, 0.1 * range));
 }
 
 }  // namespace etude::samples

@@ -258,10 +258,13 @@ TEST_CASE("if the pool is busy, the caller processes its parts itself", "[thread
 
 namespace {
 
+using Step = std::function<Value(Value h, Value x, Value weights)>;
+
 /// A loop over 9 steps whose state h, [67, 20], becomes step(h, x, weights [20, 20]), and its gradients.
-Function looped(const ops::ScanFunction& step) {
+Function looped(const Step& step) {
   return [=](Values given) {
-    const Value last = ops::scan(step, {given[0]}, {given[1]}, {given[2]}).carry[0];
+    const auto body = [&](Values h, Values x) { return ops::ScanStep{{step(h[0], x[0], given[2])}, {}}; };
+    const Value last = ops::scan(body, {given[0]}, {given[1]}).carry[0];
     const std::vector<Value> d = gradients(ops::sum(ops::square(last)), given);
     std::vector<Value> all{last, d[0], ops::reshape(d[1], {9 * 67, 20})};
     if (d[2]) all.push_back(d[2]);
@@ -282,30 +285,17 @@ std::int64_t rows_of_loop(const Function& function, const Tensors& inputs) {
 TEST_CASE("independent rows run through a loop in chunks, with the same bits", "[threads]") {
   struct Loop {
     const char* what;
-    ops::ScanFunction step;
+    Step step;
     bool by_rows;
   };
   const std::vector<Loop> loops{
-      {"recurrent product",
-       [](Values h, Values x, Values u) { return ops::ScanStep{{ops::tanh(x[0] + ops::matmul(h[0], u[0]))}, {}}; },
-       true},
-      {"the mean of a row",
-       [](Values h, Values x, Values) {
-         return ops::ScanStep{{ops::tanh(x[0] + h[0] - ops::mean(h[0], {1}, true))}, {}};
-       },
-       true},
-      {"the mean of all rows",
-       [](Values h, Values x, Values) {
-         return ops::ScanStep{{ops::tanh(x[0] + h[0] - ops::mean(h[0], {0}, true))}, {}};
-       },
+      {"recurrent product", [](Value h, Value x, Value u) { return ops::tanh(x + ops::matmul(h, u)); }, true},
+      {"the mean of a row", [](Value h, Value x, Value) { return ops::tanh(x + h - ops::mean(h, {1}, true)); }, true},
+      {"the mean of all rows", [](Value h, Value x, Value) { return ops::tanh(x + h - ops::mean(h, {0}, true)); },
        false},
-      {"rows in another order",
-       [](Values h, Values x, Values) { return ops::ScanStep{{ops::tanh(x[0] + ops::reverse(h[0], 0))}, {}}; }, false},
+      {"rows in another order", [](Value h, Value x, Value) { return ops::tanh(x + ops::reverse(h, 0)); }, false},
       {"a product of rows with each other",
-       [](Values h, Values x, Values) {
-         return ops::ScanStep{{ops::tanh(x[0] + ops::matmul(ops::matmul(h[0], h[0], false, true), h[0]))}, {}};
-       },
-       false},
+       [](Value h, Value x, Value) { return ops::tanh(x + ops::matmul(ops::matmul(h, h, false, true), h)); }, false},
   };
   Random random = draws(5);
   Tensors inputs;

@@ -127,6 +127,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"Bidirectional", 2},
                                                          {"Dot", 1},
                                                          {"EinsumDense", 1},
+                                                         {"GroupedQueryAttention", 2},
                                                          {"GRU", 2},
                                                          {"LSTM", 2},
                                                          {"MultiHeadAttention", 2},
@@ -146,8 +147,18 @@ void suit(Config& config, const std::string& class_name) {
 }
 
 bool takes_several(const std::string& class_name) {
-  const Names names{"Add",     "AdditiveAttention", "Attention",          "Average", "Concatenate", "Dot", "Maximum",
-                    "Minimum", "Multiply",          "MultiHeadAttention", "Subtract"};
+  const Names names{"Add",
+                    "AdditiveAttention",
+                    "Attention",
+                    "Average",
+                    "Concatenate",
+                    "Dot",
+                    "GroupedQueryAttention",
+                    "Maximum",
+                    "Minimum",
+                    "Multiply",
+                    "MultiHeadAttention",
+                    "Subtract"};
   return std::ranges::find(names, class_name) != names.end();
 }
 

@@ -179,7 +179,7 @@ export type Source = string | URL | Blob | Uint8Array;
 /** The bytes of several files in a row, and the part of the module that parses them. */
 async function readAll(source: Source | readonly Source[], where: string): Promise<Uint8Array> {
   const sources = Array.isArray(source) ? (source as readonly Source[]) : [source as Source];
-  const [...files] = await Promise.all(sources.map((each) => read(each, where)));
+  const files = await Promise.all(sources.map((each) => read(each, where)));
   await ready({ parts: ['data'] });
   const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.length, 0));
   let at = 0;

@@ -21,7 +21,7 @@ export type {
   Constraint,
   EarlyStopping,
   Initializer,
-  Layer,
+  Layer as NativeLayer,
   LearningRateSchedule,
   Loss,
   Metric,
@@ -38,6 +38,7 @@ export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
+export { Layer } from './layer.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
 export {

@@ -3,6 +3,7 @@ import { assign, type CallbackLike } from './callback.js';
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
+import type { Layer } from './layer.js';
 import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
@@ -17,7 +18,7 @@ export interface History {
 }
 
 /** The layers of a model, which may be models too. */
-export type LayerLike = native.Layer | Model;
+export type LayerLike = native.Layer | Layer | Model;
 /** Options of `fit`. */
 export interface FitOptions extends options.FitOptions {
   /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
@@ -156,11 +157,11 @@ export class Model {
   }
   /** Describes a model of which this one is a layer. */
   apply(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor {
-    return this.handle.apply(inputs);
+    return only(this.applyAll(inputs), 'apply', 'applyAll');
   }
   /** The same for a model of several outputs: one for each. */
   applyAll(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor[] {
-    return this.handle.applyAll(inputs);
+    return module.layer_applyAll(this, inputs);
   }
   /** Within a step: adds a scalar to the loss. */
   addLoss(loss: Value): void {

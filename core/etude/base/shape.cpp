@@ -17,7 +17,7 @@ Shape::Shape(std::span<const std::int64_t> dims) : rank_(dims.size()) {
 
 std::size_t Shape::index_of(std::ptrdiff_t axis) const {
   const std::ptrdiff_t index = axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank_) : axis;
-  check(index >= 0 && index < static_cast<std::ptrdiff_t>(max_rank), ErrorKind::shape, "Shape", "axis ", axis,
+  check(index >= 0 && index < static_cast<std::ptrdiff_t>(rank_), ErrorKind::shape, "Shape", "axis ", axis,
         " of the shape ", *this, " - expected one of its axes - check the rank.");
   return static_cast<std::size_t>(index);
 }

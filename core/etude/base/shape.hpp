@@ -24,8 +24,7 @@ class Shape {
 
   /// The number of axes.
   std::size_t rank() const { return rank_; }
-  /// Extent of `axis`; a negative axis counts from the end. Throws Error(shape) for one before the first; an axis after
-  /// the last has the extent 0.
+  /// Extent of `axis`; a negative axis counts from the end. Throws Error(shape) if there is no such axis.
   std::int64_t operator[](std::ptrdiff_t axis) const;
   std::int64_t& operator[](std::ptrdiff_t axis);
   /// The number of elements; throws Error(shape) if the product of the extents other than 0 is 2^63 or more.

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// What a weight must satisfy: an optimizer replaces the weight by the nearest such value after each update (O-20).
+/// A function of a weight that an optimizer applies after each update (O-20).
 /// Source: keras/src/constraints/constraints.py.
 class Constraint : public Described, public VariableConstraint {
  public:
@@ -50,7 +50,7 @@ struct UnitNormOptions {
 
 /// x · min(norm, max_value) / norm.
 struct MaxNorm {
-  static constexpr ClassText about{"MaxNorm", "Norms of at most max_value."};
+  static constexpr ClassText about{"MaxNorm", "Limits norms to max_value."};
   static ConstraintPtr make(const MaxNormOptions& options);
 };
 inline constexpr Factory<MaxNorm> max_norm;
@@ -58,21 +58,21 @@ inline constexpr Factory<MaxNorm> max_norm;
 /// x · (rate · (norm limited to [min_value, max_value]) + (1 - rate) · norm) / norm. Also throws Error(value) for a
 /// min_value above max_value and a rate above 1.
 struct MinMaxNorm {
-  static constexpr ClassText about{"MinMaxNorm", "Norms between min_value and max_value."};
+  static constexpr ClassText about{"MinMaxNorm", "Limits norms to the interval from min_value to max_value."};
   static ConstraintPtr make(const MinMaxNormOptions& options);
 };
 inline constexpr Factory<MinMaxNorm> min_max_norm;
 
 /// x / norm.
 struct UnitNorm {
-  static constexpr ClassText about{"UnitNorm", "Norms of 1."};
+  static constexpr ClassText about{"UnitNorm", "Scales norms to 1."};
   static ConstraintPtr make(const UnitNormOptions& options);
 };
 inline constexpr Factory<UnitNorm> unit_norm;
 
 /// max(x, 0).
 struct NonNeg {
-  static constexpr ClassText about{"NonNeg", "No negative numbers."};
+  static constexpr ClassText about{"NonNeg", "Replaces negative numbers by 0."};
   static ConstraintPtr make(const NoOptions& options);
 };
 inline constexpr Factory<NonNeg> non_neg;
@@ -82,7 +82,8 @@ inline constexpr Factory<NonNeg> non_neg;
 /// Source: tf_keras/src/constraints.py, which takes the values of an odd n one cell earlier, so that they move at each
 /// update.
 struct RadialConstraint {
-  static constexpr ClassText about{"RadialConstraint", "Kernels of Conv2D with equal values around the center."};
+  static constexpr ClassText about{"RadialConstraint",
+                                   "Gives kernels of Conv2D equal values in each ring around the center."};
   static ConstraintPtr make(const NoOptions& options);
 };
 inline constexpr Factory<RadialConstraint> radial_constraint;

@@ -22,7 +22,7 @@ struct PadSequencesOptions {
   std::string padding = "pre";
   /// The end of longer sequences that is removed, "pre" or "post".
   std::string truncating = "pre";
-  /// The padding.
+  /// The number that fills shorter sequences.
   double value = 0;
 
   static constexpr auto fields() {
@@ -32,7 +32,7 @@ struct PadSequencesOptions {
         option<&PadSequencesOptions::padding>("Where shorter sequences are padded: \"pre\", in front, or \"post\"."),
         option<&PadSequencesOptions::truncating>(
             "Where longer sequences are cut: \"pre\", at their beginning, or \"post\"."),
-        option<&PadSequencesOptions::value>("Number that is padded with."));
+        option<&PadSequencesOptions::value>("Number that fills shorter sequences."));
   }
 };
 
@@ -81,7 +81,7 @@ Dataset timeseries_dataset_from_array(const Tensor& data, const std::optional<Te
 
 /// Options of skipgrams.
 struct SkipgramsOptions {
-  /// The most words between the two of a couple, plus one.
+  /// The largest distance, in words, between the words of a couple.
   std::int64_t window_size = 4;
   /// Random couples for each couple of the sequence.
   double negative_samples = 1;
@@ -95,13 +95,14 @@ struct SkipgramsOptions {
   std::optional<std::int64_t> seed = {};
 
   static constexpr auto fields() {
-    return option_rows(option<&SkipgramsOptions::window_size>("Distance, in words, of the farthest partner of a word."),
-                       option<&SkipgramsOptions::negative_samples>("Random couples for each couple of the sequence."),
-                       option<&SkipgramsOptions::shuffle>("Whether the couples are in a random order."),
-                       option<&SkipgramsOptions::categorical>("Whether labels are one-hot rows instead of 0 and 1."),
-                       option<&SkipgramsOptions::sampling_table>(
-                           "Probability that a word is used, by its number. Default: all are used."),
-                       option<&SkipgramsOptions::seed>("Seed of the draws. Default: derived from the global seed."));
+    return option_rows(
+        option<&SkipgramsOptions::window_size>("Largest distance, in words, between the words of a couple."),
+        option<&SkipgramsOptions::negative_samples>("Random couples for each couple of the sequence."),
+        option<&SkipgramsOptions::shuffle>("Whether the couples are in a random order."),
+        option<&SkipgramsOptions::categorical>("Whether labels are one-hot rows instead of 0 and 1."),
+        option<&SkipgramsOptions::sampling_table>(
+            "Probability that a word is used, by its number. Default: all are used."),
+        option<&SkipgramsOptions::seed>("Seed of the draws. Default: derived from the global seed."));
   }
 };
 
@@ -113,11 +114,11 @@ struct Skipgrams {
 };
 
 /// Couples (word, neighbour) of a sequence of word numbers, with label 1, and random couples with label 0. Word 0 is
-/// none, and is skipped. Throws Error(value) for words that are not in the vocabulary. Source:
+/// padding, and is skipped. Throws Error(value) for words that are not in the vocabulary. Source:
 /// keras/src/legacy/preprocessing/sequence.py.
 Skipgrams skipgrams(const Tensor& sequence, std::int64_t vocabulary_size, const SkipgramsOptions& options = {});
 
-/// For words by their rank in frequency, the probability that skipgrams should use them: less for frequent words.
+/// The probability with which skipgrams should use each word, by its rank in frequency: frequent words have lower ones.
 /// Assumes Zipf's law. Source: keras/src/legacy/preprocessing/sequence.py.
 std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor = 1e-5);
 

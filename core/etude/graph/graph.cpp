@@ -93,6 +93,8 @@ Graph& Graph::current() {
 bool Graph::tracing() { return current_graph != nullptr; }
 
 void Graph::add_loss(Value loss, const void* layer) {
+  check(!outer_, ErrorKind::state, "add_loss",
+        "a loss within the step of a loop - expected losses of the loop's results - add it after the loop.");
   check(loss && &loss.graph() == this, ErrorKind::state, "add_loss",
         "a Value of another trace, or an empty one - expected one of the step being traced - add it in call().");
   added_losses_.push_back({loss, layer, entry_});
@@ -107,10 +109,8 @@ Value Graph::append(Op op, std::initializer_list<Value> inputs) {
 }
 
 Value Graph::append(Op op, std::span<const Value> inputs) {
-  for (const Value& input : inputs)
-    check(input && &input.graph() == this, ErrorKind::state, name_of(op),
-          "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
-          "from one step to the next.");
+  if (std::ranges::any_of(inputs, [this](const Value& input) { return !input || &input.graph() != this; }))
+    return append_local(std::move(op), inputs);
   if (any_half(inputs) && !keeps_halves(op)) return append_upcast(std::move(op), inputs);
   const std::size_t hash = hash_of(op, inputs);
   // All-reduces are counted, not merged: for a shard of another shape, equal Values may be different ones.
@@ -129,6 +129,31 @@ Value Graph::append(Op op, std::span<const Value> inputs) {
   const NodeId id = push(std::move(node));
   known_.emplace(hash, id);
   return {*this, id};
+}
+
+/// Operands of other graphs: those of the loops around a body.
+Value Graph::append_local(Op op, std::span<const Value> inputs) {
+  if (current_graph && current_graph != this && current_graph->outer_)
+    return current_graph->append(std::move(op), inputs);
+  std::vector<Value> own;
+  for (const Value& input : inputs) own.push_back(local(input, name_of(op)));
+  return append(std::move(op), own);
+}
+
+void Graph::set_outer(Graph* outer, std::function<Value(Value)> import) {
+  outer_ = outer;
+  import_ = std::move(import);
+}
+
+Value Graph::local(Value value, std::string_view where) {
+  if (value && &value.graph() == this) return value;
+  check(value && outer_, ErrorKind::state, where,
+        "a Value of another trace, or an empty one - expected Values of the step being traced - do not keep Values "
+        "from one step to the next.");
+  const Value outside = outer_->local(value, where);
+  if (const auto* number = std::get_if<op::Constant>(&outside.op()))
+    return constant(number->value, outside.dtype(), outside.shape());
+  return import_(outside);
 }
 
 bool Graph::keeps_halves(const Op& op) const {
@@ -172,7 +197,7 @@ Value Graph::read(const Variable& variable) {
   if (!variable.managed()) free_reads_.push_back(variable);
   for (const Assignment& assignment : assignments_)
     if (assignment.variable == variable) return {*this, assignment.current};
-  return append(op::Read{variable}, {});
+  return outer_ ? local(outer_->read(variable), "Variable") : append(op::Read{variable}, {});
 }
 
 std::vector<Variable> Graph::take_free_reads(std::size_t first) {
@@ -182,6 +207,9 @@ std::vector<Variable> Graph::take_free_reads(std::size_t first) {
 }
 
 void Graph::assign(const Variable& variable, Value value) {
+  check(!outer_, ErrorKind::state, "Variable \"" + variable.name() + '"',
+        "assigned within the step of a loop, as random draws do - expected no state except the loop's carried Values - "
+        "draw and assign before or after the loop.");
   check(value.shape() == variable.shape() && value.dtype() == variable.dtype(), ErrorKind::shape,
         "Variable \"" + variable.name() + '"', "assigned a Value of shape ", value.shape(), ", ", value.dtype(),
         " - expected ", variable.shape(), ", ", variable.dtype(), " - reshape or cast it.");

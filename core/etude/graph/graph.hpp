@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -126,7 +127,8 @@ class Graph {
   /// replica.
   bool varies(NodeId id) const { return shard_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
-  /// Infers shape and dtype, and appends. With operands in half precision the op is computed in float32, and its result
+  /// Infers shape and dtype, and appends, or, within the trace of a loop's body, appends to that body if an operand
+  /// belongs to it. With operands in half precision the op is computed in float32, and its result
   /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
@@ -186,6 +188,14 @@ class Graph {
   /// The number of inputs.
   int input_count() const { return input_count_; }
 
+  /// Makes this the body of a loop that is traced within `outer`. Ops in it accept Values of `outer`, too: `import`
+  /// returns the Value of this graph that has the same data at every step. Variables are read by `outer`, and cannot be
+  /// assigned. With null, the trace of the body ends.
+  void set_outer(Graph* outer, std::function<Value(Value)> import = {});
+  /// The Value of this graph for one of this or an outer graph. Throws Error(state) for an empty Value, and for one of
+  /// another trace; `where` is its place in the error.
+  Value local(Value value, std::string_view where);
+
   /// Called for each node when it is appended: `run_eagerly` computes it at once.
   void on_append(std::function<void(NodeId)> hook) { on_append_ = std::move(hook); }
   /// Sets the function that returns a node's data; without it nothing is computed yet, and inspection throws
@@ -198,6 +208,7 @@ class Graph {
   friend class Value;
   friend class Trace;
   bool keeps_halves(const Op& op) const;
+  Value append_local(Op op, std::span<const Value> inputs);
   Value append_upcast(Op op, std::span<const Value> inputs);
   NodeId push(Node node);
   Value all_reduced(const Variable& variable, Value value);
@@ -213,6 +224,8 @@ class Graph {
   const void* entry_ = nullptr;
   std::vector<ExpectedRange> expected_;
   std::vector<Variable> free_reads_;
+  Graph* outer_ = nullptr;
+  std::function<Value(Value)> import_;
   std::function<void(NodeId)> on_append_;
   std::function<Tensor(NodeId)> on_inspect_;
   int input_count_ = 0;

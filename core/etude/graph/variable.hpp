@@ -21,11 +21,11 @@ enum class Aggregation : std::uint8_t {
 
 class Value;
 
-/// What a variable must satisfy after each update: its constraint.
+/// A function of a variable that optimizers apply after each update.
 class VariableConstraint {
  public:
   virtual ~VariableConstraint() = default;
-  /// Within a trace: the value that satisfies it, of the same shape and dtype.
+  /// Within a trace: the new value, of the same shape and dtype.
   virtual Value operator()(Value x) const = 0;
 };
 
@@ -53,9 +53,9 @@ class Variable {
   bool trainable() const { return state_->trainable; }
   /// Sets what trainable() gives.
   void set_trainable(bool trainable) { state_->trainable = trainable; }
-  /// What optimizers apply to it after each update; null: nothing.
+  /// Its constraint; null if it has none.
   const std::shared_ptr<const VariableConstraint>& constraint() const { return state_->constraint; }
-  /// Sets what constraint() gives. Takes effect at the next trace.
+  /// Sets its constraint, which takes effect at the next trace.
   void set_constraint(std::shared_ptr<const VariableConstraint> constraint) {
     state_->constraint = std::move(constraint);
   }

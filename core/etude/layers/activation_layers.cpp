@@ -61,6 +61,14 @@ ELU::ELU(const ELUOptions& options) : Layer(class_entry<ELU>, options), alpha_(o
 
 Value ELU::call(Value x, bool) { return activations::elu(x, {.alpha = alpha_}); }
 
+ThresholdedReLU::ThresholdedReLU(const ThresholdedReLUOptions& options)
+    : Layer(class_entry<ThresholdedReLU>, options), theta_(options.theta) {
+  check(theta_ >= 0, ErrorKind::value, where(), "theta = ", theta_, " - expected a number of 0 or more - set theta.");
+  cast_integers();
+}
+
+Value ThresholdedReLU::call(Value x, bool) { return activations::relu(x, {.threshold = theta_}); }
+
 Softmax::Softmax(const SoftmaxOptions& options) : Layer(class_entry<Softmax>, options) {
   check(!options.axis.empty(), ErrorKind::value, where(), "no axis - expected one or more - choose axis = -1.");
   for (const std::int64_t axis : options.axis.all()) axes_.push_back(static_cast<std::ptrdiff_t>(axis));

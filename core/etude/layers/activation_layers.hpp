@@ -118,6 +118,31 @@ class ELU : public Layer {
   double alpha_;
 };
 
+struct ThresholdedReLUOptions {
+  double theta = 1;
+  std::string name = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    return option_rows(option<&ThresholdedReLUOptions::theta>("Value up to which the result is 0."),
+                       layer_fields<ThresholdedReLUOptions>());
+  }
+};
+
+/// x above theta, 0 elsewhere: x = theta gives 0. Throws Error(value) for a theta below 0. Source:
+/// keras/src/legacy/layers.py; Konda et al. (2015).
+class ThresholdedReLU : public Layer {
+ public:
+  using Options = ThresholdedReLUOptions;
+  static constexpr ClassText about{.name = "ThresholdedReLU",
+                                   .text = "Rectified linear unit above a threshold: [..] -> [..].",
+                                   .factory = "thresholded_relu"};
+  explicit ThresholdedReLU(const ThresholdedReLUOptions& options = {});
+  Value call(Value x, bool training) override;
+
+ private:
+  double theta_;
+};
+
 struct SoftmaxOptions {
   Integers axis = -1;
   std::string name = {};
@@ -148,6 +173,7 @@ inline constexpr Factory<LeakyReLU> leaky_relu;
 inline constexpr Factory<PReLU> prelu;
 inline constexpr Factory<ReLU> relu;
 inline constexpr Factory<Softmax> softmax;
+inline constexpr Factory<ThresholdedReLU> thresholded_relu;
 }  // namespace layers
 
 }  // namespace etude

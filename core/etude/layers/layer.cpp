@@ -121,13 +121,17 @@ std::vector<Value> Layer::accept(const std::vector<Value>& given) {
     if (is_floating(x.dtype()) || casts_integers_) x = ops::cast(x, dtype).with_mask(x.mask());
     shapes.push_back(x.shape());
   }
-  if (built_) return inputs;
+  build_once(shapes);
+  return inputs;
+}
+
+void Layer::build_once(const std::vector<Shape>& input_shapes) {
+  if (built_) return;
   Building building;
   Building::noted->push_back({this, weights_.size(), states_.size(), regularized_.size()});
-  build_for(shapes);
+  build_for(input_shapes);
   built_ = true;
   building.keep();
-  return inputs;
 }
 
 thread_local std::vector<Layer::Building::Before>* Layer::Building::noted = nullptr;

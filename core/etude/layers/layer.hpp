@@ -235,7 +235,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
     Choice<Regularizer> regularizer = {};
     /// How different values that replicas assign to it are combined.
     Aggregation aggregation = Aggregation::none;
-    /// What optimizers apply to its values after each update.
+    /// The constraint that optimizers apply after each update.
     Choice<Constraint> constraint = {};
   };
   /// Creates a variable of this layer.
@@ -246,6 +246,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   Value value_of(const Variable& variable) const;
   /// The inputs, floats cast to the compute dtype; builds the layer for their shapes if it is not built yet.
   std::vector<Value> accept(const std::vector<Value>& inputs);
+  /// Builds the layer for inputs of these shapes, unless it is built.
+  void build_once(const std::vector<Shape>& input_shapes);
   /// The mask of its result, or an empty Value: by default that of the first input if the result has its axes, and
   /// more.
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;

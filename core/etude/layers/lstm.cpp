@@ -25,29 +25,45 @@ class ForgetBias : public Initializer {
   Choice<Initializer> rest_;
 };
 
-RecurrentOptions shared(const LSTMOptions& options) {
-  RecurrentOptions result = recurrent_options(options);
-  if (options.unit_forget_bias) result.bias_initializer = std::make_shared<ForgetBias>(options.bias_initializer);
-  return result;
+KernelCellOptions with_forget_bias(KernelCellOptions options, bool unit_forget_bias) {
+  if (unit_forget_bias) options.bias_initializer = std::make_shared<ForgetBias>(options.bias_initializer);
+  return options;
 }
 
 }  // namespace
 
-LSTM::LSTM(const LSTMOptions& options)
-    : Recurrent(about.name, shared(options), 4, {"h", "c"}),
-      activation_(options.activation),
-      recurrent_activation_(options.recurrent_activation) {
-  describe({class_entry<LSTM>, options});
+LSTMCell::LSTMCell(KernelCellOptions options, Activation activation, Activation recurrent_activation,
+                   bool unit_forget_bias, std::string_view class_name)
+    : KernelCell(class_name, with_forget_bias(std::move(options), unit_forget_bias), 4, {"h", "c"}),
+      activation_(std::move(activation)),
+      recurrent_activation_(std::move(recurrent_activation)) {
   check_known(activation_);
   check_known(recurrent_activation_);
 }
 
-Recurrent::State LSTM::step(const Step& now) const {
-  const std::vector<Value> gates = ops::split(now.x + ops::matmul(now.h, now.weights[0]), 4);
-  const Value i = recurrent_activation_(gates[0]), f = recurrent_activation_(gates[1]);
-  const Value g = activation_(gates[2]), o = recurrent_activation_(gates[3]);
-  const Value c = f * now.state[1] + i * g;
-  return {o * activation_(c), c};
+LSTMCell::LSTMCell(const LSTMCellOptions& options)
+    : LSTMCell(kernel_cell_options(options, options.name), options.activation, options.recurrent_activation,
+               options.unit_forget_bias) {
+  describe({class_entry<LSTMCell>, options});
+}
+
+Value LSTMCell::recur(Value h, Value recurrent_kernel) const { return ops::matmul(h, recurrent_kernel); }
+
+KernelCell::Advance LSTMCell::advance() const {
+  return [this, kernel = recurrent_kernel()](Value x, Value h, const std::vector<Value>& states) {
+    const std::vector<Value> gates = ops::split(x + recur(h, kernel), 4, gate_axis());
+    const Value i = recurrent_activation_(gates[0]), f = recurrent_activation_(gates[1]);
+    const Value g = activation_(gates[2]), o = recurrent_activation_(gates[3]);
+    const Value c = f * states[1] + i * g;
+    return std::vector<Value>{o * activation_(c), c};
+  };
+}
+
+LSTM::LSTM(const LSTMOptions& options)
+    : Recurrent(about.name, recurrent_options(options),
+                std::make_shared<LSTMCell>(kernel_cell_options(options), options.activation,
+                                           options.recurrent_activation, options.unit_forget_bias)) {
+  describe({class_entry<LSTM>, options});
 }
 
 std::shared_ptr<Recurrent> LSTM::copy(bool go_backwards, const std::string& name) const {

@@ -1,6 +1,8 @@
 #include "etude/layers/normalization.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "etude/base/error.hpp"
 #include "etude/ops/detail/normalized.hpp"
@@ -19,6 +21,21 @@ std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::st
         " - expected an axis after the batch axis - set axis.");
   return static_cast<std::ptrdiff_t>(found);
 }
+
+/// The square roots of what another initializer creates.
+class SquareRoots : public Initializer {
+ public:
+  explicit SquareRoots(InitializerPtr squares) : squares_(std::move(squares)) {}
+  Tensor operator()(const Shape& shape, DType dtype) override {
+    Tensor roots = (*squares_)(shape, dtype).astype(DType::float64);
+    for (double& root : roots.data<double>()) root = std::sqrt(root);
+    return roots.astype(dtype);
+  }
+  void skip() override { squares_->skip(); }
+
+ private:
+  InitializerPtr squares_;
+};
 
 }  // namespace
 
@@ -97,7 +114,26 @@ BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
       options_(described_options<BatchNormalizationOptions>()) {
   check(options_.momentum >= 0 && options_.momentum <= 1, ErrorKind::value, where(), "momentum = ", options_.momentum,
         " - expected a number from 0 to 1 - set momentum.");
+  check(options_.renorm_momentum >= 0 && options_.renorm_momentum <= 1, ErrorKind::value, where(),
+        "renorm_momentum = ", options_.renorm_momentum, " - expected a number from 0 to 1 - set renorm_momentum.");
+  check_clipping();
   cast_integers();
+}
+
+void BatchNormalization::check_clipping() const {
+  if (!options_.renorm || !options_.renorm_clipping) return;
+  const auto& limits = *options_.renorm_clipping;
+  const auto limit = [&](const char* name, double otherwise) {
+    const auto found = limits.find(name);
+    return found == limits.end() ? otherwise : found->second;
+  };
+  for (const auto& [name, value] : limits)
+    check(name == "rmax" || name == "rmin" || name == "dmax", ErrorKind::value, where(), "renorm_clipping of \"", name,
+          "\" - expected \"rmax\", \"rmin\" and \"dmax\" - leave it out.");
+  const double rmin = limit("rmin", 0), rmax = limit("rmax", std::numeric_limits<double>::infinity()),
+               dmax = limit("dmax", 0);
+  check(rmin <= rmax && dmax >= 0, ErrorKind::value, where(), "renorm_clipping with rmin = ", rmin, ", rmax = ", rmax,
+        ", dmax = ", dmax, " - expected rmin of at most rmax, and dmax of 0 or more - set renorm_clipping.");
 }
 
 void BatchNormalization::build(const Shape& input_shape) {
@@ -110,6 +146,44 @@ void BatchNormalization::build(const Shape& input_shape) {
   moving_mean_ = add_weight({"moving_mean", shape, o.moving_mean_initializer, false, {}, Aggregation::mean});
   moving_variance_ =
       add_weight({"moving_variance", shape, o.moving_variance_initializer, false, {}, Aggregation::mean});
+  if (!o.renorm) return;
+  const InitializerPtr roots = std::make_shared<SquareRoots>(initializers::get(o.moving_variance_initializer));
+  moving_stddev_ = add_weight({"moving_stddev", shape, roots, false, {}, Aggregation::mean});
+  renorm_mean_ = add_weight({"renorm_mean", shape, o.moving_mean_initializer, false, {}, Aggregation::mean});
+  renorm_stddev_ = add_weight({"renorm_stddev", shape, roots, false, {}, Aggregation::mean});
+}
+
+/// Of the moments of a batch, in their shape.
+BatchNormalization::Correction BatchNormalization::correction(Value mean, Value stddev) const {
+  const auto along = [&](const Variable& weight) {
+    return ops::reshape(ops::cast(Graph::current().read(weight), mean.dtype()), mean.shape());
+  };
+  const Value moving = ops::maximum(along(renorm_stddev_), ops::scalar(std::sqrt(options_.epsilon), mean));
+  Value r = stddev / moving, d = (mean - along(renorm_mean_)) / moving;
+  for (const auto& [name, limit] : options_.renorm_clipping.value_or(std::map<std::string, double>{}))
+    if (name == "rmin")
+      r = ops::maximum(r, ops::scalar(limit, r));
+    else if (name == "rmax")
+      r = ops::minimum(r, ops::scalar(limit, r));
+    else
+      d = ops::clip(d, -limit, limit);
+  return {ops::stop_gradient(r), ops::stop_gradient(d)};
+}
+
+/// Moves the averages towards the moments of a batch.
+void BatchNormalization::follow(Value mean, Value variance) const {
+  Graph& graph = Graph::current();
+  const auto move = [&](const Variable& moving, Value batch, double momentum) {
+    const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());
+    graph.assign(moving, graph.read(moving) * momentum + now * (1 - momentum));
+  };
+  move(moving_mean_, mean, options_.momentum);
+  if (!options_.renorm) return move(moving_variance_, variance, options_.momentum);
+  const Value stddev = ops::sqrt(variance + options_.epsilon);
+  move(renorm_mean_, mean, options_.renorm_momentum);
+  move(renorm_stddev_, stddev, options_.renorm_momentum);
+  move(moving_stddev_, stddev, options_.momentum);
+  graph.assign(moving_variance_, ops::relu(ops::square(graph.read(moving_stddev_)) - options_.epsilon));
 }
 
 Value BatchNormalization::call(Value x, bool training) {
@@ -127,6 +201,7 @@ Value BatchNormalization::call(Value x, bool training) {
     if (other != axis) others.push_back(other), along[other] = 1;
 
   Value mean = value_along(moving_mean_, along), variance = value_along(moving_variance_, along);
+  Correction corrected;
   if (training && trainable()) {
     Value weight;
     if (x.mask()) {
@@ -147,17 +222,14 @@ Value BatchNormalization::call(Value x, bool training) {
     mean = mean_of(x);
     // Deviations sum to 0, so no gradient flows from the variance to the mean: this saves an all-reduce.
     variance = mean_of(ops::square(x - (synchronized ? ops::stop_gradient(mean) : mean)));
-    const auto follow = [&](const Variable& moving, Value batch) {
-      const Value now = ops::cast(ops::reshape(ops::stop_gradient(batch), moving.shape()), moving.dtype());
-      Graph& graph = Graph::current();
-      graph.assign(moving, graph.read(moving) * options_.momentum + now * (1 - options_.momentum));
-    };
-    follow(moving_mean_, mean);
-    follow(moving_variance_, variance);
+    if (options_.renorm) corrected = correction(mean, ops::sqrt(variance + options_.epsilon));
+    follow(mean, variance);
   }
   Value scale = 1 / ops::sqrt(variance + options_.epsilon);
+  if (corrected.r) scale = scale * corrected.r;
   if (gamma_) scale = scale * value_along(gamma_, along);
   Value y = (x - mean) * scale;
+  if (corrected.d) y = y + (gamma_ ? corrected.d * value_along(gamma_, along) : corrected.d);
   if (beta_) y = y + value_along(beta_, along);
   return ops::cast(y, compute_dtype());
 }
@@ -176,21 +248,17 @@ void GroupNormalization::build(const Shape& input_shape) {
   check(channels_ > 0 && channels_ % groups == 0, ErrorKind::value, where(), "groups = ", options_.groups,
         " for input of shape ", input_shape, ", ", channels_, " channels - expected a divisor of them - set groups.");
   if (options_.scale)
-    gamma_ = add_weight({"gamma",
-                         {channels_},
-                         options_.gamma_initializer,
-                         true,
-                         options_.gamma_regularizer,
-                         {},
-                         options_.gamma_constraint});
+    gamma_ = add_weight({.name = "gamma",
+                         .shape = {channels_},
+                         .initializer = options_.gamma_initializer,
+                         .regularizer = options_.gamma_regularizer,
+                         .constraint = options_.gamma_constraint});
   if (options_.center)
-    beta_ = add_weight({"beta",
-                        {channels_},
-                        options_.beta_initializer,
-                        true,
-                        options_.beta_regularizer,
-                        {},
-                        options_.beta_constraint});
+    beta_ = add_weight({.name = "beta",
+                        .shape = {channels_},
+                        .initializer = options_.beta_initializer,
+                        .regularizer = options_.beta_regularizer,
+                        .constraint = options_.beta_constraint});
 }
 
 Value GroupNormalization::call(Value x, bool) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <optional>
+
 #include "etude/base/integers.hpp"
 #include "etude/layers/layer.hpp"
 
@@ -98,6 +101,9 @@ struct BatchNormalizationOptions {
   Choice<Regularizer> beta_regularizer = {};
   Choice<Regularizer> gamma_regularizer = {};
   Choice<Constraint> beta_constraint = {}, gamma_constraint = {};
+  bool renorm = false;
+  std::optional<std::map<std::string, double>> renorm_clipping = {};  ///< Default: no limits.
+  double renorm_momentum = 0.99;
   /// Whether replicas use the moments of the whole batch instead of those of their shards.
   bool synchronized = false;
   std::string name = {};
@@ -118,6 +124,13 @@ struct BatchNormalizationOptions {
         option<&BatchNormalizationOptions::beta_regularizer>("Penalty on beta."),
         option<&BatchNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
         constraint_fields<BatchNormalizationOptions>(),
+        option<&BatchNormalizationOptions::renorm>(
+            "Whether training normalizes nearly as evaluation does: by Batch Renormalization."),
+        option<&BatchNormalizationOptions::renorm_clipping>(
+            "Limits of its corrections: the scale is from \"rmin\" to \"rmax\", the shift from -\"dmax\" to \"dmax\". "
+            "Default: no limits."),
+        option<&BatchNormalizationOptions::renorm_momentum>(
+            "Fraction of the moving averages of Batch Renormalization that a step keeps, from 0 to 1."),
         option<&BatchNormalizationOptions::synchronized>("Whether the statistics are those of all replicas together."),
         layer_fields<BatchNormalizationOptions>());
   }
@@ -128,8 +141,14 @@ struct BatchNormalizationOptions {
 /// batch · (1 - momentum), with the biased variance. Otherwise, and in a layer that is not trainable, the moving
 /// ones are used. Each replica uses the moments of its shard of the batch, or, if `synchronized`, of the whole batch;
 /// the moving ones follow the mean over the replicas. Weights: gamma, beta, moving_mean, moving_variance; the last two
-/// are not trained. Throws Error(value) for a momentum outside [0, 1], Error(shape) for inputs without the axis or with
-/// another extent than at its build. Source: Ioffe and Szegedy (2015);
+/// are not trained.
+///
+/// With renorm, training normalizes to normalized · r + d instead, constants for the gradient: r = stddev /
+/// renorm_stddev, d = (mean - renorm_mean) / renorm_stddev, within renorm_clipping. renorm_mean and renorm_stddev are
+/// moving averages by renorm_momentum; moving_variance follows moving_stddev, the moving average of the standard
+/// deviation. These three are weights after the others. Throws Error(value) for a momentum outside [0, 1] and for a
+/// renorm_clipping of other names or of limits that exclude each other, Error(shape) for inputs without the axis or
+/// with another extent than at its build. Source: Ioffe and Szegedy (2015); Ioffe, "Batch Renormalization" (2017);
 /// keras/src/layers/normalization/batch_normalization.py.
 class BatchNormalization : public Layer {
  public:
@@ -143,8 +162,16 @@ class BatchNormalization : public Layer {
   Value call(Value x, bool training) override;
 
  private:
+  /// The corrections of Batch Renormalization.
+  struct Correction {
+    Value r, d;
+  };
+  void check_clipping() const;
+  Correction correction(Value mean, Value stddev) const;
+  void follow(Value mean, Value variance) const;
+
   const BatchNormalizationOptions& options_;
-  Variable gamma_, beta_, moving_mean_, moving_variance_;
+  Variable gamma_, beta_, moving_mean_, moving_variance_, moving_stddev_, renorm_mean_, renorm_stddev_;
 };
 
 struct GroupNormalizationOptions {

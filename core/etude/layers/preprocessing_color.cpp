@@ -6,11 +6,8 @@
 #include "etude/ops/shape.hpp"
 
 namespace etude {
-namespace {
 
-constexpr image_ops::Range fractions{0, 1}, bytes{0, 255};
-
-}  // namespace
+using image_ops::bytes, image_ops::fractions;
 
 Value RandomColor::transform(Value images) {
   const std::vector<Value> drawn = draws(images, {factor_, fractions});

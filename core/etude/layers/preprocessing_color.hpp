@@ -65,8 +65,8 @@ class RandomBrightness : public RandomColor {
 };
 
 /// Multiplies the deviations from the mean of each channel of an image by a number from 1 - factor to 1 + factor.
-/// Source: keras/src/layers/preprocessing/image_preprocessing/random_contrast.py, and its description, which, for one
-/// number, does not say what it computes: from 1 on.
+/// Source: keras/src/layers/preprocessing/image_preprocessing/random_contrast.py, of which the
+/// description counts: for one number the code there only increases contrast.
 class RandomContrast : public RandomColor {
  public:
   using Options = RandomColorOptions;

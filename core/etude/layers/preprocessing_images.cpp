@@ -21,10 +21,6 @@ Value ImageLayer::call(Value x, bool training) {
   return image_ops::transformed(x, channels_first_, where(), [&](Value images) { return transform(images, training); });
 }
 
-namespace {
-constexpr image_ops::Range full_range{0, 255};
-}
-
 Resizing::Resizing(ResizingOptions options)
     : ImageLayer(class_entry<Resizing>, options), options_(described_options<ResizingOptions>()) {
   image_ops::check_size(options_.height, options_.width, where());
@@ -69,11 +65,11 @@ AutoContrast::AutoContrast(AutoContrastOptions options)
 Value AutoContrast::transform(Value images, bool) {
   if (images.shape().size() == 0) return images;
   const image_ops::Range range = image_ops::value_range_of(options_.value_range, where());
-  const Value x = image_ops::scaled(images, range, full_range);
+  const Value x = image_ops::scaled(images, range, image_ops::bytes);
   const Value low = -ops::max(-x, {1, 2}, true), high = ops::max(x, {1, 2}, true);
   const Value differs = ops::less(low, high);
   const Value scale = 255.0 / ops::where(differs, high - low, ops::scalar(1, x));
-  const Value stretched = image_ops::scaled(ops::clip(x * scale - low * scale, 0, 255), full_range, range);
+  const Value stretched = image_ops::scaled(ops::clip(x * scale - low * scale, 0, 255), image_ops::bytes, range);
   return ops::where(differs, stretched, images);
 }
 
@@ -91,7 +87,7 @@ Value Equalization::transform(Value images, bool training) {
   const image_ops::Range range = image_ops::value_range_of(options_.value_range, where());
   const std::int64_t bins = options_.bins, histograms = shape[0] * shape[3];
   const auto most = static_cast<double>(bins - 1);
-  const Value x = image_ops::scaled(images, range, full_range);
+  const Value x = image_ops::scaled(images, range, image_ops::bytes);
   // Values are in bins of an own histogram for each image and channel.
   const Value first =
       (image_ops::arange(shape[0], 0, x) * static_cast<double>(shape[3]) + image_ops::arange(shape[3], 3, x));
@@ -111,7 +107,7 @@ Value Equalization::transform(Value images, bool training) {
       ops::take(ops::reshape(ops::clip(table, 0, 255), {histograms * bins}), entry_of(x / 255 * most));
   // An image of one value has no other sums.
   const Value differs = ops::reshape(ops::less(none, others), {shape[0], 1, 1, shape[3]});
-  return image_ops::scaled(ops::where(differs, equalized, x), full_range, range);
+  return image_ops::scaled(ops::where(differs, equalized, x), image_ops::bytes, range);
 }
 
 }  // namespace etude

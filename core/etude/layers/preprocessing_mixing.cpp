@@ -10,11 +10,8 @@
 #include "etude/ops/shape.hpp"
 
 namespace etude {
-namespace {
 
-constexpr image_ops::Range fractions{0, 1};
-
-}  // namespace
+using image_ops::fractions;
 
 RandomErasing::RandomErasing(const RandomErasingOptions& options)
     : RandomImageLayer(class_entry<RandomErasing>, options),

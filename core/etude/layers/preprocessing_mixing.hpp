@@ -57,7 +57,7 @@ class MixingLayer : public RandomImageLayer {
   /// A layer of that class; its options have a seed and a data_format.
   template <class Options> MixingLayer(const ClassEntry& entry, const Options& options)
       : RandomImageLayer(entry, options) {}
-  /// What mixing gives.
+  /// The result of mixing.
   struct Mixed {
     /// The mixed images.
     Value images;

@@ -71,9 +71,9 @@ Value RandomCrop::call(Value x, bool training) {
 Value RandomCrop::transform(Value images) {
   const std::int64_t rows = images.shape()[1] - options_.height, columns = images.shape()[2] - options_.width;
   if (rows < 0 || columns < 0) return central(images);
-  const auto places = [&](std::int64_t room, std::int64_t count, std::ptrdiff_t axis) {
-    const Value first = ops::floor(draw(images, {0, static_cast<double>(room + 1)}));
-    return ops::clip(first, 0, static_cast<double>(room)) + image_ops::arange(count, axis, images);
+  const auto places = [&](std::int64_t last, std::int64_t count, std::ptrdiff_t axis) {
+    const Value first = ops::floor(draw(images, {0, static_cast<double>(last + 1)}));
+    return ops::clip(first, 0, static_cast<double>(last)) + image_ops::arange(count, axis, images);
   };
   const Value y = places(rows, options_.height, 1), x = places(columns, options_.width, 2);
   return image_ops::pixels_at(images, y, x);

@@ -1,79 +1,53 @@
 #include "etude/layers/recurrent.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
-#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
-#include "etude/ops/matmul.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {
 namespace {
 
-using Values = std::span<const Value>;
+/// [batch, steps, ..] -> [steps, batch, ..], or back.
+Value swap_batch_and_steps(Value x) {
+  std::vector<std::uint8_t> axes(x.shape().rank());
+  std::iota(axes.begin(), axes.end(), std::uint8_t{0});
+  std::swap(axes[0], axes[1]);
+  return ops::transpose(x, axes);
+}
 
-std::shared_ptr<Dropout> dropout_layer(double rate, std::optional<std::int64_t> seed, const std::string& dtype) {
-  return rate == 0 ? nullptr : std::make_shared<Dropout>(DropoutOptions{.rate = rate, .seed = seed, .dtype = dtype});
+/// A condition for each sample, [batch, 1], in the shape of a state.
+Value for_all_elements(Value condition, const Shape& shape) {
+  Shape rows = shape;
+  for (std::size_t axis = 1; axis < rows.rank(); ++axis) rows[std::ptrdiff_t(axis)] = 1;
+  return ops::broadcast_to(ops::reshape(condition, rows), shape);
 }
 
 }  // namespace
 
-Recurrent::Recurrent(std::string_view class_name, RecurrentOptions options, std::int64_t parts,
-                     std::vector<std::string> state)
-    : Layer(class_name, options.layer), options_(std::move(options)), parts_(parts), state_(std::move(state)) {
-  check(options_.units > 0, ErrorKind::value, where(), "units = ", options_.units,
-        " - expected a positive number - set units.");
-  for (const double rate : {options_.dropout, options_.recurrent_dropout})
-    check(rate >= 0 && rate <= 1, ErrorKind::value, where(), "a dropout rate of ", rate,
-          " - expected a number from 0 to 1 - set dropout or recurrent_dropout.");
-  // With one seed, both have different draws.
-  const auto next_seed = options_.seed ? std::optional(*options_.seed + 1) : std::nullopt;
-  dropout_ = dropout_layer(options_.dropout, options_.seed, options_.layer.dtype);
-  recurrent_dropout_ = dropout_layer(options_.recurrent_dropout, next_seed, options_.layer.dtype);
+Recurrent::Recurrent(std::string_view class_name, RecurrentOptions options, std::shared_ptr<RnnCell> cell)
+    : Layer(class_name, options.layer), options_(std::move(options)), cell_(std::move(cell)) {
+  check_can_hold(*cell_);
   set_activity_regularizer(options_.activity_regularizer);
   cast_integers();
 }
 
-std::vector<LayerPtr> Recurrent::layers() const {
-  std::vector<LayerPtr> result;
-  for (const auto& layer : {dropout_, recurrent_dropout_})
-    if (layer) result.push_back(layer);
-  return result;
-}
-
 void Recurrent::build(const Shape& input_shape) {
-  check(input_shape.rank() == 3, ErrorKind::shape, where(), "input of shape ", input_shape,
+  check(input_shape.rank() >= 3, ErrorKind::shape, where(), "input of shape ", input_shape,
         " - expected [batch, steps, features] - reshape the data.");
-  const std::int64_t width = checked::multiply(parts_, units(), where());
-  kernel_ = add_weight({"kernel",
-                        {input_shape[2], width},
-                        options_.kernel_initializer,
-                        true,
-                        options_.kernel_regularizer,
-                        {},
-                        options_.kernel_constraint});
-  recurrent_kernel_ = add_weight({"recurrent_kernel",
-                                  {units(), width},
-                                  options_.recurrent_initializer,
-                                  true,
-                                  options_.recurrent_regularizer,
-                                  {},
-                                  options_.recurrent_constraint});
-  if (options_.use_bias)
-    bias_ = add_weight({"bias",
-                        bias_shape(),
-                        options_.bias_initializer,
-                        true,
-                        options_.bias_regularizer,
-                        {},
-                        options_.bias_constraint});
+  built_shape_ = input_shape;
+  const Shape step = input_shape.without(1);
+  cell_->build_step(step);
   if (!options_.stateful) return;
   check(input_shape[0] > 0, ErrorKind::shape, where(), "a stateful layer for batches of any size, ", input_shape,
         " - expected a fixed batch size - build it with a batch size, or set stateful = false.");
   kept_.clear();
-  for (const std::string& name : state_) kept_.push_back(add_state(name, {input_shape[0], units()}, variable_dtype()));
+  for (const Shape& shape : cell_->state_shapes(step))
+    kept_.push_back(add_state(cell_->state_name(kept_.size()), shape, variable_dtype()));
 }
 
 void Recurrent::reset_state() {
@@ -81,106 +55,99 @@ void Recurrent::reset_state() {
 }
 
 void Recurrent::check_input(const Value& x) const {
-  const std::int64_t features = kernel_.shape()[0];
-  check(x.shape().rank() == 3 && x.shape()[2] == features, ErrorKind::shape, where(),
-        "expected input of shape [batch, steps, ", features, "], received ", x.shape(), ". The layer was built for ",
-        features, " features; build a new layer or check the data.");
+  const Shape& shape = x.shape();
+  const Shape sample = built_shape_.slice(2, built_shape_.rank());
+  std::string expected;
+  for (const std::int64_t extent : sample) expected += ", " + std::to_string(extent);
+  check(shape.rank() == built_shape_.rank() && shape.slice(2, shape.rank()) == sample, ErrorKind::shape, where(),
+        "expected input of shape [batch, steps", expected, "], received ", shape,
+        ". The layer was built for such steps; build a new layer or check the data.");
   if (kept_.empty()) return;
   const std::int64_t batch = kept_.front().shape()[0];
-  check(x.shape()[0] == batch, ErrorKind::shape, where(), "a batch of ", x.shape()[0], " - expected ", batch,
+  check(shape[0] == batch, ErrorKind::shape, where(), "a batch of ", shape[0], " - expected ", batch,
         ", for which the stateful layer was built - drop the last, short batch.");
 }
 
 /// The names of the states, for errors: "h, c".
-std::string Recurrent::state_names() const {
-  std::string names = state_.front();
-  for (std::size_t i = 1; i < state_.size(); ++i) names += ", " + state_[i];
+std::string Recurrent::state_names(std::size_t count) const {
+  std::string names = cell_->state_name(0);
+  for (std::size_t i = 1; i < count; ++i) names += ", " + cell_->state_name(i);
   return names;
 }
 
-Recurrent::State Recurrent::initial_state(const State& given, std::int64_t batch) const {
-  check(given.empty() || given.size() == state_.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
-        " Values - expected ", state_names(), " - pass all of them, or none.");
-  const Shape shape{batch, units()};
-  State state = given;
-  state.resize(state_.size());
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    if (!state[i]) state[i] = kept_.empty() ? Graph::current().constant(0, compute_dtype(), shape) : value_of(kept_[i]);
-    check(state[i].shape() == shape, ErrorKind::shape, where(), "an initial state of shape ", state[i].shape(),
-          " - expected ", shape, " - pass ", state_names(), ", one row for each sample.");
-  }
-  return state;
-}
-
-/// The scale of the elements that are kept, and 0 for the others.
-Value Recurrent::dropout_mask(const std::shared_ptr<Dropout>& dropout, std::int64_t batch, std::int64_t width) const {
-  return (*dropout)(Graph::current().constant(1, compute_dtype(), {batch, width}), true);
-}
-
-/// The part that does not depend on the state is one product over all steps, before the loop: [steps, batch, parts ·
-/// units].
-Value Recurrent::project(Value x, bool training) const {
-  Value inputs = ops::transpose(x, {1, 0, 2});
-  if (training && dropout_)
-    inputs = inputs * ops::broadcast_to(dropout_mask(dropout_, x.shape()[0], x.shape()[2]), inputs.shape());
-  const Value projected = ops::matmul(inputs, value_of(kernel_));
-  return bias_ ? projected + input_bias() : projected;
+Recurrent::States Recurrent::initial_states(const States& given, const Shape& step) const {
+  const std::vector<Shape> shapes = cell_->state_shapes(step);
+  check(given.empty() || given.size() == shapes.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
+        " Values - expected ", state_names(shapes.size()), " - pass all of them, or none.");
+  States states = kept_.empty() ? cell_->initial_states(step) : States{};
+  for (const Variable& kept : kept_) states.push_back(value_of(kept));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i]) states[i] = given[i];
+  for (std::size_t i = 0; i < states.size(); ++i)
+    check(states[i].shape() == shapes[i], ErrorKind::shape, where(), "an initial state of shape ", states[i].shape(),
+          " - expected ", shapes[i], " - pass ", state_names(shapes.size()), ", one row for each sample.");
+  return states;
 }
 
 Value Recurrent::call(Value x, bool training) { return call_with({x}, training); }
 
 Outputs Recurrent::call_with(const std::vector<Value>& inputs, bool training) {
-  check(inputs.size() == 1 || inputs.size() == 1 + state_.size(), ErrorKind::value, where(), inputs.size(),
-        " inputs - expected x, or {x, ", state_names(), "} - pass all of the initial state, or omit it.");
+  check_input(inputs.front());
+  const std::size_t states = cell_->state_shapes(inputs.front().shape().without(1)).size();
+  check(inputs.size() == 1 || inputs.size() == 1 + states, ErrorKind::value, where(), inputs.size(),
+        " inputs - expected x, or {x, ", state_names(states), "} - pass all of the initial state, or omit it.");
   const Outcome outcome = call_with_state(inputs.front(), {inputs.begin() + 1, inputs.end()}, training);
   Outputs outputs{outcome.output};
   if (options_.return_state) outputs.insert(outputs.end(), outcome.state.begin(), outcome.state.end());
   return outputs;
 }
 
-Recurrent::Outcome Recurrent::call_with_state(Value x, const State& given, bool training) {
+Recurrent::Outcome Recurrent::call_with_state(Value x, const States& given, bool training) {
   check_input(x);
-  const std::int64_t batch = x.shape()[0];
+  const Shape step = x.shape().without(1);
   const bool masked = static_cast<bool>(x.mask());
   const bool from_zeros = kept_.empty() && std::ranges::none_of(given, [](const Value& h) { return bool(h); });
-  State initial = initial_state(given, batch);
-  std::vector<Value> sequences{project(x, training)}, constants = step_weights();
-  const std::size_t size = initial.size(), weights = constants.size();
+  const RnnCell::Parts parts = cell_->parts(step, training);
+  States initial = initial_states(given, step);
+  const std::size_t size = initial.size();
+  std::vector<Value> sequences{parts.project(swap_batch_and_steps(x))};
   if (masked) sequences.push_back(ops::expand_dims(ops::transpose(x.mask(), {1, 0}), -1));
-  if (training && recurrent_dropout_) constants.push_back(dropout_mask(recurrent_dropout_, batch, units()));
-  // Started from zeros, a masked step repeats h. Otherwise its output is not h before the first valid step, and must be
-  // carried too.
-  if (masked && !options_.zero_output_for_mask && !from_zeros)
-    initial.push_back(Graph::current().constant(0, compute_dtype(), {batch, units()}));
+  // A masked step repeats the output. If that is a state which starts from zeros, it is carried already.
+  if (masked && !options_.zero_output_for_mask && !(from_zeros && cell_->output_state()))
+    initial.push_back(Graph::current().constant(0, compute_dtype(), cell_->step_output_shape(step)));
 
-  const auto body = [&](Values before, Values now, Values fixed) {
-    const Value h = fixed.size() > weights ? before[0] * fixed.back() : before[0];
-    State after = step({now[0], h, before.first(size), fixed.first(weights)});
-    const Value output = masked ? keep(now[1], before, after) : after[0];
-    return ops::ScanStep{after, {output}};
+  using Values = std::span<const Value>;
+  const auto body = [&](Values before, Values now) {
+    const States states(before.begin(), before.begin() + std::ptrdiff_t(size));
+    RnnCell::Step made = parts.advance(now[0], states);
+    if (masked) made.output = keep(now[1], {before.begin(), before.end()}, made.output, made.states);
+    return ops::ScanStep{made.states, {made.output}};
   };
-  const ops::ScanResult loop = ops::scan(body, initial, sequences, constants, options_.go_backwards);
+  const ops::ScanResult loop = ops::scan(body, initial, sequences, options_.go_backwards);
   for (std::size_t i = 0; i < kept_.size(); ++i)
     Graph::current().assign(kept_[i], ops::cast(loop.carry[i], kept_[i].dtype()));
-  return {output_of(loop.outputs[0], loop.carry, masked),
+  return {output_of(loop.outputs[0], loop.carry, size, masked),
           {loop.carry.begin(), loop.carry.begin() + std::ptrdiff_t(size)}};
 }
 
-/// Restores the previous state of samples with a masked step, and returns the output.
-Value Recurrent::keep(Value valid, Values before, State& after) const {
-  valid = ops::broadcast_to(valid, after[0].shape());
-  const Value h = after[0];
-  for (std::size_t i = 0; i < after.size(); ++i) after[i] = ops::where(valid, after[i], before[i]);
-  if (options_.zero_output_for_mask) return ops::where(valid, h, ops::scalar(0, h));
-  if (before.size() > after.size()) after.push_back(ops::where(valid, h, before.back()));
-  return before.size() > state_.size() ? after.back() : after[0];
+/// Restores the previous states of samples with a masked step, and returns the output.
+Value Recurrent::keep(Value valid, const States& before, Value output, States& after) const {
+  const std::size_t size = after.size();
+  for (std::size_t i = 0; i < size; ++i)
+    after[i] = ops::where(for_all_elements(valid, after[i].shape()), after[i], before[i]);
+  valid = for_all_elements(valid, output.shape());
+  if (options_.zero_output_for_mask) return ops::where(valid, output, ops::scalar(0, output));
+  if (before.size() == size) return after[*cell_->output_state()];
+  after.push_back(ops::where(valid, output, before.back()));
+  return after.back();
 }
 
-/// The outputs in the order of the steps; for the last one only, the final state, unless a mask sets it to zeros.
-Value Recurrent::output_of(Value steps, const State& last, bool masked) const {
+/// The outputs in the order of the steps; for the last one only, a carried Value if it has it.
+Value Recurrent::output_of(Value steps, const States& last, std::size_t states, bool masked) const {
   if (options_.go_backwards) steps = ops::reverse(steps, 0);
-  if (options_.return_sequences) return ops::transpose(steps, {1, 0, 2});
-  if (!masked || !options_.zero_output_for_mask) return last.size() > state_.size() ? last.back() : last[0];
+  if (options_.return_sequences) return swap_batch_and_steps(steps);
+  if (last.size() > states) return last.back();
+  if (cell_->output_state() && !(masked && options_.zero_output_for_mask)) return last[*cell_->output_state()];
   return ops::squeeze(ops::slice(steps, 0, steps.shape()[0] - 1, 1), 0);
 }
 

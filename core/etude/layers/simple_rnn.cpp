@@ -5,14 +5,26 @@
 
 namespace etude {
 
-SimpleRNN::SimpleRNN(const SimpleRNNOptions& options)
-    : Recurrent(about.name, recurrent_options(options), 1), activation_(options.activation) {
-  describe({class_entry<SimpleRNN>, options});
+SimpleRNNCell::SimpleRNNCell(KernelCellOptions options, Activation activation)
+    : KernelCell(about.name, std::move(options), 1), activation_(std::move(activation)) {
   check_known(activation_);
 }
 
-Recurrent::State SimpleRNN::step(const Step& now) const {
-  return {activation_(now.x + ops::matmul(now.h, now.weights[0]))};
+SimpleRNNCell::SimpleRNNCell(const SimpleRNNCellOptions& options)
+    : SimpleRNNCell(kernel_cell_options(options, options.name), options.activation) {
+  describe({class_entry<SimpleRNNCell>, options});
+}
+
+KernelCell::Advance SimpleRNNCell::advance() const {
+  return [this, kernel = recurrent_kernel()](Value x, Value h, const std::vector<Value>&) {
+    return std::vector<Value>{activation_(x + ops::matmul(h, kernel))};
+  };
+}
+
+SimpleRNN::SimpleRNN(const SimpleRNNOptions& options)
+    : Recurrent(about.name, recurrent_options(options),
+                std::make_shared<SimpleRNNCell>(kernel_cell_options(options), options.activation)) {
+  describe({class_entry<SimpleRNN>, options});
 }
 
 std::shared_ptr<Recurrent> SimpleRNN::copy(bool go_backwards, const std::string& name) const {

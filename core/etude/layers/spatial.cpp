@@ -160,4 +160,26 @@ Value spread(Value x, std::ptrdiff_t axis, std::int64_t stride) {
   return ops::reshape(apart, shape);
 }
 
+Value convolution(Value x, Value kernel, VolumeWindow window, std::string_view padding, std::size_t rank,
+                  std::string_view where) {
+  window = over(window, padding, x.shape(), rank, where);
+  if (rank == 1) kernel = ops::expand_dims(kernel, 0);
+  if (rank < 3) return from_planes(ops::convolution(to_planes(x, rank), kernel, window.plane()), rank, x.shape());
+  // The cells along the depth become channels, those of a group side by side: a convolution of planes sums over both.
+  const Shape taken = x.shape(), shape = kernel.shape();
+  const std::int64_t cells = window.extent[0], channels = shape[3], groups = taken[4] / channels;
+  const std::int64_t depth = window.outputs(0, taken[1]);
+  const Value padded = pad(x, 1, window.before[0], window.after[0]);
+  std::vector<Value> slices;
+  for (std::int64_t cell = 0; cell < cells; ++cell)
+    slices.push_back(ops::reshape(strided(padded, 1, cell * window.dilation[0], window.strides[0], depth),
+                                  {taken[0] * depth, taken[2], taken[3], groups, channels}));
+  const Value planes =
+      ops::reshape(ops::concatenate(slices, 4), {taken[0] * depth, taken[2], taken[3], groups * cells * channels});
+  const Value flat =
+      ops::reshape(ops::transpose(kernel, {1, 2, 0, 3, 4}), {shape[1], shape[2], cells * channels, shape[4]});
+  const Value y = ops::convolution(planes, flat, window.plane());
+  return ops::reshape(y, {taken[0], depth, y.shape()[1], y.shape()[2], shape[4]});
+}
+
 }  // namespace etude::spatial

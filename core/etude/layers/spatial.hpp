@@ -67,4 +67,8 @@ Value strided(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t str
 /// The entries of an axis with `stride` - 1 zeros behind each.
 Value spread(Value x, std::ptrdiff_t axis, std::int64_t stride);
 
+/// x [batch, .., channels] convolved with a kernel [*extents of the window, channels / groups, filters].
+Value convolution(Value x, Value kernel, VolumeWindow window, std::string_view padding, std::size_t rank,
+                  std::string_view where);
+
 }  // namespace etude::spatial

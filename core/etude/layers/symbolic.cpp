@@ -48,14 +48,19 @@ SymbolicTensor layers::input(const InputOptions& options) {
   return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{shape, dtype}}}), 0};
 }
 
-/// The layer is called once on a batch of one, in a trace that is discarded: that builds it, and determines the
-/// outputs.
 std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& inputs) {
   const LayerPtr self = weak_from_this().lock();
   check(self != nullptr, ErrorKind::state, where(),
         "apply() of a layer without a std::shared_ptr - expected a std::shared_ptr, because the model will "
         "keep it - create it by std::make_shared, or by layers::….");
-  auto call = std::make_shared<LayerCall>(LayerCall{self, inputs, {}});
+  return etude::apply_all(self, inputs);
+}
+
+/// The layer is called once on a batch of one, in a trace that is discarded: that builds it, and determines the
+/// outputs.
+std::vector<SymbolicTensor> apply_all(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
+  const std::string where = std::string(layer->class_name()) + " \"" + layer->name() + '"';
+  auto call = std::make_shared<LayerCall>(LayerCall{layer, inputs, {}});
   Graph graph;
   const Trace trace(graph);
   std::vector<Value> values;
@@ -65,8 +70,8 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
     values.push_back(graph.input(shape, x.dtype()));
   }
   std::vector<SymbolicTensor> outputs;
-  for (const Value& y : (*this)(values)) {
-    check(y.shape().rank() > 0 && y.shape()[0] == 1, ErrorKind::shape, where(), "an output of shape ", y.shape(),
+  for (const Value& y : (*layer)(values)) {
+    check(y.shape().rank() > 0 && y.shape()[0] == 1, ErrorKind::shape, where, "an output of shape ", y.shape(),
           " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
     Shape shape = y.shape();
     shape[0] = -1;

@@ -50,6 +50,9 @@ struct LayerCall {
   ~LayerCall();
 };
 
+/// The outputs of a call of `layer`, as its apply_all() returns them. Models made from these keep this pointer.
+std::vector<SymbolicTensor> apply_all(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs);
+
 /// The calls on which tensors depend, each once: a call comes after those on which it depends.
 std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<SymbolicTensor>& tensors);
 

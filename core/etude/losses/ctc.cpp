@@ -22,7 +22,7 @@ Value log_add(Value a, Value b) {
 }
 
 /// `blank` [batch, labels + 1], whose entries after the first are also reached by `from` [batch, labels].
-Value joined(Value blank, Value from) {
+Value reached(Value blank, Value from) {
   const std::int64_t labels = from.shape()[1];
   return ops::concatenate({ops::slice(blank, 1, 0, 1), log_add(ops::slice(blank, 1, 1, labels), from)}, 1);
 }
@@ -66,20 +66,19 @@ class CTCLoss : public Loss {
     if (mask) steps.push_back(ops::transpose(ops::reshape(mask, {p[0], p[1], 1}), {1, 0, 2}));
     const Value start = ops::concatenate({ops::zeros({t[0], 1}, dtype), ops::full(t, impossible, dtype)}, 1);
     const Value emit = ops::full(t, impossible, dtype);
-    const ops::ScanFunction step = [](std::span<const Value> before, std::span<const Value> now,
-                                      std::span<const Value> constants) {
-      const Value &at_blank = before[0], &at_label = before[1], &again = constants[0];
-      const Value ready = joined(at_blank, at_label + again * impossible);
+    const ops::ScanFunction step = [&](std::span<const Value> before, std::span<const Value> now) {
+      const Value &at_blank = before[0], &at_label = before[1];
+      const Value ready = reached(at_blank, at_label + repeats * impossible);
       Value label = log_add(but_last(ready), at_label) + now[0];
-      Value blank = joined(ready + now[1], at_label + now[1] + (1 - again) * impossible);
+      Value blank = reached(ready + now[1], at_label + now[1] + (1 - repeats) * impossible);
       if (now.size() > 2) {
         blank = ops::where(now[2], blank, at_blank);
         label = ops::where(now[2], label, at_label);
       }
       return ops::ScanStep{{blank, label}, {}};
     };
-    const ops::ScanResult end = ops::scan(step, {start, emit}, steps, {repeats});
-    return joined(end.carry[0], end.carry[1]);
+    const ops::ScanResult end = ops::scan(step, {start, emit}, steps);
+    return reached(end.carry[0], end.carry[1]);
   }
 };
 

@@ -30,9 +30,10 @@ struct MultiOptimizerOptions {
 /// inside, and in the first step if several regular expressions match a name. Source:
 /// keras/src/optimizers/multi_optimizer.py.
 struct MultiOptimizer {
-  static constexpr ClassText about{.name = "MultiOptimizer",
-                                   .text = "Updates variables by several optimizers, chosen by their names.",
-                                   .example = R"({"default_optimizer": "sgd", "optimizer_map": {"dense/.*": "adam"}})"};
+  static constexpr ClassText about{
+      .name = "MultiOptimizer",
+      .text = "Updates each variable by the optimizer that is chosen by the variable's name.",
+      .example = R"({"default_optimizer": "sgd", "optimizer_map": {"dense/.*": "adam"}})"};
   static OptimizerPtr make(const MultiOptimizerOptions& options);
 };
 inline constexpr Factory<MultiOptimizer> multi_optimizer;

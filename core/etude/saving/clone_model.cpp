@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "etude/base/error.hpp"
-#include "etude/saving/config.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
@@ -12,7 +12,7 @@ namespace etude {
 namespace {
 
 LayerPtr clone_of(const LayerPtr& layer, const CloneFunction& clone_function) {
-  LayerPtr clone = clone_function ? clone_function(layer) : from_json<Layer>(to_json<Layer>(*layer));
+  LayerPtr clone = clone_function ? clone_function(layer) : object_from_json<Layer>(object_to_json<Layer>(*layer));
   check(clone != nullptr, ErrorKind::value, "clone_model", "clone_function returned no layer for \"", layer->name(),
         "\" - expected a layer - return one, or the layer itself.");
   return clone;

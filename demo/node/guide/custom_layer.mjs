@@ -6,10 +6,14 @@ const { ops } = et;
 const [x, y] = samples(1000);
 et.setRandomSeed(8);
 
-/** x times a number for each feature: [.., n] -> [.., n]. A variable that `call` reads is trained and saved with the model. */
-function gain(features) {
-  const factors = et.variable(et.tensor(new Float32Array(features).fill(1)), true, 'gain');
-  return et.model({ layers: [], call: (x) => ops.multiply(x, factors.read()) });
+/** x times a number for each feature: [.., n] -> [.., n]. */
+class Gain extends et.Layer {
+  build(inputShape) {
+    this.factors = this.addWeight({ name: 'gain', shape: [inputShape.at(-1)], initializer: 'ones' });
+  }
+  call(x) {
+    return ops.multiply(x, this.factors.read());
+  }
 }
 
 /** Errors to the power of 1.5: one number for each sample, [batch]. */
@@ -27,7 +31,7 @@ const goodEnough = {
   },
 };
 
-const model = et.sequential([et.layers.dense({ units: 32, activation: 'relu' }), gain(32), et.layers.dense({ units: 1 })]);
+const model = et.sequential([et.layers.dense({ units: 32, activation: 'relu' }), new Gain(), et.layers.dense({ units: 1 })]);
 model.compile({ optimizer: 'adam', loss: between, checkTrace: true });
 report('own layer', await model.fit(x, y, { epochs: 20, verbose: 2, callbacks: [goodEnough] }));
 console.log(`parameters: count=${model.countParams()}`);

@@ -9,12 +9,14 @@ namespace etude {
 namespace detail {
 
 constexpr bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
-constexpr bool is_small(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+constexpr bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Words begin at a capital before a small letter or digit, and at a capital after a small letter.
+/// Words begin at a capital before or after a small letter, and at a capital between digits.
 constexpr bool begins_word(std::string_view name, std::size_t i) {
   if (i == 0 || !is_capital(name[i])) return false;
-  return (i + 1 < name.size() && is_small(name[i + 1])) || (name[i - 1] >= 'a' && name[i - 1] <= 'z');
+  const char before = name[i - 1], after = i + 1 < name.size() ? name[i + 1] : ' ';
+  return is_small(before) || is_small(after) || (is_digit(before) && is_digit(after));
 }
 constexpr std::size_t snake_case_size(std::string_view name) {
   std::size_t size = name.size();

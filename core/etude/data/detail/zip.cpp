@@ -101,9 +101,9 @@ std::vector<ZipEntry> zip_entries(std::span<const std::byte> bytes, std::string_
                         comment = archive.number<std::uint16_t>(at + 32);
     read_large_numbers(archive, at + 46 + name, extra, {&size, &packed, &begin});
     const std::span<const std::byte> text = archive.piece(at + 46, name);
-    archive.require((flags & 1) == 0 && (method == 0 || method == 8),
-                    "a file that is encrypted, or packed by a method "
-                    "other than DEFLATE");
+    check((flags & 1) == 0 && (method == 0 || method == 8), ErrorKind::data, where,
+          "a file that is encrypted, or compressed by method ", method,
+          " - expected files that are stored, or compressed by DEFLATE - save them by numpy.savez.");
     archive.require(archive.number<std::uint32_t>(begin) == 0x04034b50, "a file without a header");
     const std::uint64_t header =
         30u + archive.number<std::uint16_t>(begin + 26) + std::uint64_t{archive.number<std::uint16_t>(begin + 28)};

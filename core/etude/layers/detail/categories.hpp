@@ -5,11 +5,11 @@
 
 #include "etude/graph/graph.hpp"
 
-/// What layers of categories have in common. `where` names the layer in errors.
+/// Functions that layers of categories share. `where` names the layer in errors.
 namespace etude::categories {
 
-/// What becomes of category numbers: numbers; a row of 0 and 1 for each, or for all of a sample; or how often each
-/// occurs.
+/// The form of category numbers in the result: the numbers; a row of 0 and 1 for each number, or one for each sample;
+/// or a row of counts for each sample.
 enum class OutputMode : std::uint8_t { integer, one_hot, multi_hot, count };
 /// Throws Error(value) for an unknown name, and for "int" if it is not allowed.
 OutputMode output_mode_of(std::string_view name, bool allows_int, std::string_view where);
@@ -20,7 +20,7 @@ void check_dense(bool sparse, std::string_view where);
 /// are those of the counts, or empty. Source: encode_categorical_inputs in keras/src/utils/numerical_utils.py.
 Value encoded(Value numbers, std::int64_t depth, OutputMode mode, DType dtype, Value weights = {});
 
-/// How many of `sorted` [n] are not above each element of x: int32.
+/// The number of entries of `sorted` [n] that are at most x, for each element of x: int32.
 Value count_up_to(Value sorted, Value x);
 
 }  // namespace etude::categories

@@ -40,7 +40,8 @@ Range range_of(const char* name, const Doubles& given, Range bounds, double floo
 
 Range value_range_of(const Doubles& given, std::string_view where) {
   const std::vector<double>& all = given.all();
-  check(all.size() == 2 && all[0] != all[1], ErrorKind::value, where, "value_range = ", text_of(given),
+  check(all.size() == 2 && std::isfinite(all[0]) && std::isfinite(all[1]) && all[0] != all[1], ErrorKind::value, where,
+        "value_range = ", text_of(given),
         " - expected the least and the largest value of a pixel - set value_range, such as 0 and 255.");
   return {std::min(all[0], all[1]), std::max(all[0], all[1])};
 }
@@ -244,50 +245,6 @@ Value padded_to_aspect_ratio(Value images, std::int64_t height, std::int64_t wid
 Value scaled(Value x, Range from, Range to) {
   if (from.low == to.low && from.high == to.high) return x;
   return (x - from.low) / (from.high - from.low) * (to.high - to.low) + to.low;
-}
-
-Colors channels_of(Value images, std::string_view where) {
-  check(images.shape()[3] == 3, ErrorKind::shape, where, "images of ", images.shape()[3],
-        " channels - expected red, green and blue - convert the images.");
-  const std::vector<Value> parts = ops::split(images, 3, 3);
-  return {parts[0], parts[1], parts[2]};
-}
-
-Value joined(const Colors& channels) { return ops::concatenate({channels.first, channels.second, channels.third}, 3); }
-
-Value grayscale(Value images, std::string_view where) {
-  if (images.shape()[3] == 1) return images;
-  const Colors rgb = channels_of(images, where);
-  return rgb.first * 0.2989 + rgb.second * 0.5870 + rgb.third * 0.1140;
-}
-
-Colors rgb_to_hsv(const Colors& rgb) {
-  const Value zero = ops::scalar(0, rgb.first), one = ops::scalar(1, rgb.first);
-  const auto is_positive = [&](Value x) { return ops::less(zero, x); };
-  const double epsilon = rgb.first.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
-                                                             : std::numeric_limits<float>::epsilon();
-  const auto visible = [&](Value x) {
-    return ops::where(ops::less(ops::absolute(x), ops::scalar(epsilon, x)), zero, x);
-  };
-  const Value red = visible(rgb.first), green = visible(rgb.second), blue = visible(rgb.third);
-  const Value value = ops::maximum(ops::maximum(red, green), blue);
-  const Value range = value - ops::minimum(ops::minimum(red, green), blue);
-  const Value saturation = ops::where(is_positive(value), range / ops::where(is_positive(value), value, one), zero);
-  const Value norm = 1 / (ops::where(is_positive(range), range, one) * 6);
-  const Value other =
-      ops::where(ops::equal(value, green), norm * (blue - red) + 2.0 / 6, norm * (red - green) + 4.0 / 6);
-  Value hue = ops::where(ops::equal(value, red), norm * (green - blue), other);
-  hue = ops::where(is_positive(range), hue, zero) + ops::cast(ops::less(hue, zero), hue.dtype());
-  return {hue, saturation, value};
-}
-
-Colors hsv_to_rgb(const Colors& hsv) {
-  const Value at = remainder(hsv.first, 1) * 6;
-  const auto channel = [&](Value full) {
-    const Value part = ops::clip(full, 0, 1);
-    return hsv.third * (1 - hsv.second + hsv.second * part);
-  };
-  return {channel(ops::absolute(at - 3) - 1), channel(2 - ops::absolute(at - 2)), channel(2 - ops::absolute(at - 4))};
 }
 
 Value filtered(Value images, Value kernel) {

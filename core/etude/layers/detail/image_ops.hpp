@@ -15,11 +15,13 @@ namespace etude::image_ops {
 struct Range {
   double low, high;
 };
+/// The range of shares and probabilities, and that of pixels of one byte.
+inline constexpr Range fractions{0, 1}, bytes{0, 255};
 
 /// The two numbers of an option, in order, within `bounds`; one number f is for [max(-|f|, floor), |f|]. Throws
 /// Error(value) for others.
 Range range_of(const char* name, const Doubles& given, Range bounds, double floor, std::string_view where);
-/// The two numbers of a value_range, in order. Throws Error(value) unless they are two and differ.
+/// The two numbers of a value_range, in order. Throws Error(value) unless they are two finite numbers that differ.
 Range value_range_of(const Doubles& given, std::string_view where);
 
 /// The result of a function of images [batch, height, width, channels] in float32 or more, for x that may have its
@@ -81,20 +83,6 @@ Value padded_to_aspect_ratio(Value images, std::int64_t height, std::int64_t wid
 
 /// Numbers of one range, scaled to another.
 Value scaled(Value x, Range from, Range to);
-/// The brightness of images of one or three channels: [batch, height, width, 1]. Throws Error(shape) for others.
-Value grayscale(Value images, std::string_view where);
-/// Channels hue, saturation and value from red, green and blue, each [batch, height, width, 1].
-struct Colors {
-  Value first, second, third;
-};
-/// The three channels. Throws Error(shape) for images of others.
-Colors channels_of(Value images, std::string_view where);
-/// The images of these channels.
-Value joined(const Colors& channels);
-/// Hue in [0, 1], saturation and value. Source: rgb_to_hsv in keras/src/backend/jax/image.py.
-Colors rgb_to_hsv(const Colors& rgb);
-/// Red, green and blue.
-Colors hsv_to_rgb(const Colors& hsv);
 /// Each channel convolved with kernel [height, width], which reads zeros beyond the edges.
 Value filtered(Value images, Value kernel);
 

@@ -275,26 +275,39 @@ OperandGradients op::Scan::gradient(const Differential& d) const { return Adjoin
 namespace ops {
 
 ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const std::vector<Value>& sequences,
-                const std::vector<Value>& constants, bool reverse) {
+                bool reverse) {
   check_sequences(sequences);
-  const auto loop = std::make_shared<Loop>(sequences.front().graph());
+  Graph& outer = sequences.front().graph();
+  const auto loop = std::make_shared<Loop>(outer);
+  Graph& body = loop->body;
   loop->steps = sequences.front().shape()[0];
   loop->reverse = reverse;
   loop->carries = static_cast<int>(carry.size());
   loop->sequences = static_cast<int>(sequences.size());
-  loop->constants = static_cast<int>(constants.size());
-  std::vector<Value> operands = carry, inner_carry, inner_inputs, inner_constants;
+  std::vector<Value> operands = carry, inner_carry, inner_inputs;
   operands.insert(operands.end(), sequences.begin(), sequences.end());
-  operands.insert(operands.end(), constants.begin(), constants.end());
-  for (const Value& x : carry) inner_carry.push_back(loop->body.input(x.shape(), x.dtype()));
-  for (const Value& x : sequences) inner_inputs.push_back(loop->body.input(x.shape().without(0), x.dtype()));
-  for (const Value& x : constants) inner_constants.push_back(loop->body.input(x.shape(), x.dtype()));
+  for (const Value& x : carry) inner_carry.push_back(body.input(x.shape(), x.dtype()));
+  for (const Value& x : sequences) inner_inputs.push_back(body.input(x.shape().without(0), x.dtype()));
 
+  // Each Value of the outer trace that the step uses is a constant of the loop.
+  std::map<NodeId, Value> constants;
+  body.set_outer(&outer, [&](Value value) {
+    Value& constant = constants[value.id()];
+    if (!constant) {
+      operands.push_back(value);
+      constant = body.input(value.shape(), value.dtype());
+      ++loop->constants;
+    }
+    return constant;
+  });
   ScanStep made;
   {
-    const Trace trace(loop->body);
-    made = step(inner_carry, inner_inputs, inner_constants);
+    const Trace trace(body);
+    made = step(inner_carry, inner_inputs);
+    for (Value& value : made.carry) value = body.local(value, "scan");
+    for (Value& value : made.outputs) value = body.local(value, "scan");
   }
+  body.set_outer(nullptr);
   check(made.carry.size() == carry.size(), ErrorKind::shape, "scan", "a step that carries ", made.carry.size(),
         " Values - expected ", carry.size(), ", as many as it receives - return a Value for each.");
   for (std::size_t i = 0; i < carry.size(); ++i) {
@@ -303,12 +316,9 @@ ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const
           made.carry[i].dtype(), " - expected equal shapes and dtypes of carried Values - reshape or cast it.");
     loop->next.push_back(made.carry[i].id());
   }
-  for (const Node& node : loop->body.nodes()) {
-    check(!std::holds_alternative<op::Read>(node.op), ErrorKind::state, "scan",
-          "a step that reads a variable - expected it among the constants - read it before the loop and pass it.");
+  for (const Node& node : body.nodes())
     check(!std::holds_alternative<op::AllReduce>(node.op), ErrorKind::state, "scan",
           "a step that all-reduces - expected all-reduces before or after the loop - all-reduce the loop's results.");
-  }
   ScanResult result;
   for (const Value& value : made.carry) result.carry.push_back(scan_result(loop, value.id(), true, operands));
   for (const Value& value : made.outputs) result.outputs.push_back(scan_result(loop, value.id(), false, operands));

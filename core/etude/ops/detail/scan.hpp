@@ -17,15 +17,14 @@ struct ScanStep {
 struct ScanResult {
   std::vector<Value> carry, outputs;
 };
-using ScanFunction = std::function<ScanStep(std::span<const Value> carry, std::span<const Value> inputs,
-                                            std::span<const Value> constants)>;
+using ScanFunction = std::function<ScanStep(std::span<const Value> carry, std::span<const Value> inputs)>;
 
 /// A loop over the first axis of `sequences` [steps, ..]: `step` is traced once, for any number of steps, and the
-/// compiled body runs for each. With `reverse` it runs from the last entry to the first. All Values and variables of
-/// the outer trace that the step reads must be passed with `constants`. Throws Error(shape) without sequences, for
-/// sequences of different lengths or none, and if `carry` changes its shape or dtype; Error(state) if the step reads or
-/// assigns a variable. Source: jax.lax.scan.
+/// compiled body runs for each. With `reverse` it runs from the last entry to the first. The step may use any Value of
+/// the surrounding trace, and read variables, which have their values before the loop. Throws Error(shape) without
+/// sequences, for sequences of different lengths or none, and if `carry` changes its shape or dtype; Error(state) if
+/// the step assigns a variable, as random draws do, adds a loss or all-reduces. Source: jax.lax.scan.
 ScanResult scan(const ScanFunction& step, const std::vector<Value>& carry, const std::vector<Value>& sequences,
-                const std::vector<Value>& constants = {}, bool reverse = false);
+                bool reverse = false);
 
 }  // namespace etude::ops

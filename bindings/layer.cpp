@@ -1,0 +1,82 @@
+/// Layers that a user wrote in JavaScript. web/src/layer.ts holds the handles.
+#include "bind.hpp"
+#include "user_functions.hpp"
+
+namespace etude::js {
+namespace {
+
+struct OwnLayerOptions {
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+  static constexpr auto fields() { return layer_fields<OwnLayerOptions>(); }
+};
+
+struct WeightOptions {
+  std::string name = "weight";
+  Shape shape = {};
+  Choice<Initializer> initializer = "glorot_uniform";
+  bool trainable = true;
+  Choice<Regularizer> regularizer = {};
+  Choice<Constraint> constraint = {};
+  static constexpr auto fields() {
+    return option_rows(option<&WeightOptions::name>("Name of the variable."),
+                       option<&WeightOptions::shape>("Its extents. Default: those of a scalar."),
+                       option<&WeightOptions::initializer>("Initial values."),
+                       option<&WeightOptions::trainable>("Whether optimizers update it."),
+                       option<&WeightOptions::regularizer>("Penalty on its values, added to the loss."),
+                       option<&WeightOptions::constraint>("Constraint that is applied after each update."));
+  }
+};
+
+/// A layer whose functions are in JavaScript.
+class OwnLayer : public Layer {
+ public:
+  OwnLayer(std::string_view class_name, const OwnLayerOptions& options, const val& link)
+      : Layer(class_name, layer_options(options)), functions_{link} {}
+
+  void build_for(const std::vector<Shape>& input_shapes) override {
+    const val shapes = input_shapes.size() == 1 ? to_js(input_shapes.front()) : to_js(input_shapes);
+    js::call(functions_.link, std::string("build"), shapes);
+    layers_ = from_js<std::vector<LayerPtr>>(js::call(functions_.link, std::string("layers")), {"build", "a layer"});
+  }
+  Value call(Value x, bool training) override { return call_with({x}, training); }
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override {
+    return functions_.run<Outputs>("call", Outputs(inputs), training);
+  }
+  /// The layers in its properties, once it is built.
+  std::vector<LayerPtr> layers() const override { return layers_; }
+  Variable weight(const WeightOptions& options) {
+    return add_weight({.name = options.name,
+                       .shape = options.shape,
+                       .initializer = options.initializer,
+                       .trainable = options.trainable,
+                       .regularizer = options.regularizer,
+                       .constraint = options.constraint});
+  }
+
+ private:
+  UserFunctions functions_;
+  std::vector<LayerPtr> layers_;
+};
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(layer) {
+  if (in_worker()) return;
+  bind<"layer.own(class_name, options, link)",
+       [](std::string class_name, OwnLayerOptions options, val link) -> LayerPtr {
+         return std::make_shared<OwnLayer>(class_name, options, link);
+       }>();
+  bind<"layer.add_weight(layer, options)", [](LayerPtr layer, WeightOptions options) {
+    const auto own = std::dynamic_pointer_cast<OwnLayer>(layer);
+    check(own != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
+          " - expected a layer of a class that extends et.Layer - call this.addWeight() in its build().");
+    return own->weight(options);
+  }>();
+  // Unlike the method of a handle, it keeps the object whose functions the layer calls.
+  bind<"layer.apply_all(layer, inputs)",
+       [](LayerPtr layer, SymbolicInputs inputs) { return apply_all(layer, inputs.tensors); }>();
+}
+
+}  // namespace etude::js

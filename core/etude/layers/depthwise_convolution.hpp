@@ -1,0 +1,88 @@
+#pragma once
+
+#include "etude/layers/convolution_layer.hpp"
+
+namespace etude {
+
+struct DepthwiseConvolutionOptions {
+  Integers kernel_size = {};
+  Integers strides = 1;
+  std::string padding = "valid";
+  std::int64_t depth_multiplier = 1;
+  std::string data_format = "channels_last";
+  Integers dilation_rate = 1;
+  Activation activation = {};
+  bool use_bias = true;
+  Choice<Initializer> depthwise_initializer = "glorot_uniform";
+  Choice<Initializer> bias_initializer = "zeros";
+  Choice<Regularizer> depthwise_regularizer = {};
+  Choice<Regularizer> bias_regularizer = {};
+  Choice<Regularizer> activity_regularizer = {};
+  Choice<Constraint> depthwise_constraint = {};
+  Choice<Constraint> bias_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+
+  static constexpr auto fields() {
+    using Options = DepthwiseConvolutionOptions;
+    return option_rows(
+        window_fields<Options>(), option<&Options::depth_multiplier>("Output channels for each input channel."),
+        result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the kernel."),
+        option<&Options::bias_initializer>("Initial values of the bias."),
+        option<&Options::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
+        option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
+        option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
+        constraint_fields<Options>(), layer_fields<Options>());
+  }
+};
+
+/// A convolution of each channel by itself: [batch, .., channels] -> [batch, .., channels · depth_multiplier]. kernel
+/// [*kernel_size, channels, depth_multiplier], bias [channels · depth_multiplier]. Source:
+/// keras/src/layers/convolutional/base_depthwise_conv.py.
+class DepthwiseConvolution : public ConvolutionLayer {
+ public:
+  using Options = DepthwiseConvolutionOptions;
+  void build(const Shape& input_shape) final;
+
+ protected:
+  /// Of a class with `rank` spatial axes.
+  DepthwiseConvolution(const ClassEntry& entry, DepthwiseConvolutionOptions options, std::size_t rank);
+  Value convolve(Value x) const final;
+
+ private:
+  const DepthwiseConvolutionOptions& options_;
+  Variable kernel_;
+};
+
+/// Source: keras/src/layers/convolutional/depthwise_conv1d.py.
+class DepthwiseConv1D : public DepthwiseConvolution {
+ public:
+  static constexpr ClassText about{
+      .name = "DepthwiseConv1D",
+      .text =
+          "Convolution over steps, each channel by itself: [batch, steps, channels] -> [batch, .., channels · "
+          "depth_multiplier].",
+      .example = R"({"kernel_size": 3})"};
+  explicit DepthwiseConv1D(DepthwiseConvolutionOptions options)
+      : DepthwiseConvolution(class_entry<DepthwiseConv1D>, std::move(options), 1) {}
+};
+/// Source: keras/src/layers/convolutional/depthwise_conv2d.py.
+class DepthwiseConv2D : public DepthwiseConvolution {
+ public:
+  static constexpr ClassText about{
+      .name = "DepthwiseConv2D",
+      .text =
+          "Convolution over images, each channel by itself: [batch, height, width, channels] -> [batch, .., .., "
+          "channels · depth_multiplier].",
+      .example = R"({"kernel_size": 3})"};
+  explicit DepthwiseConv2D(DepthwiseConvolutionOptions options)
+      : DepthwiseConvolution(class_entry<DepthwiseConv2D>, std::move(options), 2) {}
+};
+
+namespace layers {
+inline constexpr Factory<DepthwiseConv1D> depthwise_conv1d;
+inline constexpr Factory<DepthwiseConv2D> depthwise_conv2d;
+}  // namespace layers
+
+}  // namespace etude
