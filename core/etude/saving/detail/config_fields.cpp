@@ -62,6 +62,16 @@ const JsonType& type_of(const Field& field, const FieldPlace& place) {
   return *found;
 }
 
+/// The value of a field. Keras 3 writes a dtype as {"class_name": "DTypePolicy", "config": {"name": "float32"}}.
+const Json& value_of(const Json& json, const Field& field) {
+  if (std::string_view(field.name) != "dtype" || !json.is_object()) return json;
+  const auto config = json.find("config");
+  const auto class_name = json.find("class_name");
+  if (config == json.end() || class_name == json.end() || *class_name != "DTypePolicy") return json;
+  const auto name = config->find("name");
+  return name == config->end() ? json : *name;
+}
+
 }  // namespace
 
 void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& config) {
@@ -71,7 +81,7 @@ void read_config(std::span<const Field> fields, void* options, const std::string
     if (found == config.end()) continue;
     ++used;
     const FieldPlace place{class_name, field.name};
-    type_of(field, place).read(*found, field.member(options), place);
+    type_of(field, place).read(value_of(*found, field), field.member(options), place);
   }
   if (used == config.size()) return;
   std::string known;

@@ -49,11 +49,24 @@ Json sequential_config(const Sequential& model) {
   return config;
 }
 
+/// The shape of an InputLayer, batch axis included.
+Shape input_shape_in(const Json& config) {
+  Shape shape;
+  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+  check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
+  return shape;
+}
+
 ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
-  for (const Json& layer : array_in(config, "layers", "Sequential")) layers.push_back(object_from_json<Layer>(layer));
+  auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
+  const Json& all = array_in(config, "layers", "Sequential");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i == 0 && class_name_in(all[i]) == "InputLayer")
+      shape = input_shape_in(config_in(all[i]));
+    else
+      layers.push_back(object_from_json<Layer>(all[i]));
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
-  const auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   if (shape) model->build(*shape);
   return model;
 }
@@ -194,9 +207,7 @@ class GraphReader {
   }
 
   void add_input(const std::string& name, const Json& config) {
-    Shape shape;
-    read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
-    check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
+    const Shape shape = input_shape_in(config);
     check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
           "\" - expected unique names - check the text.");
     outputs_[{name, 0}] = {layers::input(
