@@ -73,7 +73,7 @@ Value Value::mask() const {
 }
 
 Value Value::with_mask(Value mask) const {
-  if (mask) graph_->masks_[id_] = mask.id();
+  if (mask) graph_->masks_[id_] = graph_->local(mask, "mask").id();
   return *this;
 }
 
