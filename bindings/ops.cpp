@@ -2,6 +2,24 @@
 #include "bind.hpp"
 
 namespace etude::js {
+namespace {
+
+/// What a loss is differentiated by: variables, or Values of the trace.
+struct Sources {
+  std::vector<Variable> variables = {};
+  std::vector<Value> values = {};
+};
+
+}  // namespace
+
+template <> struct Conversion<Sources> {
+  static Sources from(const val& value, const Where& where) {
+    if (value.isArray() && Conversion<Value>::is(value[0]))
+      return {.values = from_js<std::vector<Value>>(value, where)};
+    return {.variables = from_js<std::vector<Variable>>(value, where)};
+  }
+  static std::string given() { return "readonly Variable[] | readonly Value[]"; }
+};
 
 EMSCRIPTEN_BINDINGS(ops) {
   if (in_worker()) return;
@@ -93,8 +111,9 @@ EMSCRIPTEN_BINDINGS(ops) {
        [](Shape shape, std::optional<DType> dtype) { return ops::ones(shape, dtype.value_or(floatx())); }>();
   bind<"ops.all_reduce(x)", ops::all_reduce>();
 
-  bind<"gradients(loss, variables)",
-       [](Value loss, std::vector<Variable> variables) { return gradients(loss, variables); }>();
+  bind<"gradients(loss, sources)", [](Value loss, Sources sources) {
+    return sources.values.empty() ? gradients(loss, sources.variables) : gradients(loss, sources.values);
+  }>();
   /// The data of a Value, in a model that runs eagerly.
   bind<"inspect(value)", [](Value value) { return value.graph().inspect(value.id()); }>();
 }

@@ -32,7 +32,7 @@ function documentOptions(text) {
     const { body } = structs(text).find((one) => one.name === name); // including the changes to inner structs
     const own = /static constexpr auto fields\(\)/.test(body);
     // Options that many structs share are a struct too: RecurrentOptions, and recurrent_fields.
-    const shared = sharedRows().get(`${name.replace(/Options$/, '').toLowerCase()}_fields`);
+    const shared = sharedRows().get(`${name.replace(/Options$/, '').replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}_fields`);
     const at = text.indexOf(body);
     text = text.slice(0, at) + documentMembers(body, rowsIn(own ? fieldsFunction(body) : shared ?? '')) + text.slice(at + body.length);
     if (!own) continue;

@@ -82,7 +82,7 @@ template <class T> Choice<T> choice_from(const json& given) {
 /// The allowed differences, relative to the largest number of a list plus 0.01: a gradient may be 0 except for
 /// rounding.
 struct Allowed {
-  double forward, gradients, losses, after;
+  double forward = 0, gradients = 0, losses = 0, after = 0;
 };
 
 /// A model of whole_models.json, built, compiled, and with its initial weights.
@@ -140,6 +140,14 @@ class Case {
     return losses;
   }
 
+  /// The mean losses of epochs of all rows.
+  Numbers fit(int epochs) {
+    const auto history = model_->fit(Data(Batch{x_, y_, weight_}),
+                                     {.batch_size = batch_size_, .epochs = epochs, .verbose = 0, .shuffle = false});
+    return (*history)["loss"];
+  }
+  std::int64_t batches() const { return rows() / batch_size_; }
+
  private:
   std::int64_t rows() const { return x_.front().shape()[0]; }
   Batch batch(std::int64_t step) const {
@@ -171,26 +179,39 @@ std::string compare_all(const std::string& what, const std::vector<Numbers>& got
   return text;
 }
 
-/// Everything in which a model differs from Keras.
-std::string differences(const json& given, std::int64_t batch_size, const Allowed& allowed) {
-  try {
-    Case model(given, batch_size);
-    std::string text = compare_all("output", model.outputs(), given.at("forward"), allowed.forward);
-    text += compare_all("gradient", model.gradients(), given.at("gradients"), allowed.gradients);
-    text += compare("losses", model.train(given.at("losses").size()), given.at("losses"), allowed.losses);
-    return text + compare_all("output after training", model.outputs(), given.at("after"), allowed.after);
-  } catch (const Error& error) {
-    return error.what();
-  }
+using Differences = std::string(Case& model, const json& given, const Allowed& allowed);
+
+/// Everything in which a model, trained batch by batch, differs from Keras.
+std::string of_steps(Case& model, const json& given, const Allowed& allowed) {
+  std::string text = compare_all("output", model.outputs(), given.at("forward"), allowed.forward);
+  text += compare_all("gradient", model.gradients(), given.at("gradients"), allowed.gradients);
+  text += compare("losses", model.train(given.at("losses").size()), given.at("losses"), allowed.losses);
+  return text + compare_all("output after training", model.outputs(), given.at("after"), allowed.after);
 }
 
-void check_models(const Allowed& allowed) {
+/// The same for the loss of each epoch of fit, which is the mean over its steps.
+std::string of_fit(Case& model, const json& given, const Allowed& allowed) {
+  const Numbers steps = given.at("losses");
+  const auto each = static_cast<std::size_t>(model.batches());
+  Numbers epochs(steps.size() / each);
+  for (std::size_t i = 0; i < steps.size(); ++i) epochs[i / each] += steps[i] / static_cast<double>(each);
+  return compare("losses of epochs", model.fit(static_cast<int>(epochs.size())), epochs, allowed.losses);
+}
+
+void check_models(Differences& differences, const Allowed& allowed) {
   const json file = testing::golden("whole_models.json");
   CHECK(file.at("cases").size() >= 40);
   for (const json& given : file.at("cases")) {
     INFO(given.at("name") << ": " << given.at("model").dump());
     INFO(given.at("optimizer").dump() << ", " << given.at("loss").dump());
-    CHECK(differences(given, file.at("batch_size"), allowed) == "");
+    std::string text;
+    try {
+      Case model(given, file.at("batch_size"));
+      text = differences(model, given, allowed);
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    CHECK(text == "");
   }
 }
 
@@ -198,12 +219,17 @@ void check_models(const Allowed& allowed) {
 
 TEST_CASE("whole models of all families of layers compute the numbers of Keras 3", "[golden][whole_models]") {
   const testing::FloatX scope(DType::float64);
-  check_models({.forward = 1e-9, .gradients = 1e-9, .losses = 1e-9, .after = 1e-8});
+  check_models(of_steps, {.forward = 1e-9, .gradients = 1e-9, .losses = 1e-9, .after = 1e-8});
 }
 
 TEST_CASE("whole models in float32 compute the numbers of Keras 3 in float64", "[golden][whole_models]") {
   const testing::FloatX scope(DType::float32);
-  check_models({.forward = 1e-5, .gradients = 1e-4, .losses = 2e-4, .after = 1e-3});
+  check_models(of_steps, {.forward = 1e-5, .gradients = 1e-4, .losses = 2e-4, .after = 1e-3});
+}
+
+TEST_CASE("fit trains whole models along the curves of Keras 3", "[golden][whole_models]") {
+  const testing::FloatX scope(DType::float64);
+  check_models(of_fit, {.losses = 1e-9});
 }
 
 }  // namespace etude

@@ -97,7 +97,10 @@ export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');
-/** d loss / d each variable, within a step; null if the loss does not depend on it. Can be differentiated again. */
+/**
+ * d loss / d each variable, or each Value of the step; null if the loss does not depend on it. Can be differentiated
+ * again.
+ */
 export const gradients = /* @__PURE__ */ late('gradients');
 /**
  * A variable keeps its value from step to step: variable.read() and variable.assign(value) within a step, as in

@@ -35,7 +35,7 @@ struct ConvLSTMOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&ConvLSTMOptions::filters>("Channels of the states and of the output.", Need::required),
-                       window_fields<ConvLSTMOptions>(), LSTMCellOptions::cell_fields<ConvLSTMOptions>(),
+                       window_fields<ConvLSTMOptions>(), lstm_cell_fields<ConvLSTMOptions>(),
                        recurrent_fields<ConvLSTMOptions>());
   }
 };

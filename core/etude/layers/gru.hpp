@@ -4,6 +4,14 @@
 
 namespace etude {
 
+/// The rows of a cell and of its layer.
+template <class Options> constexpr auto gru_cell_fields() {
+  return option_rows(option<&Options::activation>("Function of the candidate state."),
+                     option<&Options::recurrent_activation>("Function of the gates."),
+                     option<&Options::reset_after>("Whether the reset gate is applied after the product."),
+                     kernel_cell_fields<Options>());
+}
+
 struct GRUCellOptions {
   std::int64_t units = 0;
   Activation activation = "tanh";
@@ -21,16 +29,9 @@ struct GRUCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  /// The rows that a GRU has, too.
-  template <class Options> static constexpr auto cell_fields() {
-    return option_rows(option<&Options::activation>("Function of the candidate state."),
-                       option<&Options::recurrent_activation>("Function of the gates."),
-                       option<&Options::reset_after>("Whether the reset gate is applied after the product."),
-                       kernel_cell_fields<Options>());
-  }
   static constexpr auto fields() {
     return option_rows(option<&GRUCellOptions::units>("Features of the state and of the output.", Need::required),
-                       cell_fields<GRUCellOptions>(), layer_fields<GRUCellOptions>());
+                       gru_cell_fields<GRUCellOptions>(), layer_fields<GRUCellOptions>());
   }
 };
 
@@ -88,7 +89,7 @@ struct GRUOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&GRUOptions::units>("Features of the state and of the output.", Need::required),
-                       GRUCellOptions::cell_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
+                       gru_cell_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
   }
 };
 

@@ -16,7 +16,9 @@ class Lambda : public Layer {
   using Function = std::function<Value(Value)>;
   /// A function of a list of inputs.
   using FunctionOfInputs = std::function<Outputs(const std::vector<Value>&)>;
+  /// A layer of one input.
   explicit Lambda(Function function, const LayerOptions& options = {});
+  /// A layer of several inputs.
   explicit Lambda(FunctionOfInputs function, const LayerOptions& options = {});
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;

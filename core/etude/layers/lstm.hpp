@@ -4,6 +4,14 @@
 
 namespace etude {
 
+/// The rows of a cell and of its layer.
+template <class Options> constexpr auto lstm_cell_fields() {
+  return option_rows(option<&Options::activation>("Function of the candidate and of the output."),
+                     option<&Options::recurrent_activation>("Function of the gates."),
+                     option<&Options::unit_forget_bias>("Whether the bias of the forget gate starts as 1."),
+                     kernel_cell_fields<Options>());
+}
+
 struct LSTMCellOptions {
   std::int64_t units = 0;
   Activation activation = "tanh";
@@ -21,16 +29,9 @@ struct LSTMCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  /// The rows that an LSTM has, too.
-  template <class Options> static constexpr auto cell_fields() {
-    return option_rows(option<&Options::activation>("Function of the candidate and of the output."),
-                       option<&Options::recurrent_activation>("Function of the gates."),
-                       option<&Options::unit_forget_bias>("Whether the bias of the forget gate starts as 1."),
-                       kernel_cell_fields<Options>());
-  }
   static constexpr auto fields() {
     return option_rows(option<&LSTMCellOptions::units>("Features of the states and of the output.", Need::required),
-                       cell_fields<LSTMCellOptions>(), layer_fields<LSTMCellOptions>());
+                       lstm_cell_fields<LSTMCellOptions>(), layer_fields<LSTMCellOptions>());
   }
 };
 
@@ -88,7 +89,7 @@ struct LSTMOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&LSTMOptions::units>("Features of the states and of the output.", Need::required),
-                       LSTMCellOptions::cell_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
+                       lstm_cell_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
   }
 };
 

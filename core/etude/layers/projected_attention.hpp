@@ -49,7 +49,10 @@ class ProjectedAttention : public Layer {
  protected:
   /// The heads of queries, those of keys and values, and the features of each.
   struct Heads {
-    std::int64_t queries = 0, keys = 0, key_dim = 0, value_dim = 0;
+    /// The heads of queries, and those of keys and values.
+    std::int64_t queries = 0, keys = 0;
+    /// The features of a query and a key, and those of a value.
+    std::int64_t key_dim = 0, value_dim = 0;
   };
   /// Of a class whose options have a dropout, a gate, a window, and the initializers of a kernel and a bias.
   template <class Options>

@@ -17,14 +17,17 @@ namespace etude {
 ///
 ///     class Leaky : public RnnCell {
 ///      public:
-///       explicit Leaky(std::int64_t units) : RnnCell("Leaky"), units_(units), dense_(layers::dense({.units = units})) {}
+///       explicit Leaky(std::int64_t units) : RnnCell("Leaky"), units_(units) {}
 ///       std::vector<LayerPtr> layers() const override { return {dense_}; }
 ///       std::vector<Shape> state_shapes(const Shape& x) const override { return {{x[0], units_}}; }
 ///       Step step(Value x, const std::vector<Value>& states, bool training) override {
 ///         const Value y = 0.9 * states[0] + (*dense_)(x, training);
 ///         return {y, {y}};
 ///       }
-///       …
+///
+///      private:
+///       std::int64_t units_;
+///       LayerPtr dense_ = layers::dense({.units = units_});
 ///     };
 ///
 /// Called alone on {x, states..} it returns {output, next states..}; on x alone it starts from its initial states. The

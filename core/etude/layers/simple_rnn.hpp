@@ -4,6 +4,12 @@
 
 namespace etude {
 
+/// The rows of a cell and of its layer.
+template <class Options> constexpr auto simple_rnn_cell_fields() {
+  return option_rows(option<&Options::activation>("Function applied to the result of each step."),
+                     kernel_cell_fields<Options>());
+}
+
 struct SimpleRNNCellOptions {
   std::int64_t units = 0;
   Activation activation = "tanh";
@@ -19,14 +25,9 @@ struct SimpleRNNCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  /// The rows that a SimpleRNN has, too.
-  template <class Options> static constexpr auto cell_fields() {
-    return option_rows(option<&Options::activation>("Function applied to the result of each step."),
-                       kernel_cell_fields<Options>());
-  }
   static constexpr auto fields() {
     return option_rows(option<&SimpleRNNCellOptions::units>("Features of the state and of the output.", Need::required),
-                       cell_fields<SimpleRNNCellOptions>(), layer_fields<SimpleRNNCellOptions>());
+                       simple_rnn_cell_fields<SimpleRNNCellOptions>(), layer_fields<SimpleRNNCellOptions>());
   }
 };
 
@@ -76,7 +77,7 @@ struct SimpleRNNOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&SimpleRNNOptions::units>("Features of the state and of the output.", Need::required),
-                       SimpleRNNCellOptions::cell_fields<SimpleRNNOptions>(), recurrent_fields<SimpleRNNOptions>());
+                       simple_rnn_cell_fields<SimpleRNNOptions>(), recurrent_fields<SimpleRNNOptions>());
   }
 };
 
