@@ -14,4 +14,14 @@ export const parts = {
     ],
     functions: [],
   },
+  extras: {
+    bindings: [],
+    classes: [
+      'AdaptiveAveragePooling1D', 'AdaptiveAveragePooling2D', 'AdaptiveAveragePooling3D', 'AdaptiveMaxPooling1D', 'AdaptiveMaxPooling2D',
+      'AdaptiveMaxPooling3D', 'ConvLSTM1D', 'ConvLSTM2D', 'ConvLSTM3D', 'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization',
+      'Circle', 'CTC', 'Adafactor', 'MultiOptimizer', 'ScheduleFreeAdamW', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT',
+      'RadialConstraint',
+    ],
+    functions: [],
+  },
 };

@@ -181,6 +181,9 @@ TEST_CASE("an impossible graph in a Functional config is an Error", "[config]") 
   CHECK(error_with([&](json& config) { history(config, 2) = "one"; }).find("keras_history") != std::string::npos);
   CHECK(error_with([](json& config) { config["output_layers"] = {{"gone", 0, 0}}; }).find("given by no layer") !=
         std::string::npos);
+  CHECK(error_with([](json& config) {
+          config["layers"][1]["inbound_nodes"][0]["kwargs"] = {{"mask", nullptr}, {"use_causal_mask", true}};
+        }).find("a call of \"one\" with the argument use_causal_mask = true") != std::string::npos);
   CHECK(error_with([](json& config) { config.erase("layers"); }).find("without the array \"layers\"") !=
         std::string::npos);
 }

@@ -162,6 +162,14 @@ TEST_CASE("an own cell computes the same with run_eagerly", "[layers][recurrent]
   CHECK(std::ranges::equal(trained[0], trained[1], same_bits));
 }
 
+TEST_CASE("a cell computes in its own dtype", "[layers][recurrent]") {
+  const auto rnn =
+      layers::rnn({.cell = layers::gru_cell({.units = 2, .dtype = "float64"}), .stateful = true, .dtype = "float32"});
+  const Tensor x = sequence({1, 4, 2});
+  CHECK(masked(*rnn, x, {0, 1, 0, 1}).dtype() == DType::float64);
+  CHECK(rnn->own_states().front().dtype() == DType::float32);
+}
+
 TEST_CASE("a masked step repeats the output of an own cell, which is zero before the first valid step",
           "[layers][recurrent]") {
   const auto rnn = layers::rnn({.cell = std::make_shared<Leaky>(), .return_sequences = true});

@@ -176,6 +176,10 @@ CASES["spectral_normalization_fit"] = fitted(
     keras.layers.SpectralNormalization(keras.layers.Dense(2)), numbers(4, 3), numbers(4, 2))
 
 
+layer("RMSNormalization", {"axis": [1, 2]}, numbers(2, 3, 4))
+layer("RMSNormalization", {"axis": [-1]}, numbers(2, 3))
+
+
 with open(os.path.join(FOLDER, "conformance/added_layers.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(test) for test in CONFORMANCE) + "\n]\n")
 with open(os.path.join(FOLDER, "added_layers.json"), "w") as file:

@@ -99,5 +99,10 @@ convolutional("ConvLSTM2D", numbers(2, 3, 3, 3, 1), filters=2, kernel_size=2, st
               activation="relu", recurrent_activation="hard_sigmoid")
 convolutional("ConvLSTM3D", numbers(1, 2, 3, 3, 2, 2), filters=1, kernel_size=2, padding="same", return_sequences=True)
 
+# Whatever the option of the layer: with return_sequences, the output of masked steps is 0.
+for options in ({"return_sequences": True}, {}):
+    inner = {"class_name": "GRU", "config": {"units": 2, **options}}
+    case(keras.layers.Bidirectional(keras.layers.GRU(2, **options)), {"layer": inner}, numbers(2, 4, 3), mask=MASK)
+
 with open(os.path.join(FOLDER, "conformance/recurrent_cells.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(test) for test in CASES) + "\n]\n")

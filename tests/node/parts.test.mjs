@@ -33,6 +33,7 @@ test('in a page, a synchronous call into a part says which part to load, and wor
   const calls = {
     data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
     saving: [['model.toJson', 'model.toJson()'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"]],
+    extras: [['layers.convLstm2d', 'et.layers.convLstm2d({ filters: 1, kernelSize: 2 })'], ['compile', "model.compile({ loss: 'ctc' })"]],
     preprocessing: [['layers.resizing', 'et.layers.resizing({ height: 2, width: 2 })']],
     callbacks: [['callbacks.csvLogger', "et.callbacks.csvLogger({ filename: 'x' })"], ['callbacks.tensorboard', "et.callbacks.tensorboard({ logDir: 'x' })"]],
   };
@@ -53,7 +54,7 @@ test('after such an error the module goes on', () => {
   assert.deepEqual(said, [lacking('callbacks.csvLogger', 'callbacks'), 'nothing was thrown']);
 });
 
-test('all layers but those that preprocess, losses, metrics, optimizers, schedules, initializers, regularizers and constraints are there without a part', () => {
+test('all classes but those that preprocess, write or are rare are there without a part', () => {
   const absent = run(`await et.ready();
     for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
       for (const name of Object.keys(et[family])) {
@@ -61,12 +62,23 @@ test('all layers but those that preprocess, losses, metrics, optimizers, schedul
         if (found) said.push(family + '.' + name + ' ' + found[1]);
       }`);
   const names = [...new Set(absent)].sort();
-  const preprocessing = [
-    'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
-    'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
-    'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization'
-  ].map((name) => `layers.${name} preprocessing`);
-  assert.deepEqual(names, ['callbacks.backupAndRestore saving', 'callbacks.csvLogger callbacks', 'callbacks.modelCheckpoint saving', 'callbacks.operationalMetrics callbacks', 'callbacks.remoteMonitor callbacks', 'callbacks.swapEmaWeights callbacks', 'callbacks.tensorboard callbacks', ...preprocessing]);
+  const expected = {
+    callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
+    saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
+    preprocessing: [
+      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
+      'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
+      'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
+    ].map((name) => `layers.${name}`),
+    extras: [
+      ...['AveragePooling', 'MaxPooling'].flatMap((kind) => [1, 2, 3].map((rank) => `layers.adaptive${kind}${rank}d`)),
+      ...[1, 2, 3].map((rank) => `layers.convLstm${rank}d`),
+      'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.spectralNormalization', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
+      'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
+      'constraints.radialConstraint',
+    ],
+  };
+  assert.deepEqual(names, Object.entries(expected).flatMap(([part, all]) => all.map((name) => `${name} ${part}`)).sort());
 });
 
 test('training, its steps and its early end need no part', () => {
@@ -109,7 +121,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks, preprocessing - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

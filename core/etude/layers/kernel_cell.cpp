@@ -89,6 +89,7 @@ RnnCell::Parts KernelCell::parts(const Shape& x, bool training) {
   const Value of_inputs = dropout_mask(dropout_, x, training);
   const Value of_state = dropout_mask(recurrent_dropout_, state_shapes(x).front(), training);
   return {[this, of_inputs](Value inputs) {
+            inputs = ops::cast(inputs, compute_dtype());
             return project(of_inputs ? inputs * ops::broadcast_to(of_inputs, inputs.shape()) : inputs);
           },
           [of_state, advance = advance()](Value projected, const std::vector<Value>& states) {

@@ -22,6 +22,39 @@ std::ptrdiff_t feature_axis(const Shape& shape, std::int64_t axis, const std::st
   return static_cast<std::ptrdiff_t>(found);
 }
 
+std::vector<std::ptrdiff_t> axes_in(const Shape& shape, const Integers& axes, const std::string& where) {
+  std::vector<std::ptrdiff_t> result;
+  for (const std::int64_t axis : axes.all())
+    result.push_back(static_cast<std::ptrdiff_t>(shape.axis(static_cast<std::ptrdiff_t>(axis), where)));
+  return result;
+}
+
+/// Throws Error(value) without axes.
+void check_any(const Integers& axes, const std::string& where) {
+  check(!axes.empty(), ErrorKind::value, where, "no axis - expected one or more - set axis = -1, for example.");
+}
+
+/// `shape` with 1 in place of the axes that are not among `axes`.
+Shape along_axes(Shape shape, const std::vector<std::ptrdiff_t>& axes) {
+  for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(shape.rank()); ++axis)
+    if (std::ranges::find(axes, axis) == axes.end()) shape[axis] = 1;
+  return shape;
+}
+
+Shape extents_of(const Shape& shape, const std::vector<std::ptrdiff_t>& axes) {
+  Shape result;
+  for (const std::ptrdiff_t axis : axes) result.append(shape[axis]);
+  return result;
+}
+
+/// A weight with the extents of some axes, in the shape `along` that broadcasts along them.
+Value value_along(const Variable& weight, const Shape& along, const Shape& input, const Integers& axes,
+                  const std::string& where) {
+  check(weight.size() == along.size(), ErrorKind::shape, where, "input of shape ", input, " - expected axes ", axes,
+        " of shape ", weight.shape(), ", for which it was built - build a new layer or check the data.");
+  return ops::reshape(Graph::current().read(weight), along);
+}
+
 /// The square roots of what another initializer creates.
 class SquareRoots : public Initializer {
  public:
@@ -42,71 +75,58 @@ class SquareRoots : public Initializer {
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Layer(class_entry<LayerNormalization>, std::move(options)),
       options_(described_options<LayerNormalizationOptions>()) {
-  check(!options_.axis.empty(), ErrorKind::value, where(),
-        "no axis - expected one or more - set axis = -1, for example.");
+  check_any(options_.axis, where());
   cast_integers();
 }
 
-std::vector<std::ptrdiff_t> LayerNormalization::axes_of(const Shape& input_shape) const {
-  std::vector<std::ptrdiff_t> axes;
-  for (const std::int64_t axis : options_.axis.all())
-    axes.push_back(static_cast<std::ptrdiff_t>(input_shape.axis(static_cast<std::ptrdiff_t>(axis), where())));
-  return axes;
-}
-
 void LayerNormalization::build(const Shape& input_shape) {
-  Shape shape;
-  for (const std::ptrdiff_t axis : axes_of(input_shape)) shape.append(input_shape[axis]);
+  const Shape shape = extents_of(input_shape, axes_in(input_shape, options_.axis, where()));
   if (options_.scale || options_.rms_scaling)
-    gamma_ = add_weight(
-        {"gamma", shape, options_.gamma_initializer, true, options_.gamma_regularizer, {}, options_.gamma_constraint});
+    gamma_ = add_weight({.name = "gamma",
+                         .shape = shape,
+                         .initializer = options_.gamma_initializer,
+                         .regularizer = options_.gamma_regularizer,
+                         .constraint = options_.gamma_constraint});
   if (options_.center && !options_.rms_scaling)
-    beta_ = add_weight(
-        {"beta", shape, options_.beta_initializer, true, options_.beta_regularizer, {}, options_.beta_constraint});
+    beta_ = add_weight({.name = "beta",
+                        .shape = shape,
+                        .initializer = options_.beta_initializer,
+                        .regularizer = options_.beta_regularizer,
+                        .constraint = options_.beta_constraint});
 }
 
 // Sums of squares need more digits than half precision has: both layers normalize in the variables' dtype.
 
 Value LayerNormalization::call(Value x, bool) {
   x = ops::upcast(x);
-  const std::vector<std::ptrdiff_t> axes = axes_of(x.shape());
-  Shape along(x.shape());
-  for (std::ptrdiff_t axis = 0; axis < static_cast<std::ptrdiff_t>(along.rank()); ++axis)
-    if (std::ranges::find(axes, axis) == axes.end()) along[axis] = 1;
-  const auto value_along = [&](const Variable& weight) {
-    check(weight.size() == along.size(), ErrorKind::shape, where(), "input of shape ", x.shape(), " - expected axes ",
-          options_.axis, " of shape ", weight.shape(),
-          ", for which it was built - build a new layer or check the data.");
-    return ops::reshape(Graph::current().read(weight), along);
-  };
+  const std::vector<std::ptrdiff_t> axes = axes_in(x.shape(), options_.axis, where());
+  const Shape along = along_axes(x.shape(), axes);
   const Value centered = x - ops::mean(x, axes, true);
   const Value deviation = ops::sqrt(ops::mean(ops::square(centered), axes, true) + options_.epsilon);
   Value y = (options_.rms_scaling ? x : centered) * (1 / deviation);
-  if (gamma_) y = y * value_along(gamma_);
-  if (beta_) y = y + value_along(beta_);
+  if (gamma_) y = y * value_along(gamma_, along, x.shape(), options_.axis, where());
+  if (beta_) y = y + value_along(beta_, along, x.shape(), options_.axis, where());
   return ops::cast(y, compute_dtype());
 }
 
 RMSNormalization::RMSNormalization(RMSNormalizationOptions options)
     : Layer(class_entry<RMSNormalization>, std::move(options)), options_(described_options<RMSNormalizationOptions>()) {
+  check_any(options_.axis, where());
   cast_integers();
 }
 
 void RMSNormalization::build(const Shape& input_shape) {
-  scale_ = add_weight({"scale", {input_shape[feature_axis(input_shape, options_.axis, where())]}, "ones"});
+  std::vector<std::ptrdiff_t> axes;
+  for (const std::int64_t axis : options_.axis.all()) axes.push_back(feature_axis(input_shape, axis, where()));
+  scale_ = add_weight({.name = "scale", .shape = extents_of(input_shape, axes), .initializer = "ones"});
 }
 
 Value RMSNormalization::call(Value x, bool) {
   x = ops::upcast(x);
-  const std::ptrdiff_t axis = feature_axis(x.shape(), options_.axis, where());
-  check(x.shape()[axis] == scale_.size(), ErrorKind::shape, where(), "input of shape ", x.shape(),
-        " - expected an extent of ", scale_.size(), " along axis ", options_.axis,
-        ", for which it was built - build a new layer or check the data.");
-  Shape along;
-  for (std::size_t i = 0; i < x.shape().rank(); ++i)
-    along.append(static_cast<std::ptrdiff_t>(i) == axis ? scale_.size() : 1);
-  const Value y = x / ops::sqrt(ops::mean(ops::square(x), {axis}, true) + options_.epsilon);
-  return ops::cast(y * ops::reshape(Graph::current().read(scale_), along), compute_dtype());
+  const std::vector<std::ptrdiff_t> axes = axes_in(x.shape(), options_.axis, where());
+  const Value scale = value_along(scale_, along_axes(x.shape(), axes), x.shape(), options_.axis, where());
+  const Value y = x / ops::sqrt(ops::mean(ops::square(x), axes, true) + options_.epsilon);
+  return ops::cast(y * scale, compute_dtype());
 }
 
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)

@@ -52,33 +52,32 @@ class LayerNormalization : public Layer {
   Value call(Value x, bool training) override;
 
  private:
-  std::vector<std::ptrdiff_t> axes_of(const Shape& input_shape) const;
-
   const LayerNormalizationOptions& options_;
   Variable gamma_, beta_;
 };
 
 struct RMSNormalizationOptions {
-  std::ptrdiff_t axis = -1;
+  Integers axis = -1;
   double epsilon = 1e-6;
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
 
   static constexpr auto fields() {
-    return option_rows(option<&RMSNormalizationOptions::axis>("Axis that is normalized."),
+    return option_rows(option<&RMSNormalizationOptions::axis>("Axes that are normalized together."),
                        option<&RMSNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
                        layer_fields<RMSNormalizationOptions>());
   }
 };
 
-/// x / sqrt(mean(x²) + epsilon) · scale along an axis. scale [extent of that axis]. Throws Error(shape) for another
-/// extent than at its build. Source: keras/src/layers/normalization/rms_normalization.py.
+/// x / sqrt(mean(x²) + epsilon) · scale, the mean over `axis`; scale has the extents of those axes. Throws Error(value)
+/// without an axis, Error(shape) for the batch axis and for other extents than at its build. Source:
+/// keras/src/layers/normalization/rms_normalization.py.
 class RMSNormalization : public Layer {
  public:
   using Options = RMSNormalizationOptions;
   static constexpr ClassText about{
-      "RMSNormalization", "Divides each sample by its root mean square along an axis: [batch, ..] -> [batch, ..]."};
+      "RMSNormalization", "Divides each sample by its root mean square along axes: [batch, ..] -> [batch, ..]."};
   explicit RMSNormalization(RMSNormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;

@@ -80,7 +80,7 @@ Recurrent::States Recurrent::initial_states(const States& given, const Shape& st
   check(given.empty() || given.size() == shapes.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
         " Values - expected ", state_names(shapes.size()), " - pass all of them, or none.");
   States states = kept_.empty() ? cell_->initial_states(step) : States{};
-  for (const Variable& kept : kept_) states.push_back(value_of(kept));
+  for (const Variable& kept : kept_) states.push_back(ops::cast(Graph::current().read(kept), cell_->compute_dtype()));
   for (std::size_t i = 0; i < given.size(); ++i)
     if (given[i]) states[i] = given[i];
   for (std::size_t i = 0; i < states.size(); ++i)
@@ -114,7 +114,7 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const States& given, bool
   if (masked) sequences.push_back(ops::expand_dims(ops::transpose(x.mask(), {1, 0}), -1));
   // A masked step repeats the output. If that is a state which starts from zeros, it is carried already.
   if (masked && !options_.zero_output_for_mask && !(from_zeros && cell_->output_state()))
-    initial.push_back(Graph::current().constant(0, compute_dtype(), cell_->step_output_shape(step)));
+    initial.push_back(Graph::current().constant(0, cell_->compute_dtype(), cell_->step_output_shape(step)));
 
   using Values = std::span<const Value>;
   const auto body = [&](Values before, Values now) {

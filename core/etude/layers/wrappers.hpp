@@ -29,9 +29,10 @@ struct BidirectionalOptions {
 /// A recurrent layer, and one from the last step to the first: [batch, steps, features] -> [batch, 2 · units] with
 /// merge_mode "concat", or [batch, steps, 2 · units] with return_sequences. The result of the second layer is in the
 /// order of the steps. With return_state the states follow, those of the first layer before those of the second; called
-/// on {x, h, ..} both begin from these. Both layers are new, made of the options of the given ones. Throws Error(value)
-/// for a layer that is not recurrent, for another merge_mode, for a backward_layer that runs the same way or has other
-/// return_sequences or return_state. Source: keras/src/layers/rnn/bidirectional.py; Schuster and Paliwal (1997).
+/// on {x, h, ..} both begin from these. With return_sequences the output of masked steps is 0. Both layers are new,
+/// made of the options of the given ones. Throws Error(value) for a layer that is not recurrent, for another
+/// merge_mode, for a backward_layer that runs the same way or has other return_sequences or return_state. Source:
+/// keras/src/layers/rnn/bidirectional.py; Schuster and Paliwal (1997).
 class Bidirectional : public Layer {
  public:
   using Options = BidirectionalOptions;

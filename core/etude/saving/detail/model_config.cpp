@@ -172,6 +172,7 @@ class GraphReader {
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Node node{{name, i}, layer, {}};
+      check_arguments(nodes[i], name);
       for (const Json& argument : array_in(nodes[i], "args", name)) {
         if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
         for (const Json& tensor : argument.is_array() ? argument : none_)
@@ -181,6 +182,15 @@ class GraphReader {
             "\" - expected unique names - check the text.");
       nodes_.push_back(std::move(node));
     }
+  }
+
+  /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read.
+  static void check_arguments(const Json& node, const std::string& layer) {
+    const auto named = node.find("kwargs");
+    if (named == node.end() || !named->is_object()) return;
+    for (const auto& [argument, value] : named->items())
+      check(value.is_null(), ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
+            " = ", json_text(value), " - expected calls with inputs alone - create the model in code.");
   }
 
   void add_input(const std::string& name, const Json& config) {
