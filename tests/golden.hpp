@@ -27,6 +27,7 @@ inline const nlohmann::json& keras(int version, const std::string& name) {
 /// The numbers of nested lists, in order.
 inline std::vector<double> numbers_in(const nlohmann::json& value) {
   if (value.is_string()) return {std::numeric_limits<double>::quiet_NaN()};
+  if (value.is_boolean()) return {value.get<bool>() ? 1.0 : 0.0};
   if (!value.is_array()) return {value.get<double>()};
   std::vector<double> all;
   for (const nlohmann::json& each : value)

@@ -100,6 +100,16 @@ const std::vector<Scenario>& scenarios() {
        signs_of(waves({rows, 6, 6, 2})),
        {},
        [] { return Choice<Loss>("binary_crossentropy"); }},
+      {"batches renormalized as one, and a kernel that steps normalize",
+       [] {
+         const LayerPtr last = layers::dense({.units = 1, .kernel_initializer = seeded(2)});
+         return std::vector<LayerPtr>{layers::dense({.units = 8, .kernel_initializer = seeded(1)}),
+                                      layers::batch_normalization({.renorm = true, .synchronized = true}),
+                                      layers::activation("tanh"), layers::spectral_normalization(last)};
+       },
+       x,
+       signs_of(x),
+       {}},
       {"images that are changed at random",
        [] {
          return std::vector<LayerPtr>{

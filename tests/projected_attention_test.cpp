@@ -1,8 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "added_layers.hpp"
 #include "etude/etude.hpp"
-#include "golden.hpp"
 #include "support.hpp"
 
 // GroupedQueryAttention, gates and sliding windows. Conformance has cases without masks.
@@ -15,15 +15,6 @@ using testing::difference;
 using testing::error_of;
 using Values = std::span<const Value>;
 
-/// Nested lists as a tensor: boolean ones, or float32.
-Tensor tensor_of(const json& lists) {
-  Shape shape;
-  const json* level = &lists;
-  for (; level->is_array(); level = &level->front()) shape.append(static_cast<std::int64_t>(level->size()));
-  Tensor tensor = testing::tensor_of(shape, DType::float32, testing::numbers_in(lists));
-  return level->is_boolean() ? tensor.astype(DType::boolean) : tensor;
-}
-
 /// The names of the weights, without that of the layer.
 std::vector<std::string> names_of(const Layer& layer) {
   std::vector<std::string> names;
@@ -34,19 +25,19 @@ std::vector<std::string> names_of(const Layer& layer) {
 }  // namespace
 
 TEST_CASE("attention of heads has the results, scores and weights of Keras, with any masks", "[layers][attention]") {
-  for (const json& test : testing::golden("added_layers.json").at("cases").at("attention")) {
+  for (const json& test : samples::added_layers("attention")) {
     CAPTURE(test.at("target"), test.at("config"), test.at("options"));
     const auto layer = std::dynamic_pointer_cast<ProjectedAttention>(
         from_json<Layer>(json{{"class_name", test.at("target")}, {"config", test.at("config")}}.dump()));
     std::vector<Tensor> inputs, weights;
-    for (const json& input : test.at("inputs")) inputs.push_back(tensor_of(input));
-    for (const json& weight : test.at("weights")) weights.push_back(tensor_of(weight));
+    for (const json& input : test.at("inputs")) inputs.push_back(samples::tensor_of_lists(input));
+    for (const json& weight : test.at("weights")) weights.push_back(samples::tensor_of_lists(weight));
     (*layer)(inputs);
     CHECK(names_of(*layer) == test.at("names").get<std::vector<std::string>>());
     layer->set_weights(weights);
     const json& options = test.at("options");
     const bool masked = options.contains("attention_mask");
-    if (masked) inputs.push_back(tensor_of(options.at("attention_mask")));
+    if (masked) inputs.push_back(samples::tensor_of_lists(options.at("attention_mask")));
     const auto got = evaluate(default_device(), inputs, [&](Values v) {
       const Attended attended = layer->attend({.query = v[0],
                                                .value = v[1],
@@ -54,8 +45,8 @@ TEST_CASE("attention of heads has the results, scores and weights of Keras, with
                                                .use_causal_mask = options.value("use_causal_mask", false)});
       return std::vector{attended.output, attended.scores};
     });
-    CHECK(difference(got[0], tensor_of(test.at("y")), {1e-5, 1e-5}) == "");
-    CHECK(difference(got[1], tensor_of(test.at("scores")), {1e-5, 1e-5}) == "");
+    CHECK(difference(got[0], samples::tensor_of_lists(test.at("y")), {1e-5, 1e-5}) == "");
+    CHECK(difference(got[1], samples::tensor_of_lists(test.at("scores")), {1e-5, 1e-5}) == "");
   }
 }
 

@@ -32,8 +32,8 @@ class SpectralNormalization : public Layer {
   using Options = SpectralNormalizationOptions;
   static constexpr ClassText about{.name = "SpectralNormalization",
                                    .text =
-                                       "Limits the spectral norm of a kernel to 1: [batch, ..] -> the result of the "
-                                       "layer.",
+                                       "A layer whose kernel has a spectral norm of about 1: [batch, ..] -> [batch, "
+                                       "..].",
                                    .example = R"({"layer": {"class_name": "Dense", "config": {"units": 2}}})"};
   explicit SpectralNormalization(SpectralNormalizationOptions options);
   explicit SpectralNormalization(const LayerPtr& layer)
