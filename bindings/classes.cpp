@@ -25,7 +25,7 @@ val call_layer(Layer& layer, val x, bool training) {
 }
 
 /// Calls attention on Values within a step: {output, scores}.
-StepLogs attend(MultiHeadAttention& attention, AttentionInputs inputs) {
+StepLogs attend(ProjectedAttention& attention, AttentionInputs inputs) {
   const Attended attended = attention.attend(inputs);
   return {{"output", attended.output}, {"scores", attended.scores}};
 }
@@ -128,7 +128,14 @@ EMSCRIPTEN_BINDINGS(classes) {
   auto recurrent = held<Recurrent, emscripten::base<Layer>>();
   method<"Recurrent.reset_state()", [](Recurrent& self) { self.reset_state(); }>(recurrent);
   auto attention = held<MultiHeadAttention, emscripten::base<Layer>>();
-  method<"MultiHeadAttention.attend(inputs)", attend>(attention);
+  method<"MultiHeadAttention.attend(inputs)",
+         [](MultiHeadAttention& self, AttentionInputs inputs) { return attend(self, inputs); }>(attention);
+  auto grouped = held<GroupedQueryAttention, emscripten::base<Layer>>();
+  method<"GroupedQueryAttention.attend(inputs)",
+         [](GroupedQueryAttention& self, AttentionInputs inputs) { return attend(self, inputs); }>(grouped);
+  auto embedding = held<ReversibleEmbedding, emscripten::base<Layer>>();
+  method<"ReversibleEmbedding.reverse(x)", [](ReversibleEmbedding& self, Value x) { return self.reverse(x); }>(
+      embedding);
 
   auto loss = held<Loss>();
   property<"Loss.name", [](Loss& self) { return self.name(); }>(loss);

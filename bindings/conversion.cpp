@@ -77,6 +77,8 @@ template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& w
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
   if (const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer)) return val(recurrent);
   if (const auto attention = std::dynamic_pointer_cast<MultiHeadAttention>(layer)) return val(attention);
+  if (const auto attention = std::dynamic_pointer_cast<GroupedQueryAttention>(layer)) return val(attention);
+  if (const auto embedding = std::dynamic_pointer_cast<ReversibleEmbedding>(layer)) return val(embedding);
   if (const auto preprocessing = std::dynamic_pointer_cast<PreprocessingLayer>(layer)) return val(preprocessing);
   return layer ? val(layer) : val::null();
 }

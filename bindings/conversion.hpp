@@ -182,7 +182,7 @@ template <Held T> struct Conversion<std::shared_ptr<T>> {
 
 /// The result keeps an object of web, whose functions the layer calls.
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
-/// Converts to the most derived class in JavaScript: Recurrent, MultiHeadAttention, PreprocessingLayer or Layer.
+/// Converts to the most derived class in JavaScript, such as Recurrent or MultiHeadAttention.
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
 

@@ -1,4 +1,5 @@
 // The contract that all layers of the table keep, whatever they compute.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -47,10 +48,12 @@ const std::map<std::string, Subject>& subjects() {
       {"GroupNormalization", {{steps}, {{"groups", 2}}}},
       {"GroupedQueryAttention", {{steps, steps}, {{"use_gate", true}, {"sliding_window", 3}}}},
       {"GRU", {{steps}}},
+      {"GRUCell", {{features}}},
       {"LayerNormalization", {{features}}},
       {"Normalization", {{steps}, {{"axis", {1, 2}}}}},
       {"IntegerLookup", {{{3, 5}}, {{"vocabulary", {3, 0, 5}}, {"output_mode", "count"}}, true}},
       {"LSTM", {{steps}, {{"return_sequences", true}}}},
+      {"LSTMCell", {{features, {3, 3}, {3, 3}}}},
       {"Masking", {{steps}}},
       {"MultiHeadAttention", {{steps, steps}}},
       {"Permute", {{steps}, {{"dims", {2, 1}}}}},
@@ -58,10 +61,13 @@ const std::map<std::string, Subject>& subjects() {
       {"RepeatVector", {{features}}},
       {"Reshape", {{steps}, {{"target_shape", {2, -1}}}}},
       {"ReversibleEmbedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}, {"mask_zero", true}}, true}},
-      {"RMSNormalization", {{features}}},
+      {"RMSNormalization", {{steps}, {{"axis", {1, 2}}}}},
+      {"RNN", {{steps}, {{"return_sequences", true}}}},
       {"SimpleRNN", {{steps}, {{"go_backwards", true}}}},
+      {"SimpleRNNCell", {{features}}},
       {"Softmax", {{steps}, {{"axis", {1, 2}}}}},
       {"SpectralNormalization", {{features}}},
+      {"StackedRNNCells", {{features}}},
       {"TimeDistributed", {{steps}}},
       {"UnitNormalization", {{features}}},
   };
@@ -104,6 +110,10 @@ const std::map<std::string, Subject>& subjects() {
     spatial("ZeroPadding*", {{"padding", 2}});
     spatial("UpSampling*", json::object());
     spatial("SpatialDropout*", json::object());
+    const json over_steps{{"filters", 2}, {"kernel_size", 2}, {"padding", "same"}, {"return_sequences", true}};
+    result["ConvLSTM1D"] = {{{3, 2, 4, 3}}, over_steps};
+    result["ConvLSTM2D"] = {{{3, 2, 3, 2, 3}}, over_steps};
+    result["ConvLSTM3D"] = {{{3, 2, 2, 3, 2, 2}}, over_steps};
     result["UpSampling2D"].config["interpolation"] = "bilinear";
     result["BatchNormalization"].of_whole_batch = false;  // outside training
     return result;
@@ -117,6 +127,9 @@ template <class Class> json config_of() {
   config.update(subjects().at(Class::about.name).config);
   return config;
 }
+
+/// The first output: cells return their states, too.
+Tensor output_of(Layer& layer, const std::vector<Tensor>& inputs) { return layer.call_all(inputs).front(); }
 
 LayerPtr layer_of(const char* class_name, const json& config) {
   return from_json<Layer>(json{{"class_name", class_name}, {"config", config}}.dump());
@@ -161,33 +174,33 @@ TEST_CASE("a layer makes of a sample what it makes of it in a batch", "[layers][
   const FloatX doubles(DType::float64);
   each_layer([](const char*, const Subject& subject, const json&, const LayerPtr& layer) {
     const std::vector<Tensor> inputs = inputs_of(subject, 3);
-    const Tensor whole = (*layer)(inputs);
+    const Tensor whole = output_of(*layer, inputs);
     for (std::int64_t i = 0; i < 3; ++i) {
       std::vector<Tensor> sample;
       for (const Tensor& x : inputs) sample.push_back(rows(x, i, 1));
-      CHECK(testing::difference((*layer)(sample), rows(whole, i, 1), {1e-12, 1e-12}) == "");
+      CHECK(testing::difference(output_of(*layer, sample), rows(whole, i, 1), {1e-12, 1e-12}) == "");
     }
   });
 }
 
 TEST_CASE("a layer makes nothing of an empty batch", "[layers][contract]") {
   each_layer([](const char*, const Subject& subject, const json&, const LayerPtr& layer) {
-    Shape shape = (*layer)(inputs_of(subject, 3)).shape();
+    Shape shape = output_of(*layer, inputs_of(subject, 3)).shape();
     shape[0] = 0;
-    CHECK((*layer)(inputs_of(subject, 0)).shape() == shape);
+    CHECK(output_of(*layer, inputs_of(subject, 0)).shape() == shape);
   });
 }
 
 TEST_CASE("a layer that is made again from its config computes the same with the same weights", "[layers][contract]") {
   each_layer([](const char* name, const Subject& subject, const json& config, const LayerPtr& layer) {
     const std::vector<Tensor> inputs = inputs_of(subject, 3);
-    const Tensor y = (*layer)(inputs);
+    const Tensor y = output_of(*layer, inputs);
     const json text = json::parse(to_json<Layer>(*layer));
     for (const auto& [option, value] : config.items()) CHECK(text.at("config").contains(option));
     const LayerPtr again = layer_of(name, text.at("config"));
-    (*again)(inputs);
+    output_of(*again, inputs);
     again->set_weights(layer->get_weights());
-    CHECK(testing::same_bits((*again)(inputs), y));
+    CHECK(testing::same_bits(output_of(*again, inputs), y));
     CHECK(again->count_params() == layer->count_params());
   });
 }
@@ -196,13 +209,16 @@ TEST_CASE("a layer of mixed_float16 computes in float16 nearly what float32 give
   each_layer([](const char* name, const Subject& subject, const json& config, const LayerPtr& layer) {
     json half = config;
     half["dtype"] = "mixed_float16";
-    if (half.contains("layer")) half["layer"]["config"]["dtype"] = "mixed_float16";
+    const auto set = [](json& inner) { inner["config"]["dtype"] = "mixed_float16"; };
+    for (const char* inner : {"layer", "cell"})
+      if (half.contains(inner)) set(half[inner]);
+    if (half.contains("cells")) std::ranges::for_each(half["cells"], set);
     const LayerPtr other = layer_of(name, half);
     const std::vector<Tensor> inputs = inputs_of(subject, 3);
-    const Tensor y = (*layer)(inputs);
-    (*other)(inputs);
+    const Tensor y = output_of(*layer, inputs);
+    output_of(*other, inputs);
     other->set_weights(layer->get_weights());
-    const Tensor z = (*other)(inputs);
+    const Tensor z = output_of(*other, inputs);
     CHECK(z.dtype() == DType::float16);
     CHECK(testing::difference(testing::numbers(z), testing::numbers(y), {0.02, 0.02}) == "");
   });
@@ -213,13 +229,13 @@ TEST_CASE("the gradients of a layer by inputs and weights match finite differenc
   constexpr double step = 0x1p-20;
   each_layer([&](const char*, const Subject& subject, const json&, const LayerPtr& layer) {
     std::vector<Tensor> inputs = inputs_of(subject, 2);
-    (*layer)(inputs);
+    output_of(*layer, inputs);
     Random random = testing::draws(9);
     std::vector<Variable> weights = layer->trainable_variables();
     for (Variable& weight : weights)
       weight.assign(testing::random_tensor_off_zero(random, weight.shape(), DType::float64, 1));
     const auto scalar = [&](std::span<const Value> x) {
-      const Value y = (*layer)(std::vector(x.begin(), x.end()));
+      const Value y = (*layer)(std::vector(x.begin(), x.end())).front();
       const Value shares = ops::uniform(y.shape(), DType::float64, 5, 0, Graph::current().constant(1, DType::int32));
       return ops::sum(y * (shares + 0.5));
     };
@@ -281,7 +297,7 @@ TEST_CASE("a layer refuses inputs of any other rank with an Error, or computes w
         inputs.emplace_back(shape, subject.indices ? DType::int32 : floatx());
       const LayerPtr layer = layer_of(name, config);
       try {
-        (*layer)(inputs);
+        output_of(*layer, inputs);
       } catch (const Error& error) {
         CHECK(std::string(error.what()).starts_with("["));
         CHECK_FALSE(layer->built());

@@ -37,3 +37,23 @@ test('a transformer block trains', async () => {
   assert.ok(history.loss.at(-1) < history.loss[0]);
   assert.deepEqual(attention.getWeights().map(({ shape }) => [...shape])[0], [6, 2, 4]);
 });
+
+test('a language model shares the vectors of words, and heads of keys and values', async () => {
+  const words = layers.reversibleEmbedding({ inputDim: 5, outputDim: 8 });
+  const attention = layers.groupedQueryAttention({ headDim: 4, numQueryHeads: 4, numKeyValueHeads: 2 });
+  let scores;
+  const model = et.model({
+    layers: [words, attention],
+    call(x) {
+      const vectors = words.call(x);
+      const attended = attention.attend({ query: vectors, value: vectors, useCausalMask: true });
+      scores = attended.scores.shape;
+      return words.reverse(attended.output);
+    },
+  });
+  model.compile({ optimizer: et.optimizers.adam({ learningRate: 0.05 }), loss: et.losses.sparseCategoricalCrossentropy({ fromLogits: true }) });
+  const x = et.tensor(Int32Array.from({ length: 40 }, (_, i) => i % 5), [4, 10]), y = et.tensor(Int32Array.from({ length: 40 }, (_, i) => (i + 1) % 5), [4, 10]);
+  const { history } = await model.fit(x, y, { epochs: 60, verbose: 0 });
+  assert.deepEqual(scores, [4, 4, 10, 10]);
+  assert.ok(history.loss.at(-1) < 0.1 * history.loss[0], `${history.loss.at(-1)} after ${history.loss[0]}`);
+});

@@ -112,7 +112,8 @@ void spoil_node(Config& node, Draws& draw) {
 /// The axes behind the batch axis of inputs that a class is for; 0: any.
 std::size_t rank_of(const std::string& class_name) {
   for (std::size_t axes = 1; axes <= 3; ++axes)
-    if (class_name.find(std::to_string(axes) + "D") != std::string::npos) return axes + 1;
+    if (class_name.find(std::to_string(axes) + "D") != std::string::npos)
+      return axes + (class_name.starts_with("ConvLSTM") ? 2 : 1);
   if (class_name.starts_with("Random")) return 3;
   static const std::map<std::string, std::size_t> others{{"AutoContrast", 3},
                                                          {"CenterCrop", 3},
@@ -129,11 +130,16 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"EinsumDense", 1},
                                                          {"GroupedQueryAttention", 2},
                                                          {"GRU", 2},
+                                                         {"GRUCell", 2},
                                                          {"LSTM", 2},
+                                                         {"LSTMCell", 2},
                                                          {"MultiHeadAttention", 2},
                                                          {"Permute", 1},
                                                          {"RepeatVector", 1},
+                                                         {"RNN", 2},
                                                          {"SimpleRNN", 2},
+                                                         {"SimpleRNNCell", 2},
+                                                         {"StackedRNNCells", 2},
                                                          {"TimeDistributed", 2}};
   const auto found = others.find(class_name);
   return found == others.end() ? 0 : found->second;
@@ -195,8 +201,12 @@ class Chain {
     Config layer = random_object<Layer>(draw_, class_name);
     if (class_name == "Embedding") layer["config"]["input_dim"] = 7;
     suit(layer["config"], class_name);
-    follow(class_name, layer["config"]);
     model.classes.insert(class_name);
+    if (class_name.ends_with("Cell") || class_name.ends_with("Cells")) {
+      layer = {{"class_name", "RNN"}, {"config", {{"cell", layer}}}};
+      class_name = "RNN";
+    }
+    follow(class_name, layer["config"]);
     return layer;
   }
 
@@ -211,7 +221,9 @@ class Chain {
   RandomModel model;
 
  private:
-  static bool is_recurrent(const std::string& name) { return name == "LSTM" || name == "GRU" || name == "SimpleRNN"; }
+  static bool is_recurrent(const std::string& name) {
+    return name == "LSTM" || name == "GRU" || name == "SimpleRNN" || name == "RNN" || name.starts_with("ConvLSTM");
+  }
 
   Names possible() const {
     Names names{"Dense",         "Dense",     "Activation", "BatchNormalization", "LayerNormalization", "Dropout",
@@ -230,7 +242,8 @@ class Chain {
     if (class_name == "RepeatVector") rank_ = 2;
     if (class_name.starts_with("Global") && !config.value("keepdims", false)) rank_ = 1;
     if (class_name == "Bidirectional") rank_ = 1;
-    if (is_recurrent(class_name) && !config.value("return_sequences", false)) rank_ = 1;
+    if (is_recurrent(class_name) && !config.value("return_sequences", false))
+      rank_ = std::max<std::size_t>(rank_, 2) - 1;
   }
 
   Draws& draw_;

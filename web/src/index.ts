@@ -20,6 +20,7 @@ export type {
   DatasetIterator,
   Constraint,
   EarlyStopping,
+  GroupedQueryAttention,
   Initializer,
   Layer as NativeLayer,
   LearningRateSchedule,
@@ -31,6 +32,7 @@ export type {
   PreprocessingLayer,
   Recurrent,
   Regularizer,
+  ReversibleEmbedding,
   SymbolicTensor,
   Variable,
 } from './etude.mjs';

@@ -21,6 +21,8 @@ ClassTable::ClassTable(const char* kind, std::span<const ClassEntry* const> entr
     : kind_(kind), entries_(entries.begin(), entries.end()) {
   for (const ClassEntry* entry : entries_) {
     by_class_.emplace(entry->class_name, entry);
+    for (const std::string& name : names_of(*entry))  // "Convolution2D" is a class's name, "mse" is not
+      if (name.front() >= 'A' && name.front() <= 'Z') by_class_.emplace(name, entry);
     if (std::ranges::any_of(entry->fields, &Field::required)) continue;  // a name does not suffice to create an object
     by_name_.emplace(canonical_name(entry->class_name), entry);
     for (const std::string& name : names_of(*entry)) by_name_.emplace(canonical_name(name), entry);

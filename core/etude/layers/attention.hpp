@@ -120,6 +120,7 @@ class GroupedQueryAttention : public ProjectedAttention {
       .text =
           "Attention whose query heads share heads of key and value: [batch, queries, features] over [batch, keys, "
           "features].",
+      .aliases = "GroupQueryAttention",
       .example = R"({"head_dim": 4, "num_query_heads": 4, "num_key_value_heads": 2})"};
   explicit GroupedQueryAttention(GroupedQueryAttentionOptions options);
   void build_for(const std::vector<Shape>& shapes) override;

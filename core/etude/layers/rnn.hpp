@@ -71,7 +71,7 @@ class RNN : public Recurrent {
   using Options = RNNOptions;
   static constexpr ClassText about{
       .name = "RNN",
-      .text = "Runs a cell over steps: [batch, steps, ..] -> its last output [batch, ..], or that of each step.",
+      .text = "Runs a cell over steps: [batch, steps, ..] -> [batch, ..] of the last step, or of each.",
       .example = R"({"cell": {"class_name": "GRUCell", "config": {"units": 2}}})"};
   explicit RNN(RNNOptions options);
   explicit RNN(const LayerPtr& cell) : RNN(RNNOptions{.cell = cell}) {}
