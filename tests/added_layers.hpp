@@ -12,13 +12,6 @@ inline const nlohmann::json& added_layers(const char* name) {
   return all.at("cases").at(name);
 }
 
-/// Nested lists as a tensor: boolean ones, or float32.
-inline Tensor tensor_of_lists(const nlohmann::json& lists) {
-  Shape shape;
-  const nlohmann::json* level = &lists;
-  for (; level->is_array(); level = &level->front()) shape.append(static_cast<std::int64_t>(level->size()));
-  const Tensor tensor = testing::tensor_of(shape, DType::float32, testing::numbers_in(lists));
-  return level->is_boolean() ? tensor.astype(DType::boolean) : tensor;
-}
+using testing::tensor_of_lists;
 
 }  // namespace etude::samples

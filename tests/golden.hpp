@@ -35,6 +35,15 @@ inline std::vector<double> numbers_in(const nlohmann::json& value) {
   return all;
 }
 
+/// Nested lists as a tensor: boolean ones, or float32.
+inline Tensor tensor_of_lists(const nlohmann::json& lists) {
+  Shape shape;
+  const nlohmann::json* level = &lists;
+  for (; level->is_array(); level = &level->front()) shape.append(static_cast<std::int64_t>(level->size()));
+  const Tensor tensor = tensor_of(shape, DType::float32, numbers_in(lists));
+  return level->is_boolean() ? tensor.astype(DType::boolean) : tensor;
+}
+
 inline Shape shape_in(const nlohmann::json& extents) {
   Shape shape;
   for (const nlohmann::json& extent : extents) shape.append(extent);

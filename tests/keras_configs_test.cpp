@@ -10,18 +10,6 @@ using namespace etude;
 using namespace etude::testing;
 using nlohmann::json;
 
-namespace {
-
-/// Nested lists of equal lengths.
-Tensor tensor_of_lists(const json& lists) {
-  Shape shape;
-  for (const json* inner = &lists; inner->is_array(); inner = &inner->front())
-    shape.append(static_cast<std::int64_t>(inner->size()));
-  return tensor_of(shape, DType::float32, numbers_in(lists));
-}
-
-}  // namespace
-
 TEST_CASE("models that Keras 3 describes are created, with its weights and results", "[config]") {
   const json models = golden("model_configs.json").at("models");
   CHECK(models.size() == 4);
