@@ -40,7 +40,7 @@ Tensor sequence(const Shape& shape = {2, 5, 4}, std::uint64_t seed = 5) {
 class Leaky : public RnnCell {
  public:
   explicit Leaky(LayerPtr inner = layers::dense({.units = 3, .kernel_regularizer = "l2"}))
-      : RnnCell("Leaky"), inner_(std::move(inner)), decay_("decay", {}, 0.5) {}
+      : RnnCell("Leaky"), inner_(std::move(inner)), decay_("decay", tensor_of({}, DType::float32, {0.5})) {}
   std::vector<LayerPtr> layers() const override { return {inner_}; }
   std::vector<Shape> state_shapes(const Shape& x) const override { return {{x[0], 3}}; }
   Step step(Value x, const std::vector<Value>& states, bool training) override {
@@ -245,5 +245,5 @@ TEST_CASE("cells and their layers refuse what they cannot run", "[layers][recurr
   const auto adds_losses =
       layers::rnn(LayerPtr(std::make_shared<Leaky>(layers::dense({.units = 3, .activity_regularizer = "l2"}))));
   CHECK_THROWS_WITH((*adds_losses)(x), ContainsSubstring("a loss within the step of a loop"));
-  CHECK_THROWS_WITH(to_json<Layer>(*layers::rnn(LayerPtr(std::make_shared<Leaky>()))), ContainsSubstring("Leaky"));
+  CHECK_THROWS_WITH(to_json<Layer>(*layers::rnn(LayerPtr(std::make_shared<Leaky>()))), ContainsSubstring("not one of Étude's"));
 }

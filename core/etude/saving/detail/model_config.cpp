@@ -197,12 +197,12 @@ class GraphReader {
     }
   }
 
-  /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read.
+  /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read unless they have defaults.
   static void check_arguments(const Json& node, const std::string& layer) {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
     for (const auto& [argument, value] : named->items())
-      check(value.is_null(), ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
+      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
             " = ", json_text(value), " - expected calls with inputs alone - create the model in code.");
   }
 
