@@ -3,8 +3,8 @@
 #include "user_functions.hpp"
 
 namespace etude::js {
-namespace {
 
+// Outside of the anonymous namespace, whose name would be part of those of the members.
 struct OwnLayerOptions {
   std::string name = {};
   std::string dtype = {};
@@ -28,6 +28,8 @@ struct WeightOptions {
                        option<&WeightOptions::constraint>("Constraint that is applied after each update."));
   }
 };
+
+namespace {
 
 /// A layer whose functions are in JavaScript.
 class OwnLayer : public Layer {

@@ -86,8 +86,8 @@ const imports = (names) => `import type { ${names} } from './types.js';\n`;
 const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
 const classes = [
-  'Callback', 'Constraint', 'EarlyStopping', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
-  'Optimizer', 'PreprocessingLayer', 'Recurrent', 'Regularizer', 'Sum', 'SymbolicTensor',
+  'Callback', 'Constraint', 'EarlyStopping', 'GroupedQueryAttention', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
+  'Optimizer', 'PreprocessingLayer', 'Recurrent', 'Regularizer', 'ReversibleEmbedding', 'Sum', 'SymbolicTensor',
 ];
 writeFileSync(
   'wasm/options.d.mts',

@@ -100,7 +100,7 @@ test('a layer with several inputs is built for a list of shapes', () => {
   const model = et.model({ inputs, outputs: [own.apply(inputs)] });
   assert.deepEqual(own.shapes, [[1, 2], [1, 2]]);
   assert.equal(own.training, false);
-  assertClose([...model.call([[[1, 2]], [[3, 4]]]).data], [7, 10]);
+  assertClose([...model.call([et.tensor([[1, 2]]), et.tensor([[3, 4]])]).data], [7, 10]);
 });
 
 test('weights have initializers, regularizers and constraints', async () => {
@@ -177,5 +177,5 @@ test('what an own layer cannot do is an error', async () => {
   await assertError(() => new Gain().addWeight({ shape: [2], initializer: 'none' }), 'value', 'none');
   await assertError(() => et.sequential([{}]), 'value', 'a layer');
   const model = await trained(new Gain());
-  await assertError(() => model.toJson(), 'value', 'Gain');
+  await assertError(() => model.toJson(), 'value', "not one of Étude's");
 });
