@@ -245,5 +245,6 @@ TEST_CASE("cells and their layers refuse what they cannot run", "[layers][recurr
   const auto adds_losses =
       layers::rnn(LayerPtr(std::make_shared<Leaky>(layers::dense({.units = 3, .activity_regularizer = "l2"}))));
   CHECK_THROWS_WITH((*adds_losses)(x), ContainsSubstring("a loss within the step of a loop"));
-  CHECK_THROWS_WITH(to_json<Layer>(*layers::rnn(LayerPtr(std::make_shared<Leaky>()))), ContainsSubstring("not one of Étude's"));
+  CHECK_THROWS_WITH(to_json<Layer>(*layers::rnn(LayerPtr(std::make_shared<Leaky>()))),
+                    ContainsSubstring("not one of Étude's"));
 }

@@ -202,8 +202,9 @@ class GraphReader {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
     for (const auto& [argument, value] : named->items())
-      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
-            " = ", json_text(value), " - expected calls with inputs alone - create the model in code.");
+      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer,
+            "\" with the argument ", argument, " = ", json_text(value),
+            " - expected calls with inputs alone - create the model in code.");
   }
 
   void add_input(const std::string& name, const Json& config) {
