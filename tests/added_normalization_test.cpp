@@ -77,7 +77,7 @@ TEST_CASE("a SpectralNormalization that a step calls twice is normalized once, a
   const auto layer = std::make_shared<SpectralNormalization>(layers::dense({.units = 2, .use_bias = false}));
   const Tensor a = Tensor::from<float>({1, 2}, {1, -2}), b = Tensor::from<float>({1, 2}, {3, 0.5});
   (*layer)(a);
-  const std::vector<Tensor> start{Tensor::from<float>({1, 2}, {0.6, 0.8}), Tensor::from<float>({2, 2}, {3, 0, 0, 1})};
+  const std::vector<Tensor> start{Tensor::from<float>({1, 2}, {0.6F, 0.8F}), Tensor::from<float>({2, 2}, {3, 0, 0, 1})};
   layer->set_weights(start);
   testing::Compiled step(std::vector{a, b}, [&](Graph&, std::span<const Value> x) {
     const Value sum = ops::sum((*layer)(x[0], true)) + ops::sum((*layer)(x[1], true));
