@@ -60,13 +60,13 @@ std::vector<std::string> keys(const val& object) {
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
   // web's Model and Layer have a handle, which refers to them weakly: the result keeps the object alive.
-  const bool is_model = value.instanceof(host("Model"));
-  if (is_model || value.instanceof(host("Layer"))) {
+  const val handle = type_of(value) == "object" && !value.isNull() ? value["handle"] : val::undefined();
+  if (is(handle)) {
     struct Kept {
       val object;
       LayerPtr layer;
     };
-    const val handle = value["handle"];
+    const bool is_model = is_of_class(handle, "Model");
     const auto kept = std::make_shared<Kept>(
         value, is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where));
     return {kept, kept->layer.get()};

@@ -1,6 +1,6 @@
 import type * as native from './etude.mjs';
 import { fail } from './error.js';
-import { host, module } from './module.js';
+import { module } from './module.js';
 import { Model, type LayerLike } from './model.js';
 import type * as options from './options.mjs';
 import { only } from './predictions.js';
@@ -103,4 +103,3 @@ export abstract class Layer {
     return Object.entries(this).flatMap(([name, value]) => (name === 'handle' ? [] : [value].flat())).filter(isLayer);
   }
 }
-host['Layer'] = Layer;
