@@ -127,7 +127,7 @@ TEST_CASE("RNN over stacked cells computes what stacked layers do, with their ma
                    run({x, mask}, [&](Values v) { return through_all(v[0].with_mask(v[1])); }), {1e-6, 1e-6}) == "");
 }
 
-TEST_CASE("RNN runs an own cell, and trains the layers and variables in it", "[layers][recurrent]") {
+TEST_CASE("RNN runs a custom cell, and trains the layers and variables in it", "[layers][recurrent]") {
   const auto own = std::make_shared<Leaky>();
   const auto rnn = layers::rnn({.cell = own, .return_sequences = true});
   const Tensor x = sequence(), y = (*rnn)(x);
@@ -149,7 +149,7 @@ TEST_CASE("RNN runs an own cell, and trains the layers and variables in it", "[l
   for (std::size_t i = 0; i < before.size(); ++i) CHECK_FALSE(same_bits(before[i], after[i]));
 }
 
-TEST_CASE("an own cell computes the same with run_eagerly", "[layers][recurrent]") {
+TEST_CASE("a custom cell computes the same with run_eagerly", "[layers][recurrent]") {
   const Tensor x = sequence(), target = sequence({2, 3}, 7);
   std::vector<std::vector<Tensor>> trained;
   for (const bool eagerly : {false, true}) {
@@ -170,7 +170,7 @@ TEST_CASE("a cell computes in its own dtype", "[layers][recurrent]") {
   CHECK(rnn->own_states().front().dtype() == DType::float32);
 }
 
-TEST_CASE("a masked step repeats the output of an own cell, which is zero before the first valid step",
+TEST_CASE("a masked step repeats the output of a custom cell, which is zero before the first valid step",
           "[layers][recurrent]") {
   const auto rnn = layers::rnn({.cell = std::make_shared<Leaky>(), .return_sequences = true});
   const Tensor x = sequence({1, 4, 2}), y = masked(*rnn, x, {0, 1, 0, 1});

@@ -23,6 +23,12 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> sources,
   return depends;
 }
 
+Graph& graph_of(const Value& target) {
+  check(static_cast<bool>(target), ErrorKind::value, "gradients",
+        "an empty Value as the target - expected a Value of the step being traced - pass the loss.");
+  return target.graph();
+}
+
 /// The nonzero operands of a Concatenate, by their offset.
 std::map<std::int64_t, Value> pieces_of(const Value& value) {
   const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(value.op()).axis);
@@ -99,17 +105,19 @@ std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Val
 }
 
 std::vector<Value> gradients(Value target, std::span<const Value> sources) {
-  Graph& graph = target.graph();
+  Graph& graph = graph_of(target);
   check(is_floating(target.dtype()), ErrorKind::dtype, "gradients", "a target of dtype ", target.dtype(),
         " - expected a float - cast it.");
+  std::vector<Value> own;
+  for (const Value& source : sources) own.push_back(graph.local(source, "gradients"));
   const Value one = graph.constant(1, target.dtype());
   const Value ones = target.shape().rank() ? graph.append(op::Broadcast{target.shape()}, {one}) : one;
-  return pull_back({&target, 1}, {&ones, 1}, sources);
+  return pull_back({&target, 1}, {&ones, 1}, own);
 }
 
 std::vector<Value> gradients(Value target, const std::vector<Variable>& variables) {
   std::vector<Value> sources;
-  for (const Variable& variable : variables) sources.push_back(target.graph().read(variable));
+  for (const Variable& variable : variables) sources.push_back(graph_of(target).read(variable));
   return gradients(target, sources);
 }
 

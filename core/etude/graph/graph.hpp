@@ -249,7 +249,8 @@ class Trace {
 std::vector<Value> pull_back(std::span<const Value> targets, std::span<const Value> d_targets,
                              std::span<const Value> sources);
 /// d `target` / d each of `sources`, as Values appended to the graph; `target` is a scalar, or is summed. The result is
-/// an empty Value if the target does not depend on the source. Gradients can be differentiated again.
+/// an empty Value if the target does not depend on the source. Gradients can be differentiated again. Throws
+/// Error(value) for an empty target, Error(state) for sources that are empty or of another trace.
 std::vector<Value> gradients(Value target, std::span<const Value> sources);
 /// The same for variables: for each, with respect to the Value that the trace read.
 std::vector<Value> gradients(Value target, const std::vector<Variable>& variables);

@@ -1,8 +1,8 @@
 #include "etude/layers/recurrent.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/ops/detail/scan.hpp"
@@ -20,6 +20,12 @@ Value swap_batch_and_steps(Value x) {
   return ops::transpose(x, axes);
 }
 
+/// Whether it is a constant 0, in any shape.
+bool is_zero(const Value& x) {
+  const auto* constant = std::get_if<op::Constant>(&x.op());
+  return constant && constant->value == 0;
+}
+
 /// A condition for each sample, [batch, 1], in the shape of a state.
 Value for_all_elements(Value condition, const Shape& shape) {
   Shape rows = shape;
@@ -33,7 +39,6 @@ Recurrent::Recurrent(std::string_view class_name, RecurrentOptions options, std:
     : Layer(class_name, options.layer), options_(std::move(options)), cell_(std::move(cell)) {
   check_can_hold(*cell_);
   set_activity_regularizer(options_.activity_regularizer);
-  cast_integers();
 }
 
 void Recurrent::build(const Shape& input_shape) {
@@ -79,10 +84,15 @@ Recurrent::States Recurrent::initial_states(const States& given, const Shape& st
   const std::vector<Shape> shapes = cell_->state_shapes(step);
   check(given.empty() || given.size() == shapes.size(), ErrorKind::value, where(), "an initial state of ", given.size(),
         " Values - expected ", state_names(shapes.size()), " - pass all of them, or none.");
-  States states = kept_.empty() ? cell_->initial_states(step) : States{};
-  for (const Variable& kept : kept_) states.push_back(ops::cast(Graph::current().read(kept), cell_->compute_dtype()));
-  for (std::size_t i = 0; i < given.size(); ++i)
-    if (given[i]) states[i] = given[i];
+  check(!shapes.empty(), ErrorKind::value, where(), "the cell ", cell_->class_name(),
+        " has no state - expected one or more - return their shapes from state_shapes().");
+  States states = cell_->initial_states(step);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Value other = i < given.size() && given[i] ? given[i]
+                        : kept_.empty()              ? Value{}
+                                                     : Graph::current().read(kept_[i]);
+    if (other) states[i] = ops::cast(other, states[i].dtype());
+  }
   for (std::size_t i = 0; i < states.size(); ++i)
     check(states[i].shape() == shapes[i], ErrorKind::shape, where(), "an initial state of shape ", states[i].shape(),
           " - expected ", shapes[i], " - pass ", state_names(shapes.size()), ", one row for each sample.");
@@ -106,15 +116,17 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const States& given, bool
   check_input(x);
   const Shape step = x.shape().without(1);
   const bool masked = static_cast<bool>(x.mask());
-  const bool from_zeros = kept_.empty() && std::ranges::none_of(given, [](const Value& h) { return bool(h); });
+  check(!masked || x.mask().shape().rank() == 2, ErrorKind::shape, where(), "a mask of shape ",
+        masked ? x.mask().shape() : Shape{}, " - expected [batch, steps] - mask whole steps.");
   const RnnCell::Parts parts = cell_->parts(step, training);
   States initial = initial_states(given, step);
   const std::size_t size = initial.size();
   std::vector<Value> sequences{parts.project(swap_batch_and_steps(x))};
   if (masked) sequences.push_back(ops::expand_dims(ops::transpose(x.mask(), {1, 0}), -1));
-  // A masked step repeats the output. If that is a state which starts from zeros, it is carried already.
-  if (masked && !options_.zero_output_for_mask && !(from_zeros && cell_->output_state()))
-    initial.push_back(Graph::current().constant(0, cell_->compute_dtype(), cell_->step_output_shape(step)));
+  // A masked step repeats the output, from zeros on. If that is a state which starts from zeros, it is carried already.
+  const auto state = cell_->output_state();
+  if (masked && !options_.zero_output_for_mask && !(state && is_zero(initial[*state])))
+    initial.push_back(Graph::current().constant(0, cell_->output_dtype(), cell_->step_output_shape(step)));
 
   using Values = std::span<const Value>;
   const auto body = [&](Values before, Values now) {
@@ -126,7 +138,8 @@ Recurrent::Outcome Recurrent::call_with_state(Value x, const States& given, bool
   const ops::ScanResult loop = ops::scan(body, initial, sequences, options_.go_backwards);
   for (std::size_t i = 0; i < kept_.size(); ++i)
     Graph::current().assign(kept_[i], ops::cast(loop.carry[i], kept_[i].dtype()));
-  return {output_of(loop.outputs[0], loop.carry, size, masked),
+  const Value output = output_of(loop.outputs[0], loop.carry, size, masked);
+  return {options_.return_sequences ? output.with_mask(x.mask()) : output,
           {loop.carry.begin(), loop.carry.begin() + std::ptrdiff_t(size)}};
 }
 

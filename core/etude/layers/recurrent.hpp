@@ -47,10 +47,10 @@ template <class Options> RecurrentOptions recurrent_options(const Options& optio
 /// {x, states..} it starts from these states instead of the cell's initial ones.
 ///
 /// A masked step leaves the states unchanged and repeats the last output, which is zeros before the first valid step;
-/// with zero_output_for_mask it returns zeros. With go_backwards the steps are processed, and returned, from the
-/// last to the first. A stateful layer starts a batch with the final state of the previous one. The
-/// loop's body is compiled once, for any number of steps. Throws Error(shape) for inputs of another rank, or of other
-/// extents of a step, than at its build. Source: keras/src/layers/rnn/rnn.py.
+/// with zero_output_for_mask it returns zeros. The outputs of each step keep the mask. With go_backwards the
+/// steps are processed, and returned, from the last to the first. A stateful layer starts a batch with the final
+/// state of the previous one. The loop's body is compiled once, for any number of steps. Throws Error(shape) for
+/// inputs of another rank, or of other extents of a step, than at its build. Source: keras/src/layers/rnn/rnn.py.
 class Recurrent : public Layer {
  public:
   using Product = Recurrent;
@@ -87,6 +87,9 @@ class Recurrent : public Layer {
  protected:
   /// A loop of that cell.
   Recurrent(std::string_view class_name, RecurrentOptions options, std::shared_ptr<RnnCell> cell);
+
+  /// None: call_with_state() sets the masks.
+  Value mask_of(const std::vector<Value>&, Value) const override { return {}; }
 
   /// copy() of a class whose options are described.
   template <class Class> std::shared_ptr<Recurrent> copy_of(bool go_backwards, const std::string& name) const {

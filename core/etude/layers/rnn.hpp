@@ -36,6 +36,7 @@ class StackedRNNCells : public RnnCell {
   void build(const Shape& x) override;
   std::vector<Shape> state_shapes(const Shape& x) const override;
   Shape step_output_shape(const Shape& x) const override;
+  DType output_dtype() const override { return cells_.back()->output_dtype(); }
   std::vector<Value> initial_states(const Shape& x) const override;
   Step step(Value x, const std::vector<Value>& states, bool training) override {
     return step_by_parts(x, states, training);

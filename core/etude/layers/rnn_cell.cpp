@@ -41,6 +41,13 @@ RnnCell::Step RnnCell::step_by_parts(Value x, const std::vector<Value>& states, 
   return both.advance(both.project(x), states);
 }
 
+void RnnCell::check_states(const std::vector<Value>& states, const std::vector<Shape>& shapes, const char* what,
+                           const char* advice) const {
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    check(states[i] && states[i].shape() == shapes[i], ErrorKind::shape, where(), what, " of shape ",
+          states[i] ? states[i].shape() : Shape{}, " - expected ", shapes[i], " - ", advice, '.');
+}
+
 Value RnnCell::call(Value x, bool training) { return call_with({x}, training); }
 
 Outputs RnnCell::call_with(const std::vector<Value>& inputs, bool training) {
@@ -48,16 +55,19 @@ Outputs RnnCell::call_with(const std::vector<Value>& inputs, bool training) {
   check(x.shape().rank() > 0, ErrorKind::shape, where(), "input of shape ", x.shape(),
         " - expected [batch, ..] - reshape the data.");
   const std::vector<Shape> shapes = state_shapes(x.shape());
+  check(!shapes.empty(), ErrorKind::value, where(),
+        "no state - expected one or more - return their shapes from state_shapes().");
   check(inputs.size() == 1 || inputs.size() == 1 + shapes.size(), ErrorKind::value, where(), inputs.size(),
         " inputs - expected x, or x and ", shapes.size(), " states - pass all of them, or none.");
   std::vector<Value> states(inputs.begin() + 1, inputs.end());
   if (states.empty()) states = initial_states(x.shape());
-  for (std::size_t i = 0; i < shapes.size(); ++i)
-    check(states[i] && states[i].shape() == shapes[i], ErrorKind::shape, where(), "a state of shape ",
-          states[i] ? states[i].shape() : Shape{}, " - expected ", shapes[i], " - pass one row for each sample.");
+  check_states(states, shapes, "a state", "pass one row for each sample");
   const Step made = step(x, states, training);
+  check(static_cast<bool>(made.output), ErrorKind::value, where(),
+        "a step that returns no output - expected a Value - return one.");
   check(made.states.size() == shapes.size(), ErrorKind::value, where(), "a step that returns ", made.states.size(),
         " states - expected ", shapes.size(), " - return the next value of each.");
+  check_states(made.states, shapes, "a next state", "return one row for each sample");
   Outputs outputs{made.output};
   outputs.insert(outputs.end(), made.states.begin(), made.states.end());
   return outputs;

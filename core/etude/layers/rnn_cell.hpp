@@ -32,7 +32,8 @@ namespace etude {
 ///
 /// Called alone on {x, states..} it returns {output, next states..}; on x alone it starts from its initial states. The
 /// step is traced once for all steps of a sequence: it may read variables and call layers, but neither assign variables
-/// nor draw random numbers.
+/// nor draw random numbers nor add losses. Throws Error(value) for a step that returns no output, or another number of
+/// states than state_shapes(), and Error(shape) for states of other shapes.
 /// Source: keras/src/layers/rnn/rnn.py, which calls the step `call` and the shapes `state_size`.
 class RnnCell : public Layer {
  public:
@@ -49,6 +50,8 @@ class RnnCell : public Layer {
   virtual std::vector<Shape> state_shapes(const Shape& x) const = 0;
   /// The shape of the output for a step's input of shape `x`; by default that of the first state.
   virtual Shape step_output_shape(const Shape& x) const { return state_shapes(x).front(); }
+  /// The dtype of the output; by default that of computation.
+  virtual DType output_dtype() const { return compute_dtype(); }
   /// The name of a state, for errors and variables: "state", "state_1", …
   virtual std::string state_name(std::size_t state) const;
   /// Within a trace: the states before the first step; zeros by default.
@@ -81,10 +84,15 @@ class RnnCell : public Layer {
  protected:
   /// A step by its parts, for classes that override parts().
   Step step_by_parts(Value x, const std::vector<Value>& states, bool training);
-  /// copy() of a class whose options are described.
+  /// copy() of a class whose options are described. The cell within an LSTM, GRU or SimpleRNN has no description.
   template <class Class> std::shared_ptr<RnnCell> copy_of() const {
+    if (description().empty()) return RnnCell::copy();
     return std::make_shared<Class>(described_options<OptionsOf<Class>>());
   }
+
+ private:
+  void check_states(const std::vector<Value>& states, const std::vector<Shape>& shapes, const char* what,
+                    const char* advice) const;
 };
 
 /// The cell that `layer` is, the option `option` of the layer `where`. Throws Error(value) for any other layer.

@@ -54,7 +54,8 @@ void SpectralNormalization::normalize() const {
   const Value u = graph.read(vector_u_), kernel = graph.read(kernel_);
   // An earlier call in this step has assigned both. The gradient is that of the kernel's last Value, so all calls must
   // have the same one.
-  if (!std::holds_alternative<op::Read>(u.op())) return;
+  if (std::ranges::find(graph.assignments(), vector_u_, &Graph::Assignment::variable) != graph.assignments().end())
+    return;
   const Value weights = ops::reshape(ops::upcast(kernel), {-1, kernel.shape()[-1]});
   Value v, next = ops::upcast(u);
   for (std::int64_t i = 0; i < power_iterations_; ++i) {

@@ -26,7 +26,7 @@ Bidirectional::Bidirectional(BidirectionalOptions options)
             forward_->returns_state() == backward_->returns_state(),
         ErrorKind::value, where(), "backward_layer = ", second->name(), " for layer = ", first->name(),
         " - expected another go_backwards, the same return_sequences and return_state - set its options.");
-  // As Keras does, whatever the layers' own options say.
+  // Keras replaces the option of both layers, too.
   for (const auto& layer : {forward_, backward_}) layer->set_zero_output_for_mask(layer->returns_sequences());
   constexpr std::string_view modes[] = {"concat", "sum", "mul", "ave"};
   check(!options_.merge_mode || std::ranges::find(modes, *options_.merge_mode) != std::end(modes), ErrorKind::value,
@@ -39,10 +39,6 @@ std::vector<LayerPtr> Bidirectional::layers() const { return {forward_, backward
 void Bidirectional::reset_state() {
   forward_->reset_state();
   backward_->reset_state();
-}
-
-Value Bidirectional::mask_of(const std::vector<Value>& inputs, Value) const {
-  return forward_->returns_sequences() ? inputs.front().mask() : Value{};
 }
 
 Value Bidirectional::call(Value x, bool training) { return call_with({x}, training); }
@@ -66,6 +62,8 @@ Outputs Bidirectional::call_with(const std::vector<Value>& inputs, bool training
     outputs = a * b;
   else
     outputs = *options_.merge_mode == "ave" ? (a + b) * 0.5 : a + b;
+  if (forward_->returns_sequences())
+    for (Value& y : outputs) y = y.with_mask(inputs.front().mask());
   outputs.insert(outputs.end(), first.begin() + 1, first.end());
   outputs.insert(outputs.end(), second.begin() + 1, second.end());
   return outputs;

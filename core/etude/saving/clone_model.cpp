@@ -45,7 +45,7 @@ ModelPtr clone_functional(const Functional& model, const LayerOptions& options, 
     }
     LayerPtr& clone = clones[call->layer];
     if (!clone) clone = clone_of(call->layer, clone_function);
-    results[call.get()] = clone->apply_all(cloned(call->inputs));
+    results[call.get()] = apply_all(clone, cloned(call->inputs));
   }
   return std::make_shared<Functional>(cloned(model.inputs()), cloned(model.outputs()), options);
 }

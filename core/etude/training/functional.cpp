@@ -58,7 +58,7 @@ void start_at_inner(std::vector<SymbolicTensor>& inputs, std::vector<SymbolicTen
     if (!needed.contains(call.get()) || call->inputs.empty()) continue;
     std::vector<SymbolicTensor> given;
     for (const SymbolicTensor& input : call->inputs) given.push_back(replacement(input));
-    const std::vector<SymbolicTensor> results = call->layer->apply_all(given);
+    const std::vector<SymbolicTensor> results = apply_all(call->layer, given);
     for (std::size_t i = 0; i < results.size(); ++i) made.insert_or_assign(Place(call.get(), i), results[i]);
   }
   std::ranges::transform(inputs, inputs.begin(), replacement);
