@@ -1,6 +1,7 @@
 /// Keras's classes: constructors and methods.
 #include "bind.hpp"
 #include "option_types.hpp"
+#include "user_functions.hpp"
 
 namespace etude::js {
 namespace {
@@ -30,8 +31,11 @@ StepLogs attend(ProjectedAttention& attention, AttentionInputs inputs) {
   return {{"output", attended.output}, {"scores", attended.scores}};
 }
 
-/// The value of a variable: within a step, its current Value.
-Value read(Variable& variable) { return Graph::current().read(variable); }
+/// The value of a variable: within a step, its current Value; within a layer's `call`, in the layer's compute dtype.
+Value read(Variable& variable) {
+  const Value value = Graph::current().read(variable);
+  return Autocast::current && is_floating(value.dtype()) ? ops::cast(value, *Autocast::current) : value;
+}
 void assign(Variable& variable, ValueOrData value) {
   if (!Conversion<Value>::is(value)) return variable.assign(from_js<Tensor>(value, {"Variable.assign", "value"}));
   Graph::current().assign(variable, from_js<Value>(value, {"Variable.assign", "value"}));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "user_functions.hpp"
+
 namespace etude::js {
 namespace {
 
@@ -71,10 +73,12 @@ template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& w
         value, is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where));
     return {kept, kept->layer.get()};
   }
-  if (!is(value)) where.wrong(value, "a layer", "make one by et.layers.dense({units: 10}) or its kin");
+  if (!is(value)) where.wrong(value, "a layer", "make one, such as et.layers.dense({units: 10})");
   return value.as<LayerPtr>();
 }
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
+  if (const auto* user = dynamic_cast<const UserLayer*>(layer.get()))
+    if (const val object = user->functions().object(); !object.isUndefined()) return object;
   if (const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer)) return val(recurrent);
   if (const auto attention = std::dynamic_pointer_cast<MultiHeadAttention>(layer)) return val(attention);
   if (const auto attention = std::dynamic_pointer_cast<GroupedQueryAttention>(layer)) return val(attention);

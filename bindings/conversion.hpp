@@ -182,9 +182,10 @@ template <Held T> struct Conversion<std::shared_ptr<T>> {
 
 /// The result keeps an object of web, whose functions the layer calls.
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where);
-/// Converts to the most derived class in JavaScript, such as Recurrent or MultiHeadAttention.
+/// Converts to an object of web if there is one, else to the most derived class in JavaScript, such as Recurrent.
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
+template <> inline std::string Conversion<LayerPtr>::made() { return "LayerLike"; }
 
 template <> struct Conversion<Variable> {
   static Variable from(const val& value, const Where& where);

@@ -160,7 +160,7 @@ val Conversion<Batch>::to(const Batch& batch) {
 
 Dataset Conversion<Dataset>::from(const val& value, const Where& where) {
   if (!value.instanceof(val::module_property("Dataset")))
-    where.wrong(value, "a Dataset", "make one by et.data.fromTensorSlices() or its kin");
+    where.wrong(value, "a Dataset", "make one, such as et.data.fromTensorSlices({x, y})");
   return *value.as<std::shared_ptr<Dataset>>();
 }
 

@@ -5,11 +5,11 @@
 namespace etude::js {
 
 // Outside of the anonymous namespace, whose name would be part of those of the members.
-struct OwnLayerOptions {
+struct CustomLayerOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() { return layer_fields<OwnLayerOptions>(); }
+  static constexpr auto fields() { return layer_fields<CustomLayerOptions>(); }
 };
 
 struct WeightOptions {
@@ -32,20 +32,21 @@ struct WeightOptions {
 namespace {
 
 /// A layer whose functions are in JavaScript.
-class OwnLayer : public Layer {
+class CustomLayer : public Layer, public UserLayer {
  public:
-  OwnLayer(std::string_view class_name, const OwnLayerOptions& options, const val& link)
-      : Layer(class_name, layer_options(options)), functions_{link} {}
+  CustomLayer(std::string_view class_name, const CustomLayerOptions& options, const val& link)
+      : Layer(class_name, layer_options(options)), functions_{link, compute_dtype()} {}
 
   void build_for(const std::vector<Shape>& input_shapes) override {
-    const val shapes = input_shapes.size() == 1 ? to_js(input_shapes.front()) : to_js(input_shapes);
-    js::call(functions_.link, std::string("build"), shapes);
-    layers_ = from_js<std::vector<LayerPtr>>(js::call(functions_.link, std::string("layers")), {"build", "a layer"});
+    functions_.run<void>("build", input_shapes.size() == 1 ? to_js(input_shapes.front()) : to_js(input_shapes));
+    layers_ = functions_.run<std::vector<LayerPtr>>("layers");
+    for (const LayerPtr& layer : layers_) check_can_hold(*layer);
   }
   Value call(Value x, bool training) override { return call_with({x}, training); }
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
     return functions_.run<Outputs>("call", Outputs(inputs), training);
   }
+  const UserFunctions& functions() const override { return functions_; }
   /// The layers in its properties, once it is built.
   std::vector<LayerPtr> layers() const override { return layers_; }
   Variable weight(const WeightOptions& options) {
@@ -66,17 +67,17 @@ class OwnLayer : public Layer {
 
 EMSCRIPTEN_BINDINGS(layer) {
   if (in_worker()) return;
-  bind<"layer.own(class_name, options, link)",
-       [](std::string class_name, OwnLayerOptions options, val link) -> LayerPtr {
-         return std::make_shared<OwnLayer>(class_name, options, link);
+  bind<"layer.custom(class_name, options, link)",
+       [](std::string class_name, CustomLayerOptions options, val link) -> LayerPtr {
+         return std::make_shared<CustomLayer>(class_name, options, link);
        }>();
   bind<"layer.add_weight(layer, options)", [](LayerPtr layer, WeightOptions options) {
-    const auto own = std::dynamic_pointer_cast<OwnLayer>(layer);
-    check(own != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
+    const auto custom = std::dynamic_pointer_cast<CustomLayer>(layer);
+    check(custom != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
           " - expected a layer of a class that extends et.Layer - call this.addWeight() in its build().");
-    return own->weight(options);
+    return custom->weight(options);
   }>();
-  // Unlike the method of a handle, it keeps the object whose functions the layer calls.
+  // Unlike the method of a handle, it keeps an object of web.
   bind<"layer.apply_all(layer, inputs)",
        [](LayerPtr layer, SymbolicInputs inputs) { return apply_all(layer, inputs.tensors); }>();
 }

@@ -12,7 +12,7 @@ struct UserSteps : UserFunctions {
 };
 
 /// A model with some steps in JavaScript.
-template <class Parent> class JavaScriptModel : public Parent {
+template <class Parent> class JavaScriptModel : public Parent, public UserLayer {
  public:
   template <class... Arguments>
   JavaScriptModel(UserSteps steps, Arguments&&... arguments)
@@ -22,6 +22,7 @@ template <class Parent> class JavaScriptModel : public Parent {
     if (!steps_.given.call.given) return Parent::call_with(inputs, training);
     return steps_.run<Outputs>("call", Outputs(inputs), training);
   }
+  const UserFunctions& functions() const override { return steps_; }
   std::vector<MetricPtr> metrics() const override {
     return steps_.given.metrics.empty() ? Parent::metrics() : steps_.given.metrics;
   }
@@ -92,19 +93,19 @@ EMSCRIPTEN_BINDINGS(model) {
 
   bind<"model.sequential(layers, options, link)",
        [](std::vector<LayerPtr> layers, SequentialOptions options, val link) -> ModelPtr {
-         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{{link}, options}, std::move(layers),
+         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{{.link = link}, options}, std::move(layers),
                                                               options.layer_options());
        }>();
   bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
     check(options.call.given, ErrorKind::value, "model",
           "no function `call` - expected one that says what the model makes of x - write "
           "et.model({layers, call(x, training) {…}}).");
-    return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{{link}, options}, options.layers,
+    return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{{.link = link}, options}, options.layers,
                                                         options.layer_options());
   }>();
   bind<"model.functional(options, link)", [](FunctionalOptions options, val link) -> ModelPtr {
-    return std::make_shared<JavaScriptModel<Functional>>(UserSteps{{link}, options}, options.inputs, options.outputs,
-                                                         options.layer_options());
+    return std::make_shared<JavaScriptModel<Functional>>(UserSteps{{.link = link}, options}, options.inputs,
+                                                         options.outputs, options.layer_options());
   }>();
   bind<"model.add(model, layer)",
        [](ModelPtr model, LayerPtr layer) { sequential(*model, "add").add(std::move(layer)); }>();

@@ -1,22 +1,48 @@
 #pragma once
 
-/// Functions of models and layers that a user wrote in JavaScript, which are called in traces.
+/// Objects of web whose functions are called in traces: models and layers that a user wrote in JavaScript.
 #include "conversion.hpp"
 
 namespace etude::js {
 
-/// `link` calls a function of web's object by its name.
+/// During its lifetime, reads of float variables have this dtype: that of the layer whose `call` runs, as in Keras.
+/// Without a dtype they have their own.
+class Autocast {
+ public:
+  explicit Autocast(std::optional<DType> dtype) : outer_(std::exchange(current, dtype)) {}
+  ~Autocast() { current = outer_; }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+  static inline std::optional<DType> current;
+
+ private:
+  std::optional<DType> outer_;
+};
+
+/// The functions of such an object. `link` calls one by its name.
 struct UserFunctions {
   val link;
+  std::optional<DType> autocast = {};
 
   template <class R, class... Arguments> R run(const char* name, const Arguments&... arguments) const {
     const TraceScope scope;
+    const Autocast cast(autocast);
     const val result = js::call(link, std::string(name), to_js(arguments)...);
     check(!is_promise(result), ErrorKind::value, name,
           "a promise was returned - expected the result itself, for a step is traced once and then "
           "replayed without JavaScript - make the function synchronous.");
-    return from_js<R>(result, {name, "the result"});
+    if constexpr (!std::is_void_v<R>) return from_js<R>(result, {name, "the result"});
   }
+  /// The object, or undefined if JavaScript no longer has it.
+  val object() const { return js::call(link, std::string("object")); }
+};
+
+/// A layer or model of such an object.
+class UserLayer {
+ public:
+  virtual ~UserLayer() = default;
+  virtual const UserFunctions& functions() const = 0;
 };
 
 }  // namespace etude::js

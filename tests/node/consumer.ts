@@ -34,6 +34,29 @@ gru.resetState();
 const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });
 model.compile({ optimizer: et.optimizers.adam({ learningRate: 1e-3 }), loss: (yTrue, yPred) => et.ops.mean(et.ops.subtract(yTrue, yPred)), metrics: ['mae', et.metrics.accuracy()] });
 
+class Gain extends et.Layer {
+  factors?: et.Variable;
+  override build(inputShape: number[]): void {
+    this.factors = this.addWeight({ name: 'factors', shape: [inputShape.at(-1) ?? 1], initializer: 'ones' });
+  }
+  override call(x: et.Value): et.Value {
+    return et.ops.multiply(x, (this.factors as et.Variable).read());
+  }
+}
+class Pair extends et.Layer {
+  static className = 'Pair';
+  shapes: number[][] = [];
+  override build(inputShapes: number[][]): void {
+    this.shapes = inputShapes;
+  }
+  override call(x: et.Value[]): et.Value[] {
+    return [...x].reverse();
+  }
+}
+const pairs: et.SymbolicTensor[] = new Pair({ name: 'pair' }).applyAll([et.input({ shape: [2] }), et.input({ shape: [2] })]);
+const custom: et.LayerLike = et.sequential([new Gain()]).getLayer(0);
+if (custom instanceof Gain) custom.trainable = pairs.length > 1;
+
 const stopping: et.EarlyStopping = et.callbacks.earlyStopping({ monitor: 'loss', patience: 2 });
 const lines: et.FileSink = { append: (bytes: Uint8Array) => console.log(bytes.length) };
 const schedule: et.LearningRateSchedule = et.schedules.cosineDecay({ initialLearningRate: 1e-3, decaySteps: 100 });

@@ -1,5 +1,8 @@
-// Layers of classes that extend et.Layer, and objects that only a model refers to.
+// Layers of classes that extend et.Layer, and objects to which only a model refers.
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -37,7 +40,7 @@ class Mlp extends et.Layer {
     this.others = [new Gain(), et.layers.dense({ units: 3 })];
   }
   call(x) {
-    return this.others.reduce((value, layer) => (layer instanceof et.Layer ? layer.apply(value) : layer.call(value)), this.first.call(x));
+    return this.others.reduce((value, layer) => layer.call(value), this.first.call(x));
   }
 }
 /** The same as Gain: a function with a variable. */
@@ -54,7 +57,7 @@ async function trained(layer) {
   return model;
 }
 
-test("an own layer's weights are created for its inputs, trained and counted", async () => {
+test("a custom layer's weights are created for its inputs, trained and counted", async () => {
   const own = new Gain({ name: 'louder' });
   const model = await trained(own);
   assert.deepEqual(own.shape.slice(1), [3]);
@@ -66,7 +69,7 @@ test("an own layer's weights are created for its inputs, trained and counted", a
   assert.notDeepEqual(weightsOf(own), [1, 1, 1]);
 });
 
-test('layers in properties and arrays of an own layer are part of it', async () => {
+test('layers in properties and arrays of a custom layer are part of it', async () => {
   const own = new Mlp();
   const model = await trained(own);
   assert.equal(own.countParams(), 4 * 4 + 4 + 5 * 3);
@@ -75,11 +78,11 @@ test('layers in properties and arrays of an own layer are part of it', async () 
   assert.equal(model.trainableVariables.length, 2);
 });
 
-test('an own layer is called on data, and describes models', () => {
+test('a custom layer is called on data, and describes models', () => {
   const own = new Gain();
-  assertClose([...own.apply([[1, 2, 3]]).data], [1, 2, 3]);
+  assertClose([...own.call([[1, 2, 3]]).data], [1, 2, 3]);
   own.setWeights([[2, 3, 4]]);
-  assertClose([...own.apply([[1, 2, 3]]).data], [2, 6, 12]);
+  assertClose([...own.call([[1, 2, 3]]).data], [2, 6, 12]);
   const input = et.input({ shape: [3] });
   const model = et.model({ inputs: [input], outputs: [own.apply(et.layers.activation({ activation: 'relu' }).apply(input))] });
   assertClose([...model.call([[1, -2, 3]]).data], [2, 0, 12]);
@@ -114,11 +117,17 @@ test('weights have initializers, regularizers and constraints', async () => {
     }
   }
   const own = new Own();
+  // The loss is mean(3x)² and 0.01 · 3, the penalty on three ones.
+  const one = et.sequential([own]);
+  one.compile({ optimizer: et.optimizers.sgd({ learningRate: 0 }), loss: 'mse' });
+  assertClose([await one.evaluate([[1, 1, 1]], [[3, 3, 3]], { verbose: 0 })], [0.03]);
+
   const model = et.sequential([own, et.layers.dense({ units: 1 })]);
   model.compile({ optimizer: et.optimizers.sgd({ learningRate: 5 }), loss: 'mse' });
   await model.fit(x, y, { ...quiet, epochs: 3 });
   assert.deepEqual([...own.kept.value().data], [3]);
-  assert.ok(own.positive.value().data.every((number) => number >= 0));
+  const numbers = [...own.positive.value().data];
+  assert.ok(numbers.every((number) => number >= 0) && numbers.some((number) => number === 0), `${numbers}`);
 });
 
 test('a model keeps the layers and models whose functions it calls', async () => {
@@ -153,7 +162,90 @@ test('a layer, its object and its weights are collected with the model that has 
   assert.ok(et.memory().usedBytes < before + 100_000, `${et.memory().usedBytes - before} bytes more`);
 });
 
-test('what an own layer cannot do is an error', async () => {
+test('within its call, a layer of mixed precision reads its weights in the dtype of computation', () => {
+  let read;
+  class Half extends Gain {
+    call(x) {
+      read = [x.dtype, this.factors.read().dtype];
+      return super.call(x);
+    }
+  }
+  const half = new Half({ dtype: 'mixed_float16' });
+  assertClose([...half.call([[1, 2, 3]]).data], [1, 2, 3]);
+  assert.deepEqual(read, ['float16', 'float16']);
+  assert.equal(half.factors.dtype, 'float32');
+  // A model of Values within it is not affected.
+  class Outer extends et.Layer {
+    inner = et.model({ layers: [], call: (x) => ops.multiply(ops.cast(x, 'float32'), this.scale.read()) });
+    scale = et.variable(et.tensor(new Float32Array([2])), false);
+    call(x) {
+      return this.inner.call(x);
+    }
+  }
+  assertClose([...new Outer({ dtype: 'mixed_float16' }).call([[1, 2]]).data], [2, 4]);
+});
+
+test('getLayer, layers and cloneModel give the objects of custom layers and models', async () => {
+  const own = new Gain({ name: 'gain' }), function_ = gain();
+  const model = et.sequential([own, function_, et.layers.dense({ units: 1 })]);
+  assert.equal(model.getLayer('gain'), own);
+  assert.deepEqual(model.layers.slice(0, 2), [own, function_]);
+  assert.deepEqual([own.className, own.outputShape], ['Gain', null]);
+
+  const input = et.input({ shape: [3] });
+  const inner = et.layers.activation({ activation: 'relu' }).apply(input);
+  const described = et.model({ inputs: [input], outputs: [new Gain({ name: 'gain' }).apply(inner)] });
+  const models = [et.cloneModel(described, (layer) => (layer instanceof Gain ? new Gain() : layer)), et.model({ inputs: [inner], outputs: [new Gain().apply(inner)] })];
+  const again = et.input({ shape: [3] });
+  models.push(et.model({ inputs: [again], outputs: [described.getLayer('gain').apply(again)] }));
+  await collect();
+  for (const each of models) assert.deepEqual(each.call([[1, 2, 3]]).shape, [1, 3]);
+});
+
+test('weights of custom layers are saved and loaded by their class and names', async () => {
+  class Renamed extends Gain {
+    static className = 'Gain';
+  }
+  const make = () => {
+    const model = et.sequential([new Renamed(), et.layers.dense({ units: 1 })]);
+    model.build([-1, 3]);
+    return model;
+  };
+  const model = make(), again = make();
+  model.setWeights([[2, 3, 4], ...model.getWeights().slice(1)]);
+  const folder = mkdtempSync(join(tmpdir(), 'etude-custom-'));
+  try {
+    model.saveWeights(join(folder, 'model.safetensors'));
+    assert.match(readFileSync(join(folder, 'model.safetensors'), 'latin1'), /"gain\/factors"/);
+    again.loadWeights(join(folder, 'model.safetensors'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  assert.deepEqual(weightsOf(again), weightsOf(model));
+});
+
+test('a layer may return several outputs, and be called by a function in a property', () => {
+  class Both extends et.Layer {
+    call = (x) => [x, ops.multiply(x, 2)];
+  }
+  const input = et.input({ shape: [2] });
+  const [same, twice] = new Both().applyAll(input);
+  const model = et.model({ inputs: [input], outputs: [same, twice] });
+  assert.deepEqual(model.call([[1, 2]]).map((y) => [...y.data]), [[1, 2], [2, 4]]);
+});
+
+test('gradients by null are an error', async () => {
+  const model = et.sequential([et.layers.dense({ units: 1 })], {
+    trainStep({ x }) {
+      et.gradients(ops.mean(this.call(x, true)), [x, null]);
+      return {};
+    },
+  });
+  model.compile({ loss: 'mse' });
+  await assertError(() => model.trainOnBatch(x, y), 'state', '[gradients] a Value of another trace, or an empty one');
+});
+
+test('what a custom layer cannot do is an error', async () => {
   class Later extends et.Layer {
     async call(x) {
       return x;
@@ -168,11 +260,28 @@ test('what an own layer cannot do is an error', async () => {
       return x;
     }
   }
-  await assertError(() => new Later().apply([[1]]), 'value', 'a promise was returned', 'make the function synchronous');
+  await assertError(() => new Later().call([[1]]), 'value', 'a promise was returned', 'make the function synchronous');
   const fails = new Fails();
-  assert.throws(() => fails.apply([[1]]), TypeError);
+  assert.throws(() => fails.call([[1]]), TypeError);
   assert.equal(fails.countParams(), 0);
-  assert.throws(() => et.sequential([new (class extends et.Layer {})()]).call([[1]]));
+  assert.throws(() => new (class Idle extends et.Layer {})().call([[1]]), { kind: 'value', message: '[call] a layer of the class Idle without the function - expected one - define call().' });
+  class Built extends et.Layer {
+    async build() {}
+    call(x) {
+      return x;
+    }
+  }
+  await assertError(() => new Built().call([[1]]), 'value', '[build] a promise was returned');
+  class Circle extends et.Layer {
+    constructor() {
+      super();
+      this.self = et.sequential([this]);
+    }
+    call(x) {
+      return x;
+    }
+  }
+  await assertError(() => new Circle().call([[1]]), 'value', 'is or contains this model');
   await assertError(() => new Gain({ units: 3 }), 'value', 'unknown option "units"');
   await assertError(() => new Gain().addWeight({ shape: [2], initializer: 'none' }), 'value', 'none');
   await assertError(() => et.sequential([{}]), 'value', 'a layer');

@@ -4,6 +4,7 @@ import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import type { Layer } from './layer.js';
+import { LayerBase, linkTo, type Link } from './layer_base.js';
 import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
@@ -56,7 +57,7 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *       },
  *     });
  */
-export class Model {
+export class Model extends LayerBase {
   /** For the module only. */
   readonly handle: native.Model;
   /** The history of the last fit. */
@@ -65,13 +66,13 @@ export class Model {
 
   /** Use `sequential` or `model`. */
   constructor(make: (link: Link) => native.Model, steps: options.SequentialOptions) {
+    super();
     this.#steps = steps;
-    // The module refers to this object by a weak reference: otherwise neither could be collected.
-    const weak = new WeakRef(this);
-    this.handle = make((name, ...given) => {
-      const model = weak.deref() as Model;
-      return (model.#steps[name] as (...given: unknown[]) => unknown).call(model, ...given);
-    });
+    this.handle = make(linkTo<Model>(this, Model.#find));
+  }
+
+  static #find(this: void, model: Model, step: string): unknown {
+    return model.#steps[step as keyof options.SequentialOptions];
   }
 
   /** Configures the training. Keeps the weights. */
@@ -155,14 +156,6 @@ export class Model {
   call(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training = false): Value | Tensor | Value[] | Tensor[] {
     return this.handle.call(x as Value, training) as Value | Tensor | Value[] | Tensor[];
   }
-  /** Describes a model of which this one is a layer. */
-  apply(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor {
-    return only(this.applyAll(inputs), 'apply', 'applyAll');
-  }
-  /** The same for a model of several outputs: one for each. */
-  applyAll(inputs: native.SymbolicTensor | native.SymbolicTensor[]): native.SymbolicTensor[] {
-    return module.layer_applyAll(this, inputs);
-  }
   /** Within a step: adds a scalar to the loss. */
   addLoss(loss: Value): void {
     module.addLoss(this.handle, loss);
@@ -188,16 +181,10 @@ export class Model {
     module.model_pop(this.handle);
   }
 
-  get name(): string {
-    return this.handle.name;
-  }
-  get built(): boolean {
-    return this.handle.built;
-  }
   get compiled(): boolean {
     return module.model_compiled(this.handle);
   }
-  get layers(): native.Layer[] {
+  get layers(): LayerLike[] {
     return module.model_layers(this.handle);
   }
   get optimizer(): native.Optimizer {
@@ -214,21 +201,6 @@ export class Model {
   get metricsNames(): string[] {
     return module.model_metricsNames(this.handle);
   }
-  get variables(): native.Variable[] {
-    return this.handle.variables;
-  }
-  get trainableVariables(): native.Variable[] {
-    return this.handle.trainableVariables;
-  }
-  get nonTrainableVariables(): native.Variable[] {
-    return this.handle.nonTrainableVariables;
-  }
-  get trainable(): boolean {
-    return this.handle.trainable;
-  }
-  set trainable(trainable: boolean) {
-    this.handle.trainable = trainable;
-  }
   /** Callbacks set it: fit stops after this epoch. */
   get stopTraining(): boolean {
     return module.model_stopTraining(this.handle);
@@ -237,17 +209,8 @@ export class Model {
     module.model_setStopTraining(this.handle, stop);
   }
 
-  getLayer(nameOrIndex: string | number): native.Layer {
+  getLayer(nameOrIndex: string | number): LayerLike {
     return module.getLayer(this.handle, nameOrIndex);
-  }
-  getWeights(): Tensor[] {
-    return this.handle.getWeights();
-  }
-  setWeights(weights: TensorLike[]): void {
-    this.handle.setWeights(weights);
-  }
-  countParams(): number {
-    return this.handle.countParams();
   }
   /**
    * Saves the model, its compile options and its optimizer's state to a folder. loadModel restores it, here or
@@ -315,7 +278,6 @@ interface LoopOptions {
 }
 type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
-type Link = (name: 'call' | 'trainStep' | 'testStep' | 'predictStep', ...given: unknown[]) => unknown;
 
 /** Loads a model from a folder of save. It is compiled, with its optimizer's state, unless compile is false. */
 export function loadModel(folder: string, options: options.LoadModelOptions = {}): Model {
@@ -330,7 +292,7 @@ export function modelFromJson(text: string): Model {
  * cloneFunction, called once for each layer but inputs; without it, a new layer of the same config. The model must be
  * made by sequential(), or by model() from inputs and outputs.
  */
-export function cloneModel(model: Model, cloneFunction?: (layer: native.Layer) => LayerLike): Model {
+export function cloneModel(model: Model, cloneFunction?: (layer: LayerLike) => LayerLike): Model {
   return new Model(() => module.cloneModel(model.handle, cloneFunction), {});
 }
 

@@ -64,6 +64,6 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
 
 /** The output of a model that has exactly one. */
 export function only<Output>(outputs: Output[], where: string, several: string): Output {
-  if (outputs.length !== 1) fail('value', where, `of a model with ${outputs.length} outputs - expected one - call ${several}().`);
+  if (outputs.length !== 1) fail('value', where, `of a model or layer with ${outputs.length} outputs - expected one - call ${several}().`);
   return outputs[0] as Output;
 }
