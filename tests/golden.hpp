@@ -35,13 +35,13 @@ inline std::vector<double> numbers_in(const nlohmann::json& value) {
   return all;
 }
 
-/// Nested lists as a tensor: boolean ones, or float32.
+/// Nested lists as a tensor of int32, bool, or else floatx.
 inline Tensor tensor_of_lists(const nlohmann::json& lists) {
   Shape shape;
-  const nlohmann::json* level = &lists;
-  for (; level->is_array(); level = &level->front()) shape.append(static_cast<std::int64_t>(level->size()));
-  const Tensor tensor = tensor_of(shape, DType::float32, numbers_in(lists));
-  return level->is_boolean() ? tensor.astype(DType::boolean) : tensor;
+  const nlohmann::json* first = &lists;
+  for (; first->is_array(); first = &first->front()) shape.append(static_cast<std::int64_t>(first->size()));
+  const DType dtype = first->is_boolean() ? DType::boolean : first->is_number_integer() ? DType::int32 : floatx();
+  return tensor_of(shape, dtype, numbers_in(lists));
 }
 
 inline Shape shape_in(const nlohmann::json& extents) {

@@ -237,7 +237,8 @@ TEST_CASE("cells and their layers refuse what they cannot run", "[layers][recurr
                     ContainsSubstring("causal"));
   CHECK_THROWS_WITH((*layers::conv_lstm1d({.filters = 1, .kernel_size = 9}))(sequence({1, 2, 4, 1})),
                     ContainsSubstring("a window of 9"));
-  CHECK_THROWS_WITH((*layers::conv_lstm2d({.filters = 1, .kernel_size = 2}))(x), ContainsSubstring("shape"));
+  CHECK_THROWS_WITH((*layers::conv_lstm2d({.filters = 1, .kernel_size = 2}))(x),
+                    ContainsSubstring("steps of shape [2, 4] - expected a batch axis, 2 spatial axes and channels"));
 
   // The step is traced once for all steps: it cannot draw, assign or add losses.
   const auto draws_inside = layers::rnn(LayerPtr(std::make_shared<Leaky>(layers::gaussian_noise({.stddev = 0.5}))));

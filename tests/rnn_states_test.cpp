@@ -169,7 +169,7 @@ TEST_CASE("a cell whose step returns what it must not is an Error with its name"
              ContainsSubstring("Faulty") && ContainsSubstring("a next state of shape [] - expected [1, 4]"));
 }
 
-TEST_CASE("the cell of a finished layer cannot be copied", "[layers][recurrent]") {
+TEST_CASE("the cell of an LSTM or a ConvLSTM cannot be copied", "[layers][recurrent]") {
   for (const auto& layer :
        {layers::lstm({.units = 2}), std::shared_ptr<Recurrent>(layers::conv_lstm1d({.filters = 1, .kernel_size = 1}))})
     CHECK_THROWS_WITH(layers::bidirectional(layers::rnn(LayerPtr(layer->cell()))), ContainsSubstring("copy()"));

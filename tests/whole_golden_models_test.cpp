@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 using testing::numbers_in;
+using testing::tensor_of_lists;
 using Tensors = std::vector<Tensor>;
 using Numbers = std::vector<double>;
 
@@ -50,21 +51,9 @@ ModelPtr model_from(const json& described) {
   return model;
 }
 
-/// A tensor of nested lists: int32, bool, or of floatx.
-Tensor tensor_from(const json& lists) {
-  Shape shape;
-  const json* first = &lists;
-  for (; first->is_array(); first = &first->front()) shape.append(static_cast<std::int64_t>(first->size()));
-  if (!first->is_boolean())
-    return testing::tensor_of(shape, first->is_number_integer() ? DType::int32 : floatx(), numbers_in(lists));
-  Numbers numbers;
-  for (const json& each : lists.flatten()) numbers.push_back(each.get<bool>());
-  return testing::tensor_of(shape, DType::boolean, numbers);
-}
-
 Tensors tensors_from(const json& all) {
   Tensors result;
-  for (const json& each : all) result.push_back(tensor_from(each));
+  for (const json& each : all) result.push_back(tensor_of_lists(each));
   return result;
 }
 
@@ -94,7 +83,7 @@ class Case {
         model_(model_from(given.at("model"))),
         x_(tensors_from(given.at("x"))),
         y_(tensors_from(given.at("y"))) {
-    if (given.contains("sample_weight")) weight_.push_back(tensor_from(given.at("sample_weight")));
+    if (given.contains("sample_weight")) weight_.push_back(tensor_of_lists(given.at("sample_weight")));
     std::vector<Choice<Loss>> losses;
     for (const json& loss : given.at("loss")) losses.push_back(choice_from<Loss>(loss));
     CompileOptions how{.optimizer = choice_from<Optimizer>(given.at("optimizer")), .loss = losses};

@@ -127,8 +127,8 @@ class Graph {
   /// replica.
   bool varies(NodeId id) const { return shard_.replicas > 1 && varies_[static_cast<std::size_t>(id)]; }
 
-  /// Infers shape and dtype, and appends, or, within the trace of a loop's body, appends to that body if an operand
-  /// belongs to it. With operands in half precision the op is computed in float32, and its result
+  /// Infers shape and dtype, and appends. Within the trace of a loop's body, an op with an operand of the body is
+  /// appended to the body. With operands in half precision the op is computed in float32, and its result
   /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);

@@ -43,7 +43,8 @@ class ConvLSTMCell : public LSTMCell {
 
  protected:
   std::pair<Shape, Shape> kernel_shapes(const Shape& x) const override {
-    spatial::check_rank(x, rank_, channels_first_, where());
+    check(x.rank() == rank_ + 2, ErrorKind::shape, where(), "steps of shape ", x, " - expected a batch axis, ", rank_,
+          " spatial axes and channels - reshape the data.");
     const std::int64_t channels = last(x)[-1];
     check(channels > 0, ErrorKind::shape, where(), "steps of shape ", x,
           " - expected at least one channel - check the data.");

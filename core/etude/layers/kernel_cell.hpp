@@ -46,8 +46,7 @@ template <class Options> constexpr auto kernel_cell_fields() {
       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."));
 }
 
-/// These fields of a cell's or a recurrent layer's options, as one struct; the cell of a recurrent layer has its own
-/// name.
+/// Those fields of the options of a cell, or of a recurrent layer for its cell, as one struct. `name`: the cell's.
 template <class Options> KernelCellOptions kernel_cell_options(const Options& options, std::string name = {}) {
   KernelCellOptions result{.use_bias = options.use_bias,
                            .kernel_initializer = options.kernel_initializer,
