@@ -39,8 +39,9 @@ class CustomLayer : public Layer, public UserLayer {
 
   void build_for(const std::vector<Shape>& input_shapes) override {
     functions_.run<void>("build", input_shapes.size() == 1 ? to_js(input_shapes.front()) : to_js(input_shapes));
-    layers_ = functions_.run<std::vector<LayerPtr>>("layers");
-    for (const LayerPtr& layer : layers_) check_can_hold(*layer);
+    auto layers = functions_.run<std::vector<LayerPtr>>("layers");
+    for (const LayerPtr& layer : layers) check_can_hold(*layer);
+    layers_ = std::move(layers);
   }
   Value call(Value x, bool training) override { return call_with({x}, training); }
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
