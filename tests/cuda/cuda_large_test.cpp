@@ -37,6 +37,8 @@ struct Gpu {
     CHECK(difference(got, run_on(cpu_device(), x, function), tolerance) == "");
     return counts.kernels;
   }
+  /// Whether the vendor's library computed a product of the last function.
+  bool vendor_multiplied() { return static_cast<CountingRuntime&>(device.runtime()).counts.products > 0; }
   bool same_bits_again(std::span<const Tensor> x, const Function& function) {
     return same_bits(run_on(device, x, function), run_on(device, x, function));
   }
@@ -195,7 +197,9 @@ TEST_CASE("a product of several tiles and splits matches the processor", "[cuda]
     const DType dtype = DType::float32;
     const std::vector<Tensor> x{numbers_with(transposed ? Shape{2000, 70} : Shape{70, 2000}, dtype, {}),
                                 numbers_with({2000, 200}, dtype, {})};
-    CHECK(gpu.kernels_of(x, [&](Values v) { return ops::matmul(v[0], v[1], transposed, false); }, of_sums(dtype)) == 2);
+    const int kernels =
+        gpu.kernels_of(x, [&](Values v) { return ops::matmul(v[0], v[1], transposed, false); }, of_sums(dtype));
+    CHECK(kernels == (gpu.vendor_multiplied() ? 0 : 2));
   }
 }
 

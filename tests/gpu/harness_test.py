@@ -184,6 +184,11 @@ else:
         self.assertEqual(len(folders), 1)
         self.assertTrue(all(variables["ETUDE_DEVICE"] == "/gpu:0" for _, variables in self.calls("etude_bench")))
 
+    def test_the_benchmark_runs_only_the_peers_that_are_named(self):
+        self.run_phases("bench", "--peer", "pytorch graph", "--peer", "jax jit", "tiny")
+        row = self.read("bench")["runs"][0]["results"]["table"][0]
+        self.assertEqual(set(row["targets"]), {"étude", "pytorch graph", "jax jit"})
+
     def test_the_benchmark_lists_runs_without_time(self):
         ended = self.run_phases("bench", "--budget", "9", SLOW="1")
         results = self.read("bench")["runs"][0]["results"]
