@@ -100,7 +100,10 @@ function checkResources(found) {
     const rows = Object.entries(own).map(([family, row]) => `  ${JSON.stringify(family)}: ${JSON.stringify(row).replaceAll(/([:,{}])(?=.)/g, '$1 ').replace(/}$/, ' }')}`);
     writeFileSync(table, `{\n${rows.join(',\n')}\n}\n`);
   }
-  for (const [family, wanted] of Object.entries(JSON.parse(readFileSync(table, 'utf8')))) {
+  const listed = JSON.parse(readFileSync(table, 'utf8'));
+  for (const family of Object.keys(own))
+    if (!listed[family]) complaints.push(`${family}: not in resources.json - expected a row for each kernel - write it anew with --write`);
+  for (const [family, wanted] of Object.entries(listed)) {
     const is = own[family];
     if (!is) complaints.push(`${family}: no such kernel in the library - expected those of resources.json - write it anew with --write`);
     else if (is.registers > wanted.registers) complaints.push(`${family}: ${is.registers} registers - expected at most ${wanted.registers}`);

@@ -78,7 +78,7 @@ TEST_CASE("a Tensor of a matrix of Eigen shares its memory, if rows are contiguo
 TEST_CASE("a Tensor made from a moved matrix of Eigen keeps its memory", "[eigen]") {
   eigen::Matrix<double> x = eigen::Matrix<double>::Constant(40, 3, 7);
   const double* data = x.data();
-  const Tensor tensor = eigen::take(std::move(x));
+  const Tensor tensor = eigen::consume(std::move(x));
   CHECK(tensor.data<double>().data() == data);
   CHECK(tensor.shape() == Shape{40, 3});
   CHECK(tensor.at(119) == 7);

@@ -129,7 +129,7 @@ template <class Derived> const Tensor view(const Eigen::DenseBase<Derived>& matr
   return detail::over(detail::shape_of(matrix), detail::data_of(matrix));
 }
 /// A Tensor over the memory of an Eigen tensor: no copy.
-template <class Derived> void view(Eigen::PlainObjectBase<Derived>&&) = delete;  // use eigen::take
+template <class Derived> void view(Eigen::PlainObjectBase<Derived>&&) = delete;  // use eigen::consume
 template <class T, int rank> Tensor view(Eigen::Tensor<T, rank, Eigen::RowMajor>& tensor) {
   return detail::over(detail::tensor_shape(tensor), tensor.data());
 }
@@ -141,13 +141,13 @@ template <class T, int rank> void view(Eigen::Tensor<T, rank, Eigen::RowMajor>&&
 
 /// A Tensor that owns a moved matrix or vector: no copy.
 ///
-///     Tensor x = eigen::take(std::move(matrix));
-template <class Derived> Tensor take(Eigen::PlainObjectBase<Derived>&& matrix) {
+///     Tensor x = eigen::consume(std::move(matrix));
+template <class Derived> Tensor consume(Eigen::PlainObjectBase<Derived>&& matrix) {
   auto owner = std::make_shared<Derived>(std::move(matrix.derived()));
   return detail::over(detail::shape_of(*owner), detail::data_of(*owner), owner);
 }
 /// A Tensor that owns a moved Eigen tensor: no copy.
-template <class T, int rank> Tensor take(Eigen::Tensor<T, rank, Eigen::RowMajor>&& tensor) {
+template <class T, int rank> Tensor consume(Eigen::Tensor<T, rank, Eigen::RowMajor>&& tensor) {
   auto owner = std::make_shared<Eigen::Tensor<T, rank, Eigen::RowMajor>>(std::move(tensor));
   return detail::over(detail::tensor_shape(*owner), owner->data(), owner);
 }

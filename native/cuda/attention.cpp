@@ -94,11 +94,11 @@ bool Cuda::attends(const AttentionShape& s) const {
          most <= batch * blocks_for(least, tile) * most_rows_of_block;
 }
 
-template <> std::size_t Cuda::wanted_workspace(const AttentionGradient& g) const {
+std::size_t Cuda::wanted_workspace(const AttentionGradient& g) const {
   return static_cast<std::size_t>(g.attention.batch.size() * g.attention.queries) * sizeof(float);
 }
 
-template <> void Cuda::compute(const Attention& a, Addresses addresses) {
+void Cuda::compute(const Attention& a, Addresses addresses) {
   const AttentionShape& s = a.attention;
   with_kernel(s, [&]<class T, int dims>(T, std::integral_constant<int, dims>) {
     using Kernel = AttentionKernel<T, dims>;
@@ -109,7 +109,7 @@ template <> void Cuda::compute(const Attention& a, Addresses addresses) {
   });
 }
 
-template <> void Cuda::compute(const AttentionGradient& g, Addresses addresses) {
+void Cuda::compute(const AttentionGradient& g, Addresses addresses) {
   const AttentionShape& s = g.attention;
   with_kernel(s, [&]<class T, int dims>(T, std::integral_constant<int, dims>) {
     using ByQuery = AttentionQueryKernel<T, dims>;

@@ -302,15 +302,15 @@ std::size_t our_workspace(const cuda::Runtime& runtime, std::size_t most_patches
 
 }  // namespace
 
-template <> std::size_t Cuda::wanted_workspace(const Convolution& c) const {
+std::size_t Cuda::wanted_workspace(const Convolution& c) const {
   return std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
                   cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
-template <> std::size_t Cuda::wanted_workspace(const ConvolutionInput& c) const {
+std::size_t Cuda::wanted_workspace(const ConvolutionInput& c) const {
   return spread_bytes(c) + std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
                                     cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
-template <> std::size_t Cuda::wanted_workspace(const ConvolutionFilter& c) const {
+std::size_t Cuda::wanted_workspace(const ConvolutionFilter& c) const {
   return spread_bytes(c) + std::max(our_workspace(*runtime_, options_.most_patches_bytes, c),
                                     cuda::vendor_workspace(*runtime_, c.shape, c.out.dtype));
 }
@@ -326,18 +326,18 @@ std::string_view Cuda::method(const Instruction& instruction) const {
   return "";
 }
 
-template <> void Cuda::compute(const Convolution& c, Addresses addresses) {
+void Cuda::compute(const Convolution& c, Addresses addresses) {
   cuda::convolve_fastest(*this, {ConvolutionPass::forward, c.shape, c.x, c.kernel, c.out, c.workspace}, addresses,
                          [&] { convolve(*this, options_.most_patches_bytes, c, addresses); });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
-template <> void Cuda::compute(const ConvolutionInput& c, Addresses addresses) {
+void Cuda::compute(const ConvolutionInput& c, Addresses addresses) {
   const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), c.out.dtype);
   cuda::convolve_fastest(*this, {ConvolutionPass::input, c.shape, c.out, c.kernel, dy, rest}, addresses,
                          [&] { convolve(*this, options_.most_patches_bytes, c, dy, addresses); });
   if (c.epilogue) run(*c.epilogue, addresses);
 }
-template <> void Cuda::compute(const ConvolutionFilter& c, Addresses addresses) {
+void Cuda::compute(const ConvolutionFilter& c, Addresses addresses) {
   const Operand dy = spread_out(*this, c, addresses), rest = behind(c.workspace, spread_bytes(c), c.out.dtype);
   cuda::convolve_fastest(*this, {ConvolutionPass::filter, c.shape, c.x, c.out, dy, rest}, addresses,
                          [&] { convolve(*this, options_.most_patches_bytes, c, dy, addresses); });

@@ -137,7 +137,7 @@ void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::u
     work();
 }
 
-template <> void Cuda::compute(const instruction::Uniform& u, Addresses addresses) {
+void Cuda::compute(const instruction::Uniform& u, Addresses addresses) {
   if (u.count == 0) return;
   const std::int64_t fours = (u.first + u.count + 3) / 4 - u.first / 4;
   cuda::with_float(u.out.dtype, [&]<class T>(T) {
@@ -147,15 +147,15 @@ template <> void Cuda::compute(const instruction::Uniform& u, Addresses addresse
   });
 }
 
-template <> void Cuda::compute(const instruction::Copy& c, Addresses addresses) {
+void Cuda::compute(const instruction::Copy& c, Addresses addresses) {
   if (c.bytes > 0)
     runtime_->copy(at<std::byte>(addresses, c.out), at<const std::byte>(addresses, c.in),
                    static_cast<std::size_t>(c.bytes));
 }
 
-template <> void Cuda::compute(const instruction::Scan& scan, Addresses addresses) { run_steps(scan, addresses); }
-template <> void Cuda::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
-template <> void Cuda::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
+void Cuda::compute(const instruction::Scan& scan, Addresses addresses) { run_steps(scan, addresses); }
+void Cuda::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
+void Cuda::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
 
 void Cuda::run(const Instruction& instruction, Addresses addresses) {
   std::visit([&](const auto& one) { compute(one, addresses); }, instruction);

@@ -67,10 +67,42 @@ class Cuda : public Device {
   cuda::Runtime& runtime() { return *runtime_; }
 
  private:
-  /// Computes one instruction. Beside each kernel is the specialization for its instruction.
-  template <class I> void compute(const I&, Addresses);
+  /// Computes one instruction. Each is defined beside its kernels.
+  void compute(const instruction::Elementwise&, Addresses);
+  void compute(const instruction::Gemm&, Addresses);
+  void compute(const instruction::Convolution&, Addresses);
+  void compute(const instruction::ConvolutionInput&, Addresses);
+  void compute(const instruction::ConvolutionFilter&, Addresses);
+  void compute(const instruction::MaxPool&, Addresses);
+  void compute(const instruction::PoolGather&, Addresses);
+  void compute(const instruction::PoolScatter&, Addresses);
+  void compute(const instruction::Reduce&, Addresses);
+  void compute(const instruction::Cumsum&, Addresses);
+  void compute(const instruction::ArgMax&, Addresses);
+  void compute(const instruction::OneHot&, Addresses);
+  void compute(const instruction::Gather&, Addresses);
+  void compute(const instruction::ScatterAdd&, Addresses);
+  void compute(const instruction::Softmax&, Addresses);
+  void compute(const instruction::Crossentropy&, Addresses);
+  void compute(const instruction::Attention&, Addresses);
+  void compute(const instruction::AttentionGradient&, Addresses);
+  void compute(const instruction::Transpose&, Addresses);
+  void compute(const instruction::Uniform&, Addresses);
+  void compute(const instruction::Copy&, Addresses);
+  void compute(const instruction::AllReduce&, Addresses);
+  void compute(const instruction::AwaitSums&, Addresses);
+  void compute(const instruction::Scan&, Addresses);
   /// The workspace, in bytes, of an instruction that has one. Likewise.
-  template <class I> std::size_t wanted_workspace(const I&) const;
+  std::size_t wanted_workspace(const instruction::Gemm&) const;
+  std::size_t wanted_workspace(const instruction::Convolution&) const;
+  std::size_t wanted_workspace(const instruction::ConvolutionInput&) const;
+  std::size_t wanted_workspace(const instruction::ConvolutionFilter&) const;
+  std::size_t wanted_workspace(const instruction::Reduce&) const;
+  std::size_t wanted_workspace(const instruction::ArgMax&) const;
+  std::size_t wanted_workspace(const instruction::ScatterAdd&) const;
+  std::size_t wanted_workspace(const instruction::Softmax&) const;
+  std::size_t wanted_workspace(const instruction::Crossentropy&) const;
+  std::size_t wanted_workspace(const instruction::AttentionGradient&) const;
   /// The launches of an instruction. Their programs are added to `wanted`, and set later.
   std::shared_ptr<cuda::ElementwiseLaunches> launches_of(const instruction::Elementwise& instruction,
                                                          std::vector<cuda::WantedProgram>& wanted) const;

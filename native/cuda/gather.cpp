@@ -143,7 +143,7 @@ struct OneHotKernel {
 
 }  // namespace
 
-template <> void Cuda::compute(const instruction::Gather& g, Addresses addresses) {
+void Cuda::compute(const instruction::Gather& g, Addresses addresses) {
   visit_dtype(g.out.dtype, [&]<class T>(T) {
     launch_each(
         *runtime_, g.count * g.width,
@@ -152,11 +152,11 @@ template <> void Cuda::compute(const instruction::Gather& g, Addresses addresses
   });
 }
 
-template <> std::size_t Cuda::wanted_workspace(const ScatterAdd& s) const {
+std::size_t Cuda::wanted_workspace(const ScatterAdd& s) const {
   return is_sorted(s) ? 2 * sizeof(Key) * static_cast<std::size_t>(s.count) : 0;
 }
 
-template <> void Cuda::compute(const ScatterAdd& s, Addresses addresses) {
+void Cuda::compute(const ScatterAdd& s, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, s.indices);
   cuda::with_float(s.out.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, s.in);
@@ -172,7 +172,7 @@ template <> void Cuda::compute(const ScatterAdd& s, Addresses addresses) {
   });
 }
 
-template <> void Cuda::compute(const instruction::OneHot& o, Addresses addresses) {
+void Cuda::compute(const instruction::OneHot& o, Addresses addresses) {
   visit_dtype(o.out.dtype, [&]<class T>(T) {
     launch_each(*runtime_, o.rows * o.depth,
                 OneHotKernel<T>{o.depth, at<const std::int32_t>(addresses, o.labels), at<T>(addresses, o.out)});

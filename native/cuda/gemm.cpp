@@ -221,12 +221,12 @@ void Cuda::run_by_program(const Gemm& g, Addresses addresses) {
     runtime_->launch(*program, arguments.blocks(), cuda::program_threads, arguments.data(), arguments.bytes());
 }
 
-template <> std::size_t Cuda::wanted_workspace(const Gemm& g) const {
+std::size_t Cuda::wanted_workspace(const Gemm& g) const {
   if (by_program(g)) return 0;
   return std::max(shape_of(g).part_bytes(g.c.operand.dtype), runtime_->product_workspace());
 }
 
-template <> void Cuda::compute(const Gemm& g, Addresses addresses) {
+void Cuda::compute(const Gemm& g, Addresses addresses) {
   if (by_program(g)) return run_by_program(g, addresses);
   const Operand* bias = added_to_rows(g);
   if (bias && multiply_by_vendor(*runtime_, g, bias, addresses)) return;

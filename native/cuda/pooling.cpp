@@ -138,7 +138,7 @@ std::int64_t pooled_elements(const Pooling& p) { return p.batch * p.rows * p.col
 
 }  // namespace
 
-template <> void Cuda::compute(const instruction::MaxPool& p, Addresses addresses) {
+void Cuda::compute(const instruction::MaxPool& p, Addresses addresses) {
   with_types(p.in, p.index, [&]<class T, class I>(T, I) {
     launch_each(*runtime_, pooled_elements(p.pooling),
                 MaxPoolKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<T>(addresses, p.out),
@@ -146,7 +146,7 @@ template <> void Cuda::compute(const instruction::MaxPool& p, Addresses addresse
   });
 }
 
-template <> void Cuda::compute(const instruction::PoolGather& p, Addresses addresses) {
+void Cuda::compute(const instruction::PoolGather& p, Addresses addresses) {
   with_types(p.in, p.index, [&]<class T, class I>(T, I) {
     launch_each(*runtime_, pooled_elements(p.pooling),
                 PoolGatherKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<const I>(addresses, p.index),
@@ -154,7 +154,7 @@ template <> void Cuda::compute(const instruction::PoolGather& p, Addresses addre
   });
 }
 
-template <> void Cuda::compute(const instruction::PoolScatter& p, Addresses addresses) {
+void Cuda::compute(const instruction::PoolScatter& p, Addresses addresses) {
   with_types(p.in, p.index, [&]<class T, class I>(T, I) {
     launch_each(*runtime_, p.pooling.batch * p.pooling.height * p.pooling.width * p.pooling.channels,
                 PoolScatterKernel<T, I>{Sizes(p.pooling), at<const T>(addresses, p.in), at<const I>(addresses, p.index),

@@ -79,7 +79,7 @@ void Cuda::set_programs(std::span<const WantedProgram> wanted) {
   set_known();
 }
 
-template <> void Cuda::compute(const Elementwise& instruction, Addresses addresses) {
+void Cuda::compute(const Elementwise& instruction, Addresses addresses) {
   std::shared_ptr<const instruction::Prepared> prepared = instruction.prepared;
   if (!prepared) {  // the instruction belongs to no plan
     std::vector<WantedProgram> wanted;

@@ -184,12 +184,12 @@ struct CumsumRowsKernel {
 
 }  // namespace
 
-template <> std::size_t Cuda::wanted_workspace(const Reduce& r) const {
+std::size_t Cuda::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = cut_of(r).chunks;
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
 
-template <> void Cuda::compute(const Reduce& r, Addresses addresses) {
+void Cuda::compute(const Reduce& r, Addresses addresses) {
   const auto go = [&]<class T>(T) {
     if (r.kind == Reduce::Kind::sum)
       reduce<T, Total<T>>(*runtime_, r, addresses);
@@ -200,7 +200,7 @@ template <> void Cuda::compute(const Reduce& r, Addresses addresses) {
   cuda::with_float(r.in.dtype, go);
 }
 
-template <> void Cuda::compute(const Cumsum& c, Addresses addresses) {
+void Cuda::compute(const Cumsum& c, Addresses addresses) {
   const auto go = [&]<class T>(T) {
     const T* in = at<const T>(addresses, c.in);
     T* out = at<T>(addresses, c.out);

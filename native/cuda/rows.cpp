@@ -172,19 +172,19 @@ void long_crossentropy(cuda::Runtime& runtime, const Crossentropy& c, const RowP
 
 }  // namespace
 
-template <> std::size_t Cuda::wanted_workspace(const Softmax& s) const {
+std::size_t Cuda::wanted_workspace(const Softmax& s) const {
   return bytes_of(s.in.dtype, [&]<class T>(T) { return RowParts(s.rows, s.count).bytes(sizeof(Normaliser<T>)); });
 }
-template <> std::size_t Cuda::wanted_workspace(const Crossentropy& c) const {
+std::size_t Cuda::wanted_workspace(const Crossentropy& c) const {
   return bytes_of(c.logits.dtype, [&]<class T>(T) {
     return RowParts(c.rows, c.count).bytes(sizeof(Normaliser<T>) + (c.sparse ? 0 : sizeof(T)));
   });
 }
-template <> std::size_t Cuda::wanted_workspace(const ArgMax& a) const {
+std::size_t Cuda::wanted_workspace(const ArgMax& a) const {
   return bytes_of(a.in.dtype, [&]<class T>(T) { return RowParts(a.rows, a.count).bytes(sizeof(Best<T>)); });
 }
 
-template <> void Cuda::compute(const Softmax& s, Addresses addresses) {
+void Cuda::compute(const Softmax& s, Addresses addresses) {
   const RowParts of(s.rows, s.count);
   cuda::with_float(s.in.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, s.in);
@@ -196,7 +196,7 @@ template <> void Cuda::compute(const Softmax& s, Addresses addresses) {
   });
 }
 
-template <> void Cuda::compute(const Crossentropy& c, Addresses addresses) {
+void Cuda::compute(const Crossentropy& c, Addresses addresses) {
   const RowParts of(c.rows, c.count);
   cuda::with_float(c.logits.dtype, [&]<class T>(T) {
     if (!of.of_warp()) return long_crossentropy<T>(*runtime_, c, of, addresses);
@@ -213,7 +213,7 @@ template <> void Cuda::compute(const Crossentropy& c, Addresses addresses) {
   });
 }
 
-template <> void Cuda::compute(const ArgMax& a, Addresses addresses) {
+void Cuda::compute(const ArgMax& a, Addresses addresses) {
   const RowParts of(a.rows, a.count);
   cuda::with_float(a.in.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, a.in);

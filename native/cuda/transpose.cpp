@@ -102,7 +102,7 @@ template <class T> void transpose(cuda::Runtime& runtime, const instruction::Tra
 
 }  // namespace
 
-template <> void Cuda::compute(const instruction::Transpose& t, Addresses addresses) {
+void Cuda::compute(const instruction::Transpose& t, Addresses addresses) {
   if (t.extents.size() == 0) return;
   switch (size_of(t.in.dtype)) {
     case 1: return transpose<std::uint8_t>(*runtime_, t, addresses);

@@ -137,9 +137,9 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
 
 }  // namespace
 
-template <> std::size_t Cpu::wanted_workspace(const Convolution& i) const { return workspace_of(kernels_, i); }
-template <> std::size_t Cpu::wanted_workspace(const ConvolutionInput& i) const { return workspace_of(kernels_, i); }
-template <> std::size_t Cpu::wanted_workspace(const ConvolutionFilter& i) const { return workspace_of(kernels_, i); }
+std::size_t Cpu::wanted_workspace(const Convolution& i) const { return workspace_of(kernels_, i); }
+std::size_t Cpu::wanted_workspace(const ConvolutionInput& i) const { return workspace_of(kernels_, i); }
+std::size_t Cpu::wanted_workspace(const ConvolutionFilter& i) const { return workspace_of(kernels_, i); }
 
 bool Cpu::pools_alike(const Convolution& i) const {
   // Winograd rounds differently; the other methods sum the same terms in the same order.
@@ -158,12 +158,8 @@ std::string_view Cpu::method(const Instruction& instruction) const {
   return {};
 }
 
-template <> void Cpu::compute(const Convolution& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
-template <> void Cpu::compute(const ConvolutionInput& i, Addresses addresses) {
-  run_convolution(kernels_, i, addresses);
-}
-template <> void Cpu::compute(const ConvolutionFilter& i, Addresses addresses) {
-  run_convolution(kernels_, i, addresses);
-}
+void Cpu::compute(const Convolution& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
+void Cpu::compute(const ConvolutionInput& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
+void Cpu::compute(const ConvolutionFilter& i, Addresses addresses) { run_convolution(kernels_, i, addresses); }
 
 }  // namespace etude

@@ -36,7 +36,7 @@ Device& cpu_device() {
   return device;
 }
 
-template <> void Cpu::compute(const Elementwise& instruction, Addresses addresses) {
+void Cpu::compute(const Elementwise& instruction, Addresses addresses) {
   for (const Segment& segment : instruction.segments)
     split(segment.size, 32 * cpu::tile_of(instruction.program, segment), [&](std::int64_t begin, std::int64_t end) {
       cpu::run_program(kernels_, instruction.program, segment, begin, end, addresses);
@@ -52,9 +52,7 @@ std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
   return static_cast<std::size_t>(elements) * size_of(dtype);
 }
 
-template <> std::size_t Cpu::wanted_workspace(const Gemm& gemm) const {
-  return gemm_workspace(gemm, thread_pool().count());
-}
+std::size_t Cpu::wanted_workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
 
 template <class T>
 void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int64_t count, const Workers& threads) {
@@ -78,7 +76,7 @@ void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int6
   cpu::float_kernels<T>(kernels_).gemm(arguments, threads);
 }
 
-template <> void Cpu::compute(const Gemm& g, Addresses addresses) {
+void Cpu::compute(const Gemm& g, Addresses addresses) {
   const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
   with_float(g.c.operand.dtype, [&]<class T>(T) { gemm<T>(g, addresses, 0, g.m, all); });
 }
@@ -99,7 +97,7 @@ void Cpu::run_rows(const Instruction& instruction, const instruction::Scan& scan
 }
 
 /// On several threads, each thread takes some rows through all steps: threads do not wait for each other between steps.
-template <> void Cpu::compute(const instruction::Scan& scan, Addresses addresses) {
+void Cpu::compute(const instruction::Scan& scan, Addresses addresses) {
   const int threads = std::min(thread_pool().count(), scan.arenas);
   const std::int64_t chunks = scan.rows / rows_of_loop;
   if (threads == 1 || chunks < 2) return run_steps(scan, addresses);
@@ -111,7 +109,7 @@ template <> void Cpu::compute(const instruction::Scan& scan, Addresses addresses
   });
 }
 
-template <> void Cpu::compute(const ArgMax& instruction, Addresses addresses) {
+void Cpu::compute(const ArgMax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, instruction.in);
     auto* out = at<std::int32_t>(addresses, instruction.out);
@@ -124,7 +122,7 @@ template <> void Cpu::compute(const ArgMax& instruction, Addresses addresses) {
   });
 }
 
-template <> void Cpu::compute(const OneHot& instruction, Addresses addresses) {
+void Cpu::compute(const OneHot& instruction, Addresses addresses) {
   const auto* labels = at<const std::int32_t>(addresses, instruction.labels);
   std::byte one[8];
   visit_dtype(instruction.out.dtype, [&]<class T>(T) {
@@ -139,7 +137,7 @@ template <> void Cpu::compute(const OneHot& instruction, Addresses addresses) {
       std::memcpy(out + static_cast<std::size_t>(labels[i]) * size, one, size);
 }
 
-template <> void Cpu::compute(const instruction::Softmax& instruction, Addresses addresses) {
+void Cpu::compute(const instruction::Softmax& instruction, Addresses addresses) {
   with_float(instruction.in.dtype, [&]<class T>(T) {
     split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t offset = begin * instruction.count;
@@ -149,7 +147,7 @@ template <> void Cpu::compute(const instruction::Softmax& instruction, Addresses
   });
 }
 
-template <> void Cpu::compute(const Crossentropy& instruction, Addresses addresses) {
+void Cpu::compute(const Crossentropy& instruction, Addresses addresses) {
   with_float(instruction.logits.dtype, [&]<class T>(T) {
     const auto& kernels = cpu::float_kernels<T>(kernels_);
     split(instruction.rows, row_grain(instruction.count), [&](std::int64_t begin, std::int64_t end) {
@@ -166,7 +164,7 @@ template <> void Cpu::compute(const Crossentropy& instruction, Addresses address
   });
 }
 
-template <> void Cpu::compute(const instruction::Uniform& instruction, Addresses addresses) {
+void Cpu::compute(const instruction::Uniform& instruction, Addresses addresses) {
   const auto counter = static_cast<std::uint32_t>(*at<const std::int32_t>(addresses, instruction.counter));
   with_float(instruction.out.dtype, [&]<class T>(T) {
     T* out = at<T>(addresses, instruction.out);
@@ -182,26 +180,26 @@ template <> void Cpu::compute(const instruction::Uniform& instruction, Addresses
   });
 }
 
-template <> void Cpu::compute(const Copy& instruction, Addresses addresses) {
+void Cpu::compute(const Copy& instruction, Addresses addresses) {
   if (instruction.bytes == 0) return;  // nothing has no address
   std::memcpy(at<std::byte>(addresses, instruction.out), at<const std::byte>(addresses, instruction.in),
               static_cast<std::size_t>(instruction.bytes));
 }
 
-template <> void Cpu::compute(const instruction::Attention&, Addresses) { refuse_attention(); }
-template <> void Cpu::compute(const instruction::AttentionGradient&, Addresses) { refuse_attention(); }
-template <> void Cpu::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
-template <> void Cpu::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
+void Cpu::compute(const instruction::Attention&, Addresses) { refuse_attention(); }
+void Cpu::compute(const instruction::AttentionGradient&, Addresses) { refuse_attention(); }
+void Cpu::compute(const instruction::AllReduce&, Addresses) { refuse_replicas(); }
+void Cpu::compute(const instruction::AwaitSums&, Addresses) { refuse_replicas(); }
 
 void Cpu::run(const Instruction& instruction, Addresses addresses) {
   std::visit([&](const auto& one) { compute(one, addresses); }, instruction);
 }
 
-template <> std::size_t Cpu::wanted_workspace(const ArgMax&) const { return 0; }
-template <> std::size_t Cpu::wanted_workspace(const instruction::ScatterAdd&) const { return 0; }
-template <> std::size_t Cpu::wanted_workspace(const instruction::Softmax&) const { return 0; }
-template <> std::size_t Cpu::wanted_workspace(const Crossentropy&) const { return 0; }
-template <> std::size_t Cpu::wanted_workspace(const instruction::AttentionGradient&) const { return 0; }
+std::size_t Cpu::wanted_workspace(const ArgMax&) const { return 0; }
+std::size_t Cpu::wanted_workspace(const instruction::ScatterAdd&) const { return 0; }
+std::size_t Cpu::wanted_workspace(const instruction::Softmax&) const { return 0; }
+std::size_t Cpu::wanted_workspace(const Crossentropy&) const { return 0; }
+std::size_t Cpu::wanted_workspace(const instruction::AttentionGradient&) const { return 0; }
 
 std::size_t Cpu::workspace(const Instruction& instruction) const {
   return std::visit(

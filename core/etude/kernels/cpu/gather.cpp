@@ -10,7 +10,7 @@ namespace etude {
 using cpu::at;
 using cpu::split;
 
-template <> void Cpu::compute(const instruction::Gather& g, Addresses addresses) {
+void Cpu::compute(const instruction::Gather& g, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, g.indices);
   if (g.first.space >= 0) indices += *at<const std::int32_t>(addresses, g.first);
   std::byte missing[8];  // the element of an index out of range
@@ -34,7 +34,7 @@ template <> void Cpu::compute(const instruction::Gather& g, Addresses addresses)
 }
 
 /// Threads share the columns: whatever their number, each element is summed in the same order.
-template <> void Cpu::compute(const instruction::ScatterAdd& s, Addresses addresses) {
+void Cpu::compute(const instruction::ScatterAdd& s, Addresses addresses) {
   const auto* indices = at<const std::int32_t>(addresses, s.indices);
   cpu::with_float(s.out.dtype, [&]<class T>(T) {
     const T* in = at<const T>(addresses, s.in);

@@ -38,7 +38,7 @@ template <class I, class Visitor> void for_each_named(const Pooling& p, const I*
 
 }  // namespace
 
-template <> void Cpu::compute(const instruction::MaxPool& instruction, Addresses addresses) {
+void Cpu::compute(const instruction::MaxPool& instruction, Addresses addresses) {
   cpu::with_float(instruction.in.dtype, [&]<class T>(T) {
     const auto index = [](std::int64_t value) { return static_cast<std::ptrdiff_t>(value); };
     const Pooling& p = instruction.pooling;
@@ -68,7 +68,7 @@ template <> void Cpu::compute(const instruction::MaxPool& instruction, Addresses
   });
 }
 
-template <> void Cpu::compute(const instruction::PoolGather& instruction, Addresses addresses) {
+void Cpu::compute(const instruction::PoolGather& instruction, Addresses addresses) {
   cpu::with_float(instruction.in.dtype, [&]<class T>(T) {
     with_index(instruction.index, [&]<class I>(I) {
       const T* in = at<const T>(addresses, instruction.in);
@@ -80,7 +80,7 @@ template <> void Cpu::compute(const instruction::PoolGather& instruction, Addres
   });
 }
 
-template <> void Cpu::compute(const instruction::PoolScatter& instruction, Addresses addresses) {
+void Cpu::compute(const instruction::PoolScatter& instruction, Addresses addresses) {
   cpu::with_float(instruction.in.dtype, [&]<class T>(T) {
     with_index(instruction.index, [&]<class I>(I) {
       const Pooling& p = instruction.pooling;

@@ -59,7 +59,7 @@ template <class T> void add_up(const Cumsum& c, Addresses addresses, std::int64_
 
 }  // namespace
 
-template <> std::size_t Cpu::wanted_workspace(const Reduce& r) const {
+std::size_t Cpu::wanted_workspace(const Reduce& r) const {
   const std::int64_t chunks = chunks_of(r);
   return chunks == 1 ? 0 : static_cast<std::size_t>(r.outer * chunks * r.inner) * size_of(r.out.dtype);
 }
@@ -85,7 +85,7 @@ template <class T> void Cpu::reduce(const Reduce& r, Addresses addresses) {
   reduce_columns(columns, static_cast<const T*>(parts), last, 1, out);
 }
 
-template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
+void Cpu::compute(const Reduce& instruction, Addresses addresses) {
   if (instruction.in.dtype != DType::int32) {
     cpu::with_float(instruction.in.dtype, [&]<class T>(T) { reduce<T>(instruction, addresses); });
     return;
@@ -101,7 +101,7 @@ template <> void Cpu::compute(const Reduce& instruction, Addresses addresses) {
   });
 }
 
-template <> void Cpu::compute(const Cumsum& c, Addresses addresses) {
+void Cpu::compute(const Cumsum& c, Addresses addresses) {
   auto sum = add_up<std::int32_t>;
   if (c.in.dtype != DType::int32) cpu::with_float(c.in.dtype, [&]<class T>(T) { sum = add_up<T>; });
   split(c.outer * c.inner, row_grain(c.count),

@@ -127,7 +127,7 @@ template <class T> void Cpu::transpose(const Transpose& instruction, Addresses a
   });
 }
 
-template <> void Cpu::compute(const Transpose& instruction, Addresses addresses) {
+void Cpu::compute(const Transpose& instruction, Addresses addresses) {
   if (instruction.extents.size() == 0) return;
   switch (size_of(instruction.in.dtype)) {
     case 1: return transpose<std::uint8_t>(instruction, addresses);
