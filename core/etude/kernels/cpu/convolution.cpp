@@ -92,14 +92,16 @@ std::string_view name_of(ForwardMethod method) {
   switch (method) {
     case ForwardMethod::in_registers: return "in registers";
     case ForwardMethod::implicit_gemm: return "implicit GEMM";
-    default: return "Winograd";
+    case ForwardMethod::winograd: return "Winograd";
+    default: return "depthwise";
   }
 }
 std::string_view name_of(GradientMethod method) {
   switch (method) {
     case GradientMethod::sparse: return "sparse product";
     case GradientMethod::in_registers: return "in registers";
-    default: return "implicit GEMM";
+    case GradientMethod::dense: return "implicit GEMM";
+    default: return "depthwise";
   }
 }
 

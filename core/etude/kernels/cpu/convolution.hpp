@@ -7,11 +7,12 @@
 
 namespace etude::cpu {
 
-/// How the gradient of a convolution reads dy. Every method adds the same terms in the same order, except for zeros.
+/// How the gradient of a convolution reads dy. The first three add the same terms in the same order, except for zeros.
 enum class GradientMethod : std::uint8_t {
   dense,         ///< every element, as a matrix product
   sparse,        ///< only the nonzero elements: a pooled gradient has at most one per window
   in_registers,  ///< for kernels with few inputs: all rows of the gradient are summed in registers
+  depthwise,     ///< for one channel per group: registers of neighboring channels
 };
 
 /// The properties of the register tile on which the choice of a method depends.
@@ -26,6 +27,7 @@ enum class ForwardMethod : std::uint8_t {
   in_registers,   ///< as a matrix product of few terms; each window is pooled in the registers that hold its sums
   implicit_gemm,  ///< as a matrix product whose left operand is gathered from the image
   winograd,       ///< F(2 × 2, 3 × 3): fewer multiplications, different rounding
+  depthwise,      ///< for one channel per group: registers of neighboring channels
 };
 
 /// One convolution, or one of its transposes; everything is contiguous, T = float or double. The struct holds plain

@@ -58,30 +58,40 @@ double winograd(const ConvolutionShape& s, TileShape tile) {
          cells * channels * filters;
 }
 
+double by_channel(const ConvolutionShape& s, TileShape tile) {
+  return number(s.batch * s.rows * s.columns) * number(depth(s)) * registers_for(s.channels, tile);
+}
+
+/// Whether a kernel for one channel per group computes it. No other method is near: their tiles would be nearly empty.
+bool is_depthwise(const ConvolutionShape& s, const std::optional<Pooling>& p) {
+  return s.groups > 1 && s.groups == s.channels && s.groups == s.filters && !p;
+}
+
 }  // namespace
 
 ForwardCosts forward_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
   const double product = implicit_gemm(s, tile);
   return {fits_registers(s, p, tile) ? 0.9 * product : impossible, product,
-          fits_winograd(s, p) ? winograd(s, tile) : impossible};
+          fits_winograd(s, p) ? winograd(s, tile) : impossible, is_depthwise(s, p) ? by_channel(s, tile) : impossible};
 }
 
 /// A pass over the nonzero elements takes three times as long per element as a matrix product, and needs whole
 /// registers.
 GradientCosts input_gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
+  if (is_depthwise(s, p)) return {impossible, impossible, impossible, by_channel(s, tile)};
   const double product = number(s.batch * s.rows * s.columns) * number(depth(s)) * number(s.filters) / tile.lanes;
   const std::int64_t row = s.window.extent[1] * s.channels;
   const bool rows_of_registers =
       s.groups == 1 && s.window.dilation[1] == 1 && row % tile.lanes == 0 && row >= 4 * tile.lanes;
-  if (!p || !rows_of_registers) return {product, impossible, impossible};
-  return {product, 3 * product / number(p->window.strides[0] * p->window.strides[1]), impossible};
+  if (!p || !rows_of_registers) return {product, impossible, impossible, impossible};
+  return {product, 3 * product / number(p->window.strides[0] * p->window.strides[1]), impossible, impossible};
 }
 
 GradientCosts filter_gradient_costs(const ConvolutionShape& s, const std::optional<Pooling>& p, TileShape tile) {
-  auto [product, sparse, in_registers] = input_gradient_costs(s, p, tile);
+  auto [product, sparse, in_registers, depthwise] = input_gradient_costs(s, p, tile);
   if (p && s.groups == 1 && s.filters % tile.lanes == 0 && depth(s) <= tile.cells && inside(*p))
     in_registers = 0.9 * product;
-  return {product, sparse, in_registers};
+  return {product, sparse, in_registers, depthwise};
 }
 
 }  // namespace etude::cpu

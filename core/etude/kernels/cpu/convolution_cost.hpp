@@ -15,8 +15,8 @@
 namespace etude::cpu {
 
 /// Costs by method; infinite: the method cannot compute this convolution.
-using ForwardCosts = std::array<double, 3>;
-using GradientCosts = std::array<double, 3>;
+using ForwardCosts = std::array<double, 4>;
+using GradientCosts = std::array<double, 4>;
 
 ForwardCosts forward_costs(const instruction::ConvolutionShape& shape,
                            const std::optional<instruction::Pooling>& pooling, TileShape tile);

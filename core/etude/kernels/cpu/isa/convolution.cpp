@@ -1,5 +1,6 @@
 #include "etude/kernels/cpu/convolution.hpp"
 
+#include "etude/kernels/cpu/isa/convolution_depthwise.hpp"
 #include "etude/kernels/cpu/isa/convolution_parts.hpp"
 #include "etude/kernels/cpu/isa/convolution_winograd.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
@@ -181,6 +182,7 @@ template <class T> struct Forward {
 
 template <class T> void convolve(const ConvolutionArguments<T>& arguments, const Workers& workers) {
   if (arguments.forward == ForwardMethod::winograd) return convolve_winograd(arguments, workers);
+  if (arguments.forward == ForwardMethod::depthwise) return convolve_depthwise(arguments, workers);
   Workspace workspace(arguments.workspace);
   Forward<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -189,6 +191,7 @@ template <class T> void convolve(const ConvolutionArguments<T>& arguments, const
 
 template <class T> std::int64_t convolve_workspace(const ConvolutionArguments<T>& arguments, int workers) {
   if (arguments.forward == ForwardMethod::winograd) return convolve_winograd_workspace(arguments, workers);
+  if (arguments.forward == ForwardMethod::depthwise) return convolve_depthwise_workspace(arguments, workers);
   Workspace workspace(nullptr);
   const Forward<T> job(arguments, workers, workspace);
   return workspace.used();

@@ -1,3 +1,4 @@
+#include "etude/kernels/cpu/isa/convolution_depthwise.hpp"
 #include "etude/kernels/cpu/isa/convolution_shallow.hpp"
 #include "etude/kernels/cpu/isa/convolution_sparse.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
@@ -194,6 +195,7 @@ template <class T> struct Filter {
 }  // namespace
 
 template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments, const Workers& workers) {
+  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_filter(arguments, workers);
   Workspace workspace(arguments.workspace);
   Filter<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -205,6 +207,7 @@ template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments
 }
 
 template <class T> std::int64_t convolve_filter_workspace(const ConvolutionArguments<T>& arguments, int workers) {
+  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_filter_workspace(arguments, workers);
   Workspace workspace(nullptr);
   const Filter<T> job(arguments, workers, workspace);
   return workspace.used();

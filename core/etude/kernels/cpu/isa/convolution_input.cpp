@@ -1,3 +1,4 @@
+#include "etude/kernels/cpu/isa/convolution_depthwise.hpp"
 #include "etude/kernels/cpu/isa/convolution_sparse.hpp"
 #include "etude/kernels/cpu/isa/gather_tile.hpp"
 #include "etude/kernels/cpu/isa/transpose.hpp"
@@ -169,6 +170,7 @@ template <class T> struct Input {
 }  // namespace
 
 template <class T> void convolve_input(const ConvolutionArguments<T>& arguments, const Workers& workers) {
+  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_input(arguments, workers);
   Workspace workspace(arguments.workspace);
   Input<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -176,6 +178,7 @@ template <class T> void convolve_input(const ConvolutionArguments<T>& arguments,
 }
 
 template <class T> std::int64_t convolve_input_workspace(const ConvolutionArguments<T>& arguments, int workers) {
+  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_input_workspace(arguments, workers);
   Workspace workspace(nullptr);
   const Input<T> job(arguments, workers, workspace);
   return workspace.used();
