@@ -67,6 +67,19 @@ TEST_CASE("sums of few terms are pooled in the registers of the sum", "[executio
   CHECK(forward(first, pooled(first, wide), wasm) == ForwardMethod::implicit_gemm);
 }
 
+TEST_CASE("a convolution with one input and one output channel per group is depthwise, unless it is pooled",
+          "[execution][convolution]") {
+  const ConvolutionShape s = shape_of({4, 12, 12, 32}, 32, three, 32);
+  for (const cpu::TileShape tile : {avx2, wasm, avx512}) {
+    CHECK(forward(s, {}, tile) == ForwardMethod::depthwise);
+    CHECK(cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(s, {}, tile)) == GradientMethod::depthwise);
+    CHECK(cpu::cheapest<GradientMethod>(cpu::filter_gradient_costs(s, {}, tile)) == GradientMethod::depthwise);
+  }
+  CHECK(forward(s, pooled(s)) == ForwardMethod::implicit_gemm);
+  CHECK(cpu::cheapest<GradientMethod>(cpu::input_gradient_costs(s, pooled(s), avx2)) == GradientMethod::dense);
+  CHECK(forward(shape_of({4, 12, 12, 32}, 64, three, 32)) == ForwardMethod::implicit_gemm);  // two filters per channel
+}
+
 TEST_CASE("estimates of a method are infinite if it cannot compute the shape, else grow with the batch",
           "[execution][convolution]") {
   const auto one = cpu::forward_costs(shape_of({1, 13, 13, 32}, 64), {}, avx2),

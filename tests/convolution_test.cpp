@@ -95,9 +95,10 @@ std::int64_t one_of(Random& random, std::initializer_list<std::int64_t> from) {
 /// Shapes for every path of the kernels: few and many channels and filters, complete and partial registers.
 Geometry random_geometry(Random& random) {
   Geometry g;
-  const std::int64_t groups = one_of(random, {1, 1, 1, 1, 2, 3});
-  const std::int64_t channels = one_of(random, {1, 1, 2, 3, 8, 16, 33}),
-                     filters = one_of(random, {1, 2, 5, 8, 16, 24, 40});
+  const bool depthwise = random.below(5) == 0;
+  const std::int64_t groups = depthwise ? one_of(random, {2, 3, 8, 21, 48}) : one_of(random, {1, 1, 1, 1, 2, 3});
+  const std::int64_t channels = depthwise ? 1 : one_of(random, {1, 1, 2, 3, 8, 16, 33}),
+                     filters = depthwise ? 1 : one_of(random, {1, 2, 5, 8, 16, 24, 40});
   const bool strided = random.below(3) == 0, dilated = !strided && random.below(4) == 0;
   for (std::size_t axis = 0; axis < 2; ++axis) {
     g.window.extent[axis] = one_of(random, {1, 2, 3, 3, 5});
@@ -159,7 +160,7 @@ std::vector<Tensor> compute(Device& device, const std::vector<Tensor>& x, const 
 TEST_CASE("convolutions and pooled convolutions match plain loops, and so do their gradients",
           "[execution][convolution]") {
   Random random = draws(21);
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const Geometry g = random_geometry(random);
     const std::vector<Tensor> x = draw(random, g, DType::float32);
     const auto want = plain_loops(x, g);
@@ -179,7 +180,7 @@ TEST_CASE("convolutions and pooled convolutions match plain loops, and so do the
 
 TEST_CASE("convolutions have the same bits on one thread and on several", "[execution][convolution][threads]") {
   Random random = draws(22);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 80; ++i) {
     Geometry g = random_geometry(random);
     g.x = {9, g.x[1], g.x[2], g.x[3]};
     std::vector<Tensor> x;

@@ -26,6 +26,13 @@
 
 namespace {
 
+/// The elements of all trainable variables.
+int trainable_parameters(const etude::Model& model) {
+  std::int64_t sum = 0;
+  for (const etude::Variable& variable : model.trainable_variables()) sum += variable.shape().size();
+  return static_cast<int>(sum);
+}
+
 /// The beginning of a workload's line, and the samples of a step.
 void print_times(const std::string& name, const Workload& work, std::int64_t samples, const std::vector<double>& laps,
                  double cpu) {
@@ -34,7 +41,7 @@ void print_times(const std::string& name, const Workload& work, std::int64_t sam
       R"({"target": "%s", "workload": "%s", "threads": %d, "batch": %d, "parameters": %d, "steps": %d, )"
       R"("samples_per_s": %.0f, "step_ms_median": %.5f, "step_ms_p10": %.5f, "step_ms_p95": %.5f, "cpu_ms_per_step": %.5f)",
       target_name(), name.c_str(), etude::num_threads(), static_cast<int>(work.batch),
-      static_cast<int>(work.model->count_params()), static_cast<int>(laps.size()),
+      trainable_parameters(*work.model), static_cast<int>(laps.size()),
       static_cast<double>(samples) / median, 1e3 * median, 1e3 * quantile(laps, 0.1), 1e3 * quantile(laps, 0.95),
       1e3 * cpu);
 }

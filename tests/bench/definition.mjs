@@ -13,6 +13,8 @@ export const optimizers = {
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
 const glorot = (...shape) => ({ shape, initializer: 'glorot_uniform' });
 const zeros = (...shape) => ({ shape, initializer: 'zeros' });
+const ones = (...shape) => ({ shape, initializer: 'ones' });
+const uniform = (...shape) => ({ shape, initializer: 'random_uniform' });
 
 /** Per class, from its config and the shape of one sample: output shape, weights in Keras's order, FLOPs of one forward pass. */
 const rules = {
@@ -24,24 +26,41 @@ const rules = {
     const output = [height - k + 1, width - k + 1, filters];
     return { output, weights: [glorot(k, k, channels, filters), zeros(filters)], flops: 2 * product(output) * k * k * channels };
   },
+  /** A convolution with padding "same" and without a bias, batch normalization, and an activation. */
+  NormalizedConv2D({ filters, kernel_size: k, strides }, [height, width, channels]) {
+    const output = [Math.ceil(height / strides), Math.ceil(width / strides), filters];
+    return { output, weights: [glorot(k, k, channels, filters), ones(filters), zeros(filters)], flops: 2 * product(output) * k * k * channels };
+  },
+  NormalizedDepthwiseConv2D({ kernel_size: k, strides }, [height, width, channels]) {
+    const output = [Math.ceil(height / strides), Math.ceil(width / strides), channels];
+    return { output, weights: [glorot(k, k, channels, 1), ones(channels), zeros(channels)], flops: 2 * product(output) * k * k };
+  },
+  GlobalAveragePooling2D: (_, [, , channels]) => ({ output: [channels] }),
+  Embedding: ({ input_dim: tokens, output_dim: width }, input) => ({ output: [...input, width], weights: [uniform(tokens, width)] }),
+  Positions: (_, input) => ({ output: input, weights: [uniform(...input)] }),
   MaxPooling2D: ({ pool_size: size }, [height, width, channels]) => ({ output: [Math.floor(height / size), Math.floor(width / size), channels] }),
   Flatten: (_, input) => ({ output: [product(input)] }),
   Dropout: (_, input) => ({ output: input }),
-  LayerNormalization: (_, input) => ({ output: input, weights: [{ shape: [input.at(-1)], initializer: 'ones' }, zeros(input.at(-1))] }),
+  LayerNormalization: (_, input) => ({ output: input, weights: [ones(input.at(-1)), zeros(input.at(-1))] }),
   GlobalAveragePooling1D: (_, [, features]) => ({ output: [features] }),
   LSTM: ({ units }, [steps, features]) => ({
     output: [units],
     weights: [glorot(features, 4 * units), { shape: [units, 4 * units], initializer: 'orthogonal' }, { shape: [4 * units], initializer: 'unit_forget_bias' }],
     flops: 2 * steps * (features + units) * 4 * units,
   }),
+  GRU: ({ units }, [steps, features]) => ({
+    output: [units],
+    weights: [glorot(features, 3 * units), { shape: [units, 3 * units], initializer: 'orthogonal' }, zeros(2, 3 * units)],
+    flops: 2 * steps * (features + units) * 3 * units,
+  }),
   MultiHeadAttention: ({ num_heads: heads, key_dim: size }, [steps, features]) => ({
     output: [steps, features],
     weights: [...Array(3).fill([glorot(features, heads, size), zeros(heads, size)]).flat(), glorot(heads, size, features), zeros(features)],
     flops: 2 * steps * 4 * features * heads * size + 2 * 2 * steps * steps * heads * size,
   }),
-  Residual: ({ layers }, input) => {
-    const inner = walk(layers, input);
-    return { output: input, inner, weights: inner.flatMap((layer) => layer.weights), flops: inner.reduce((sum, { flops }) => sum + flops, 0) };
+  Residual: ({ layers, shortcut = [] }, input) => {
+    const inner = walk(layers, input), other = walk(shortcut, input), all = [...inner, ...other];
+    return { output: inner.at(-1).output, inner, shortcut: other, weights: all.flatMap((layer) => layer.weights), flops: all.reduce((sum, { flops }) => sum + flops, 0) };
   },
 };
 
@@ -71,6 +90,6 @@ export function cost({ layers, parameters, batch, images, slots }) {
   const forward = layers.reduce((sum, { flops }) => sum + flops, 0);
   if (images) return { flops: images * forward, bytes: 0 };
   const [first] = layers;
-  const inputGradient = first.name === 'LSTM' ? (first.flops * first.input[1]) / (first.input[1] + first.config.units) : first.flops;
+  const inputGradient = ['LSTM', 'GRU'].includes(first.name) ? (first.flops * first.input[1]) / (first.input[1] + first.config.units) : first.flops;
   return { flops: batch * (3 * forward - inputGradient), bytes: 4 * parameters * (3 + 2 * slots) };
 }

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "../fashion_mnist.hpp"
+#include "deep_workloads.hpp"
 
 namespace {
 
@@ -52,6 +53,14 @@ Workload lstm() {
           etude::fashion_mnist::labels(),
           64,
           938};
+}
+
+/// The same with GRU 64.
+Workload gru() {
+  Workload work = lstm();
+  work.model = std::make_shared<etude::Sequential>(
+      std::vector<etude::LayerPtr>{layers::gru({.units = 64}), layers::dense({.units = 10, .activation = "softmax"})});
+  return work;
 }
 
 /// Images for a convolution: [60000, 28, 28, 1].
@@ -159,7 +168,11 @@ const std::vector<Named>& all_workloads() {
       {"cnn2", cnn2},
       {"tiny", tiny},
       {"lstm", lstm},
+      {"gru", gru},
       {"attn", attn},
+      {"mobile", mobile},
+      {"resnet20", resnet20},
+      {"gpt", gpt},
       {"big", big},
       {"predict-mlp", predict<mlp>},
       {"predict-cnn2", predict<cnn2>},

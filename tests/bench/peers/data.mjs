@@ -30,6 +30,29 @@ const sources = {
     const y = Float32Array.from(readIdx('train-labels-idx1-ubyte.gz').subarray(0, samples));
     return { x: Float32Array.from(pixels, (pixel) => pixel / 255), y, samples: y.length };
   },
+  /** The first images in the middle of 32 · 32 pixels with three equal channels: x [6400, 3072]. */
+  fashion_mnist_32() {
+    const { x, y, samples } = sources.fashion_mnist(6400), wide = new Float32Array(samples * 3072);
+    x.forEach((pixel, i) => {
+      const n = Math.floor(i / 784), row = Math.floor((i % 784) / 28) + 2, column = (i % 28) + 2;
+      wide.fill(pixel, ((n * 32 + row) * 32 + column) * 3, ((n * 32 + row) * 32 + column + 1) * 3);
+    });
+    return { x: wide, y, samples };
+  },
+  /**
+   * Words of a made-up language of 256 words, common ones first, as ASCII codes: x [1024, 64], y [1024, 64] the successors.
+   */
+  words() {
+    const next = uniform(7), below = (n) => Math.floor(next() * n);
+    const dictionary = Array.from({ length: 256 }, () => {
+      const codes = Array.from({ length: 2 + below(6) }, () => 0);
+      return `${String.fromCharCode(...codes.map(() => 97 + below(26)))} `;
+    });
+    let text = '';
+    while (text.length <= 65536) text += dictionary[Math.floor(256 * next() ** 2)];
+    const codes = Float32Array.from(text, (letter) => letter.charCodeAt(0));
+    return { x: codes.slice(0, 65536), y: codes.slice(1, 65537), samples: 1024 };
+  },
   /** Two spirals: point i of arm a has r = i/256 and the angle 3.5πr + aπ; sample 2i + a. x [512, 2], y [512] in {0, 1}. */
   spirals() {
     const x = new Float32Array(1024);

@@ -31,6 +31,7 @@ function orthonormal(rows, columns, next) {
 const initializers = {
   zeros: (shape) => new Float32Array(product(shape)),
   ones: (shape) => new Float32Array(product(shape)).fill(1),
+  random_uniform: (shape, next) => Float32Array.from({ length: product(shape) }, () => 0.1 * next() - 0.05),
   glorot_uniform(shape, next) {
     const [inputs, outputs] = fans(shape);
     const limit = Math.sqrt(6 / (inputs + outputs));

@@ -33,6 +33,34 @@ def spirals(_):
     return x, torch.tensor([[float(arm)] for _, arm in points])
 
 
+def fashion_mnist_32(_):
+    """In the middle of 32 x 32 pixels, with three equal channels."""
+    x, y = fashion_mnist(6400)
+    return nn.functional.pad(x.reshape(-1, 28, 28, 1), (0, 0, 2, 2, 2, 2)).expand(-1, -1, -1, 3), y
+
+
+def uniform(seed):
+    """mulberry32: uniform numbers in [0, 1), as in data.mjs."""
+    low = 0xFFFFFFFF
+    while True:
+        seed = seed + 0x6D2B79F5 & low
+        t = (seed ^ seed >> 15) * (seed | 1) & low
+        t ^= t + ((t ^ t >> 7) * (t | 61) & low) & low
+        yield (t ^ t >> 14) / 2**32
+
+
+def words(_):
+    """As in data.mjs."""
+    draws = uniform(7)
+    below = lambda n: math.floor(next(draws) * n)
+    dictionary = ["".join(chr(97 + below(26)) for _ in range(2 + below(6))) + " " for _ in range(256)]
+    text = ""
+    while len(text) <= 65536:
+        text += dictionary[math.floor(256 * next(draws) ** 2)]
+    codes = torch.tensor(list(text.encode()))
+    return codes[:65536].reshape(-1, 64), codes[1:65537].reshape(-1, 64)
+
+
 def glorot_(weight, inputs, outputs):
     nn.init.uniform_(weight, -math.sqrt(6 / (inputs + outputs)), math.sqrt(6 / (inputs + outputs)))
 
@@ -53,12 +81,27 @@ class Lstm(nn.LSTM):
         return super().forward(x)[0][:, -1]
 
 
+class Gru(nn.GRU):
+    """The last output. The gates differ in order from Keras's."""
+
+    def __init__(self, features, units):
+        super().__init__(features, units, batch_first=True)
+        glorot_(self.weight_ih_l0, features, 3 * units)
+        with torch.no_grad():
+            self.weight_hh_l0.copy_(nn.init.orthogonal_(torch.empty(units, 3 * units)).T)
+            self.bias_ih_l0.zero_()
+            self.bias_hh_l0.zero_()
+
+    def forward(self, x):
+        return super().forward(x)[0][:, -1]
+
+
 class SelfAttention(nn.Module):
     """Keras's MultiHeadAttention(x, x), its three input projections joined into one product."""
 
-    def __init__(self, features, heads, size):
+    def __init__(self, features, heads, size, causal):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.project = nn.Linear(features, 3 * heads * size)
         self.join = nn.Linear(heads * size, features)
         glorot_(self.project.weight, features * heads, features * size)  # as Keras counts fans of [features, heads, size]
@@ -68,13 +111,32 @@ class SelfAttention(nn.Module):
 
     def forward(self, x):
         query, key, value = self.project(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        joined = nn.functional.scaled_dot_product_attention(query, key, value)
+        joined = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
         return self.join(joined.transpose(1, 2).flatten(2))
 
 
-class Residual(nn.Sequential):
+class Residual(nn.Module):
+    def __init__(self, inner, shortcut):
+        super().__init__()
+        self.inner, self.shortcut = nn.Sequential(*inner), nn.Sequential(*shortcut)
+
     def forward(self, x):
-        return x + super().forward(x)
+        return self.shortcut(x) + self.inner(x)
+
+
+class Positions(nn.Module):
+    def __init__(self, steps, width):
+        super().__init__()
+        self.vectors = nn.Parameter(torch.empty(steps, width).uniform_(-0.05, 0.05))
+
+    def forward(self, x):
+        return x + self.vectors
+
+
+def embedding(shape, config):
+    module = nn.Embedding(config["input_dim"], config["output_dim"])
+    nn.init.uniform_(module.weight, -0.05, 0.05)
+    return [module], [*shape, config["output_dim"]]
 
 
 class MeanOverTime(nn.Module):
@@ -103,8 +165,22 @@ def conv2d(shape, config):
     return layers, [height - k + 1, width - k + 1, filters]
 
 
+def normalized(shape, channels, filters, groups, config):
+    """A convolution with padding "same", for sizes that are multiples of the stride: PyTorch's pads on both sides."""
+    size, strides = config["kernel_size"], config["strides"]
+    convolution = nn.Conv2d(channels, filters, size, strides, padding=size // 2, groups=groups, bias=False)
+    area = size * size
+    glorot_(convolution.weight, area * channels, area * filters // groups)
+    layers = [convolution, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.01)]
+    if "activation" in config:
+        layers.append(ACTIVATIONS[config["activation"]]())
+    return layers, [math.ceil(shape[0] / strides), math.ceil(shape[1] / strides), filters]
+
+
 def residual(shape, config):
-    return [Residual(*network(shape, config["layers"]))], shape
+    inner, output = network(shape, config["layers"])
+    shortcut, _ = network(shape, config.get("shortcut", []))
+    return [Residual(inner, shortcut)] + ([ACTIVATIONS[config["activation"]]()] if "activation" in config else []), output
 
 
 # For each class, from the shape of one sample: modules, and the shape of their output. Shapes are Keras's, channels last.
@@ -116,9 +192,15 @@ LAYERS = {
     "Dropout": lambda s, c: ([nn.Dropout(c["rate"])], s),
     "LSTM": lambda s, c: ([Lstm(s[1], c["units"])], [c["units"]]),
     "LayerNormalization": lambda s, c: ([nn.LayerNorm(s[-1], eps=c["epsilon"])], s),
-    "MultiHeadAttention": lambda s, c: ([SelfAttention(s[1], c["num_heads"], c["key_dim"])], s),
+    "MultiHeadAttention": lambda s, c: ([SelfAttention(s[1], c["num_heads"], c["key_dim"], c.get("causal", False))], s),
     "GlobalAveragePooling1D": lambda s, c: ([MeanOverTime()], [s[1]]),
     "Residual": residual,
+    "GRU": lambda s, c: ([Gru(s[1], c["units"])], [c["units"]]),
+    "NormalizedConv2D": lambda s, c: normalized(s, s[2], c["filters"], 1, c),
+    "NormalizedDepthwiseConv2D": lambda s, c: normalized(s, s[2], s[2], s[2], c),
+    "GlobalAveragePooling2D": lambda s, c: ([nn.AdaptiveAvgPool2d(1), nn.Flatten()], [s[2]]),
+    "Embedding": embedding,
+    "Positions": lambda s, c: ([Positions(*s)], s),
 }
 
 
@@ -127,11 +209,11 @@ def network(shape, definitions):
     for name, config in definitions:
         made, shape = LAYERS[name](shape, config)
         modules += made
-    return modules
+    return modules, shape
 
 
 LOSSES = {
-    "sparse_categorical_crossentropy": nn.functional.cross_entropy,
+    "sparse_categorical_crossentropy": lambda z, y: nn.functional.cross_entropy(z.flatten(0, -2), y.flatten()),
     "binary_crossentropy": nn.functional.binary_cross_entropy_with_logits,
 }
 # foreach and fused were tried where they exist: fused Adam is the fastest, for the others the default is.
@@ -200,7 +282,7 @@ def train(model, x, y, definition, clock):
         optimizer.step()
         total += loss.detach()
         if classes:
-            correct += (output.detach().argmax(1) == target).sum()
+            correct += (output.detach().argmax(-1) == target).sum()
         done = clock.tick()
         if step + 1 >= 8 and (step + 1) & step == 0:
             losses[step + 1] = rounded(float(total) / (step % per_epoch + 1))
@@ -225,11 +307,14 @@ def main(name, seed, seconds, threads):
         definitions = json.load(file)
     images = definitions[name].get("images")
     definition = definitions[definitions[name].get("predict", name)]
-    x, y = {"fashion_mnist": fashion_mnist, "spirals": spirals}[definition["data"]](images or 60000)
-    model = nn.Sequential(*network(definition["input"], definition["layers"]))
+    sources = {"fashion_mnist": fashion_mnist, "fashion_mnist_32": fashion_mnist_32, "words": words, "spirals": spirals}
+    x, y = sources[definition["data"]](images or 60000)
+    model = nn.Sequential(*network(definition["input"], definition["layers"])[0])
     x = x.reshape(-1, *definition["input"])
     if len(definition["input"]) == 3:
-        x = x.permute(0, 3, 1, 2)  # one channel: the same bytes
+        # Channels last in memory, as Keras has them, was measured to be faster than PyTorch's default; for one channel it
+        # is the same.
+        x, model = x.permute(0, 3, 1, 2), model.to(memory_format=torch.channels_last)
     clock = Clock(seconds)
     losses = predict(model, x, definition["batch"], clock) if images else train(model, x, y, definition, clock)
     print(json.dumps({
