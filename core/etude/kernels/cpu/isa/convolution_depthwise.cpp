@@ -303,8 +303,8 @@ template <class T> struct ChannelFilter {
     const T* x = mine.image + (i * g.stride_y + u * g.dilation_y) * source.width * wide;
     for (Index v = 0; v < g.kernel_width; v += most_taps) {
       const Index count = smaller(g.kernel_width - v, most_taps);
-      add_rows[count - 1](x + v * g.dilation_x * wide, g.stride_x * wide, g.dilation_x * wide,
-                          mine.dy + i * g.columns * wide, g.columns, mine.sums + (u * g.kernel_width + v) * wide);
+      add_rows[count](x + v * g.dilation_x * wide, g.stride_x * wide, g.dilation_x * wide,
+                      mine.dy + i * g.columns * wide, g.columns, mine.sums + (u * g.kernel_width + v) * wide);
     }
   }
 };
