@@ -1,6 +1,6 @@
 #pragma once
 
-/// Objects of web whose functions are called in traces: models and layers that a user wrote in JavaScript.
+/// Objects of web whose functions are called in traces: models, layers, losses, … that a user wrote in JavaScript.
 #include "conversion.hpp"
 
 namespace etude::js {
@@ -38,11 +38,13 @@ struct UserFunctions {
   val object() const { return js::call(link, std::string("object")); }
 };
 
-/// A layer or model of such an object.
-class UserLayer {
+/// What calls the functions of such an object, which JavaScript gets in its place.
+class UserObject {
  public:
-  virtual ~UserLayer() = default;
+  virtual ~UserObject() = default;
   virtual const UserFunctions& functions() const = 0;
 };
+/// A layer or model of such an object.
+class UserLayer : public UserObject {};
 
 }  // namespace etude::js

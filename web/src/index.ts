@@ -12,26 +12,20 @@ import type * as options from './options.mjs';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
+export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
 export type {
   Callback as NativeCallback,
   Dataset,
   DatasetIterator,
-  Constraint,
   EarlyStopping,
   GroupedQueryAttention,
-  Initializer,
   Layer as NativeLayer,
-  LearningRateSchedule,
-  Loss,
-  Metric,
   MultiHeadAttention,
   OperationalMetrics,
-  Optimizer,
   PreprocessingLayer,
   Recurrent,
-  Regularizer,
   ReversibleEmbedding,
   SymbolicTensor,
   Variable,

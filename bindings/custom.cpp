@@ -1,0 +1,227 @@
+/// Losses, metrics, optimizers, … whose classes a user wrote in JavaScript. web/src/custom.ts holds the handles.
+#include "bind.hpp"
+#include "user_functions.hpp"
+
+namespace etude::js {
+
+// Outside of the anonymous namespace, whose name would be part of those of the members.
+struct MetricVariableOptions {
+  Shape shape = {};
+  Choice<Initializer> initializer = "zeros";
+  std::string dtype = {};
+  std::string name = "variable";
+  static constexpr auto fields() {
+    using Options = MetricVariableOptions;
+    return option_rows(option<&Options::shape>("Its extents. Default: those of a scalar."),
+                       option<&Options::initializer>("Initial values, to which resetState() sets it."),
+                       option<&Options::dtype>("Its dtype. Default: float32."),
+                       option<&Options::name>("Name of the variable."));
+  }
+};
+
+struct CustomOptimizerOptions {
+  LearningRate learning_rate = 0.001;
+  std::optional<double> weight_decay = {}, clipnorm = {}, clipvalue = {}, global_clipnorm = {};
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = {};
+  std::optional<double> loss_scale_factor = {};
+  std::optional<std::int64_t> gradient_accumulation_steps = {};
+  std::string name = {};
+  static constexpr auto fields() {
+    using Options = CustomOptimizerOptions;
+    return option_rows(
+        option<&Options::learning_rate>("Length of a step: a number or a schedule."),
+        option<&Options::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<Options>());
+  }
+};
+
+namespace {
+
+/// The name of an object: that of its options, or else that of its class.
+std::string named(const std::string& name, const std::string& class_name) {
+  return name.empty() ? snake_case(class_name) : name;
+}
+
+class CustomLoss : public Loss {
+ public:
+  CustomLoss(const std::string& class_name, const losses::LossOptions& options, const val& link)
+      : Loss(named(options.name, class_name), reduction_from_name(options.reduction)), functions_{link} {}
+  Value call(Value y_true, Value y_pred) override { return functions_.run<Value>("call", y_true, y_pred); }
+
+ private:
+  UserFunctions functions_;
+};
+
+class CustomMetric : public Metric {
+ public:
+  CustomMetric(const std::string& name, const val& link) : Metric(name), functions_{link} {}
+  void update_state(Value y_true, Value y_pred, Value sample_weight) override {
+    const TraceScope scope;
+    const Value weight = masked_weight(y_pred, sample_weight);
+    functions_.run<void>("updateState", y_true, y_pred, weight ? to_js(weight) : val::undefined());
+  }
+  Value result() const override { return functions_.run<Value>("result"); }
+  void reset_state() override { functions_.run<void>("resetState"); }
+  MetricPtr copy() const override { return functions_.run<MetricPtr>("copy"); }
+
+  Variable variable(const MetricVariableOptions& options) {
+    const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
+    initial_.push_back((*initializers::get(options.initializer))(options.shape, dtype));
+    return add_variable_of(options.name, initial_.back());
+  }
+  void reset_variables() {
+    for (std::size_t i = 0; i < initial_.size(); ++i) Variable(variables()[i]).assign(initial_[i]);
+  }
+
+ private:
+  UserFunctions functions_;
+  std::vector<Tensor> initial_;
+};
+
+class CustomOptimizer : public Optimizer, public UserObject {
+ public:
+  CustomOptimizer(OptimizerOptions options, const val& link) : Optimizer(std::move(options)), functions_{link} {}
+  const UserFunctions& functions() const override { return functions_; }
+
+  void build(const std::vector<Variable>& variables) override {
+    Optimizer::build(variables);
+    std::vector<Variable> added;
+    for (const Variable& variable : variables)
+      if (std::ranges::find(built_, variable) == built_.end()) added.push_back(variable);
+    if (added.empty()) return;
+    functions_.run<void>("build", added);
+    built_.insert(built_.end(), added.begin(), added.end());
+  }
+  void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
+    functions_.run<void>("updateStep", gradient, variable, learning_rate);
+  }
+  std::vector<std::vector<Variable>> slots() const override {
+    std::vector<std::vector<Variable>> result = Optimizer::slots();
+    for (const Kind& kind : kinds_) result.push_back(kind.slots);
+    return result;
+  }
+
+  /// Creates the slot of that name. It replaces one that a build that failed made.
+  Variable add_slot(const Variable& reference, const std::string& kind, const Choice<Initializer>& initializer) {
+    const Variable slot(name() + '/' + reference.name() + '_' + kind,
+                        (*initializers::get(initializer))(reference.shape(), reference.dtype()), false);
+    auto found = std::ranges::find(kinds_, kind, &Kind::name);
+    if (found == kinds_.end()) found = kinds_.insert(found, Kind{kind, {}, {}});
+    const auto index = index_of(*found, reference);
+    if (index == found->slots.size()) {
+      found->references.push_back(reference);
+      found->slots.emplace_back();
+    }
+    return found->slots[index] = slot;
+  }
+  Variable find_slot(const Variable& reference, const std::string& kind) const {
+    const auto found = std::ranges::find(kinds_, kind, &Kind::name);
+    const std::size_t index = found == kinds_.end() ? 0 : index_of(*found, reference);
+    check(found != kinds_.end() && index < found->slots.size(), ErrorKind::state, "getSlot", "no \"", kind, "\" of \"",
+          reference.name(), "\" - expected one that build() made - call addVariableFromReference() there.");
+    return found->slots[index];
+  }
+  Value step_of(DType dtype) const { return step_number(dtype); }
+
+ private:
+  /// The slots of one name, and their variables.
+  struct Kind {
+    std::string name;
+    std::vector<Variable> references, slots;
+  };
+  static std::size_t index_of(const Kind& kind, const Variable& reference) {
+    return static_cast<std::size_t>(std::ranges::find(kind.references, reference) - kind.references.begin());
+  }
+  std::vector<Variable> common_variables() const override {
+    std::vector<Variable> result;
+    for (const Kind& kind : kinds_) result.insert(result.end(), kind.slots.begin(), kind.slots.end());
+    return result;
+  }
+
+  UserFunctions functions_;
+  std::vector<Variable> built_;
+  std::vector<Kind> kinds_;
+};
+
+class CustomInitializer : public Initializer {
+ public:
+  explicit CustomInitializer(const val& link) : functions_{link} {}
+  Tensor operator()(const Shape& shape, DType dtype) override {
+    Tensor made = functions_.run<Tensor>("call", shape, dtype);
+    // A typed array has one axis.
+    if (made.shape().rank() == 1 && made.size() == shape.size()) made = made.reshape(shape);
+    check(made.shape() == shape, ErrorKind::shape, "Initializer.call", "initial values of shape ", made.shape(),
+          " - expected ", shape, " - return as many as call() is asked for.");
+    return made.astype(dtype);
+  }
+
+ private:
+  UserFunctions functions_;
+};
+
+/// A regularizer, a constraint or a schedule: a function of one Value.
+template <class Kind> class CustomFunction : public Kind {
+ public:
+  explicit CustomFunction(const val& link) : functions_{link} {}
+  Value operator()(Value x) const override {
+    const Value result = functions_.run<Value>("call", x);
+    const Shape expected = std::is_same_v<Kind, Regularizer> ? Shape{} : x.shape();
+    check(result.shape() == expected, ErrorKind::shape, "call", "a result of shape ", result.shape(), " - expected ",
+          expected, " - sum over the axes, or keep them.");
+    return result;
+  }
+
+ private:
+  UserFunctions functions_;
+};
+template <class Kind> std::shared_ptr<Kind> function_of(const val& link) {
+  return std::make_shared<CustomFunction<Kind>>(link);
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(custom) {
+  if (in_worker()) return;
+  bind<"loss.custom(class_name, options, link)",
+       [](std::string class_name, losses::LossOptions options, val link) -> LossPtr {
+         return std::make_shared<CustomLoss>(class_name, options, link);
+       }>();
+
+  bind<"metric.custom(class_name, options, link)",
+       [](std::string class_name, metrics::MetricOptions options, val link) -> MetricPtr {
+         return std::make_shared<CustomMetric>(named(options.name, class_name), link);
+       }>();
+  bind<"metric.add_variable(metric, options)", [](MetricPtr metric, MetricVariableOptions options) {
+    return dynamic_cast<CustomMetric&>(*metric).variable(options);
+  }>();
+  bind<"metric.reset_variables(metric)",
+       [](MetricPtr metric) { dynamic_cast<CustomMetric&>(*metric).reset_variables(); }>();
+
+  bind<"optimizer.custom(class_name, options, link)",
+       [](std::string class_name, CustomOptimizerOptions options, val link) -> OptimizerPtr {
+         options.name = named(options.name, class_name);
+         return std::make_shared<CustomOptimizer>(shared_options(options), link);
+       }>();
+  bind<"optimizer.add_variable_from_reference(optimizer, reference, name, initializer?)",
+       [](OptimizerPtr optimizer, Variable reference, std::string name,
+          std::optional<Choice<Initializer>> initializer) {
+         return dynamic_cast<CustomOptimizer&>(*optimizer).add_slot(reference, name, initializer.value_or("zeros"));
+       }>();
+  bind<"optimizer.get_slot(optimizer, variable, name)",
+       [](OptimizerPtr optimizer, Variable variable, std::string name) {
+         return dynamic_cast<CustomOptimizer&>(*optimizer).find_slot(variable, name);
+       }>();
+  bind<"optimizer.step_number(optimizer, dtype?)", [](OptimizerPtr optimizer, std::optional<DType> dtype) {
+    return dynamic_cast<CustomOptimizer&>(*optimizer).step_of(dtype.value_or(floatx()));
+  }>();
+
+  bind<"initializer.custom(link)",
+       [](val link) -> InitializerPtr { return std::make_shared<CustomInitializer>(link); }>();
+  bind<"regularizer.custom(link)", [](val link) { return function_of<Regularizer>(link); }>();
+  bind<"constraint.custom(link)", [](val link) { return function_of<Constraint>(link); }>();
+  bind<"schedule.custom(link)", [](val link) { return function_of<LearningRateSchedule>(link); }>();
+}
+
+}  // namespace etude::js
