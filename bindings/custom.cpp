@@ -205,9 +205,9 @@ EMSCRIPTEN_BINDINGS(custom) {
          return std::make_shared<CustomOptimizer>(shared_options(options), link);
        }>();
   bind<"optimizer.add_variable_from_reference(optimizer, reference, name, initializer?)",
-       [](OptimizerPtr optimizer, Variable reference, std::string name,
-          std::optional<Choice<Initializer>> initializer) {
-         return dynamic_cast<CustomOptimizer&>(*optimizer).add_slot(reference, name, initializer.value_or("zeros"));
+       [](OptimizerPtr optimizer, Variable reference, std::string name, Choice<Initializer> initializer) {
+         if (initializer.empty()) initializer = "zeros";
+         return dynamic_cast<CustomOptimizer&>(*optimizer).add_slot(reference, name, initializer);
        }>();
   bind<"optimizer.get_slot(optimizer, variable, name)",
        [](OptimizerPtr optimizer, Variable variable, std::string name) {

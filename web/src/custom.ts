@@ -1,5 +1,5 @@
 /** The base classes of losses, metrics, optimizers, … that are written in JavaScript. */
-import { fail } from './error.js';
+import { nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import { functionOf, linkTo, type Link } from './layer_base.js';
 import { module } from './module.js';
@@ -29,7 +29,7 @@ abstract class Custom<Handle extends object> {
   /** The name of its class: define `static className` where a minifier renames classes. */
   get className(): string {
     const { className, name } = this.constructor as { className?: string; name: string };
-    return className ?? (name || this.#kind);
+    return className ?? (name || this.#kind.replace(/^an? /, ''));
   }
   /** For the module only: throws unless the class has the functions that the module calls. */
   checkComplete(): void {
@@ -57,7 +57,7 @@ export abstract class CustomLoss extends Custom<native.Loss> implements native.L
 
   /** Options: its name, and how the losses of the samples become one number. */
   constructor(given: options.LossOptions = {}) {
-    super('loss', ['call'], (className, link) => module.loss_custom(className, given, link), CustomLoss.#find as Find);
+    super('a loss', ['call'], (className, link) => module.loss_custom(className, given, link), CustomLoss.#find as Find);
     const handle = this.handle;
     this.#entrance = this.call = (yTrue, yPred, sampleWeight) => handle.call(yTrue, yPred, sampleWeight);
   }
@@ -93,7 +93,7 @@ export abstract class CustomLoss extends Custom<native.Loss> implements native.L
 export abstract class CustomMetric extends Custom<native.Metric> implements native.Metric {
   /** Options: its name, which is that of its log. */
   constructor(given: options.MetricOptions = {}) {
-    super('metric', ['updateState', 'result'], (className, link) => module.metric_custom(className, given, link));
+    super('a metric', ['updateState', 'result'], (className, link) => module.metric_custom(className, given, link));
   }
   /**
    * Adds a batch: reads and assigns variables. `sampleWeight` is undefined without weights; the steps that a mask of the
@@ -108,7 +108,7 @@ export abstract class CustomMetric extends Custom<native.Metric> implements nati
   }
   /** A new metric of the same options: each of several outputs gets one, if the metric is that of all outputs. */
   copy(): native.Metric {
-    return fail('value', 'copy', `one metric "${this.name}" for several outputs - expected a copy for each - define copy(), or pass an object for each output by its name.`);
+    throw nativeError(`[copy] one metric "${this.name}" for several outputs - expected a copy for each - define copy(), or pass an object for each output by its name.`, 'value');
   }
   /** Creates a variable, of zeros by default. Call it in the constructor. */
   addVariable(given: options.MetricVariableOptions = {}): native.Variable {
@@ -142,7 +142,7 @@ export abstract class CustomMetric extends Custom<native.Metric> implements nati
 export abstract class CustomOptimizer extends Custom<native.Optimizer> implements native.Optimizer {
   /** Options: those that all optimizers have. */
   constructor(given: options.CustomOptimizerOptions = {}) {
-    super('optimizer', ['updateStep'], (className, link) => module.optimizer_custom(className, given, link));
+    super('an optimizer', ['updateStep'], (className, link) => module.optimizer_custom(className, given, link));
   }
   /** Creates the slots of these variables. A later call has the variables that are new. */
   build(variables: native.Variable[]): void {
@@ -199,28 +199,28 @@ export abstract class CustomOptimizer extends Custom<native.Optimizer> implement
  */
 export abstract class CustomInitializer extends Custom<native.Initializer> implements native.Initializer {
   constructor() {
-    super('initializer', ['call'], (_, link) => module.initializer_custom(link));
+    super('an initializer', ['call'], (_, link) => module.initializer_custom(link));
   }
   abstract call(shape: number[], dtype: DType): Tensor | TensorLike;
 }
 /** The base class of custom regularizers: `call` returns the penalty on a weight, or on a layer's output, a scalar. */
 export abstract class CustomRegularizer extends Custom<native.Regularizer> implements native.Regularizer {
   constructor() {
-    super('regularizer', ['call'], (_, link) => module.regularizer_custom(link));
+    super('a regularizer', ['call'], (_, link) => module.regularizer_custom(link));
   }
   abstract call(x: Value): Value;
 }
 /** The base class of custom constraints: `call` returns the weight that satisfies it, of the same shape. */
 export abstract class CustomConstraint extends Custom<native.Constraint> implements native.Constraint {
   constructor() {
-    super('constraint', ['call'], (_, link) => module.constraint_custom(link));
+    super('a constraint', ['call'], (_, link) => module.constraint_custom(link));
   }
   abstract call(weight: Value): Value;
 }
 /** The base class of custom schedules: `call` returns the learning rate at a step, a scalar of the step's dtype. */
 export abstract class CustomSchedule extends Custom<native.LearningRateSchedule> implements native.LearningRateSchedule {
   constructor() {
-    super('schedule', ['call'], (_, link) => module.schedule_custom(link));
+    super('a schedule', ['call'], (_, link) => module.schedule_custom(link));
   }
   abstract call(step: Value): Value;
   /** The rate at a step as a number, if `call` consists of elementwise ops. */

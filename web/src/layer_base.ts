@@ -1,4 +1,4 @@
-import { fail } from './error.js';
+import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
 import { module } from './module.js';
@@ -19,19 +19,19 @@ interface Linked {
  * A link to `owner`, whose functions `find` returns. It refers to the object weakly, because the object has the handle:
  * otherwise neither could be collected. What contains the layer keeps both.
  */
-export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, name: string) => unknown, kind = 'layer'): Link {
+export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, name: string) => unknown, kind = 'a layer'): Link {
   const weak = new WeakRef(owner);
   return (name, ...given) => {
     const alive = weak.deref();
     if (name === 'object') return alive?.handle ? alive : undefined; // while the handle is made there is none
-    if (!alive) return fail('state', name, `a ${kind} whose object was collected - expected that to be alive - keep it, or a model that contains it.`);
+    if (!alive) return fail('state', name, `${kind} whose object was collected - expected that to be alive - keep it, or a model that contains it.`);
     return functionOf(alive, name, find, kind).call(alive, ...(given as [string]));
   };
 }
 /** The function of that name. Throws Error(value) if the class has none. */
 export function functionOf<Owner extends Linked>(owner: Owner, name: string, find: (owner: Owner, name: string) => unknown, kind: string): Link {
   const found = find(owner, name);
-  if (typeof found !== 'function') fail('value', name, `a ${kind} of the class ${owner.className} without the function - expected one - define ${name}().`);
+  if (typeof found !== 'function') throw nativeError(`[${name}] ${kind} of the class ${owner.className} without the function - expected one - define ${name}().`, 'value');
   return found as Link;
 }
 
