@@ -229,18 +229,25 @@ export abstract class CustomSchedule extends Custom<native.LearningRateSchedule>
   }
 }
 
-// Types of these names include Étude's classes: `const optimizer: et.Optimizer = et.optimizers.adam()`.
+// The types of these names are those of all such objects: `const optimizer: et.Optimizer = et.optimizers.adam()`.
+/** The base class of custom losses: see {@link CustomLoss}. The type is that of all losses. */
 export const Loss = CustomLoss;
 export type Loss = native.Loss;
+/** The base class of custom metrics: see {@link CustomMetric}. The type is that of all metrics. */
 export const Metric = CustomMetric;
 export type Metric = native.Metric;
+/** The base class of custom optimizers: see {@link CustomOptimizer}. The type is that of all optimizers. */
 export const Optimizer = CustomOptimizer;
 export type Optimizer = native.Optimizer;
+/** The base class of custom initializers: see {@link CustomInitializer}. The type is that of all initializers. */
 export const Initializer = CustomInitializer;
 export type Initializer = native.Initializer;
+/** The base class of custom regularizers: see {@link CustomRegularizer}. The type is that of all regularizers. */
 export const Regularizer = CustomRegularizer;
 export type Regularizer = native.Regularizer;
+/** The base class of custom constraints: see {@link CustomConstraint}. The type is that of all constraints. */
 export const Constraint = CustomConstraint;
 export type Constraint = native.Constraint;
+/** The base class of custom schedules: see {@link CustomSchedule}. The type is that of all schedules. */
 export const LearningRateSchedule = CustomSchedule;
 export type LearningRateSchedule = native.LearningRateSchedule;
