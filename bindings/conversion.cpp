@@ -64,7 +64,8 @@ std::vector<std::string> keys(const val& object) {
 }
 
 val handle_of(const val& value) {
-  return type_of(value) == "object" && !value.isNull() ? value["handle"] : val::undefined();
+  const val handle = type_of(value) == "object" && !value.isNull() ? value["handle"] : val::undefined();
+  return handle.isUndefined() ? value : handle;
 }
 
 std::shared_ptr<void> keep(const val& value, std::shared_ptr<void> object) {
@@ -74,9 +75,14 @@ std::shared_ptr<void> keep(const val& value, std::shared_ptr<void> object) {
   };
   return std::make_shared<Kept>(value, std::move(object));
 }
+std::shared_ptr<void> keep_complete(const val& value, const val& handle, std::shared_ptr<void> object) {
+  if (value.strictlyEquals(handle)) return object;
+  call_host("checkComplete", value);
+  return keep(value, std::move(object));
+}
 
 template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
-  if (const val handle = handle_of(value); is(handle)) {
+  if (const val handle = handle_of(value); !value.strictlyEquals(handle) && is(handle)) {
     const bool is_model = is_of_class(handle, "Model");
     const LayerPtr layer = is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where);
     return {keep(value, layer), layer.get()};
@@ -96,6 +102,17 @@ template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
   if (const auto embedding = std::dynamic_pointer_cast<ReversibleEmbedding>(layer)) return val(embedding);
   if (const auto preprocessing = std::dynamic_pointer_cast<PreprocessingLayer>(layer)) return val(preprocessing);
   return layer ? val(layer) : val::null();
+}
+
+val UserFunctions::call(const char* name, std::initializer_list<val> arguments) const {
+  const Autocast cast(autocast);
+  val list = val::array();
+  for (const val& argument : arguments) list.call<void>("push", argument);
+  val result = js::call(link, std::string(name), list);
+  check(!is_promise(result), ErrorKind::value, name,
+        "a promise was returned - expected the result itself, for a step is traced once and then replayed without "
+        "JavaScript - make the function synchronous.");
+  return result;
 }
 
 Variable Conversion<Variable>::from(const val& value, const Where& where) {

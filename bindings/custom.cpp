@@ -99,50 +99,53 @@ class CustomOptimizer : public Optimizer, public UserObject {
   }
   std::vector<std::vector<Variable>> slots() const override {
     std::vector<std::vector<Variable>> result = Optimizer::slots();
-    for (const Kind& kind : kinds_) result.push_back(kind.slots);
+    result.push_back(common_variables());
     return result;
   }
 
   /// Creates the slot of that name. It replaces one that a build that failed made.
-  Variable add_slot(const Variable& reference, const std::string& kind, const Choice<Initializer>& initializer) {
-    const Variable slot(name() + '/' + reference.name() + '_' + kind,
-                        (*initializers::get(initializer))(reference.shape(), reference.dtype()), false);
-    auto found = std::ranges::find(kinds_, kind, &Kind::name);
-    if (found == kinds_.end()) found = kinds_.insert(found, Kind{kind, {}, {}});
-    const auto index = index_of(*found, reference);
-    if (index == found->slots.size()) {
-      found->references.push_back(reference);
-      found->slots.emplace_back();
-    }
-    return found->slots[index] = slot;
+  Variable add_slot(const Variable& reference, const std::string& name, const Choice<Initializer>& initializer) {
+    Slot slot{name, reference,
+              Variable(this->name() + '/' + reference.name() + '_' + name,
+                       (*initializers::get(initializer))(reference.shape(), reference.dtype()), false)};
+    if (const Slot* known = find(reference, name))
+      slots_[static_cast<std::size_t>(known - slots_.data())] = std::move(slot);
+    else
+      slots_.push_back(std::move(slot));
+    return find(reference, name)->variable;
   }
-  Variable find_slot(const Variable& reference, const std::string& kind) const {
-    const auto found = std::ranges::find(kinds_, kind, &Kind::name);
-    const std::size_t index = found == kinds_.end() ? 0 : index_of(*found, reference);
-    check(found != kinds_.end() && index < found->slots.size(), ErrorKind::state, "getSlot", "no \"", kind, "\" of \"",
-          reference.name(), "\" - expected one that build() made - call addVariableFromReference() there.");
-    return found->slots[index];
+  Variable slot_of(const Variable& reference, const std::string& name) const {
+    const Slot* found = find(reference, name);
+    check(found != nullptr, ErrorKind::state, "getSlot", "no \"", name, "\" of \"", reference.name(),
+          "\" - expected one that build() made - call addVariableFromReference() there.");
+    return found->variable;
   }
   Value step_of(DType dtype) const { return step_number(dtype); }
 
  private:
-  /// The slots of one name, and their variables.
-  struct Kind {
+  struct Slot {
     std::string name;
-    std::vector<Variable> references, slots;
+    Variable reference, variable;
   };
-  static std::size_t index_of(const Kind& kind, const Variable& reference) {
-    return static_cast<std::size_t>(std::ranges::find(kind.references, reference) - kind.references.begin());
+  const Slot* find(const Variable& reference, const std::string& name) const {
+    for (const Slot& slot : slots_)
+      if (slot.reference == reference && slot.name == name) return &slot;
+    return nullptr;
   }
+  /// The slots, name by name.
   std::vector<Variable> common_variables() const override {
     std::vector<Variable> result;
-    for (const Kind& kind : kinds_) result.insert(result.end(), kind.slots.begin(), kind.slots.end());
+    for (const Slot& first : slots_) {
+      if (&*std::ranges::find(slots_, first.name, &Slot::name) != &first) continue;
+      for (const Slot& slot : slots_)
+        if (slot.name == first.name) result.push_back(slot.variable);
+    }
     return result;
   }
 
   UserFunctions functions_;
   std::vector<Variable> built_;
-  std::vector<Kind> kinds_;
+  std::vector<Slot> slots_;
 };
 
 class CustomInitializer : public Initializer {
@@ -176,8 +179,8 @@ template <class Kind> class CustomFunction : public Kind {
  private:
   UserFunctions functions_;
 };
-template <class Kind> std::shared_ptr<Kind> function_of(const val& link) {
-  return std::make_shared<CustomFunction<Kind>>(link);
+template <class Kind> val function_of(const val& link) {
+  return to_js(std::shared_ptr<Kind>(std::make_shared<CustomFunction<Kind>>(link)));
 }
 
 }  // namespace
@@ -211,17 +214,19 @@ EMSCRIPTEN_BINDINGS(custom) {
        }>();
   bind<"optimizer.get_slot(optimizer, variable, name)",
        [](OptimizerPtr optimizer, Variable variable, std::string name) {
-         return dynamic_cast<CustomOptimizer&>(*optimizer).find_slot(variable, name);
+         return dynamic_cast<CustomOptimizer&>(*optimizer).slot_of(variable, name);
        }>();
   bind<"optimizer.step_number(optimizer, dtype?)", [](OptimizerPtr optimizer, std::optional<DType> dtype) {
     return dynamic_cast<CustomOptimizer&>(*optimizer).step_of(dtype.value_or(floatx()));
   }>();
 
-  bind<"initializer.custom(link)",
-       [](val link) -> InitializerPtr { return std::make_shared<CustomInitializer>(link); }>();
-  bind<"regularizer.custom(link)", [](val link) { return function_of<Regularizer>(link); }>();
-  bind<"constraint.custom(link)", [](val link) { return function_of<Constraint>(link); }>();
-  bind<"schedule.custom(link)", [](val link) { return function_of<LearningRateSchedule>(link); }>();
+  // One function for all, because each costs a page some bytes.
+  bind<"custom(kind, link)", [](std::string kind, val link) {
+    if (kind == "regularizer") return function_of<Regularizer>(link);
+    if (kind == "constraint") return function_of<Constraint>(link);
+    if (kind == "schedule") return function_of<LearningRateSchedule>(link);
+    return to_js(InitializerPtr(std::make_shared<CustomInitializer>(link)));
+  }>();
 }
 
 }  // namespace etude::js

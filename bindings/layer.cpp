@@ -31,52 +31,63 @@ struct WeightOptions {
 
 namespace {
 
-/// A layer or cell whose functions are in JavaScript.
-template <class Base> class Custom : public Base, public UserLayer {
- public:
-  Custom(std::string_view class_name, const CustomLayerOptions& options, const val& link)
-      : Base(class_name, layer_options(options)), functions_{link, this->compute_dtype()} {}
+/// The protected members of any layer.
+struct Access : Layer {
+  static void check_can_hold_in(const Layer& layer, const Layer& inner) { (layer.*&Access::check_can_hold)(inner); }
+  static Variable add(Layer& layer, const WeightOptions& options) {
+    return (layer.*&Access::add_weight)({.name = options.name,
+                                         .shape = options.shape,
+                                         .initializer = options.initializer,
+                                         .trainable = options.trainable,
+                                         .regularizer = options.regularizer,
+                                         .constraint = options.constraint});
+  }
+};
 
-  void build_for(const std::vector<Shape>& input_shapes) override {
-    // The other inputs of a cell are its states.
-    const bool one = std::is_same_v<Base, RnnCell> || input_shapes.size() == 1;
-    functions_.run<void>("build", one ? to_js(input_shapes.front()) : to_js(input_shapes));
-    auto layers = functions_.run<std::vector<LayerPtr>>("layers");
-    for (const LayerPtr& layer : layers) this->check_can_hold(*layer);
-    layers_ = std::move(layers);
-  }
+/// What layers and cells whose functions are in JavaScript have in common; their bases differ.
+class CustomParts : public UserLayer {
+ public:
+  CustomParts(const val& link, DType compute_dtype) : functions_{link, compute_dtype} {}
   const UserFunctions& functions() const override { return functions_; }
-  /// The layers in its properties, once it is built.
-  std::vector<LayerPtr> layers() const override { return layers_; }
-  Variable weight(const WeightOptions& options) {
-    return this->add_weight({.name = options.name,
-                             .shape = options.shape,
-                             .initializer = options.initializer,
-                             .trainable = options.trainable,
-                             .regularizer = options.regularizer,
-                             .constraint = options.constraint});
+
+ protected:
+  void build_parts(const Layer& layer, const val& input_shape) {
+    functions_.run<void>("build", input_shape);
+    auto inner = functions_.run<std::vector<LayerPtr>>("layers");
+    for (const LayerPtr& each : inner) Access::check_can_hold_in(layer, *each);
+    inner_ = std::move(inner);
   }
+  /// The layers in its properties, once it is built.
+  const std::vector<LayerPtr>& inner() const { return inner_; }
 
  private:
   UserFunctions functions_;
-  std::vector<LayerPtr> layers_;
+  std::vector<LayerPtr> inner_;
 };
 
-class CustomLayer : public Custom<Layer> {
+class CustomLayer : public Layer, public CustomParts {
  public:
-  using Custom::Custom;
+  CustomLayer(std::string_view class_name, const CustomLayerOptions& options, const val& link)
+      : Layer(class_name, layer_options(options)), CustomParts(link, compute_dtype()) {}
+  void build_for(const std::vector<Shape>& input_shapes) override {
+    build_parts(*this, input_shapes.size() == 1 ? to_js(input_shapes.front()) : to_js(input_shapes));
+  }
   Value call(Value x, bool training) override { return call_with({x}, training); }
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
     return functions().run<Outputs>("call", Outputs(inputs), training);
   }
+  std::vector<LayerPtr> layers() const override { return inner(); }
 };
 
-class CustomCell : public Custom<RnnCell> {
+class CustomCell : public RnnCell, public CustomParts {
  public:
-  using Custom::Custom;
+  CustomCell(std::string_view class_name, const CustomLayerOptions& options, const val& link)
+      : RnnCell(class_name, layer_options(options)), CustomParts(link, compute_dtype()) {}
+  void build(const Shape& input_shape) override { build_parts(*this, to_js(input_shape)); }
   std::vector<Shape> state_shapes(const Shape& x) const override {
-    const std::vector<Shape> all = shapes(x);
-    return {all.begin() + 1, all.end()};
+    std::vector<Shape> all = shapes(x);
+    all.erase(all.begin());
+    return all;
   }
   Shape step_output_shape(const Shape& x) const override { return shapes(x).front(); }
   Step step(Value x, const std::vector<Value>& states, bool training) override {
@@ -86,17 +97,12 @@ class CustomCell : public Custom<RnnCell> {
   std::shared_ptr<RnnCell> copy() const override {
     return cell_of(functions().run<LayerPtr>("copy"), "the result of copy()", where());
   }
+  std::vector<LayerPtr> layers() const override { return inner(); }
 
  private:
   /// Those of the output, and of each state.
   std::vector<Shape> shapes(const Shape& x) const {
-    std::vector<Shape> result;
-    for (const Shape& size : functions().run<std::vector<Shape>>("sizes")) {
-      Shape shape{x[0]};
-      for (const std::int64_t extent : size) shape.append(extent);
-      result.push_back(shape);
-    }
-    return result;
+    return functions().run<std::vector<Shape>>("shapes", static_cast<double>(x[0]));
   }
 };
 
@@ -104,20 +110,15 @@ class CustomCell : public Custom<RnnCell> {
 
 EMSCRIPTEN_BINDINGS(layer) {
   if (in_worker()) return;
-  bind<"layer.custom(class_name, options, link)",
-       [](std::string class_name, CustomLayerOptions options, val link) -> LayerPtr {
+  bind<"layer.custom(class_name, options, link, is_cell)",
+       [](std::string class_name, CustomLayerOptions options, val link, bool is_cell) -> LayerPtr {
+         if (is_cell) return std::make_shared<CustomCell>(class_name, options, link);
          return std::make_shared<CustomLayer>(class_name, options, link);
        }>();
-  bind<"layer.custom_cell(class_name, options, link)",
-       [](std::string class_name, CustomLayerOptions options, val link) -> LayerPtr {
-         return std::make_shared<CustomCell>(class_name, options, link);
-       }>();
   bind<"layer.add_weight(layer, options)", [](LayerPtr layer, WeightOptions options) {
-    if (const auto cell = std::dynamic_pointer_cast<CustomCell>(layer)) return cell->weight(options);
-    const auto custom = std::dynamic_pointer_cast<CustomLayer>(layer);
-    check(custom != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
+    check(dynamic_cast<CustomParts*>(layer.get()) != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
           " - expected a layer of a class that extends et.Layer - call this.addWeight() in its build().");
-    return custom->weight(options);
+    return Access::add(*layer, options);
   }>();
   // Unlike the method of a handle, it keeps an object of web.
   bind<"layer.apply_all(layer, inputs)",

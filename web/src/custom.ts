@@ -199,28 +199,28 @@ export abstract class CustomOptimizer extends Custom<native.Optimizer> implement
  */
 export abstract class CustomInitializer extends Custom<native.Initializer> implements native.Initializer {
   constructor() {
-    super('an initializer', ['call'], (_, link) => module.initializer_custom(link));
+    super('an initializer', ['call'], (_, link) => module.custom('initializer', link) as native.Initializer);
   }
   abstract call(shape: number[], dtype: DType): Tensor | TensorLike;
 }
 /** The base class of custom regularizers: `call` returns the penalty on a weight, or on a layer's output, a scalar. */
 export abstract class CustomRegularizer extends Custom<native.Regularizer> implements native.Regularizer {
   constructor() {
-    super('a regularizer', ['call'], (_, link) => module.regularizer_custom(link));
+    super('a regularizer', ['call'], (_, link) => module.custom('regularizer', link) as native.Regularizer);
   }
   abstract call(x: Value): Value;
 }
 /** The base class of custom constraints: `call` returns the weight that satisfies it, of the same shape. */
 export abstract class CustomConstraint extends Custom<native.Constraint> implements native.Constraint {
   constructor() {
-    super('a constraint', ['call'], (_, link) => module.constraint_custom(link));
+    super('a constraint', ['call'], (_, link) => module.custom('constraint', link) as native.Constraint);
   }
   abstract call(weight: Value): Value;
 }
 /** The base class of custom schedules: `call` returns the learning rate at a step, a scalar of the step's dtype. */
 export abstract class CustomSchedule extends Custom<native.LearningRateSchedule> implements native.LearningRateSchedule {
   constructor() {
-    super('a schedule', ['call'], (_, link) => module.schedule_custom(link));
+    super('a schedule', ['call'], (_, link) => module.custom('schedule', link) as native.LearningRateSchedule);
   }
   abstract call(step: Value): Value;
   /** The rate at a step as a number, if `call` consists of elementwise ops. */

@@ -38,7 +38,7 @@ export abstract class Layer extends LayerBase {
   constructor(given: options.CustomLayerOptions = {}) {
     super();
     const { className, name } = this.constructor as { className?: string; name: string };
-    const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find)) as native.Layer;
+    const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find), false) as native.Layer;
     this.handle = handle;
     this.#entrance = this.call = (x, training = false) => handle.call(x as Value, training) as Value;
   }

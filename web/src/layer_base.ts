@@ -8,7 +8,7 @@ import type { Tensor, TensorLike } from './tensor.js';
 /** What a layer is applied to, when a model is described. */
 export type Symbols = native.SymbolicTensor | native.SymbolicTensor[];
 /** Calls a function of an object by its name. */
-export type Link = (name: string, ...given: unknown[]) => unknown;
+export type Link = (name: string, given?: unknown[]) => unknown;
 
 /** An object whose functions the module calls. */
 interface Linked {
@@ -21,18 +21,18 @@ interface Linked {
  */
 export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, name: string) => unknown, kind = 'a layer'): Link {
   const weak = new WeakRef(owner);
-  return (name, ...given) => {
+  return (name, given = []) => {
     const alive = weak.deref();
     if (name === 'object') return alive?.handle ? alive : undefined; // while the handle is made there is none
     if (!alive) return fail('state', name, `${kind} whose object was collected - expected that to be alive - keep it, or a model that contains it.`);
-    return functionOf(alive, name, find, kind).call(alive, ...(given as [string]));
+    return functionOf(alive, name, find, kind).apply(alive, given);
   };
 }
 /** The function of that name. Throws Error(value) if the class has none. */
-export function functionOf<Owner extends Linked>(owner: Owner, name: string, find: (owner: Owner, name: string) => unknown, kind: string): Link {
+export function functionOf<Owner extends Linked>(owner: Owner, name: string, find: (owner: Owner, name: string) => unknown, kind: string): (...given: unknown[]) => unknown {
   const found = find(owner, name);
   if (typeof found !== 'function') throw nativeError(`[${name}] ${kind} of the class ${owner.className} without the function - expected one - define ${name}().`, 'value');
-  return found as Link;
+  return found as (...given: unknown[]) => unknown;
 }
 
 /** The layers in the properties of a custom layer, also in arrays. */

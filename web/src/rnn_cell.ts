@@ -42,7 +42,7 @@ export abstract class RnnCell extends LayerBase {
   constructor(given: options.CustomLayerOptions = {}) {
     super();
     const { className, name } = this.constructor as { className?: string; name: string };
-    const handle = module.layer_customCell(className ?? (name || 'RnnCell'), given, linkTo<RnnCell>(this, RnnCell.#find, 'a cell')) as native.Layer;
+    const handle = module.layer_custom(className ?? (name || 'RnnCell'), given, linkTo<RnnCell>(this, RnnCell.#find, 'a cell'), true) as native.Layer;
     this.handle = handle;
     this.#entrance = this.call = (x, states, training = false) => {
       const [output, ...next] = handle.call([x, ...states], training) as unknown as Value[];
@@ -65,7 +65,7 @@ export abstract class RnnCell extends LayerBase {
   /** Not a closure of the constructor, which would refer to the handle. */
   static #find(this: void, cell: RnnCell, step: string): unknown {
     if (step === 'layers') return () => layersIn(cell);
-    if (step === 'sizes') return () => cell.#sizes();
+    if (step === 'shapes') return (batch: number) => cell.#sizes().map((size) => [batch, ...size]);
     if (step !== 'call') return cell[step as 'build'];
     const call: unknown = cell.call === cell.#entrance ? (Object.getPrototypeOf(cell) as RnnCell).call : cell.call;
     return typeof call === 'function' ? (...given: Parameters<RnnCell['call']>) => flat(call.apply(cell, given)) : undefined;
