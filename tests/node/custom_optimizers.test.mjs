@@ -185,8 +185,10 @@ test('what a custom optimizer cannot do is an error', async () => {
   await assertError(() => trained(new Later()), 'value', '[updateStep] a promise was returned');
   await assertError(() => new Momentum({ momentum: 0.9 }), 'value', 'unknown option "momentum"');
   await assertError(() => new Momentum({ clipnorm: 1, clipvalue: 1 }), 'value', '2 ways of clipping');
-  const { model } = await trained(new Momentum());
-  await assertError(() => model.save('unused'), 'value', "not one of Étude's");
+  for (const optimizer of [new Momentum(), et.optimizers.lossScaleOptimizer({ innerOptimizer: new Momentum() })]) {
+    const { model } = await trained(optimizer);
+    await assertError(() => model.save('unused'), 'value', "not one of Étude's");
+  }
 });
 
 test('a build that failed is repeated, and makes each slot once', async () => {
