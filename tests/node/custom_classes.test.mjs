@@ -16,10 +16,7 @@ const sgd = () => et.optimizers.sgd({ learningRate: 0.1 });
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
 async function collect() {
-  for (let i = 0; i < 5; ++i) {
-    gc();
-    await turn();
-  }
+  for (let i = 0; i < 5; ++i) await turn(gc());
 }
 
 class SquaredError extends et.Loss {
@@ -332,9 +329,9 @@ test('what holds a custom object keeps it, and is collected with it', async () =
   const make = () => {
     const own = { loss: new SquaredError(), metrics: [new AbsoluteError()] };
     const options = { kernelInitializer: new Alternating(), kernelRegularizer: new SumOfSquares(0.1), kernelConstraint: new Unit() };
-    registry.push(...[own.loss, own.metrics[0], ...Object.values(options)].map((each) => new WeakRef(each)));
     const model = et.sequential([et.layers.dense({ units: 1000, ...options }), et.layers.dense({ units: 1 })]);
     model.compile({ ...mse(), ...own });
+    registry.push(...[own.loss, ...own.metrics, ...Object.values(options)].map((each) => new WeakRef(each)));
     return model;
   };
   const kept = make();
