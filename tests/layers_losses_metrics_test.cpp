@@ -14,6 +14,8 @@ using namespace samples;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 using testing::Compiled;
+using testing::run;
+using testing::tensor_of;
 
 /// Sets the mask of its output: [batch, steps] where the first feature is not 0.
 class Masks : public Layer {
@@ -73,6 +75,24 @@ TEST_CASE("masks and sample weights are multiplied, for any number of their axes
     CHECK_THAT(logs["loss"], WithinRel((9 + 49 + 3 * 121.0) / 3, 1e-6));  // R-2: by the count
     CHECK_THAT(logs["mse"], WithinRel((9 + 49 + 3 * 121.0) / 5, 1e-6));   // R-4: by the weights
   }
+}
+
+TEST_CASE("a custom metric gets the mask of the predictions as a part of its weights", "[mask]") {
+  const Tensor y_pred = tensor_of({2, 2}, DType::float32, {1, 2, 3, 4});
+  const Tensor mask = tensor_of({2, 2}, DType::boolean, {1, 0, 1, 1});
+  const auto weights = [&](const Tensor& weight, bool weighted = true) {
+    return numbers(run({y_pred, mask, weight}, [&](std::span<const Value> v) {
+      return masked_weight(v[0].with_mask(v[1]), weighted ? v[2] : Value{});
+    }));
+  };
+  CHECK(weights(tensor_of({2}, DType::float32, {2, 3})) == std::vector<double>{2, 0, 3, 3});
+  CHECK(weights(tensor_of({2, 2}, DType::float32, {2, 3, 4, 5})) == std::vector<double>{2, 0, 4, 5});
+  CHECK(weights(mask, false) == std::vector<double>{1, 0, 1, 1});
+  run({tensor_of({1}, DType::float32, {1})}, [](std::span<const Value> v) {
+    CHECK(!masked_weight(v[0], {}));
+    CHECK(masked_weight(v[0], v[0]).id() == v[0].id());
+    return v[0];
+  });
 }
 
 TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
@@ -196,6 +216,20 @@ TEST_CASE("metrics accumulate until they are reset, and are 0 before the first v
   CHECK(result() == 0);
   update({5});
   CHECK(result() == 5);
+}
+
+TEST_CASE("a variable of a custom metric has the values and the dtype that it is given", "[metrics]") {
+  struct Least : Metric {
+    Least() : Metric("least"), least(add_variable_of("least", tensor_of({2}, DType::int32, {7, 8}))) {}
+    void update_state(Value, Value, Value) override {}
+    Value result() const override { return Graph::current().read(least); }
+    Variable least;
+  };
+  const Least metric;
+  CHECK(metric.least.name() == "least/least");
+  CHECK(metric.least.dtype() == DType::int32);
+  CHECK(numbers(metric.least.value()) == std::vector<double>{7, 8});
+  CHECK(metric.variables() == std::vector<Variable>{metric.least});
 }
 
 TEST_CASE("metrics: a sample counts once, for any number of steps per batch (R-4)", "[metrics]") {

@@ -141,6 +141,24 @@ TEST_CASE("skipped steps do not count towards accumulated gradients", "[optimize
   CHECK(doubling.after(0.25) == 2 - 0.375);
 }
 
+TEST_CASE("a custom optimizer that scales the loss has no config, and is freed", "[optimizers][mixed]") {
+  struct Custom : Optimizer {
+    Custom() : Optimizer({.learning_rate = 1, .name = "custom"}) {}
+    void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
+      Graph::current().assign(variable, Graph::current().read(variable) - learning_rate * gradient);
+    }
+  };
+  auto inner = std::make_shared<Custom>();
+  const std::weak_ptr<Custom> known = inner;
+  OptimizerPtr optimizer = optimizers::loss_scale_optimizer({.inner_optimizer = inner, .initial_scale = 8});
+  CHECK(optimizer == inner);
+  CHECK(optimizer->loss_scale()->initial_scale() == 8);
+  CHECK_THROWS_WITH(to_json<Optimizer>(*optimizer), ContainsSubstring("not one of Étude's"));
+  optimizer = nullptr;
+  inner = nullptr;
+  CHECK(known.expired());
+}
+
 TEST_CASE("an invalid loss scale is an error", "[optimizers][mixed]") {
   CHECK_THROWS_WITH(optimizers::loss_scale_optimizer({}), ContainsSubstring("no inner_optimizer"));
   CHECK_THROWS_WITH(scaled_sgd(0, 10), ContainsSubstring("initial_scale = 0"));

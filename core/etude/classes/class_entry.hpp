@@ -131,6 +131,9 @@ template <class Class> constexpr const char* factory_name() {
 template <class Class> using OptionsOf = typename detail::FindOptions<Class>::Type;
 
 namespace detail {
+/// Whether `make` returns an object that its options contain: those would then contain themselves.
+template <class Class> inline constexpr bool passes_on = requires { Class::passes_on; };
+
 template <class Class> struct FindProduct {
   using Type = Class;
 };
@@ -165,7 +168,8 @@ inline constexpr ClassEntry class_entry{Class::about.name,          detail::fact
 template <class Class> auto make_object(OptionsOf<Class> options) {
   if constexpr (requires { &Class::make; }) {
     auto object = Class::make(options);
-    if (object->description().empty()) object->describe({class_entry<Class>, std::move(options)});
+    if (object->description().empty() && !detail::passes_on<Class>)
+      object->describe({class_entry<Class>, std::move(options)});
     return object;
   } else {
     return std::shared_ptr<ProductOf<Class>>(std::make_shared<Class>(std::move(options)));

@@ -31,6 +31,8 @@ struct LossScaleOptimizer {
                                    .text = "Scales the loss of an inner optimizer, for gradients in float16.",
                                    .example = R"({"inner_optimizer": "adam", "initial_scale": 8.0})"};
   static OptimizerPtr make(const LossScaleOptimizerOptions& options);
+  /// `make` returns the inner optimizer.
+  static constexpr bool passes_on = true;
 };
 inline constexpr Factory<LossScaleOptimizer> loss_scale_optimizer;
 
