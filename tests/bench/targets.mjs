@@ -10,14 +10,15 @@ const relaxed = Number(process.versions.node.split('.')[0]) < 22 ? ['--experimen
 const python = process.env.ETUDE_PYTHON ?? 'python3';
 
 const trained = ['mlp', 'cnn', 'cnn2', 'tiny', 'lstm', 'attn'];
+const deep = ['gru', 'mobile', 'resnet20', 'gpt'];
 const predicted = ['predict-mlp', 'predict-cnn2'];
-const all = [...trained, 'big', ...predicted];
+const all = [...trained, ...deep, 'big', ...predicted];
 
 /** One of our builds: `preset` is that of ./dev build. */
 const etude = (preset, threads, workloads, start) => ({ preset, threads, workloads, start: (name, { seed }) => [...start, '--threads', threads, '--seed', seed, name] });
 const built = (preset) => path(`../../${process.env.ETUDE_BUILD_RELEASE && preset === 'release' ? process.env.ETUDE_BUILD_RELEASE : `build/${preset}`}/tests/bench/etude_bench`);
 const native = (threads) => etude('release', threads, all, [built('release')]);
-const wasm = (preset, threads, flags = []) => etude(preset, threads, [...trained, ...predicted], [node, ...flags, `${built(preset)}.js`]);
+const wasm = (preset, threads, flags = []) => etude(preset, threads, [...trained, ...deep, ...predicted], [node, ...flags, `${built(preset)}.js`]);
 
 const npm = (name, packageName, workloads, flags = [], cannot = []) => ({
   peer: true,
@@ -48,7 +49,7 @@ export const targets = {
   pytorch: pytorch(1),
   'pytorch, 2 threads': pytorch(2),
   'tfjs-wasm': npm('tfjs-wasm', '@tensorflow/tfjs-backend-wasm', [...trained, ...predicted], [], ['cnn', 'cnn2']),
-  'jax-js-wasm': npm('jax-js-wasm', '@jax-js/jax', trained, relaxed),
+  'jax-js-wasm': npm('jax-js-wasm', '@jax-js/jax', [...trained, 'gru', 'gpt'], relaxed),
 };
 
 /** The line that a target prints for a workload, or { failed }. */

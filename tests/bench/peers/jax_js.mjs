@@ -54,7 +54,24 @@ const calls = {
     tree.dispose([c, recurrent]);
     return h;
   },
-  MultiHeadAttention(x, weights, { input: [steps, features], config: { num_heads: heads, key_dim: size } }) {
+  /** Unrolled, too. Keras's reset_after: the reset gate multiplies the recurrent product with its bias. */
+  GRU(x, [kernel, recurrent, biases], { input: [steps], config: { units } }) {
+    const [bias, recurrentBias] = np.unstack(biases, 0);
+    const projected = np.unstack(dense(x, kernel, bias), 1);
+    let h = np.zeros([projected[0].shape[0], units]);
+    for (let t = 0; t < steps; ++t) {
+      const [z, r, g] = np.split(projected[t], 3, 1);
+      const [ofZ, ofR, ofG] = np.split(dense(h.ref, recurrent.ref, recurrentBias.ref), 3, 1);
+      const kept = nn.sigmoid(z.add(ofZ));
+      const written = np.tanh(g.add(nn.sigmoid(r.add(ofR)).mul(ofG)));
+      h = kept.ref.mul(h).add(written.mul(kept.neg().add(1)));
+    }
+    tree.dispose([recurrent, recurrentBias]);
+    return h;
+  },
+  Embedding: (x, [vectors], { config }) => np.matmul(nn.oneHot(x, config.input_dim), vectors),
+  Positions: (x, [vectors]) => x.add(vectors),
+  MultiHeadAttention(x, weights, { input: [steps, features], config: { num_heads: heads, key_dim: size, causal } }) {
     const width = heads * size;
     const project = (kernel, bias, order) =>
       dense(x.ref, kernel.reshape([features, width]), bias.reshape([width])).reshape([-1, steps, heads, size]).transpose(order);
@@ -63,12 +80,19 @@ const calls = {
     const value = project(weights[4], weights[5], [0, 2, 1, 3]);
     x.dispose();
     // nn.dotProductAttention does the same by einsum, which needs a feature of Node.js 22.
-    const scores = nn.softmax(np.matmul(query, key).mul(1 / Math.sqrt(size)), -1);
+    const products = np.matmul(query, key).mul(1 / Math.sqrt(size));
+    const scores = nn.softmax(causal ? products.add(later(steps)) : products, -1);
     const joined = np.matmul(scores, value).transpose([0, 2, 1, 3]).reshape([-1, steps, width]);
     return dense(joined, weights[6].reshape([width, features]), weights[7]);
   },
   Residual: (x, weights, { inner }, key) => x.ref.add(forward(inner, weights, x, key)),
 };
+
+/** [steps, steps]: 0 for keys up to the query, -1e9 for later ones. */
+function later(steps) {
+  const values = Float32Array.from({ length: steps * steps }, (_, i) => (i % steps > Math.floor(i / steps) ? -1e9 : 0));
+  return np.array(values, { shape: [steps, steps] });
+}
 
 function forward(layers, weights, x, key) {
   return layers.reduce((h, layer, i) => calls[layer.name](h, weights[i], layer, key), x);
@@ -85,7 +109,7 @@ function makeWeights(layers, weightsOf) {
 }
 
 const losses = {
-  /** [mean loss, number of correct predictions] of logits [batch, classes] and class ids [batch]. */
+  /** [mean loss, number of correct predictions] of logits [.., classes] and class ids [..]. */
   sparse_categorical_crossentropy(z, y) {
     const correct = np.argmax(z.ref, -1).equal(y.ref).astype(np.float32).sum();
     const classes = z.shape.at(-1);
@@ -135,19 +159,22 @@ function batcher(work, data, seed) {
   const { Type, options } = labels[work.loss];
   const shape = inputShape(work);
   const size = shape.slice(1).reduce((a, b) => a * b);
-  const x = new Float32Array(work.batch * size);
-  const y = new Type(work.batch);
+  const ids = work.layers[0].name === 'Embedding';
+  const x = new (ids ? Int32Array : Float32Array)(work.batch * size);
+  const targets = data.y.length / data.samples;  // of a sample
+  const y = new Type(work.batch * targets);
+  const targetShape = Type === Int32Array && targets === 1 ? [work.batch] : [work.batch, targets];
   const draws = work.layers.some(({ name }) => name === 'Dropout');
   const { learningRate, beta1, beta2 } = work;
   return (rows, step) => {
     rows.forEach((row, k) => {
       x.set(data.x.subarray(row * size, (row + 1) * size), k * size);
-      y[k] = data.y[row];
+      y.set(data.y.subarray(row * targets, (row + 1) * targets), k * targets);
     });
     const rate = (learningRate * Math.sqrt(1 - beta2 ** step)) / (1 - beta1 ** step);
     return {
-      x: np.array(x, { shape }),
-      y: np.array(y, { shape: Type === Int32Array ? [work.batch] : [work.batch, 1], ...options }),
+      x: np.array(x, { shape, ...(ids && { dtype: np.int32 }) }),
+      y: np.array(y, { shape: targetShape, ...options }),
       ...(draws && { key: random.key(seed * 1e6 + step) }),
       ...(beta1 && { rate: np.array(rate) }),
     };
