@@ -24,7 +24,6 @@ PEERS = {
 }
 
 
-ORDER = ["tiny", "mlp", "cnn", "big", "cnn2", "attn", "lstm"]  # the most important first
 LEAST = 5  # seconds that a command needs at least
 
 
@@ -136,7 +135,7 @@ def main():
     parser.add_argument("workloads", nargs="*")
     given = parser.parse_intermixed_args()
     budget = Budget(given.budget)
-    names = given.workloads or [*ORDER, *(name for name in DEFINITIONS if name not in ORDER)]
+    names = given.workloads or list(DEFINITIONS)
     for name in names:
         if name not in DEFINITIONS:
             raise SystemExit(f"[bench.py] workload {name!r} - expected one of {', '.join(DEFINITIONS)} - name one of those.")

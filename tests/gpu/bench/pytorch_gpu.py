@@ -49,7 +49,7 @@ def main(name, seed, seconds, device, mode, precision):
         x = x.permute(0, 3, 1, 2)  # one channel: the same bytes
     layout = torch.channels_last if len(shape) == 3 else torch.contiguous_format
     x, y = x.contiguous(memory_format=layout).to(device), y.to(device)
-    model = torch.nn.Sequential(*network_of.network(shape, definition["layers"])).to(device)
+    model = torch.nn.Sequential(*network_of.network(shape, definition["layers"])[0]).to(device)
     if len(shape) == 3:
         model = model.to(memory_format=layout)
     loss_of = network_of.LOSSES[definition["loss"]]
