@@ -15,6 +15,9 @@ namespace {
 /// The most operands that a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, and on
 /// a CPU the tiles of operands share a cache of 1 MB.
 constexpr std::size_t most_operands = 64;
+/// The most nodes that a program may compute. Whether groups can be merged is decided anew for each node, so that
+/// longer groups would make the time of a compilation quadratic; their programs would be no faster.
+constexpr std::size_t most_members = 256;
 
 /// Visits the nodes in order. Each becomes a group. A group is merged with earlier groups if one instruction can
 /// compute both.
@@ -156,6 +159,7 @@ class GroupFormer {
   bool can_merge(int first, int second) {
     const Group &a = group(first), &b = group(second);
     if (a.phase != b.phase || a.level != b.level || (a.anchor >= 0 && b.anchor >= 0)) return false;
+    if (a.members.size() + b.members.size() > most_members) return false;
     if (a.row && b.row && (a.row != b.row || a.size != b.size)) return false;
     Group together;
     together.size = std::max(a.size, b.size);
