@@ -1,6 +1,6 @@
 #include "etude/saving/detail/registry.hpp"
 
-#include "etude/classes/class_table.hpp"
+#include "etude/classes/register_class.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/detail/model_config.hpp"
 
@@ -11,6 +11,13 @@ const std::string& class_name_in(const Json& json) {
   check(named, ErrorKind::data, "config", json_text(json).substr(0, 80),
         " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
   return json["class_name"].get_ref<const std::string&>();
+}
+
+std::string registered_name_in(const Json& json) {
+  const auto found = json.find("registered_name");
+  if (found == json.end() || !found->is_string()) return "";
+  const auto& name = found->get_ref<const std::string&>();
+  return is_registered_name(name) ? name : "";
 }
 
 const Json& config_in(const Json& json) {
@@ -36,12 +43,57 @@ void update_config(const Optimizer& optimizer, Json& config) {
   if (config.contains("learning_rate") && config["learning_rate"].is_number())
     config["learning_rate"] = optimizer.learning_rate();
 }
-void update_config(const Loss& loss, Json& config) { config["name"] = loss.name(); }
-void update_config(const Metric& metric, Json& config) { config["name"] = metric.name(); }
+void update_config(const Loss& loss, Json& config) {
+  if (config.contains("name")) config["name"] = loss.name();
+}
+void update_config(const Metric& metric, Json& config) {
+  if (config.contains("name")) config["name"] = metric.name();
+}
 
 Json config_of(const Description& description) {
   const ClassEntry& entry = description.entry();
   return config_of(entry.fields, description.options(), entry.class_name);
+}
+
+/// An object of a custom class, in Keras's form.
+Json custom_json(std::string class_name, std::string registered_name, Json config) {
+  return {{"module", nullptr},
+          {"class_name", std::move(class_name)},
+          {"config", std::move(config)},
+          {"registered_name", std::move(registered_name)}};
+}
+
+/// What an error says of an object.
+template <class T> std::string text_of(const T& object) {
+  if constexpr (std::is_same_v<T, Layer>)
+    return '"' + object.name() + "\" of a class (" + std::string(object.class_name()) + ')';
+  else if constexpr (requires { object.name(); })
+    return '"' + object.name() + "\" of a class";
+  else
+    return "an object of a class";
+}
+
+/// Throws Error(value) unless from_json can create objects of the class: it is Étude's, or has a registered name.
+void check_is_known(const ClassTable& table, const ClassEntry& entry, const std::string& registered_name) {
+  check(!registered_name.empty() || table.find(entry.class_name) == &entry, ErrorKind::value, table.kind(),
+        "an object of the class ", entry.class_name,
+        ", which is not registered - expected a class of a registered name - call register_class<", entry.class_name,
+        ">() first.");
+}
+
+/// The class of an object in JSON.
+const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
+  const std::string& class_name = class_name_in(json);
+  const std::string registered_name = registered_name_in(json);
+  if (registered_name.empty()) return table.of_class(class_name);
+  const ClassEntry* entry = table.registered(registered_name);
+  const std::size_t end = registered_name.find('>');
+  const std::string name = registered_name.substr(end + 1);
+  check(entry != nullptr, ErrorKind::value, table.kind(), "the class \"", registered_name,
+        "\", which is not registered - expected a class of a registered name - call register_class<", class_name,
+        ">(\"", registered_name.substr(0, end), name == class_name ? "" : "\", \"", name == class_name ? "" : name,
+        "\") first.");
+  return *entry;
 }
 
 template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const Json& config) {
@@ -55,13 +107,20 @@ template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const J
 template <class T> Json object_to_json(const T& object) {
   if constexpr (std::is_same_v<T, Layer>)
     if (const auto* model = dynamic_cast<const Model*>(&object)) return model_to_json(*model);
+  if (custom_classes<T>.describe)
+    if (auto custom = custom_classes<T>.describe(object))
+      return custom_json(custom->class_name, custom->registered_name, parse_json(custom->config, "config"));
+  const ClassTable& table = class_table<T>();
   const Description& description = object.description();
-  check(!description.empty(), ErrorKind::value, class_table<T>().kind(),
-        "an object of a class that is not one of Étude's - expected one that can be created from its options - "
-        "save the model's weights instead, and create the model in code.");
+  check(!description.empty(), ErrorKind::value, table.kind(), text_of(object),
+        " that is not one of Étude's - expected one that can be created from its options - ",
+        "declare `about` and Options and call register_class first, or save only the model's weights.");
+  const std::string registered_name = table.registered_name(description.entry());
+  check_is_known(table, description.entry(), registered_name);
   Json config = config_of(description);
   update_config(object, config);
-  Json json{{"class_name", description.class_name()}, {"config", std::move(config)}};
+  Json json = registered_name.empty() ? Json{{"class_name", description.class_name()}, {"config", std::move(config)}}
+                                      : custom_json(description.entry().class_name, registered_name, std::move(config));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())
       return {{"class_name", "LossScaleOptimizer"},
@@ -89,10 +148,14 @@ LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
 
 template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   const std::string& class_name = class_name_in(json);
+  const std::string registered_name = registered_name_in(json);
   if constexpr (std::is_same_v<T, Layer>)
-    if (is_model_class(class_name)) return model_from_json(json);
-  const ClassEntry& entry = class_table<T>().of_class(class_name);
+    if (registered_name.empty() && is_model_class(class_name)) return model_from_json(json);
+  const ClassTable& table = class_table<T>();
   const Json& config = config_in(json);
+  if (custom_classes<T>.make && (!registered_name.empty() || !table.find(class_name)))
+    if (auto object = custom_classes<T>.make({class_name, registered_name, json_text(config)})) return object;
+  const ClassEntry& entry = entry_in(json, table);
   if constexpr (std::is_same_v<T, Layer>)
     if (config.contains("trainable")) return layer_with_flag(entry, config);
   return make_from<T>(entry, config);
