@@ -10,21 +10,23 @@ using js::call_host, js::from_js, js::val;
 
 // web/src/registry.ts has the classes. parts.mjs names these functions.
 
-std::optional<CustomObject> layer_of_web_as_json(const Layer& layer) {
+std::optional<CustomObject> layer_of_web_as_json(const void* object) {
+  const auto& layer = *static_cast<const Layer*>(object);
   const auto* user = dynamic_cast<const js::UserLayer*>(&layer);
   if (!user) return {};
-  const val object = user->functions().object();
-  check(!object.isUndefined(), ErrorKind::state, "toJson", '"', layer.name(),
+  const val of_web = user->functions().object();
+  check(!of_web.isUndefined(), ErrorKind::state, "toJson", '"', layer.name(),
         "\" whose object was collected - expected that to be alive - keep it, or a model that contains it.");
-  const val saved = call_host("describeObject", object);
+  const val saved = call_host("describeObject", of_web);
   const auto text = [&](const char* name) { return from_js<std::string>(saved[name], {"toJson", name}); };
   return CustomObject{text("className"), text("registeredName"), text("config")};
 }
 
-LayerPtr layer_of_web_from_json(const CustomObject& saved) {
+std::shared_ptr<void> layer_of_web_from_json(const CustomObject& saved) {
   const val made = call_host("makeObject", std::string(class_table<Layer>().kind()), saved.class_name,
                              saved.registered_name, saved.config);
-  return made.isNull() ? nullptr : from_js<LayerPtr>(made, {"fromConfig", "the result"});
+  if (made.isNull()) return nullptr;
+  return from_js<LayerPtr>(made, {"fromConfig", "the result"});
 }
 
 }  // namespace
@@ -43,7 +45,7 @@ template <> struct Conversion<CloneFunction> {
 
 EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
-  custom_classes<Layer> = {layer_of_web_as_json, layer_of_web_from_json};
+  class_table<Layer>().set_custom_classes({layer_of_web_as_json, layer_of_web_from_json});
   bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
   bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
   bind<"model.load_weights(model, path)", [](ModelPtr model, std::string path) { model->load_weights(path); }>();

@@ -108,7 +108,7 @@ function makeObject(kind: string, className: string, registeredName: string, jso
   if (!of && !registeredName) return null;
   if (!of || kindOf(of) !== kind) {
     const [first, second] = registeredName.split('>') as [string, string];
-    const options = `{ package: '${first}'${second === className ? '' : `, name: '${second}'`} }`;
+    const options = `{ package: "${first}"${second === className ? '' : `, name: "${second}"`} }`;
     return refuse('fromJson', `the ${kind} "${registeredName}", whose class is not registered - expected a class of a registered name - call et.registerClass(${className}, ${options}) first.`);
   }
   const config = JSON.parse(json) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };

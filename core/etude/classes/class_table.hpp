@@ -1,7 +1,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,26 @@
 #include "etude/classes/class_entry.hpp"
 
 namespace etude {
+
+/// An object of a custom class of another language, as it is saved.
+struct CustomObject {
+  /// The name of its class.
+  std::string class_name;
+  /// The name under which its class is registered: "my_package>Gain".
+  std::string registered_name;
+  /// Its config: a JSON object.
+  std::string config;
+};
+
+/// The custom classes of a kind in a program of another language that embeds Étude. An object is a pointer to the kind
+/// of class, such as Layer.
+struct CustomClasses {
+  /// The names and the config of an object; none for an object of another class. Throws Error(value) if its class is
+  /// not registered.
+  std::optional<CustomObject> (*describe)(const void* object) = nullptr;
+  /// A new object; null if there is no such class.
+  std::shared_ptr<void> (*make)(const CustomObject& object) = nullptr;
+};
 
 /// All classes of a kind in a build, and the custom classes that register_class() added: a config, a name or JavaScript
 /// can choose no others. Any thread may register classes and look them up.
@@ -39,12 +61,18 @@ class ClassTable {
   /// The last name under which the custom class was registered; "" if it was not.
   std::string registered_name(const ClassEntry& entry) const;
 
+  /// Sets the custom classes of another language. Call it before the first model is created.
+  void set_custom_classes(const CustomClasses& classes) { custom_classes_ = classes; }
+  /// Those of another language; null functions without any.
+  const CustomClasses& custom_classes() const { return custom_classes_; }
+
  private:
   const char* kind_;
   std::vector<const ClassEntry*> entries_;
   std::map<std::string, const ClassEntry*, std::less<>> by_class_, by_name_, registered_;
   std::map<const ClassEntry*, std::string> registered_names_;
   mutable std::mutex mutex_;  // of the last two
+  CustomClasses custom_classes_;
 };
 
 /// The table of a kind: Activation, Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer,

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -50,27 +47,5 @@ void register_class(std::string_view package = "Custom", std::string_view name =
   static_assert(!std::is_base_of_v<Model, Class>, "a model has no options: register the classes of its layers");
   class_table<detail::KindOf<Class>>().add(class_entry<Class>, package, name);
 }
-
-/// An object of a custom class of another language, as it is saved.
-struct CustomObject {
-  /// The name of its class.
-  std::string class_name;
-  /// The name under which its class is registered: "my_package>Gain".
-  std::string registered_name;
-  /// Its config: a JSON object.
-  std::string config;
-};
-
-/// The custom classes of the program that embeds Étude, if they are classes of another language. Set it before the
-/// first model is created.
-template <class Kind> struct CustomClasses {
-  /// The names and the config of an object; none for an object of other classes. Throws Error(value) if the class is
-  /// not registered.
-  std::optional<CustomObject> (*describe)(const Kind& object) = nullptr;
-  /// The object; null if there is no such class.
-  std::shared_ptr<Kind> (*make)(const CustomObject& object) = nullptr;
-};
-/// Those of the program.
-template <class Kind> inline CustomClasses<Kind> custom_classes;
 
 }  // namespace etude

@@ -1,6 +1,6 @@
 #include "etude/saving/detail/registry.hpp"
 
-#include "etude/classes/register_class.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/detail/model_config.hpp"
 
@@ -50,35 +50,61 @@ void update_config(const Metric& metric, Json& config) {
   if (config.contains("name")) config["name"] = metric.name();
 }
 
-Json config_of(const Description& description) {
-  const ClassEntry& entry = description.entry();
-  return config_of(entry.fields, description.options(), entry.class_name);
+/// An object of any kind, without its C++ type.
+struct Saved {
+  const ClassTable& table;
+  const void* object;
+  const Description& description;
+  std::string_view name, class_name;  // for errors
+  void (*update)(const void* object, Json& config);
+};
+template <class T> Saved saved(const T& object) {
+  Saved result{class_table<T>(), &object, object.description(), {}, {}, [](const void* of, Json& config) {
+                 update_config(*static_cast<const T*>(of), config);
+               }};
+  if constexpr (requires { object.name(); }) result.name = object.name();
+  if constexpr (requires { object.class_name(); }) result.class_name = object.class_name();
+  return result;
 }
 
 /// An object of a custom class, in Keras's form.
-Json custom_json(std::string class_name, std::string registered_name, Json config) {
-  return {{"module", nullptr},
-          {"class_name", std::move(class_name)},
-          {"config", std::move(config)},
-          {"registered_name", std::move(registered_name)}};
+Json custom_json(const std::string& class_name, const std::string& registered_name, Json config) {
+  Json json = Json::object();
+  json["module"] = nullptr;
+  json["class_name"] = class_name;
+  json["config"] = std::move(config);
+  json["registered_name"] = registered_name;
+  return json;
 }
 
-/// What an error says of an object.
-template <class T> std::string text_of(const T& object) {
-  if constexpr (std::is_same_v<T, Layer>)
-    return '"' + object.name() + "\" of a class (" + std::string(object.class_name()) + ')';
-  else if constexpr (requires { object.name(); })
-    return '"' + object.name() + "\" of a class";
-  else
-    return "an object of a class";
+[[noreturn]] void fail_without_options(const Saved& saved) {
+  std::string text = "an object";
+  if (!saved.name.empty()) text = '"' + std::string(saved.name) + '"';
+  text += " of a class";
+  if (!saved.class_name.empty()) text += " (" + std::string(saved.class_name) + ')';
+  fail(ErrorKind::value, saved.table.kind(), text,
+       " that is not one of Étude's - expected one that can be created from its options - ",
+       "declare `about` and Options and call register_class first, or save only the model's weights.");
 }
 
-/// Throws Error(value) unless from_json can create objects of the class: it is Étude's, or has a registered name.
-void check_is_known(const ClassTable& table, const ClassEntry& entry, const std::string& registered_name) {
-  check(!registered_name.empty() || table.find(entry.class_name) == &entry, ErrorKind::value, table.kind(),
+Json saved_json(const Saved& saved) {
+  if (saved.table.custom_classes().describe)
+    if (const auto custom = saved.table.custom_classes().describe(saved.object))
+      return custom_json(custom->class_name, custom->registered_name, parse_json(custom->config, "config"));
+  if (saved.description.empty()) fail_without_options(saved);
+  const ClassEntry& entry = saved.description.entry();
+  const std::string registered_name = saved.table.registered_name(entry);
+  check(!registered_name.empty() || saved.table.find(entry.class_name) == &entry, ErrorKind::value, saved.table.kind(),
         "an object of the class ", entry.class_name,
         ", which is not registered - expected a class of a registered name - call register_class<", entry.class_name,
         ">() first.");
+  Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
+  saved.update(saved.object, config);
+  if (!registered_name.empty()) return custom_json(entry.class_name, registered_name, std::move(config));
+  Json json = Json::object();
+  json["class_name"] = entry.class_name;
+  json["config"] = std::move(config);
+  return json;
 }
 
 /// The class of an object in JSON.
@@ -96,10 +122,17 @@ const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
   return *entry;
 }
 
-template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const Json& config) {
-  const auto options = entry.options();
-  read_config(entry.fields, options.get(), entry.class_name, config);
-  return make_of<T>(entry, options.get());
+/// The object of `json`; `options` is its config, or what remains of it for the options of the class.
+std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const Json& options) {
+  const std::string& class_name = class_name_in(json);
+  const std::string registered_name = registered_name_in(json);
+  if (table.custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
+    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(config_in(json))}))
+      return object;
+  const ClassEntry& entry = entry_in(json, table);
+  const auto read = entry.options();
+  read_config(entry.fields, read.get(), entry.class_name, options);
+  return entry.make(read.get());
 }
 
 }  // namespace
@@ -107,20 +140,7 @@ template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const J
 template <class T> Json object_to_json(const T& object) {
   if constexpr (std::is_same_v<T, Layer>)
     if (const auto* model = dynamic_cast<const Model*>(&object)) return model_to_json(*model);
-  if (custom_classes<T>.describe)
-    if (auto custom = custom_classes<T>.describe(object))
-      return custom_json(custom->class_name, custom->registered_name, parse_json(custom->config, "config"));
-  const ClassTable& table = class_table<T>();
-  const Description& description = object.description();
-  check(!description.empty(), ErrorKind::value, table.kind(), text_of(object),
-        " that is not one of Étude's - expected one that can be created from its options - ",
-        "declare `about` and Options and call register_class first, or save only the model's weights.");
-  const std::string registered_name = table.registered_name(description.entry());
-  check_is_known(table, description.entry(), registered_name);
-  Json config = config_of(description);
-  update_config(object, config);
-  Json json = registered_name.empty() ? Json{{"class_name", description.class_name()}, {"config", std::move(config)}}
-                                      : custom_json(description.entry().class_name, registered_name, std::move(config));
+  Json json = saved_json(saved(object));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())
       return {{"class_name", "LossScaleOptimizer"},
@@ -134,12 +154,13 @@ template <class T> Json object_to_json(const T& object) {
 namespace {
 
 /// Any layer may be frozen, including one without such an option.
-LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
-  Json options = config;
-  options.erase("trainable");
+LayerPtr layer_with_flag(const Json& json) {
+  const std::string& class_name = class_name_in(json);
+  Json options = config_in(json);
   bool trainable = true;
-  read_field(config["trainable"], trainable, {entry.class_name, "trainable"});
-  const LayerPtr layer = make_from<Layer>(entry, options);
+  read_field(options["trainable"], trainable, {class_name, "trainable"});
+  options.erase("trainable");
+  const auto layer = std::static_pointer_cast<Layer>(make_from(class_table<Layer>(), json, options));
   layer->set_own_trainable(trainable);
   return layer;
 }
@@ -148,17 +169,12 @@ LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
 
 template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   const std::string& class_name = class_name_in(json);
-  const std::string registered_name = registered_name_in(json);
-  if constexpr (std::is_same_v<T, Layer>)
-    if (registered_name.empty() && is_model_class(class_name)) return model_from_json(json);
-  const ClassTable& table = class_table<T>();
   const Json& config = config_in(json);
-  if (custom_classes<T>.make && (!registered_name.empty() || !table.find(class_name)))
-    if (auto object = custom_classes<T>.make({class_name, registered_name, json_text(config)})) return object;
-  const ClassEntry& entry = entry_in(json, table);
-  if constexpr (std::is_same_v<T, Layer>)
-    if (config.contains("trainable")) return layer_with_flag(entry, config);
-  return make_from<T>(entry, config);
+  if constexpr (std::is_same_v<T, Layer>) {
+    if (registered_name_in(json).empty() && is_model_class(class_name)) return model_from_json(json);
+    if (config.contains("trainable")) return layer_with_flag(json);
+  }
+  return std::static_pointer_cast<T>(make_from(class_table<T>(), json, config));
 }
 
 template <class T> std::string to_json(const T& object, int indent) {
