@@ -114,7 +114,7 @@ function makeObject(kind: string, className: string, registeredName: string, jso
   const config = JSON.parse(json) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };
   if (typeof dtype === 'object' && dtype?.config) config['dtype'] = dtype.config.name; // Keras's DTypePolicy
   const made = of.fromConfig(config) as unknown;
-  if (!(made instanceof Layer)) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a layer - return one.`);
+  if (!(made instanceof (kinds[kind] as typeof Layer))) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a ${kind} - return one.`);
   if (name !== undefined && made.name !== name) refuse('fromConfig', `a layer "${made.name}" for the config of "${String(name)}" - expected that name - pass the config's name to the constructor of et.Layer.`);
   return made;
 }

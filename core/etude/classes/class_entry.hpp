@@ -55,7 +55,7 @@ struct ClassEntry {
 };
 
 /// The class and the options from which an object was created; its config is written from them. Empty for objects of
-/// classes that are in no table.
+/// classes that declare no options.
 class Description {
  public:
   Description() = default;
@@ -63,7 +63,7 @@ class Description {
   template <HasFields Options> Description(const ClassEntry& entry, Options options)
       : entry_(&entry), options_(std::make_shared<Options>(std::move(options))) {}
 
-  /// Whether the object is of a class that is in no table.
+  /// Whether the object is of a class that declares no options.
   bool empty() const { return !entry_; }
   /// The class; only if it is not empty.
   const ClassEntry& entry() const { return *entry_; }
