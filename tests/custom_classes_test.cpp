@@ -71,7 +71,20 @@ struct Other : custom::Gain {
   using Gain::Gain;
 };
 
+struct HiddenOptions {
+  double rate = 0;
+  std::string name = {};
+  static constexpr auto fields() {
+    return option_rows(option<&HiddenOptions::rate>("A number."), option<&HiddenOptions::name>("A name."));
+  }
+};
+
 }  // namespace
+
+TEST_CASE("options of a struct in an unnamed namespace have their names", "[custom_classes]") {
+  CHECK(std::string_view(fields_of<HiddenOptions>[0].name) == "rate");
+  CHECK(std::string_view(fields_of<HiddenOptions>[1].name) == "name");
+}
 
 // The form of Keras 3.15.1 for such a class. Keras adds "build_config", and writes the dtype as a DTypePolicy.
 TEST_CASE("a registered class is written in the form of Keras", "[custom_classes]") {
