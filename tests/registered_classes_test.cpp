@@ -81,13 +81,13 @@ struct HiddenOptions {
 
 }  // namespace
 
-TEST_CASE("options of a struct in an unnamed namespace have their names", "[custom_classes]") {
+TEST_CASE("options of a struct in an unnamed namespace have their names", "[registered_classes]") {
   CHECK(std::string_view(fields_of<HiddenOptions>[0].name) == "rate");
   CHECK(std::string_view(fields_of<HiddenOptions>[1].name) == "name");
 }
 
 // The form of Keras 3.15.1 for such a class. Keras adds "build_config", and writes the dtype as a DTypePolicy.
-TEST_CASE("a registered class is written in the form of Keras", "[custom_classes]") {
+TEST_CASE("a registered class is written in the form of Keras", "[registered_classes]") {
   custom::register_all();
   CHECK(to_json<Layer>(custom::Gain({.factor = 3, .name = "gain"})) ==
         R"({"module":null,"class_name":"Gain","config":{"factor":3.0,"initializer":"ones","regularizer":null,)"
@@ -97,7 +97,7 @@ TEST_CASE("a registered class is written in the form of Keras", "[custom_classes
         R"("name":"power"},"registered_name":"custom>Power"})");
 }
 
-TEST_CASE("a registered class is read from the form of Keras", "[custom_classes]") {
+TEST_CASE("a registered class is read from the form of Keras", "[registered_classes]") {
   custom::register_all();
   const LayerPtr layer = from_json<Layer>(
       R"({"module": null, "class_name": "Gain", "config": {"name": "gain", "trainable": false, "dtype": {"module":
@@ -108,7 +108,7 @@ TEST_CASE("a registered class is read from the form of Keras", "[custom_classes]
   CHECK(testing::numbers((*layer)(Tensor::from<float>({1, 2}, {1, -2}))) == std::vector<double>{3, -6});
 }
 
-TEST_CASE("objects of registered classes of every kind come back with their options", "[custom_classes]") {
+TEST_CASE("objects of registered classes of every kind come back with their options", "[registered_classes]") {
   custom::register_all();
   const auto model = custom::model();
   model->build({-1, 6});
@@ -124,7 +124,8 @@ TEST_CASE("objects of registered classes of every kind come back with their opti
   CHECK(to_json<Metric>(*from_json<Metric>(metric)) == metric);
 }
 
-TEST_CASE("a saved and loaded model of registered classes continues training with the same bits", "[custom_classes]") {
+TEST_CASE("a saved and loaded model of registered classes continues training with the same bits",
+          "[registered_classes]") {
   custom::register_all();
   const FilesInMemory scope;
   const auto model = custom::model();
@@ -139,7 +140,7 @@ TEST_CASE("a saved and loaded model of registered classes continues training wit
   CHECK(same(state_of(*loaded), state_of(*model)));
 }
 
-TEST_CASE("a Functional model of registered layers is described and cloned", "[custom_classes]") {
+TEST_CASE("a Functional model of registered layers is described and cloned", "[registered_classes]") {
   custom::register_all();
   const auto shared = custom::gain();
   const SymbolicTensor in = layers::input({.shape = {6}});
@@ -155,7 +156,7 @@ TEST_CASE("a Functional model of registered layers is described and cloned", "[c
   CHECK(clone->layers().at(1) != model.layers().at(1));
 }
 
-TEST_CASE("a registered name chooses an object where a string may", "[custom_classes]") {
+TEST_CASE("a registered name chooses an object where a string may", "[registered_classes]") {
   custom::register_all();
   Sequential model({layers::dense({.units = 1, .kernel_initializer = "custom>Filled"})});
   model.compile({.optimizer = "custom>Heavy", .loss = "custom>Power", .metrics = {"custom>Largest"}});
@@ -172,7 +173,7 @@ TEST_CASE("a registered name chooses an object where a string may", "[custom_cla
         }).starts_with("[layer] \"custom>Residual\" - expected one of: "));
 }
 
-TEST_CASE("a class with two names is saved under the second, and loaded by both", "[custom_classes]") {
+TEST_CASE("a class with two names is saved under the second, and loaded by both", "[registered_classes]") {
   register_class<Twofold>("custom");
   const std::string first = to_json<Loss>(*make_object<Twofold>({}));
   register_class<Twofold>("custom", "Renamed");
@@ -184,7 +185,7 @@ TEST_CASE("a class with two names is saved under the second, and loaded by both"
   CHECK(to_json<Loss>(*from_json<Loss>(second)) == second);
 }
 
-TEST_CASE("register_class refuses names of other classes, and what is not a name", "[custom_classes]") {
+TEST_CASE("register_class refuses names of other classes, and what is not a name", "[registered_classes]") {
   custom::register_all();
   CHECK(error_of([] { register_class<custom::Gain>("custom"); }) == "no error");
   CHECK(error_of([] { register_class<Other>("custom"); }) ==
@@ -201,7 +202,8 @@ TEST_CASE("register_class refuses names of other classes, and what is not a name
   }
 }
 
-TEST_CASE("a class that is not registered is neither written nor read, and the Error has advice", "[custom_classes]") {
+TEST_CASE("a class that is not registered is neither written nor read, and the Error has advice",
+          "[registered_classes]") {
   CHECK(error_of([] { to_json<Layer>(Unknown({})); }) ==
         "[layer] an object of the class Unknown, which is not registered - expected a class of a registered name - "
         "call register_class<Unknown>() first.");
@@ -217,13 +219,13 @@ TEST_CASE("a class that is not registered is neither written nor read, and the E
   CHECK(refused("Gone").starts_with("[layer] class \"Gone\" - expected one of: "));
 }
 
-TEST_CASE("a registered name is never read as one of Étude's classes", "[custom_classes]") {
+TEST_CASE("a registered name is never read as one of Étude's classes", "[registered_classes]") {
   CHECK(error_of([] {
           from_json<Layer>(R"({"class_name": "Dense", "config": {"units": 1}, "registered_name": "theirs>Dense"})");
         }).starts_with("[layer] the class \"theirs>Dense\", which is not registered - "));
 }
 
-TEST_CASE("several threads register classes and look them up", "[custom_classes]") {
+TEST_CASE("several threads register classes and look them up", "[registered_classes]") {
   custom::register_all();
   std::vector<int> read(4);
   std::vector<std::thread> threads;
