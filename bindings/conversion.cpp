@@ -24,6 +24,9 @@ std::vector<Value> values_from_js(const val& value, const Where& where) {
   return value.isArray() ? from_js<std::vector<Value>>(value, where) : std::vector{from_js<Value>(value, where)};
 }
 
+/// The object of web whose functions it calls; undefined if there is none.
+val object_of(const UserObject* user) { return user ? user->functions().object() : val::undefined(); }
+
 }  // namespace
 
 void Where::wrong(const val& came, std::string_view expected, std::string_view advice) const {
@@ -60,31 +63,56 @@ std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
 
-template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
-  // web's Model and Layer have a handle, which refers to them weakly: the result keeps the object alive.
+val handle_of(const val& value) {
   const val handle = type_of(value) == "object" && !value.isNull() ? value["handle"] : val::undefined();
-  if (is(handle)) {
-    struct Kept {
-      val object;
-      LayerPtr layer;
-    };
+  return handle.isUndefined() ? value : handle;
+}
+
+std::shared_ptr<void> keep(const val& value, std::shared_ptr<void> object) {
+  struct Kept {
+    val value;
+    std::shared_ptr<void> object;
+  };
+  return std::make_shared<Kept>(value, std::move(object));
+}
+std::shared_ptr<void> keep_complete(const val& value, const val& handle, std::shared_ptr<void> object) {
+  if (value.strictlyEquals(handle)) return object;
+  call_host("checkComplete", value);
+  return keep(value, std::move(object));
+}
+
+template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& where) {
+  if (const val handle = handle_of(value); !value.strictlyEquals(handle) && is(handle)) {
     const bool is_model = is_of_class(handle, "Model");
-    const auto kept = std::make_shared<Kept>(
-        value, is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where));
-    return {kept, kept->layer.get()};
+    const LayerPtr layer = is_model ? LayerPtr(from_js<ModelPtr>(handle, where)) : from_js<LayerPtr>(handle, where);
+    return {keep(value, layer), layer.get()};
   }
   if (!is(value)) where.wrong(value, "a layer", "make one, such as et.layers.dense({units: 10})");
   return value.as<LayerPtr>();
 }
+template <> val Conversion<OptimizerPtr>::to(const OptimizerPtr& optimizer) {
+  const val object = object_of(dynamic_cast<const UserObject*>(optimizer.get()));
+  return object.isUndefined() ? val(optimizer) : object;
+}
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
-  if (const auto* user = dynamic_cast<const UserLayer*>(layer.get()))
-    if (const val object = user->functions().object(); !object.isUndefined()) return object;
+  if (const val object = object_of(dynamic_cast<const UserLayer*>(layer.get())); !object.isUndefined()) return object;
   if (const auto recurrent = std::dynamic_pointer_cast<Recurrent>(layer)) return val(recurrent);
   if (const auto attention = std::dynamic_pointer_cast<MultiHeadAttention>(layer)) return val(attention);
   if (const auto attention = std::dynamic_pointer_cast<GroupedQueryAttention>(layer)) return val(attention);
   if (const auto embedding = std::dynamic_pointer_cast<ReversibleEmbedding>(layer)) return val(embedding);
   if (const auto preprocessing = std::dynamic_pointer_cast<PreprocessingLayer>(layer)) return val(preprocessing);
   return layer ? val(layer) : val::null();
+}
+
+val UserFunctions::call(const char* name, std::initializer_list<val> arguments) const {
+  const Autocast cast(autocast);
+  val list = val::array();
+  for (const val& argument : arguments) list.call<void>("push", argument);
+  val result = js::call(link, std::string(name), list);
+  check(!is_promise(result), ErrorKind::value, name,
+        "a promise was returned - expected the result itself, for a step is traced once and then replayed without "
+        "JavaScript - make the function synchronous.");
+  return result;
 }
 
 Variable Conversion<Variable>::from(const val& value, const Where& where) {

@@ -166,14 +166,32 @@ concept Held =
     std::is_base_of_v<Constraint, T> || std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T> ||
     std::is_same_v<PredictionStream, T>;
 
+/// Kinds of classes that users extend in JavaScript, besides layers: web/src/custom.ts.
+template <class T>
+concept Extended = std::is_same_v<T, Loss> || std::is_same_v<T, Metric> || std::is_same_v<T, Optimizer> ||
+                   std::is_same_v<T, Initializer> || std::is_same_v<T, Regularizer> || std::is_same_v<T, Constraint> ||
+                   std::is_same_v<T, LearningRateSchedule>;
+
 /// Whether it is an object of one of the module's classes.
 bool is_of_class(const val& value, const std::string& name);
+/// The handle of an object of web; any other value itself.
+val handle_of(const val& value);
+/// Keeps an object of web and what calls its functions, which refers to it weakly.
+std::shared_ptr<void> keep(const val& value, std::shared_ptr<void> object);
+/// The same, if `value` is not the handle itself. Throws if its class lacks a function.
+std::shared_ptr<void> keep_complete(const val& value, const val& handle, std::shared_ptr<void> object);
 
 template <Held T> struct Conversion<std::shared_ptr<T>> {
-  static bool is(const val& value) { return is_of_class(value, class_name<T>()); }
+  static bool is(const val& value) { return is_of_class(Extended<T> ? handle_of(value) : value, class_name<T>()); }
   static std::shared_ptr<T> from(const val& value, const Where& where) {
     if (!is(value)) where.wrong_class(value, class_name<T>());
-    return value.as<std::shared_ptr<T>>();
+    if constexpr (!Extended<T>) {
+      return value.as<std::shared_ptr<T>>();
+    } else {
+      const val handle = handle_of(value);
+      auto object = handle.as<std::shared_ptr<T>>();
+      return {keep_complete(value, handle, object), object.get()};
+    }
   }
   static val to(const std::shared_ptr<T>& object) { return object ? val(object) : val::null(); }
   static std::string given() { return class_name<T>(); }
@@ -186,6 +204,8 @@ template <> LayerPtr Conversion<LayerPtr>::from(const val& value, const Where& w
 template <> val Conversion<LayerPtr>::to(const LayerPtr& layer);
 template <> inline std::string Conversion<LayerPtr>::given() { return "LayerLike"; }
 template <> inline std::string Conversion<LayerPtr>::made() { return "LayerLike"; }
+/// Converts to an object of web if there is one.
+template <> val Conversion<OptimizerPtr>::to(const OptimizerPtr& optimizer);
 
 template <> struct Conversion<Variable> {
   static Variable from(const val& value, const Where& where);

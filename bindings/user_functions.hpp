@@ -1,6 +1,6 @@
 #pragma once
 
-/// Objects of web whose functions are called in traces: models and layers that a user wrote in JavaScript.
+/// Objects of web whose functions are called in traces: models, layers, losses, … that a user wrote in JavaScript.
 #include "conversion.hpp"
 
 namespace etude::js {
@@ -20,29 +20,29 @@ class Autocast {
   std::optional<DType> outer_;
 };
 
-/// The functions of such an object. `link` calls one by its name.
+/// The functions of such an object. `link` calls one by its name, with a list of arguments.
 struct UserFunctions {
   val link;
   std::optional<DType> autocast = {};
 
   template <class R, class... Arguments> R run(const char* name, const Arguments&... arguments) const {
     const TraceScope scope;
-    const Autocast cast(autocast);
-    const val result = js::call(link, std::string(name), to_js(arguments)...);
-    check(!is_promise(result), ErrorKind::value, name,
-          "a promise was returned - expected the result itself, for a step is traced once and then "
-          "replayed without JavaScript - make the function synchronous.");
+    const val result = call(name, {to_js(arguments)...});
     if constexpr (!std::is_void_v<R>) return from_js<R>(result, {name, "the result"});
   }
+  /// The result of a function, which is no promise.
+  val call(const char* name, std::initializer_list<val> arguments) const;
   /// The object, or undefined if JavaScript no longer has it.
   val object() const { return js::call(link, std::string("object")); }
 };
 
-/// A layer or model of such an object.
-class UserLayer {
+/// What calls the functions of such an object, which JavaScript gets in its place.
+class UserObject {
  public:
-  virtual ~UserLayer() = default;
+  virtual ~UserObject() = default;
   virtual const UserFunctions& functions() const = 0;
 };
+/// A layer or model of such an object.
+class UserLayer : public UserObject {};
 
 }  // namespace etude::js

@@ -79,6 +79,47 @@ et.registerClass(et.Callback);
 const custom: et.LayerLike = et.sequential([new Gain()]).getLayer(0);
 if (custom instanceof Gain) custom.trainable = pairs.length > 1;
 
+class Squared extends et.Loss {
+  override call(yTrue: et.Value, yPred: et.Value): et.Value {
+    return et.ops.mean(et.ops.square(et.ops.subtract(yTrue, yPred)), [-1]);
+  }
+}
+class Largest extends et.Metric {
+  readonly largest: et.Variable = this.addVariable({ name: 'largest', shape: [], initializer: new (class extends et.Initializer {
+    override call = (shape: number[], dtype: et.DType) => new Float32Array(shape.length + dtype.length);
+  })() });
+  override updateState(yTrue: et.Value, yPred: et.Value, sampleWeight?: et.ValueLike): void {
+    this.largest.assign(et.ops.max(et.ops.multiply(et.ops.subtract(yTrue, yPred), sampleWeight ?? 1)));
+  }
+  override result(): et.Value {
+    return this.largest.read();
+  }
+}
+class Descent extends et.Optimizer {
+  override build(variables: et.Variable[]): void {
+    for (const variable of variables) this.addVariableFromReference(variable, 'last', 'ones');
+  }
+  override updateStep(gradient: et.Value, variable: et.Variable, learningRate: et.Value): void {
+    this.getSlot(variable, 'last').assign(gradient);
+    variable.assign(et.ops.subtract(variable.read(), et.ops.multiply(gradient, learningRate)));
+  }
+}
+class Leaky extends et.RnnCell {
+  override stateSize: et.StateSize = [4, [2, 2]];
+  override call(x: et.Value, [state, other]: et.Value[]): [et.Value, et.Value[]] {
+    const next = et.ops.add(et.ops.multiply(state ?? x, 0.9), x);
+    return [next, [next, other ?? x]];
+  }
+}
+class Shrinking extends et.Regularizer {
+  override call = (x: et.Value): et.Value => et.ops.sum(x);
+}
+const losses: et.Loss[] = [new Squared({ reduction: 'sum', name: 'squared' }), et.losses.huber()];
+const metrics: et.Metric[] = [new Largest(), et.metrics.accuracy()];
+const descents: et.Optimizer[] = [new Descent({ learningRate: 0.1, clipnorm: 1 }), et.optimizers.sgd()];
+et.sequential([et.layers.rnn({ cell: new Leaky() }), et.layers.dense({ units: 1, kernelRegularizer: new Shrinking() })])
+  .compile({ loss: losses[0] ?? null, metrics, optimizer: descents[0] ?? null });
+
 const stopping: et.EarlyStopping = et.callbacks.earlyStopping({ monitor: 'loss', patience: 2 });
 const lines: et.FileSink = { append: (bytes: Uint8Array) => console.log(bytes.length) };
 const schedule: et.LearningRateSchedule = et.schedules.cosineDecay({ initialLearningRate: 1e-3, decaySteps: 100 });

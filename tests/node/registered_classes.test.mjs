@@ -126,6 +126,33 @@ test('custom layers are saved inside models, wrappers and other custom layers', 
   assertClose([...again((steps.build([-1, 2, 1]), steps)).predictOnBatch([[[1], [2]]]).data], [5, 10]);
 });
 
+test('a custom cell is saved with the layer that runs it', () => {
+  class Sum extends et.RnnCell {
+    constructor({ units = 1, ...options } = {}) {
+      super(options);
+      this.stateSize = units;
+    }
+    build(inputShape) {
+      this.kernel = this.addWeight({ name: 'kernel', shape: [inputShape.at(-1), this.stateSize] });
+    }
+    call(x, [state]) {
+      const output = ops.add(ops.matmul(x, this.kernel.read()), state);
+      return [output, [output]];
+    }
+    getConfig() {
+      return { ...super.getConfig(), units: this.stateSize };
+    }
+  }
+  const model = et.sequential([et.layers.rnn({ cell: new Sum({ units: 2 }) })]);
+  model.build([-1, 4, 3]);
+  assert.throws(() => model.toJson(), /of the class Sum, which is not registered/);
+  et.registerClass(Sum);
+  const other = again(model), steps = waves([2, 4, 3]);
+  other.setWeights(model.getWeights());
+  assert.equal(other.toJson(), model.toJson());
+  assert.deepEqual(other.predictOnBatch(steps), model.predictOnBatch(steps));
+});
+
 test('modelCheckpoint saves models with custom layers', async () => {
   const model = et.sequential([new Gain({ factor: 2 }), et.layers.dense({ units: 1 })]);
   model.compile(mse(0.01));
@@ -187,7 +214,7 @@ test('registerClass refuses what is no class, wrong names and a second class of 
     static className = 'Gain';
   }
   await assertError(() => et.registerClass(Gain, { package: 'my_package', nmae: 'x' }), 'value', 'unknown option "nmae"');
-  for (const wrong of [class {}, new Gain(), et.Layer, undefined]) await assertError(() => et.registerClass(wrong), 'value', '[registerClass]', 'expected a class that extends et.Layer');
+  for (const wrong of [class {}, new Gain(), et.Layer, undefined]) await assertError(() => et.registerClass(wrong), 'value', '[registerClass]', 'expected a class that extends et.Layer or et.RnnCell');
   for (const wrong of ['', 'a>b', 3]) {
     await assertError(() => et.registerClass(Gain, { package: wrong }), 'value', '[registerClass]', 'expected strings');
     await assertError(() => et.registerClass(Gain, { name: wrong }), 'value', '[registerClass]', 'expected strings');

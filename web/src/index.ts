@@ -12,26 +12,21 @@ import type * as options from './options.mjs';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
+export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
+export type { CustomConstraint, CustomInitializer, CustomLoss, CustomMetric, CustomOptimizer, CustomRegularizer, CustomSchedule } from './custom.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
 export type {
   Callback as NativeCallback,
   Dataset,
   DatasetIterator,
-  Constraint,
   EarlyStopping,
   GroupedQueryAttention,
-  Initializer,
   Layer as NativeLayer,
-  LearningRateSchedule,
-  Loss,
-  Metric,
   MultiHeadAttention,
   OperationalMetrics,
-  Optimizer,
   PreprocessingLayer,
   Recurrent,
-  Regularizer,
   ReversibleEmbedding,
   SymbolicTensor,
   Variable,
@@ -65,6 +60,7 @@ export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
 export type { PredictionStream } from './predictions.js';
 export { deserializeLayer, registerClass, serializeLayer, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
+export { RnnCell, type StateSize } from './rnn_cell.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';

@@ -1,6 +1,6 @@
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
-import { LayerBase, linkTo } from './layer_base.js';
+import { LayerBase, layersIn, linkTo } from './layer_base.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
 import type { Value } from './value.js';
@@ -58,7 +58,7 @@ export abstract class Layer extends LayerBase {
   constructor(given: options.CustomLayerOptions = {}) {
     super();
     const { className, name } = this.constructor as { className?: string; name: string };
-    const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find)) as native.Layer;
+    const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find), false) as native.Layer;
     this.handle = handle;
     this.#dtype = given.dtype || module.dtypePolicy();
     this.#entrance = this.call = (x, training = false) => handle.call(x as Value, training) as Value;
@@ -90,12 +90,8 @@ export abstract class Layer extends LayerBase {
 
   /** Not a closure of the constructor, which would refer to the handle. */
   static #find(this: void, layer: Layer, step: string): unknown {
-    if (step === 'layers') return () => layer.#layers();
+    if (step === 'layers') return () => layersIn(layer);
     if (step !== 'call') return layer[step as 'build'];
     return layer.call === layer.#entrance ? (Object.getPrototypeOf(layer) as Layer).call : layer.call;
-  }
-  #layers(): unknown[] {
-    const isLayer = (each: unknown) => each instanceof LayerBase || each instanceof (module.Layer as unknown as new () => object);
-    return Object.entries(this).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown].flat())).filter(isLayer);
   }
 }

@@ -1,4 +1,4 @@
-import { fail } from './error.js';
+import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
 import { module } from './module.js';
@@ -8,22 +8,37 @@ import type { Tensor, TensorLike } from './tensor.js';
 /** What a layer is applied to, when a model is described. */
 export type Symbols = native.SymbolicTensor | native.SymbolicTensor[];
 /** Calls a function of an object by its name. */
-export type Link = (name: string, ...given: unknown[]) => unknown;
+export type Link = (name: string, given?: unknown[]) => unknown;
 
+/** An object whose functions the module calls. */
+interface Linked {
+  readonly handle: object;
+  readonly className: string;
+}
 /**
  * A link to `owner`, whose functions `find` returns. It refers to the object weakly, because the object has the handle:
  * otherwise neither could be collected. What contains the layer keeps both.
  */
-export function linkTo<Owner extends LayerBase>(owner: Owner, find: (owner: Owner, name: string) => unknown): Link {
+export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, name: string) => unknown, kind = 'a layer'): Link {
   const weak = new WeakRef(owner);
-  return (name, ...given) => {
+  return (name, given = []) => {
     const alive = weak.deref();
     if (name === 'object') return alive?.handle ? alive : undefined; // while the handle is made there is none
-    if (!alive) return fail('state', name, 'a layer whose object was collected - expected that to be alive - keep it, or a model that contains it.');
-    const found = find(alive, name);
-    if (typeof found !== 'function') return fail('value', name, `a layer of the class ${alive.className} without the function - expected one - define ${name}().`);
-    return (found as Link).call(alive, ...(given as [string]));
+    if (!alive) return fail('state', name, `${kind} whose object was collected - expected that to be alive - keep it, or a model that contains it.`);
+    return functionOf(alive, name, find, kind).apply(alive, given);
   };
+}
+/** The function of that name. Throws Error(value) if the class has none. */
+export function functionOf<Owner extends Linked>(owner: Owner, name: string, find: (owner: Owner, name: string) => unknown, kind: string): (...given: unknown[]) => unknown {
+  const found = find(owner, name);
+  if (typeof found !== 'function') throw nativeError(`[${name}] ${kind} of the class ${owner.className} without the function - expected one - define ${name}().`, 'value');
+  return found as (...given: unknown[]) => unknown;
+}
+
+/** The layers in the properties of a custom layer, also in arrays. */
+export function layersIn(owner: LayerBase): unknown[] {
+  const isLayer = (each: unknown) => each instanceof LayerBase || each instanceof (module.Layer as unknown as new () => object);
+  return Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown].flat())).filter(isLayer);
 }
 
 /** What models and custom layers have in common with other layers. */

@@ -9,6 +9,7 @@ import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
+import type { RnnCell } from './rnn_cell.js';
 import { defaultVerbose } from './stdout.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
@@ -20,7 +21,7 @@ export interface History {
 }
 
 /** The layers of a model, which may be models too. */
-export type LayerLike = native.Layer | Layer | Model;
+export type LayerLike = native.Layer | Layer | RnnCell | Model;
 /** Options of `fit`. */
 export interface FitOptions extends options.FitOptions {
   /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */

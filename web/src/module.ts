@@ -29,6 +29,7 @@ export const host: Record<string, unknown> = {
   assign,
   callHook,
   changedLogs,
+  checkComplete: (object: { checkComplete(): void }) => object.checkComplete(),
   copyOf,
   describe,
   isTerminal,

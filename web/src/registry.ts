@@ -3,14 +3,15 @@ import { describe, fail, nativeError } from './error.js';
 import { Layer, type Config } from './layer.js';
 import type { LayerLike } from './model.js';
 import { host, module } from './module.js';
+import { RnnCell } from './rnn_cell.js';
 
-/** A custom class: one that extends `et.Layer`. */
+/** A custom class: one that extends `et.Layer` or `et.RnnCell`. */
 export interface CustomClass {
-  new (...given: never[]): Layer;
+  new (...given: never[]): Layer | RnnCell;
   /** Its name in configs, where a minifier renames classes. Default: its `name`. */
   readonly className?: string;
   readonly name: string;
-  fromConfig(config: Config): Layer;
+  fromConfig(config: Config): Layer | RnnCell;
 }
 /** Classes by their names in a file: "my_package>Gain", or "Gain". */
 export type CustomObjects = Record<string, CustomClass>;
@@ -22,9 +23,10 @@ export interface RegisterOptions {
   name?: string | undefined;
 }
 
-/** The base class of each kind of classes, by the kind's name in the module. */
-const kinds: Record<string, abstract new (...given: never[]) => object> = { layer: Layer };
-const kindOf = (of: CustomClass): string | undefined => Object.keys(kinds).find((kind) => of.prototype instanceof (kinds[kind] as typeof Layer));
+/** The base classes of each kind of classes, by the kind's name in the module. */
+const kinds: Record<string, readonly (abstract new (...given: never[]) => object)[]> = { layer: [Layer, RnnCell] };
+const isOf = (kind: string, object: unknown): boolean => (kinds[kind] as (typeof Layer)[]).some((base) => object instanceof base);
+const kindOf = (of: CustomClass): string | undefined => Object.keys(kinds).find((kind) => isOf(kind, of.prototype));
 const classNameOf = (of: CustomClass): string => of.className ?? of.name;
 
 const classes = new Map<string, CustomClass>(), registeredNames = new Map<CustomClass, string>();
@@ -33,11 +35,11 @@ let given = new Map<string, CustomClass>();
 
 function checkClass(of: unknown, where: string): asserts of is CustomClass {
   if (typeof of !== 'function' || kindOf(of as CustomClass) === undefined)
-    fail('value', where, `${describe(of)} - expected a class that extends et.Layer - pass the class itself.`);
+    fail('value', where, `${describe(of)} - expected a class that extends et.Layer or et.RnnCell - pass the class itself.`);
 }
 
 /**
- * Registers a class that extends `et.Layer`, and returns it: models with its layers are then saved, loaded, described and
+ * Registers a class that extends `et.Layer` or `et.RnnCell`, and returns it: models with its layers are then saved, loaded, described and
  * cloned. Files call it "package>name", in the format of Keras. They can only create classes that are registered when they
  * are loaded.
  *
@@ -92,7 +94,7 @@ function checkPlain(value: unknown, place: string): void {
 }
 
 /** How an object of a custom class is saved. The module calls it. */
-function describeObject(object: Layer): { className: string; registeredName: string; config: string } {
+function describeObject(object: Layer | RnnCell): { className: string; registeredName: string; config: string } {
   const of = object.constructor as unknown as CustomClass, className = classNameOf(of);
   const registeredName = registeredNames.get(of) ?? refuse('toJson', `"${object.name}" of the class ${className}, which is not registered - expected a class of a registered name - call et.registerClass(${className}) first, or save only the model's weights.`);
   const config = object.getConfig() as unknown;
@@ -103,7 +105,7 @@ function describeObject(object: Layer): { className: string; registeredName: str
 }
 
 /** A new object of a custom class; null for another class. The module calls it. */
-function makeObject(kind: string, className: string, registeredName: string, json: string): Layer | null {
+function makeObject(kind: string, className: string, registeredName: string, json: string): Layer | RnnCell | null {
   const of = given.get(registeredName) ?? given.get(className) ?? classes.get(registeredName);
   if (!of && !registeredName) return null;
   if (!of || kindOf(of) !== kind) {
@@ -113,8 +115,8 @@ function makeObject(kind: string, className: string, registeredName: string, jso
   }
   const config = JSON.parse(json) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };
   if (typeof dtype === 'object' && dtype?.config) config['dtype'] = dtype.config.name; // Keras's DTypePolicy
-  const made = of.fromConfig(config) as unknown;
-  if (!(made instanceof (kinds[kind] as typeof Layer))) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a ${kind} - return one.`);
+  const made = of.fromConfig(config) as Layer | RnnCell;
+  if (!isOf(kind, made)) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a ${kind} - return one.`);
   if (name !== undefined && made.name !== name) refuse('fromConfig', `a layer "${made.name}" for the config of "${String(name)}" - expected that name - pass the config's name to the constructor of et.Layer.`);
   return made;
 }

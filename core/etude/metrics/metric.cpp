@@ -15,7 +15,10 @@ void Metric::reset_state() {
 }
 
 Variable Metric::add_variable(const std::string& name, const Shape& shape) {
-  Variable& variable = variables_.emplace_back(name_ + '/' + name, Tensor(shape, floatx()), false, Aggregation::sum);
+  return add_variable_of(name, Tensor(shape, floatx()));
+}
+Variable Metric::add_variable_of(const std::string& name, const Tensor& initial) {
+  Variable& variable = variables_.emplace_back(name_ + '/' + name, initial, false, Aggregation::sum);
   variable.set_managed();
   return variable;
 }
@@ -87,6 +90,13 @@ Value times_leading(Value a, Value b) {
 }
 
 }  // namespace
+
+Value masked_weight(Value y_pred, Value sample_weight) {
+  const Value mask = y_pred.mask();
+  if (!mask) return sample_weight;
+  const DType dtype = sample_weight ? sample_weight.dtype() : floatx();
+  return sample_weight ? times_leading(sample_weight, ops::cast(mask, dtype)) : ops::cast(mask, dtype);
+}
 
 MetricPtr MeanOf::copy() const { return std::make_shared<MeanOf>(function_, name()); }
 

@@ -57,6 +57,8 @@ class Metric : public Described {
  protected:
   /// Creates a variable of this metric that starts as zeros. Replicas add to it.
   Variable add_variable(const std::string& name, const Shape& shape = {});
+  /// The same of the values and the dtype of `initial`. reset_state() sets zeros: override it.
+  Variable add_variable_of(const std::string& name, const Tensor& initial);
 
  private:
   std::string name_;
@@ -115,6 +117,10 @@ class MeanOf : public Mean {
  private:
   Function function_;
 };
+
+/// The sample weights times the mask of y_pred, which excludes padded steps; the same Value without a mask, empty
+/// without both.
+Value masked_weight(Value y_pred, Value sample_weight);
 
 namespace metrics {
 
