@@ -31,40 +31,38 @@ const Json& config_in(const Json& json) {
 
 namespace {
 
-/// Writes the changes since the object was created.
-template <class T> void update_config(const T&, Json&) {}
-void update_config(const Layer& layer, Json& config) {
-  config["name"] = layer.name();
-  // Layers without variables do not have it as an option, but as a flag like all layers.
-  if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
-  if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
-}
-void update_config(const Optimizer& optimizer, Json& config) {
-  if (config.contains("learning_rate") && config["learning_rate"].is_number())
-    config["learning_rate"] = optimizer.learning_rate();
-}
-void update_config(const Loss& loss, Json& config) {
-  if (config.contains("name")) config["name"] = loss.name();
-}
-void update_config(const Metric& metric, Json& config) {
-  if (config.contains("name")) config["name"] = metric.name();
-}
-
-/// An object of any kind, without its C++ type.
+/// An object of any kind, without its C++ type. Functions by address would keep JSON in the core of a page's module:
+/// the optimizer merges those that are alike.
 struct Saved {
   const ClassTable& table;
   const void* object;
   const Description& description;
-  std::string_view name, class_name;  // for errors
-  void (*update)(const void* object, Json& config);
+  const Layer* layer = nullptr;
+  const Optimizer* optimizer = nullptr;
+  const std::string* name = nullptr;
 };
 template <class T> Saved saved(const T& object) {
-  Saved result{class_table<T>(), &object, object.description(), {}, {}, [](const void* of, Json& config) {
-                 update_config(*static_cast<const T*>(of), config);
-               }};
-  if constexpr (requires { object.name(); }) result.name = object.name();
-  if constexpr (requires { object.class_name(); }) result.class_name = object.class_name();
+  Saved result{class_table<T>(), &object, object.description()};
+  if constexpr (std::is_same_v<T, Layer>) result.layer = &object;
+  if constexpr (std::is_same_v<T, Optimizer>) result.optimizer = &object;
+  if constexpr (requires { object.name(); }) result.name = &object.name();
   return result;
+}
+
+/// Writes the changes since the object was created.
+void update_config(const Saved& saved, Json& config) {
+  if (saved.layer) {
+    const Layer& layer = *saved.layer;
+    config["name"] = layer.name();
+    // Layers without variables do not have it as an option, but as a flag like all layers.
+    if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
+    if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
+  } else if (saved.optimizer) {
+    if (config.contains("learning_rate") && config["learning_rate"].is_number())
+      config["learning_rate"] = saved.optimizer->learning_rate();
+  } else if (saved.name && config.contains("name")) {
+    config["name"] = *saved.name;
+  }
 }
 
 /// An object of a custom class, in Keras's form.
@@ -78,10 +76,9 @@ Json custom_json(const std::string& class_name, const std::string& registered_na
 }
 
 [[noreturn]] void fail_without_options(const Saved& saved) {
-  std::string text = "an object";
-  if (!saved.name.empty()) text = '"' + std::string(saved.name) + '"';
+  std::string text = saved.name ? '"' + *saved.name + '"' : "an object";
   text += " of a class";
-  if (!saved.class_name.empty()) text += " (" + std::string(saved.class_name) + ')';
+  if (saved.layer) text.append(" (").append(saved.layer->class_name()) += ')';
   fail(ErrorKind::value, saved.table.kind(), text,
        " that is not one of Étude's - expected one that can be created from its options - ",
        "declare `about` and Options and call register_class first, or save only the model's weights.");
@@ -99,7 +96,7 @@ Json saved_json(const Saved& saved) {
         ", which is not registered - expected a class of a registered name - call register_class<", entry.class_name,
         ">() first.");
   Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
-  saved.update(saved.object, config);
+  update_config(saved, config);
   if (!registered_name.empty()) return custom_json(entry.class_name, registered_name, std::move(config));
   Json json = Json::object();
   json["class_name"] = entry.class_name;
