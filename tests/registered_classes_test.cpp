@@ -225,6 +225,7 @@ TEST_CASE("a registered name is never read as one of Étude's classes", "[regist
         }).starts_with("[layer] the class \"theirs>Dense\", which is not registered - "));
 }
 
+#ifdef ETUDE_THREADS
 TEST_CASE("several threads register classes and look them up", "[registered_classes]") {
   custom::register_all();
   std::vector<int> read(4);
@@ -239,3 +240,4 @@ TEST_CASE("several threads register classes and look them up", "[registered_clas
   for (std::thread& thread : threads) thread.join();
   CHECK(read == std::vector<int>(4, 50));
 }
+#endif

@@ -16,8 +16,8 @@ template <class Class>
 using KindOf = typename decltype(make_object<Class>(std::declval<OptionsOf<Class>>()))::element_type::Kind;
 }  // namespace detail
 
-/// Registers a custom class, so that its objects are saved and loaded: by save_model, to_json, from_json and
-/// clone_model. The class is a Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer or
+/// Registers a custom class, so that its objects are saved and loaded: by Model::save, load_model, to_json, from_json
+/// and clone_model. The class is a Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer or
 /// Constraint. It declares its name and its options as Étude's classes do, and its objects have a description:
 ///
 ///     struct GainOptions {
