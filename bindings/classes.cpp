@@ -44,7 +44,7 @@ void assign(Variable& variable, ValueOrData value) {
 /// The JavaScript name of a kind of classes, and its object of options, which the call consumes.
 struct Family {
   std::string_view name;
-  const ClassTable& (*table)();
+  ClassTable& (*table)();
   val (*make)(const ClassEntry& entry, void* options);
 };
 template <class Kind> val make_as(const ClassEntry& entry, void* options) {

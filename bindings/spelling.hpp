@@ -46,6 +46,8 @@ inline constexpr Advice advices[]{
     {"a host that has some", "those that openFiles gives a page"},
     {"leave out what stands before the path.",
      "leave out what stands before the path; a page keeps files once openFiles() was called."},
+    {"declare `about` and Options and call register_class first, or save only the model's weights.",
+     "save the model's weights instead, and create the model in code."},
     {" - make layers by from_json<Layer>().", " - pass the text that model.toJson() gave."},
 };
 

@@ -128,9 +128,12 @@ TEST_CASE("custom functions and classes have no config, and the Error has advice
     Doubling() : Layer("Doubling") {}
     Value call(Value x, bool) override { return x * 2; }
   };
+  CHECK(error_of([] { to_json<Layer>(Doubling()); }) ==
+        "[layer] \"doubling\" of a class (Doubling) that is not one of Étude's - expected one that can be created from "
+        "its options - declare `about` and Options and call register_class first, or save only the model's weights.");
   CHECK(error_of([] {
-          to_json<Layer>(Doubling());
-        }).starts_with("[layer] an object of a class that is not one of Étude's - expected "));
+          to_json<Loss>(*losses::from_function([](Value y_true, Value) { return y_true; }, "between"));
+        }).starts_with("[loss] \"between\" of a class that is not one of Étude's - expected "));
 }
 
 TEST_CASE("the config of a Sequential model makes one that predicts the same with its weights", "[config]") {

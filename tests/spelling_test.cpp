@@ -121,6 +121,7 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"precision_at_recall", "a list of names"},
     {"fortran_order", "a key of .npy files"},
     {"make layers by from_json<Layer>()", "what JavaScript is advised instead stands beside it"},
+    {"and call register_class first", "what JavaScript is advised instead stands beside it"},
     {"that is not NumPy's", "the format's inventor"},
     {"NumPy's .npy format", "the format's inventor"},
     {"NumPy's magic number", "the format's inventor"},

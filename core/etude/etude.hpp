@@ -12,6 +12,7 @@
 #include "etude/base/vfs.hpp"
 #include "etude/callbacks/callbacks.hpp"
 #include "etude/classes/class_table.hpp"
+#include "etude/classes/register_class.hpp"
 #include "etude/constraints/constraint.hpp"
 #include "etude/data/arrays.hpp"
 #include "etude/data/cifar.hpp"

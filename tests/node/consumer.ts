@@ -54,6 +54,28 @@ class Pair extends et.Layer {
   }
 }
 const pairs: et.SymbolicTensor[] = new Pair({ name: 'pair' }).applyAll([et.input({ shape: [2] }), et.input({ shape: [2] })]);
+class Scale extends et.Layer {
+  readonly factor: number;
+  constructor({ factor = 1, ...options }: { factor?: number } & et.CustomLayerOptions = {}) {
+    super(options);
+    this.factor = factor;
+  }
+  override call(x: et.Value): et.Value {
+    return et.ops.multiply(x, this.factor);
+  }
+  override getConfig(): et.Config {
+    return { ...super.getConfig(), factor: this.factor, inner: et.serializeLayer(dense) };
+  }
+  static override fromConfig({ inner, ...config }: et.Config): Scale {
+    return new Scale({ ...config, name: et.deserializeLayer(inner as et.Config).name });
+  }
+}
+export const registered: typeof Scale = et.registerClass(Scale, { package: 'consumer', name: 'Scale' });
+export const loaded: et.Model[] = [et.loadModel('folder', { compile: false, customObjects: { Scale } }), et.modelFromJson('{}', { customObjects: { Gain } })];
+// @ts-expect-error: a class, not an object of it
+et.registerClass(new Gain());
+// @ts-expect-error: a class of layers
+et.registerClass(et.Callback);
 const custom: et.LayerLike = et.sequential([new Gain()]).getLayer(0);
 if (custom instanceof Gain) custom.trainable = pairs.length > 1;
 

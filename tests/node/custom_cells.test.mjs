@@ -179,7 +179,7 @@ test('what a custom cell cannot do is an error', async () => {
   await assertError(run(returning((x, state) => [state, [x]])), 'shape', 'a next state of shape [4, 2] - expected [4, 3]');
   await assertError(() => et.layers.bidirectional({ layer: et.layers.rnn({ cell: new Gated() }) }), 'value', '[copy] a cell of the class Gated', 'define copy()');
   await assertError(() => et.layers.rnn({ cell: new (class extends et.Layer {})() }), 'value', 'expected a cell, such as LSTMCell');
-  await assertError(() => et.sequential([et.layers.rnn({ cell: new Minimal() })]).toJson(), 'value', "not one of Étude's");
+  await assertError(() => et.sequential([et.layers.rnn({ cell: new Minimal() })]).toJson(), 'value', 'which is not registered');
 });
 
 test('a recurrent layer keeps its custom cell, and is collected with it', async () => {

@@ -286,5 +286,5 @@ test('what a custom layer cannot do is an error', async () => {
   await assertError(() => new Gain().addWeight({ shape: [2], initializer: 'none' }), 'value', 'none');
   await assertError(() => et.sequential([{}]), 'value', 'a layer');
   const model = await trained(new Gain());
-  await assertError(() => model.toJson(), 'value', "not one of Étude's");
+  await assertError(() => model.toJson(), 'value', 'the class Gain, which is not registered');
 });

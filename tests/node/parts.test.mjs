@@ -29,6 +29,20 @@ function run(program, { entry = page, env = { ETUDE_VARIANT: 'simd' } } = {}) {
 const lacking = (where, part) =>
   `state [${where}] the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
 
+test('custom classes are registered before the module is loaded, and saved once its part is', () => {
+  const program = `class Twice extends et.Layer {
+      call(x) { return et.ops.multiply(x, 2); }
+    }
+    et.registerClass(Twice);
+    await et.ready();
+    const model = et.sequential([new Twice()]);
+    model.build([1, 1]);
+    said.push(await told(() => model.toJson()));
+    await et.ready({ parts: ['saving'] });
+    said.push(et.modelFromJson(model.toJson()).layers[0] instanceof Twice);`;
+  assert.deepEqual(run(program), [lacking('model.toJson', 'saving'), true]);
+});
+
 test('in a page, a synchronous call into a part says which part to load, and works once it is loaded', () => {
   const calls = {
     data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],

@@ -35,7 +35,7 @@ export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
-export { Layer } from './layer.js';
+export { Layer, type Config } from './layer.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
 export {
@@ -51,12 +51,15 @@ export {
   type FitOptions,
   type History,
   type LayerLike,
+  type LoadModelOptions,
+  type ModelFromJsonOptions,
   type PredictOptions,
 } from './model.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
 export type { PredictionStream } from './predictions.js';
+export { deserializeLayer, registerClass, serializeLayer, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';

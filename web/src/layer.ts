@@ -5,6 +5,9 @@ import { module } from './module.js';
 import type * as options from './options.mjs';
 import type { Value } from './value.js';
 
+/** What a layer is made of anew, as plain JSON. */
+export type Config = Record<string, unknown>;
+
 /**
  * The base class of custom layers:
  *
@@ -23,9 +26,25 @@ import type { Value } from './value.js';
  * that dtype, too.
  *
  * Layers in its properties after `build`, also in arrays, are part of it: they are trained, counted and saved with it.
- * Those in private fields (#layer), Maps and other objects are not found. A model with such a layer cannot be saved as a
- * whole, but its weights can. Their names contain the class's name: define `static className` where a minifier renames
- * classes.
+ * Those in private fields (#layer), Maps and other objects are not found. The names of its weights contain the class's name:
+ * define `static className` where a minifier renames classes.
+ *
+ * A model with such a layer is saved as a whole if its class is registered by `registerClass`, and `getConfig` has the options
+ * of its constructor:
+ *
+ *     class Scale extends et.Layer {
+ *       constructor({ factor = 1, ...options } = {}) {
+ *         super(options);
+ *         this.factor = factor;
+ *       }
+ *       getConfig() {
+ *         return { ...super.getConfig(), factor: this.factor };
+ *       }
+ *       call(x) {
+ *         return et.ops.multiply(x, this.factor);
+ *       }
+ *     }
+ *     et.registerClass(Scale, { package: 'my_package' });
  */
 export abstract class Layer extends LayerBase {
   /** For the module only. */
@@ -33,6 +52,7 @@ export abstract class Layer extends LayerBase {
 
   /** The function with which others call the layer, in place of that of its class. */
   readonly #entrance: Layer['call'];
+  readonly #dtype: string;
 
   /** Options: its name, dtype and whether it is trained. */
   constructor(given: options.CustomLayerOptions = {}) {
@@ -40,6 +60,7 @@ export abstract class Layer extends LayerBase {
     const { className, name } = this.constructor as { className?: string; name: string };
     const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find), false) as native.Layer;
     this.handle = handle;
+    this.#dtype = given.dtype || module.dtypePolicy();
     this.#entrance = this.call = (x, training = false) => handle.call(x as Value, training) as Value;
   }
 
@@ -51,6 +72,15 @@ export abstract class Layer extends LayerBase {
   call(x: Value | Value[], training?: boolean): Value | Value[];
   call(): never {
     return fail('value', 'call', `a layer of the class ${this.className} without the function - expected one - define call().`);
+  }
+
+  /** Its options, of which `fromConfig` makes it anew. Subclasses add theirs. Layers among them: `et.serializeLayer(layer)`. */
+  getConfig(): Config {
+    return { name: this.name, trainable: this.trainable, dtype: this.#dtype };
+  }
+  /** The layer of a config of getConfig. Default: `new this(config)`. */
+  static fromConfig(config: Config): Layer {
+    return new (this as unknown as new (config: Config) => Layer)(config);
   }
 
   /** Within `build`: creates a variable, glorot_uniform by default. */

@@ -8,6 +8,7 @@ import { LayerBase, linkTo, type Link } from './layer_base.js';
 import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, only } from './predictions.js';
+import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
 import { defaultVerbose } from './stdout.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -280,13 +281,21 @@ interface LoopOptions {
 type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
 
+/** Options of `modelFromJson`. */
+export interface ModelFromJsonOptions {
+  /** Custom classes that are not registered. */
+  customObjects?: CustomObjects | undefined;
+}
+/** Options of `loadModel`. */
+export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions {}
+
 /** Loads a model from a folder of save. It is compiled, with its optimizer's state, unless compile is false. */
-export function loadModel(folder: string, options: options.LoadModelOptions = {}): Model {
-  return new Model(() => module.model_load(folder, options), {});
+export function loadModel(folder: string, { customObjects, ...options }: LoadModelOptions = {}): Model {
+  return new Model(() => withCustomObjects(customObjects, () => module.model_load(folder, options)), {});
 }
 /** A model from the description of toJson, with new weights. */
-export function modelFromJson(text: string): Model {
-  return new Model(() => module.model_fromJson(text), {});
+export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
+  return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
 }
 /**
  * A model of the same structure with new layers and new weights, not compiled. Each layer of the clone is the result of

@@ -1,5 +1,6 @@
 import { describe, nativeError } from './error.js';
 import type * as native from './etude.mjs';
+import type { Config } from './layer.js';
 import { LayerBase, layersIn, linkTo } from './layer_base.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
@@ -25,7 +26,7 @@ export type StateSize = number | readonly (number | readonly number[])[];
  *
  * A subclass defines `stateSize` and `call`, and `build` if it has weights. The step is traced once for all steps of a
  * sequence: it may read variables and call layers, but neither assign variables nor draw random numbers. Layers in its
- * properties are part of it, as in those of `et.Layer`.
+ * properties are part of it, as in those of `et.Layer`. It is saved with its layer if its class is registered by `registerClass`.
  */
 export abstract class RnnCell extends LayerBase {
   /** For the module only. */
@@ -37,6 +38,7 @@ export abstract class RnnCell extends LayerBase {
 
   /** The function with which others call the cell, in place of that of its class. */
   readonly #entrance: RnnCell['call'];
+  readonly #dtype: string;
 
   /** Options: its name, dtype and whether it is trained. */
   constructor(given: options.CustomLayerOptions = {}) {
@@ -44,6 +46,7 @@ export abstract class RnnCell extends LayerBase {
     const { className, name } = this.constructor as { className?: string; name: string };
     const handle = module.layer_custom(className ?? (name || 'RnnCell'), given, linkTo<RnnCell>(this, RnnCell.#find, 'a cell'), true) as native.Layer;
     this.handle = handle;
+    this.#dtype = given.dtype || module.dtypePolicy();
     this.#entrance = this.call = (x, states, training = false) => {
       const [output, ...next] = handle.call([x, ...states], training) as unknown as Value[];
       return [output as Value, next];
@@ -56,6 +59,15 @@ export abstract class RnnCell extends LayerBase {
   }
   /** The output of a step, and the states after it, as many as before it. It is traced, and must be synchronous. */
   abstract call(x: Value, states: readonly Value[], training?: boolean): [output: Value, states: Value[]];
+
+  /** Its options, of which `fromConfig` makes it anew. Subclasses add theirs. */
+  getConfig(): Config {
+    return { name: this.name, trainable: this.trainable, dtype: this.#dtype };
+  }
+  /** The cell of a config of getConfig. Default: `new this(config)`. */
+  static fromConfig(config: Config): RnnCell {
+    return new (this as unknown as new (config: Config) => RnnCell)(config);
+  }
 
   /** Within `build`: creates a variable, glorot_uniform by default. */
   addWeight(given: options.WeightOptions = {}): native.Variable {

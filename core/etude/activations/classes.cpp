@@ -72,9 +72,9 @@ struct Entries {
 }  // namespace
 }  // namespace activations
 
-template <> const ClassTable& class_table<Activation>() {
+template <> ClassTable& class_table<Activation>() {
   static const activations::Entries entries;
-  static const ClassTable table("activation", entries.pointers);
+  static ClassTable table("activation", entries.pointers);
   return table;
 }
 

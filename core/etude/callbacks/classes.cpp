@@ -3,8 +3,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Callback>() {
-  static const ClassTable table("callback", callbacks::Callbacks::entries);
+template <> ClassTable& class_table<Callback>() {
+  static ClassTable table("callback", callbacks::Callbacks::entries);
   return table;
 }
 

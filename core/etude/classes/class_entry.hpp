@@ -55,7 +55,7 @@ struct ClassEntry {
 };
 
 /// The class and the options from which an object was created; its config is written from them. Empty for objects of
-/// classes that are in no table.
+/// classes that declare no options.
 class Description {
  public:
   Description() = default;
@@ -63,7 +63,7 @@ class Description {
   template <HasFields Options> Description(const ClassEntry& entry, Options options)
       : entry_(&entry), options_(std::make_shared<Options>(std::move(options))) {}
 
-  /// Whether the object is of a class that is in no table.
+  /// Whether the object is of a class that declares no options.
   bool empty() const { return !entry_; }
   /// The class; only if it is not empty.
   const ClassEntry& entry() const { return *entry_; }
@@ -149,6 +149,8 @@ template <class Class> using ProductOf = typename detail::FindProduct<Class>::Ty
 
 template <class Class> auto make_object(OptionsOf<Class> options);
 
+class Layer;
+
 namespace detail {
 template <class Class> std::shared_ptr<void> new_options() { return std::make_shared<OptionsOf<Class>>(); }
 
@@ -164,13 +166,18 @@ inline constexpr ClassEntry class_entry{Class::about.name,          detail::fact
                                         Class::about.aliases,       fields_of<OptionsOf<Class>>,
                                         detail::new_options<Class>, detail::make_erased<Class>};
 
-/// An object of the class, with its description: either the class's constructor sets it, or this function.
+/// An object of the class, with its description: either the class's constructor sets it, as those of layers do, or this
+/// function.
 template <class Class> auto make_object(OptionsOf<Class> options) {
   if constexpr (requires { &Class::make; }) {
     auto object = Class::make(options);
     if (object->description().empty() && !detail::passes_on<Class>)
       object->describe({class_entry<Class>, std::move(options)});
     return object;
+  } else if constexpr (std::derived_from<Class, Described> && !std::is_base_of_v<Layer, Class>) {
+    auto object = std::make_shared<Class>(options);
+    if (object->description().empty()) object->describe({class_entry<Class>, std::move(options)});
+    return std::shared_ptr<ProductOf<Class>>(std::move(object));
   } else {
     return std::shared_ptr<ProductOf<Class>>(std::make_shared<Class>(std::move(options)));
   }

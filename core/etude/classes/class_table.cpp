@@ -6,6 +6,16 @@
 #include "etude/base/error.hpp"
 
 namespace etude {
+namespace {
+
+bool has_required(const ClassEntry& entry) { return std::ranges::any_of(entry.fields, &Field::required); }
+
+const ClassEntry* find_in(const std::map<std::string, const ClassEntry*, std::less<>>& entries, std::string_view name) {
+  const auto found = entries.find(name);
+  return found == entries.end() ? nullptr : found->second;
+}
+
+}  // namespace
 
 std::vector<std::string> names_of(const ClassEntry& entry) {
   std::vector<std::string> names{entry.factory};
@@ -23,15 +33,16 @@ ClassTable::ClassTable(const char* kind, std::span<const ClassEntry* const> entr
     by_class_.emplace(entry->class_name, entry);
     for (const std::string& name : names_of(*entry))  // "Convolution2D" is a class's name, "mse" is not
       if (name.front() >= 'A' && name.front() <= 'Z') by_class_.emplace(name, entry);
-    if (std::ranges::any_of(entry->fields, &Field::required)) continue;  // a name does not suffice to create an object
+    if (has_required(*entry)) continue;  // a name does not suffice to create an object
     by_name_.emplace(canonical_name(entry->class_name), entry);
     for (const std::string& name : names_of(*entry)) by_name_.emplace(canonical_name(name), entry);
   }
 }
 
+const ClassEntry* ClassTable::find(std::string_view class_name) const { return find_in(by_class_, class_name); }
+
 const ClassEntry& ClassTable::of_class(std::string_view class_name) const {
-  const auto found = by_class_.find(class_name);
-  if (found != by_class_.end()) return *found->second;
+  if (const ClassEntry* entry = find(class_name)) return *entry;
   std::string known;
   for (const auto& [name, entry] : by_class_) known.append(known.empty() ? "" : ", ").append(name);
   fail(ErrorKind::value, kind_, "class \"", class_name, "\" - expected one of: ", known,
@@ -39,14 +50,40 @@ const ClassEntry& ClassTable::of_class(std::string_view class_name) const {
 }
 
 const ClassEntry& ClassTable::named(std::string_view name) const {
-  const auto found = by_name_.find(canonical_name(name));
-  if (found != by_name_.end()) return *found->second;
+  const ClassEntry* entry = is_registered_name(name) ? registered(name) : find_in(by_name_, canonical_name(name));
+  if (entry && !has_required(*entry)) return *entry;
   std::string known;
-  for (const ClassEntry* entry : entries_)
-    for (const std::string& each : names_of(*entry))
+  for (const ClassEntry* each_entry : entries_)
+    for (const std::string& each : names_of(*each_entry))
       if (by_name_.contains(canonical_name(each))) known.append(known.empty() ? "" : ", ").append(each);
   fail(ErrorKind::value, kind_, '"', name, "\" - expected one of: ", known,
        " - choose one of them, or pass an object.");
+}
+
+void ClassTable::add(const ClassEntry& entry, std::string_view package, std::string_view name) {
+  for (const std::string_view part : {package, name})
+    check(!part.empty() && !is_registered_name(part), ErrorKind::value, "register_class", '"', part, "\" for the ",
+          kind_, " ", entry.class_name,
+          " - expected a package and a name that are not empty and have no \">\" - change it.");
+  check(!find(entry.class_name), ErrorKind::value, "register_class", "the ", kind_, " ", entry.class_name,
+        " - expected a name that none of Étude's classes has - rename the class in its `about`.");
+  std::string registered_name = std::string(package).append(">").append(name);
+  const std::scoped_lock lock(mutex_);
+  const ClassEntry* registered = registered_.emplace(registered_name, &entry).first->second;
+  check(registered == &entry, ErrorKind::value, "register_class", "two classes of the name \"", registered_name,
+        "\" - expected one - register the second under another package or name.");
+  registered_names_[&entry] = std::move(registered_name);
+}
+
+const ClassEntry* ClassTable::registered(std::string_view registered_name) const {
+  const std::scoped_lock lock(mutex_);
+  return find_in(registered_, registered_name);
+}
+
+std::string ClassTable::registered_name(const ClassEntry& entry) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = registered_names_.find(&entry);
+  return found == registered_names_.end() ? "" : found->second;
 }
 
 }  // namespace etude

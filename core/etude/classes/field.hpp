@@ -51,10 +51,11 @@ template <class Struct, class T, T Struct::* Member> struct MemberOf<Member> {
 };
 
 /// The member's name in the text of the function `option`. GCC: "… [with auto Member = &etude::DenseOptions::units;
-/// …]", Clang: "… [Member = &etude::DenseOptions::units]".
+/// …]", Clang: "… [Member = &etude::DenseOptions::units]", and "(anonymous namespace)::" for what has no name.
 constexpr std::string_view member_name_in(std::string_view text) {
   text.remove_prefix(text.find("Member = "));
-  text = text.substr(0, text.find_first_of(";])"));
+  text = text.substr(0, text.find_first_of(";]"));
+  while (text.ends_with(')')) text.remove_suffix(1);
   return text.substr(text.rfind(':') + 1);
 }
 

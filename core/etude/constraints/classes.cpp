@@ -3,8 +3,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Constraint>() {
-  static const ClassTable table("constraint", constraints::Constraints::entries);
+template <> ClassTable& class_table<Constraint>() {
+  static ClassTable table("constraint", constraints::Constraints::entries);
   return table;
 }
 

@@ -3,8 +3,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Initializer>() {
-  static const ClassTable table("initializer", initializers::Initializers::entries);
+template <> ClassTable& class_table<Initializer>() {
+  static ClassTable table("initializer", initializers::Initializers::entries);
   return table;
 }
 

@@ -3,8 +3,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Layer>() {
-  static const ClassTable table("layer", layers::Layers::entries);
+template <> ClassTable& class_table<Layer>() {
+  static ClassTable table("layer", layers::Layers::entries);
   return table;
 }
 

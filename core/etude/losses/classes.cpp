@@ -4,8 +4,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Loss>() {
-  static const ClassTable table("loss", losses::Losses::entries);
+template <> ClassTable& class_table<Loss>() {
+  static ClassTable table("loss", losses::Losses::entries);
   return table;
 }
 

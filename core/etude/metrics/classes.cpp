@@ -4,20 +4,21 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Metric>() {
-  static const ClassTable table("metric", metrics::Metrics::entries);
+template <> ClassTable& class_table<Metric>() {
+  static ClassTable table("metric", metrics::Metrics::entries);
   return table;
 }
 
 namespace metrics {
 namespace {
 
-/// A metric chosen by name, which is also the name of its log.
+/// A metric chosen by name, which is also the name of its log, unless it is of a custom class.
 MetricPtr named_metric(std::string_view name, const std::string& log) {
   const ClassEntry& entry = class_table<Metric>().named(name);
   const auto options = entry.options();
   for (const Field& field : entry.fields)
-    if (std::string_view(field.name) == "name") *static_cast<std::string*>(field.member(options.get())) = log;
+    if (std::string_view(field.name) == "name" && !is_registered_name(name))
+      *static_cast<std::string*>(field.member(options.get())) = log;
   return make_of<Metric>(entry, options.get());
 }
 

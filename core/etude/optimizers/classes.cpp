@@ -3,13 +3,13 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Optimizer>() {
-  static const ClassTable table("optimizer", optimizers::Optimizers::entries);
+template <> ClassTable& class_table<Optimizer>() {
+  static ClassTable table("optimizer", optimizers::Optimizers::entries);
   return table;
 }
 
-template <> const ClassTable& class_table<LearningRateSchedule>() {
-  static const ClassTable table("schedule", schedules::Schedules::entries);
+template <> ClassTable& class_table<LearningRateSchedule>() {
+  static ClassTable table("schedule", schedules::Schedules::entries);
   return table;
 }
 

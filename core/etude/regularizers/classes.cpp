@@ -3,8 +3,8 @@
 
 namespace etude {
 
-template <> const ClassTable& class_table<Regularizer>() {
-  static const ClassTable table("regularizer", regularizers::Regularizers::entries);
+template <> ClassTable& class_table<Regularizer>() {
+  static ClassTable table("regularizer", regularizers::Regularizers::entries);
   return table;
 }
 

@@ -19,9 +19,9 @@ struct LoadModelOptions {
 
 /// Loads the model that Model::save wrote to a folder: its layers, created and built anew, their weights, which of them
 /// are trainable, and the state of their random draws. Nothing in the folder is executed: it can only name Étude's
-/// classes. No memory is allocated for weights before their shapes were compared with those in the folder. Throws
-/// Error(io) if there is no such folder, Error(value) for names of other formats and places, such as "model.keras",
-/// Error(data) for a folder that is damaged or holds no model.
+/// classes and those of register_class(). No memory is allocated for weights before their shapes were compared with
+/// those in the folder. Throws Error(io) if there is no such folder, Error(value) for names of other formats and
+/// places, such as "model.keras", Error(data) for a folder that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
 
 /// The model of a text that to_json<Layer>() wrote, with new weights. Throws as from_json<Layer>() does, Error(value)

@@ -1,5 +1,5 @@
-// Saving: a whole model, its weights, its description; checkpoints during training, and a fit that continues after an
-// interruption.
+// Saving: a whole model, its weights, its description, a model with a custom class; checkpoints during training, and a
+// fit that continues after an interruption.
 #include <etude/etude.hpp>
 
 #include <filesystem>
@@ -13,6 +13,27 @@ std::vector<LayerPtr> two_layers() {
   set_random_seed(7);
   return {layers::dense({.units = 32, .activation = "relu"}), layers::dense({.units = 1})};
 }
+
+struct ScaleOptions {
+  double factor = 1;
+  std::string name = {}, dtype = {};
+  bool trainable = true;
+  static constexpr auto fields() {
+    return option_rows(option<&ScaleOptions::factor>("Factor of the inputs."), layer_fields<ScaleOptions>());
+  }
+};
+
+/// x times a number.
+class Scale : public Layer {
+ public:
+  using Options = ScaleOptions;
+  static constexpr ClassText about{"Scale", "Multiplies its inputs by a number."};
+  explicit Scale(ScaleOptions options) : Layer(class_entry<Scale>, options), factor_(options.factor) {}
+  Value call(Value x, bool) override { return x * factor_; }
+
+ private:
+  double factor_;
+};
 
 /// Interrupts fit, as a crash would.
 class Interruption : public Callback {
@@ -48,6 +69,15 @@ int main() {
   // The layers without weights, in Keras's format.
   const ModelPtr described = model_from_json(to_json<Layer>(model));
   std::printf("described: parameters=%lld\n", static_cast<long long>(described->count_params()));
+
+  // A model with a layer of a custom class, which has a name in the folder.
+  register_class<Scale>("guide");
+  set_random_seed(9);
+  Sequential scaled({std::make_shared<Scale>(ScaleOptions{.factor = 0.5}), layers::dense({.units = 1})});
+  scaled.compile({.loss = "mse"});
+  scaled.build({-1, 8});
+  scaled.save(folder / "scaled");
+  std::printf("custom: loss=%.5f\n", load_model(folder / "scaled")->evaluate(x, y, {.verbose = 0})["loss"]);
 
   // The best weights during training.
   model.fit(x, y,

@@ -1,5 +1,5 @@
-// Saving: a whole model, its weights, its description; checkpoints during training, and a fit that continues after an
-// interruption. In a page, await et.openFiles(name) first: it stores the files in the browser.
+// Saving: a whole model, its weights, its description, a model with a custom class; checkpoints during training, and a
+// fit that continues after an interruption. In a page, await et.openFiles(name) first: it stores the files in the browser.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +33,27 @@ console.log(`weights: loss=${(await same.evaluate(x, y, { verbose: 0 })).toFixed
 // The layers without weights, in Keras's format.
 const described = et.modelFromJson(model.toJson());
 console.log(`described: parameters=${described.countParams()}`);
+
+// A model with a layer of a custom class, which has a name in the folder.
+class Scale extends et.Layer {
+  constructor({ factor = 1, ...options } = {}) {
+    super(options);
+    this.factor = factor;
+  }
+  getConfig() {
+    return { ...super.getConfig(), factor: this.factor };
+  }
+  call(x) {
+    return et.ops.multiply(x, this.factor);
+  }
+}
+et.registerClass(Scale, { package: 'guide' });
+et.setRandomSeed(9);
+const scaled = et.sequential([new Scale({ factor: 0.5 }), et.layers.dense({ units: 1 })]);
+scaled.compile({ loss: 'mse' });
+scaled.build([-1, 8]);
+scaled.save(join(folder, 'scaled'));
+console.log(`custom: loss=${(await et.loadModel(join(folder, 'scaled')).evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
 
 // The best weights during training.
 const checkpoint = et.callbacks.modelCheckpoint({

@@ -13,6 +13,13 @@ const std::string& class_name_in(const Json& json) {
   return json["class_name"].get_ref<const std::string&>();
 }
 
+std::string registered_name_in(const Json& json) {
+  const auto found = json.find("registered_name");
+  if (found == json.end() || !found->is_string()) return "";
+  const auto& name = found->get_ref<const std::string&>();
+  return is_registered_name(name) ? name : "";
+}
+
 const Json& config_in(const Json& json) {
   static const Json none = Json::object();
   if (!json.contains("config")) return none;
@@ -24,30 +31,105 @@ const Json& config_in(const Json& json) {
 
 namespace {
 
+/// An object of any kind, without its C++ type. Functions by address would keep JSON in the core of a page's module:
+/// the optimizer merges those that are alike.
+struct Saved {
+  const ClassTable& table;
+  const void* object;
+  const Description& description;
+  const Layer* layer = nullptr;
+  const Optimizer* optimizer = nullptr;
+  const std::string* name = nullptr;
+};
+template <class T> Saved saved(const T& object) {
+  Saved result{class_table<T>(), &object, object.description()};
+  if constexpr (std::is_same_v<T, Layer>) result.layer = &object;
+  if constexpr (std::is_same_v<T, Optimizer>) result.optimizer = &object;
+  if constexpr (requires { object.name(); }) result.name = &object.name();
+  return result;
+}
+
 /// Writes the changes since the object was created.
-template <class T> void update_config(const T&, Json&) {}
-void update_config(const Layer& layer, Json& config) {
-  config["name"] = layer.name();
-  // Layers without variables do not have it as an option, but as a flag like all layers.
-  if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
-  if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
-}
-void update_config(const Optimizer& optimizer, Json& config) {
-  if (config.contains("learning_rate") && config["learning_rate"].is_number())
-    config["learning_rate"] = optimizer.learning_rate();
-}
-void update_config(const Loss& loss, Json& config) { config["name"] = loss.name(); }
-void update_config(const Metric& metric, Json& config) { config["name"] = metric.name(); }
-
-Json config_of(const Description& description) {
-  const ClassEntry& entry = description.entry();
-  return config_of(entry.fields, description.options(), entry.class_name);
+void update_config(const Saved& saved, Json& config) {
+  if (saved.layer) {
+    const Layer& layer = *saved.layer;
+    config["name"] = layer.name();
+    // Layers without variables do not have it as an option, but as a flag like all layers.
+    if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
+    if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
+  } else if (saved.optimizer) {
+    if (config.contains("learning_rate") && config["learning_rate"].is_number())
+      config["learning_rate"] = saved.optimizer->learning_rate();
+  } else if (saved.name && config.contains("name")) {
+    config["name"] = *saved.name;
+  }
 }
 
-template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const Json& config) {
-  const auto options = entry.options();
-  read_config(entry.fields, options.get(), entry.class_name, config);
-  return make_of<T>(entry, options.get());
+/// An object of a custom class, in Keras's form.
+Json custom_json(const std::string& class_name, const std::string& registered_name, Json config) {
+  Json json = Json::object();
+  json["module"] = nullptr;
+  json["class_name"] = class_name;
+  json["config"] = std::move(config);
+  json["registered_name"] = registered_name;
+  return json;
+}
+
+[[noreturn]] void fail_without_options(const Saved& saved) {
+  std::string text = saved.name ? '"' + *saved.name + '"' : "an object";
+  text += " of a class";
+  if (saved.layer) text.append(" (").append(saved.layer->class_name()) += ')';
+  fail(ErrorKind::value, saved.table.kind(), text,
+       " that is not one of Étude's - expected one that can be created from its options - ",
+       "declare `about` and Options and call register_class first, or save only the model's weights.");
+}
+
+Json saved_json(const Saved& saved) {
+  if (saved.table.custom_classes().describe)
+    if (const auto custom = saved.table.custom_classes().describe(saved.object))
+      return custom_json(custom->class_name, custom->registered_name, parse_json(custom->config, "config"));
+  if (saved.description.empty()) fail_without_options(saved);
+  const ClassEntry& entry = saved.description.entry();
+  const std::string registered_name = saved.table.registered_name(entry);
+  check(!registered_name.empty() || saved.table.find(entry.class_name) == &entry, ErrorKind::value, saved.table.kind(),
+        "an object of the class ", entry.class_name,
+        ", which is not registered - expected a class of a registered name - call register_class<", entry.class_name,
+        ">() first.");
+  Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
+  update_config(saved, config);
+  if (!registered_name.empty()) return custom_json(entry.class_name, registered_name, std::move(config));
+  Json json = Json::object();
+  json["class_name"] = entry.class_name;
+  json["config"] = std::move(config);
+  return json;
+}
+
+/// The class of an object in JSON.
+const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
+  const std::string& class_name = class_name_in(json);
+  const std::string registered_name = registered_name_in(json);
+  if (registered_name.empty()) return table.of_class(class_name);
+  const ClassEntry* entry = table.registered(registered_name);
+  const std::size_t end = registered_name.find('>');
+  const std::string name = registered_name.substr(end + 1);
+  check(entry != nullptr, ErrorKind::value, table.kind(), "the class \"", registered_name,
+        "\", which is not registered - expected a class of a registered name - call register_class<", class_name,
+        ">(\"", registered_name.substr(0, end), name == class_name ? "" : "\", \"", name == class_name ? "" : name,
+        "\") first.");
+  return *entry;
+}
+
+/// The object of `json`; `options` is its config, or what remains of it for the options of the class.
+std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const Json& options) {
+  const std::string& class_name = class_name_in(json);
+  const std::string registered_name = registered_name_in(json);
+  if (table.custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
+    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(config_in(json))}))
+      return object;
+  const ClassEntry& entry = entry_in(json, table);
+  const auto read = entry.options();
+  read_config(entry.fields, read.get(), entry.class_name, options);
+  return entry.make(read.get());
 }
 
 }  // namespace
@@ -55,13 +137,7 @@ template <class T> std::shared_ptr<T> make_from(const ClassEntry& entry, const J
 template <class T> Json object_to_json(const T& object) {
   if constexpr (std::is_same_v<T, Layer>)
     if (const auto* model = dynamic_cast<const Model*>(&object)) return model_to_json(*model);
-  const Description& description = object.description();
-  check(!description.empty(), ErrorKind::value, class_table<T>().kind(),
-        "an object of a class that is not one of Étude's - expected one that can be created from its options - "
-        "save the model's weights instead, and create the model in code.");
-  Json config = config_of(description);
-  update_config(object, config);
-  Json json{{"class_name", description.class_name()}, {"config", std::move(config)}};
+  Json json = saved_json(saved(object));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())
       return {{"class_name", "LossScaleOptimizer"},
@@ -75,12 +151,13 @@ template <class T> Json object_to_json(const T& object) {
 namespace {
 
 /// Any layer may be frozen, including one without such an option.
-LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
-  Json options = config;
-  options.erase("trainable");
+LayerPtr layer_with_flag(const Json& json) {
+  const std::string& class_name = class_name_in(json);
+  Json options = config_in(json);
   bool trainable = true;
-  read_field(config["trainable"], trainable, {entry.class_name, "trainable"});
-  const LayerPtr layer = make_from<Layer>(entry, options);
+  read_field(options["trainable"], trainable, {class_name, "trainable"});
+  options.erase("trainable");
+  const auto layer = std::static_pointer_cast<Layer>(make_from(class_table<Layer>(), json, options));
   layer->set_own_trainable(trainable);
   return layer;
 }
@@ -89,13 +166,12 @@ LayerPtr layer_with_flag(const ClassEntry& entry, const Json& config) {
 
 template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   const std::string& class_name = class_name_in(json);
-  if constexpr (std::is_same_v<T, Layer>)
-    if (is_model_class(class_name)) return model_from_json(json);
-  const ClassEntry& entry = class_table<T>().of_class(class_name);
   const Json& config = config_in(json);
-  if constexpr (std::is_same_v<T, Layer>)
-    if (config.contains("trainable")) return layer_with_flag(entry, config);
-  return make_from<T>(entry, config);
+  if constexpr (std::is_same_v<T, Layer>) {
+    if (registered_name_in(json).empty() && is_model_class(class_name)) return model_from_json(json);
+    if (config.contains("trainable")) return layer_with_flag(json);
+  }
+  return std::static_pointer_cast<T>(make_from(class_table<T>(), json, config));
 }
 
 template <class T> std::string to_json(const T& object, int indent) {

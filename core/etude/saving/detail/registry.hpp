@@ -9,6 +9,8 @@ namespace etude {
 
 /// An object's parts: {"class_name": …, "config": {…}}. Throw Error(data).
 const std::string& class_name_in(const Json& json);
+/// The name under which a custom class is registered: "my_package>Gain"; "" for Étude's classes.
+std::string registered_name_in(const Json& json);
 const Json& config_in(const Json& json);
 
 }  // namespace etude
