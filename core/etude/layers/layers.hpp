@@ -20,6 +20,7 @@
 #include "etude/layers/merging.hpp"
 #include "etude/layers/noise.hpp"
 #include "etude/layers/normalization.hpp"
+#include "etude/layers/operation.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_color.hpp"
@@ -43,7 +44,7 @@ namespace etude::layers {
 
 /// The families of layers. To add a layer, add it here.
 using CoreLayers =
-    ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling, ReversibleEmbedding>;
+    ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, InputLayer, Masking, Rescaling, ReversibleEmbedding>;
 using ActivationLayers = ClassList<ELU, LeakyReLU, PReLU, ReLU, Softmax, ThresholdedReLU>;
 using ConvolutionLayers =
     ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, DepthwiseConv1D,

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "etude/layers/operation.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/registry.hpp"
@@ -41,10 +42,23 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
           .trainable = field_in(config, "trainable", class_name, true)};
 }
 
+Json input_layer_json(const SymbolicTensor& input) {
+  return {{"class_name", "InputLayer"},
+          {"config",
+           {{"batch_shape", field_json(input.shape(), {})},
+            {"dtype", std::string(name_of(input.dtype()))},
+            {"name", input.name()}}}};
+}
+
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
+  if (model.has_input()) {
+    const SymbolicTensor input = model.inputs().front();
+    config["layers"].push_back(input_layer_json(input));
+    config["build_input_shape"] = field_json(input.shape(), {});
+  }
   for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
-  if (model.built() && model.input_shape())
+  if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
 }
@@ -57,14 +71,23 @@ Shape input_shape_in(const Json& config) {
   return shape;
 }
 
+/// Without its batch size.
+std::shared_ptr<InputLayer> input_layer_from(const Json& config, const std::string& name = "") {
+  return std::make_shared<InputLayer>(
+      InputOptions{.shape = input_shape_in(config).without(0),
+                   .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""),
+                   .name = name.empty() ? field_in<std::string>(config, "name", "InputLayer", "") : name});
+}
+
 ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 && class_name_in(all[i]) == "InputLayer")
+    if (i == 0 && class_name_in(all[i]) == "InputLayer") {
       shape = input_shape_in(config_in(all[i]));
-    else
+      if ((*shape)[0] == -1) layers.push_back(input_layer_from(config_in(all[i])));
+    } else
       layers.push_back(object_from_json<Layer>(all[i]));
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
   if (shape) model->build(*shape);
@@ -105,12 +128,24 @@ class Calls {
   std::unordered_map<const LayerCall*, std::size_t> numbers_;
 };
 
-Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
+Json op_json(const Operation& op) {
+  const std::string where = std::string(op.class_name()) + " \"" + op.name() + '"';
+  check(op.elementwise() && op.elementwise()->module, ErrorKind::value, where,
+        "an op without a config - expected elementwise ops of tensors and numbers alone - use a layer in its place, or "
+        "save the model's weights instead, and create the model in code.");
+  return {{"module", op.elementwise()->module},
+          {"class_name", op.class_name()},
+          {"config", {{"name", op.name()}}},
+          {"registered_name", op.class_name()}};
+}
+
+/// The arguments of an op: its inputs, and the numbers among its operands.
+Json op_arguments(const Operation& op, const Json& inputs) {
+  Json arguments = Json::array();
+  std::size_t next = 0;
+  for (const std::optional<double>& number : op.numbers())
+    arguments.push_back(number ? Json(*number) : inputs.at(next++));
+  return arguments;
 }
 
 Json functional_config(const Functional& model) {
@@ -118,24 +153,25 @@ Json functional_config(const Functional& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   for (const LayerPtr& layer : model.layers()) {
     const auto& of_layer = calls.of(layer);
-    Json json =
-        of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0}) : object_to_json<Layer>(*layer);
+    const auto* op = dynamic_cast<const Operation*>(layer.get());
+    Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
+                : op                             ? op_json(*op)
+                                                 : object_to_json<Layer>(*layer);
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
     for (const auto& call : of_layer) {
       Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      Json arguments = Json::array();
-      arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
+      Json arguments = op ? op_arguments(*op, inputs) : Json::array();
+      if (!op) arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
       json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
     }
     config["layers"].push_back(std::move(json));
   }
-  for (const auto& [name, tensors] :
-       {std::pair("input_layers", &model.inputs()), {"output_layers", &model.outputs()}}) {
+  for (const auto& [name, tensors] : {std::pair("input_layers", model.inputs()), {"output_layers", model.outputs()}}) {
     config[name] = Json::array();
-    for (const SymbolicTensor& tensor : *tensors) config[name].push_back(calls.history(tensor));
+    for (const SymbolicTensor& tensor : tensors) config[name].push_back(calls.history(tensor));
   }
   return config;
 }
@@ -181,6 +217,8 @@ class GraphReader {
   void add(const Json& json) {
     const std::string name = field_in<std::string>(json, "name", "Functional", "");
     if (class_name_in(json) == "InputLayer") return add_input(name, config_in(json));
+    if (field_in<std::string>(json, "module", "Functional", "").starts_with("keras.src.ops."))
+      return add_op(name, json);
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -191,10 +229,38 @@ class GraphReader {
         for (const Json& tensor : argument.is_array() ? argument : none_)
           node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
       }
-      check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", name,
-            "\" - expected unique names - check the text.");
-      nodes_.push_back(std::move(node));
+      add_node(std::move(node));
     }
+  }
+
+  void add_node(Node node) {
+    check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", node.place.layer,
+          "\" - expected unique names - check the text.");
+    nodes_.push_back(std::move(node));
+  }
+
+  /// An elementwise op, which is called once on tensors and numbers.
+  void add_op(const std::string& name, const Json& json) {
+    const ElementwiseOp* op = elementwise_op_of_class(class_name_in(json));
+    check(op != nullptr, ErrorKind::value, "Functional", "the op \"", name, "\" of the class ", class_name_in(json),
+          " - expected an elementwise op - use a layer in its place.");
+    const Json& nodes = array_in(json, "inbound_nodes", name);
+    check(nodes.size() == 1, ErrorKind::data, "Functional", "the op \"", name, "\" with ", nodes.size(),
+          " calls - expected one - check the text.");
+    check_arguments(nodes.front(), name);
+    Node node{{name, 0}, nullptr, {}};
+    std::vector<std::optional<double>> numbers;
+    for (const Json& argument : array_in(nodes.front(), "args", name)) {
+      check(argument.is_number() || argument.is_object(), ErrorKind::data, "Functional", "the op \"", name, "\" of ",
+            json_text(argument).substr(0, 80), " - expected tensors and numbers - create the model in code.");
+      numbers.push_back(argument.is_number() ? std::optional(argument.get<double>()) : std::nullopt);
+      if (argument.is_object()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
+    }
+    check(!node.inputs.empty() && numbers.size() == (op->unary ? 1U : 2U), ErrorKind::data, "Functional", "the op \"",
+          name, "\" of ", numbers.size(), " operands, ", node.inputs.size(), " of them tensors - expected ",
+          op->unary ? 1 : 2, ", and at least one tensor - check the text.");
+    node.layer = std::make_shared<Operation>(*op, std::move(numbers), name);
+    add_node(std::move(node));
   }
 
   /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read unless they have defaults.
@@ -208,11 +274,9 @@ class GraphReader {
   }
 
   void add_input(const std::string& name, const Json& config) {
-    const Shape shape = input_shape_in(config);
     check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
           "\" - expected unique names - check the text.");
-    outputs_[{name, 0}] = {layers::input(
-        {.shape = shape.without(0), .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""), .name = name})};
+    outputs_[{name, 0}] = {input_layer_from(config, name)->tensor()};
   }
 
   /// The call of a history, and which of its outputs it is.
