@@ -5,9 +5,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "etude/layers/operation.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/op_config.hpp"
 #include "etude/saving/detail/registry.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
@@ -128,26 +128,6 @@ class Calls {
   std::unordered_map<const LayerCall*, std::size_t> numbers_;
 };
 
-Json op_json(const Operation& op) {
-  const std::string where = std::string(op.class_name()) + " \"" + op.name() + '"';
-  check(op.elementwise() && op.elementwise()->module, ErrorKind::value, where,
-        "an op without a config - expected elementwise ops of tensors and numbers alone - use a layer in its place, or "
-        "save the model's weights instead, and create the model in code.");
-  return {{"module", op.elementwise()->module},
-          {"class_name", op.class_name()},
-          {"config", {{"name", op.name()}}},
-          {"registered_name", op.class_name()}};
-}
-
-/// The arguments of an op: its inputs, and the numbers among its operands.
-Json op_arguments(const Operation& op, const Json& inputs) {
-  Json arguments = Json::array();
-  std::size_t next = 0;
-  for (const std::optional<double>& number : op.numbers())
-    arguments.push_back(number ? Json(*number) : inputs.at(next++));
-  return arguments;
-}
-
 Json functional_config(const Functional& model) {
   const Calls calls(model);
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
@@ -155,7 +135,7 @@ Json functional_config(const Functional& model) {
     const auto& of_layer = calls.of(layer);
     const auto* op = dynamic_cast<const Operation*>(layer.get());
     Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
-                : op                             ? op_json(*op)
+                : op                             ? op_to_json(*op)
                                                  : object_to_json<Layer>(*layer);
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
@@ -239,27 +219,16 @@ class GraphReader {
     nodes_.push_back(std::move(node));
   }
 
-  /// An elementwise op, which is called once on tensors and numbers.
+  /// An op is called once.
   void add_op(const std::string& name, const Json& json) {
-    const ElementwiseOp* op = elementwise_op_of_class(class_name_in(json));
-    check(op != nullptr, ErrorKind::value, "Functional", "the op \"", name, "\" of the class ", class_name_in(json),
-          " - expected an elementwise op - use a layer in its place.");
     const Json& nodes = array_in(json, "inbound_nodes", name);
     check(nodes.size() == 1, ErrorKind::data, "Functional", "the op \"", name, "\" with ", nodes.size(),
           " calls - expected one - check the text.");
     check_arguments(nodes.front(), name);
-    Node node{{name, 0}, nullptr, {}};
-    std::vector<std::optional<double>> numbers;
-    for (const Json& argument : array_in(nodes.front(), "args", name)) {
-      check(argument.is_number() || argument.is_object(), ErrorKind::data, "Functional", "the op \"", name, "\" of ",
-            json_text(argument).substr(0, 80), " - expected tensors and numbers - create the model in code.");
-      numbers.push_back(argument.is_number() ? std::optional(argument.get<double>()) : std::nullopt);
+    const Json& arguments = array_in(nodes.front(), "args", name);
+    Node node{{name, 0}, op_from_json(class_name_in(json), name, arguments), {}};
+    for (const Json& argument : arguments)
       if (argument.is_object()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
-    }
-    check(!node.inputs.empty() && numbers.size() == (op->unary ? 1U : 2U), ErrorKind::data, "Functional", "the op \"",
-          name, "\" of ", numbers.size(), " operands, ", node.inputs.size(), " of them tensors - expected ",
-          op->unary ? 1 : 2, ", and at least one tensor - check the text.");
-    node.layer = std::make_shared<Operation>(*op, std::move(numbers), name);
     add_node(std::move(node));
   }
 
@@ -381,34 +350,6 @@ void compile_from_json(Model& model, const Json& json) {
   check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
         " - expected an object of compile's options - check the text.");
   model.compile(options_from_json<CompileOptions>("compile", json));
-}
-
-Json draws_of(const Model& model) {
-  Json json = Json::object();
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const RandomKey key = *layer->random_key();
-    add_member(json, name, {{"seed", key.seed}, {"stream", key.stream}});
-  }
-  return json;
-}
-
-bool restore_draws(const Model& model, const Json& json, std::string_view where) {
-  std::map<std::string, RandomKey, std::less<>> keys;
-  if (json.is_object())
-    for (const auto& [name, key] : json.items())
-      if (key.is_object() && key.contains("seed") && key["seed"].is_number_unsigned() && key.contains("stream") &&
-          key["stream"].is_number_unsigned())
-        keys[name] = {key["seed"].get<std::uint64_t>(), key["stream"].get<std::uint32_t>()};
-  bool changed = false;
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const auto found = keys.find(name);
-    check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
-          "\" - expected those of its random draws - load it into the model that saved it.");
-    if (*layer->random_key() == found->second) continue;
-    layer->set_random_key(found->second);
-    changed = true;
-  }
-  return changed;
 }
 
 }  // namespace etude
