@@ -43,7 +43,7 @@ ModelPtr clone_functional(const Functional& model, const LayerOptions& options, 
     return result;
   };
   std::vector<SymbolicTensor> ends = model.inputs();
-  ends.insert(ends.end(), model.outputs().begin(), model.outputs().end());
+  for (const SymbolicTensor& output : model.outputs()) ends.push_back(output);
   for (const auto& call : calls_behind(ends)) {
     if (call->inputs.empty()) {
       results[call.get()] = {new_input({call, 0})->tensor()};

@@ -102,7 +102,7 @@ class Calls {
  public:
   explicit Calls(const Functional& model) {
     std::vector<SymbolicTensor> tensors = model.inputs();
-    tensors.insert(tensors.end(), model.outputs().begin(), model.outputs().end());
+    for (const SymbolicTensor& output : model.outputs()) tensors.push_back(output);
     for (const std::shared_ptr<const LayerCall>& call : calls_behind(tensors)) {
       auto& calls = calls_[call->layer];
       numbers_.emplace(call.get(), calls.size());
