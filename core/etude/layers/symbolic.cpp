@@ -135,7 +135,7 @@ std::vector<LayerCall::Output> outputs_of(const LayerPtr& layer, const std::vect
 /// Ops accept any tensors; a layer's weights must not depend on the batch size.
 void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
   check(!inputs.empty(), ErrorKind::value, where_of(*layer),
-        "called without an input - expected a SymbolicTensor - pass one, made by layers::input() or apply().");
+        "called without an input - expected a SymbolicTensor - pass one, made by input() or apply().");
   if (layer->is_operation()) return;
   for (const SymbolicTensor& x : inputs) {
     const Shape& shape = x.shape();

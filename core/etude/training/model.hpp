@@ -40,6 +40,14 @@ struct SummaryOptions {
   bool show_trainable = false;
   /// The names of the first and the last layer that are listed, or their beginnings; empty: all.
   std::vector<std::string> layer_range = {};
+  /// The options without print_fn.
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SummaryOptions::expand_nested>("Whether the layers of models inside the model are listed, too."),
+        option<&SummaryOptions::show_trainable>("Whether a column says which layers are trainable."),
+        option<&SummaryOptions::layer_range>(
+            "Names of the first and the last layer that are listed, or their beginnings. Default: all layers."));
+  }
 };
 
 /// A layer that can be trained. Subclasses override `call`, and optionally `train_step` and similar functions:

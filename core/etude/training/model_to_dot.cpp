@@ -120,7 +120,7 @@ class Writer {
 
   void add_edge(const Layer* from, const Layer* to) {
     if (!from || !to || !edges_.emplace(from, to).second) return;
-    text += "  " + node(*from) + " -> " + node(*to) + " [penwidth=2];\n";
+    text += "  " + node(*from) + "->" + node(*to) + " [penwidth=2];\n";
   }
 
   void add_edges(const Layer& model) {
