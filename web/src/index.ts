@@ -7,6 +7,7 @@
  * Nothing needs to be freed explicitly: the module frees objects that JavaScript has collected.
  */
 import { lambda } from './callback.js';
+import { inputLayer } from './model.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
 
@@ -69,7 +70,7 @@ export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
 /** Makes layers: `et.layers.dense({ units: 10 })`. */
-export const layers: options.Layers = /* @__PURE__ */ factories('layers');
+export const layers: options.Layers & { readonly inputLayer: typeof inputLayer } = /* @__PURE__ */ factories('layers', { inputLayer });
 /** The activations that layers accept by name, for custom steps and functional models; plain ones are in `ops`. */
 export const activations: OpFamily<'activations'> = /* @__PURE__ */ opFamily('activations');
 /** Makes losses. Those without options may be named: `loss: 'mse'`. */

@@ -309,6 +309,9 @@ export function modelToDot(model: Model, options: options.ModelToDotOptions = {}
   return module.modelToDot(model.handle, options);
 }
 
+/** An input as the first layer of a sequential model, which is then built at once. */
+export const inputLayer = (options: options.InputOptions): native.Layer => module.layer_input(options) as native.Layer;
+
 /**
  * A sequence of layers, built on the first batch; or at once, if it begins with `et.input({ shape })` or an inputLayer.
  * Options may include steps in JavaScript.

@@ -44,7 +44,7 @@ namespace etude::layers {
 
 /// The families of layers. To add a layer, add it here.
 using CoreLayers =
-    ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, InputLayer, Masking, Rescaling, ReversibleEmbedding>;
+    ClassList<ActivationLayer, Dense, EinsumDense, Embedding, IdentityLayer, Masking, Rescaling, ReversibleEmbedding>;
 using ActivationLayers = ClassList<ELU, LeakyReLU, PReLU, ReLU, Softmax, ThresholdedReLU>;
 using ConvolutionLayers =
     ClassList<Conv1D, Conv2D, Conv3D, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, DepthwiseConv1D,

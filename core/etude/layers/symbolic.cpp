@@ -56,14 +56,13 @@ std::shared_ptr<const LayerCall> noted(std::shared_ptr<const LayerCall> call) {
   return call;
 }
 
-InputLayer::InputLayer(InputOptions options)
+InputLayer::InputLayer(const InputOptions& options)
     : Layer("InputLayer", {.name = options.name.empty() ? unique_name("Input") : options.name}),
       shape_(options.shape),
       dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)) {
   for (const std::int64_t extent : shape_)
     check(extent > 0, ErrorKind::shape, "input", "shape ", shape_,
           " - expected positive extents, without the batch axis - pass the shape of one sample.");
-  describe({class_entry<InputLayer>, std::move(options)});
   set_built(shape_.with(0, -1));
 }
 

@@ -81,9 +81,8 @@ struct InputOptions {
 /// Error(shape) for extents below 1. Source: keras/src/layers/core/input_layer.py.
 class InputLayer : public Layer {
  public:
-  using Options = InputOptions;
-  static constexpr ClassText about{"InputLayer", "Input of a model: returns its data.", "", "", R"({"shape": [4]})"};
-  explicit InputLayer(InputOptions options = {});
+  /// An input of these options.
+  explicit InputLayer(const InputOptions& options);
   Value call(Value x, bool) override { return x; }
 
   /// Its data as a tensor that layers are called on.
@@ -109,7 +108,9 @@ namespace layers {
 /// Throws Error(shape) for extents below 1.
 SymbolicTensor input(const InputOptions& options);
 /// The same as a layer, the first of a Sequential, which is then built at once.
-inline constexpr Factory<InputLayer> input_layer;
+inline std::shared_ptr<InputLayer> input_layer(const InputOptions& options) {
+  return std::make_shared<InputLayer>(options);
+}
 
 }  // namespace layers
 }  // namespace etude
