@@ -72,7 +72,7 @@ EMSCRIPTEN_BINDINGS(layer) {
        [](std::string class_name, CustomLayerOptions options, val link) -> LayerPtr {
          return std::make_shared<CustomLayer>(class_name, options, link);
        }>();
-  bind<"layer.input(options)", [](InputOptions options) -> LayerPtr { return layers::input_layer(options); }>();
+  bind<"layers.input_layer(options)", [](InputOptions options) -> LayerPtr { return layers::input_layer(options); }>();
   bind<"layer.add_weight(layer, options)", [](LayerPtr layer, WeightOptions options) {
     const auto custom = std::dynamic_pointer_cast<CustomLayer>(layer);
     check(custom != nullptr, ErrorKind::value, "addWeight", layer->class_name(),

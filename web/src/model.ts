@@ -310,7 +310,7 @@ export function modelToDot(model: Model, options: options.ModelToDotOptions = {}
 }
 
 /** An input as the first layer of a sequential model, which is then built at once. */
-export const inputLayer = (options: options.InputOptions): native.Layer => module.layer_input(options) as native.Layer;
+export const inputLayer = (options: options.InputOptions): native.Layer => module.layers_inputLayer(options) as native.Layer;
 
 /**
  * A sequence of layers, built on the first batch; or at once, if it begins with `et.input({ shape })` or an inputLayer.

@@ -51,7 +51,8 @@ std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<Sym
 /// Lists the call in its layer, which forgets calls that no longer exist.
 std::shared_ptr<const LayerCall> noted(std::shared_ptr<const LayerCall> call) {
   auto& calls = call->layer->calls_;
-  std::erase_if(calls, [](const std::weak_ptr<const LayerCall>& each) { return each.expired(); });
+  if (calls.size() == calls.capacity())  // not with each of many calls
+    std::erase_if(calls, [](const std::weak_ptr<const LayerCall>& each) { return each.expired(); });
   calls.push_back(call);
   return call;
 }
