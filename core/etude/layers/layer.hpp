@@ -161,12 +161,14 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<SymbolicTensor> apply_all(const std::vector<SymbolicTensor>& inputs);
   /// The calls of apply() whose results still exist, in order.
   std::vector<std::shared_ptr<const LayerCall>> calls() const;
-  /// The inputs and outputs of its only call; those of a Functional model, or of a Sequential with an Input, are the
-  /// model's own. Throw Error(state) for a layer that was called on SymbolicTensors never, or more than once.
+  /// The inputs of its only call; those of a Functional model, or of a Sequential with an InputLayer, are the model's
+  /// own. Throws Error(state) for a layer that was called on SymbolicTensors never, or more than once.
   virtual std::vector<SymbolicTensor> inputs() const;
+  /// The outputs, in the same way.
   virtual std::vector<SymbolicTensor> outputs() const;
-  /// The same if there is one. Throw Error(value) for several.
+  /// The only one of inputs(). Throws Error(value) for several.
   SymbolicTensor input() const;
+  /// The only one of outputs(). Throws Error(value) for several.
   SymbolicTensor output() const;
 
   /// Creates the variables for inputs of `input_shape`, batch axis included.

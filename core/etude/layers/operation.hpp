@@ -21,8 +21,9 @@ struct ElementwiseOp {
   /// Keras's name of its class, and the module of that: "Negative", "keras.src.ops.numpy". Without a module it cannot
   /// be saved.
   const char *class_name, *module;
-  /// Its function; the other one is null.
+  /// Its function of one operand, or null.
   Value (*unary)(Value);
+  /// Its function of two operands, or null.
   Value (*binary)(Value, Value);
 };
 
@@ -59,11 +60,13 @@ class Operation : public Layer {
   std::vector<std::optional<double>> numbers_;
 };
 
-/// The elementwise op of that name in ops::, or of that class of Keras; null if there is none.
+/// The elementwise op of that name in ops::, or null.
 const ElementwiseOp* elementwise_op(std::string_view name);
+/// The elementwise op of that class of Keras, or null.
 const ElementwiseOp* elementwise_op_of_class(std::string_view class_name);
-/// That of a function; without a module if it has no class.
+/// The op of a function of one operand; without a module if the function has no class.
 ElementwiseOp elementwise_op(Value (*function)(Value));
+/// The op of a function of two operands; without a module if the function has no class.
 ElementwiseOp elementwise_op(Value (*function)(Value, Value));
 /// The op on these operands. Throws Error(value) for another number of operands, or without a SymbolicTensor;
 /// Error(shape) for shapes that do not broadcast.
@@ -144,23 +147,27 @@ template <class A, class B>
 concept SymbolicOperands =
     detail::Operand<A> && detail::Operand<B> && (std::same_as<A, SymbolicTensor> || std::same_as<B, SymbolicTensor>);
 
-/// -x, a + b, a - b, a * b, a / b of SymbolicTensors, numbers and Tensors; shapes broadcast.
+/// -x.
 inline SymbolicTensor operator-(const SymbolicTensor& x) { return symbolic(ops::negate, x); }
+/// a + b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
 template <class A, class B>
   requires SymbolicOperands<A, B>
 SymbolicTensor operator+(const A& a, const B& b) {
   return symbolic(ops::add, a, b);
 }
+/// a - b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
 template <class A, class B>
   requires SymbolicOperands<A, B>
 SymbolicTensor operator-(const A& a, const B& b) {
   return symbolic(ops::subtract, a, b);
 }
+/// a * b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
 template <class A, class B>
   requires SymbolicOperands<A, B>
 SymbolicTensor operator*(const A& a, const B& b) {
   return symbolic(ops::multiply, a, b);
 }
+/// a / b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
 template <class A, class B>
   requires SymbolicOperands<A, B>
 SymbolicTensor operator/(const A& a, const B& b) {
