@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include "support.hpp"
 #include "training_samples.hpp"
