@@ -1,4 +1,5 @@
 #include "bind.hpp"
+#include "symbolic.hpp"
 
 #include <emscripten.h>
 
@@ -78,6 +79,7 @@ void set_place(std::string_view name) { place = name; }
 
 val make_call(Work work, const char* text, void* self, std::span<const val* const> given) {
   return guarded([&] {
+    if (is_symbolic(text, given)) return add_op(work, text, given);
     const Call call(text, self, given);
     set_place(call.name());
     return work(call);

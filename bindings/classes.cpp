@@ -116,6 +116,10 @@ EMSCRIPTEN_BINDINGS(classes) {
   property<"Layer.class_name", [](Layer& self) { return std::string(self.class_name()); }>(layer);
   property<"Layer.built", [](Layer& self) { return self.built(); }>(layer);
   property<"Layer.output_shape", [](Layer& self) { return self.output_shape(); }>(layer);
+  property<"Layer.input", [](Layer& self) { return self.input(); }>(layer);
+  property<"Layer.output", [](Layer& self) { return self.output(); }>(layer);
+  property<"Layer.inputs", [](Layer& self) { return self.inputs(); }>(layer);
+  property<"Layer.outputs", [](Layer& self) { return self.outputs(); }>(layer);
   property<"Layer.trainable", [](Layer& self) { return self.trainable(); },
            [](Layer& self, bool trainable) { self.set_trainable(trainable); }>(layer);
   property<"Layer.variables", [](Layer& self) { return self.variables(); }>(layer);

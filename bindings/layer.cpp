@@ -115,6 +115,7 @@ EMSCRIPTEN_BINDINGS(layer) {
          if (is_cell) return std::make_shared<CustomCell>(class_name, options, link);
          return std::make_shared<CustomLayer>(class_name, options, link);
        }>();
+  bind<"layers.input_layer(options)", [](InputOptions options) -> LayerPtr { return layers::input_layer(options); }>();
   bind<"layer.add_weight(layer, options)", [](LayerPtr layer, WeightOptions options) {
     check(dynamic_cast<CustomParts*>(layer.get()) != nullptr, ErrorKind::value, "addWeight", layer->class_name(),
           " - expected a layer of a class that extends et.Layer - call this.addWeight() in its build().");

@@ -51,6 +51,11 @@ class FreeModel : public Model {
   std::vector<LayerPtr> layers_;
 };
 
+/// A layer of a Sequential.
+struct SequentialElement {
+  LayerPtr layer;
+};
+
 /// Logs as one number, a list of numbers or, on request, an object (L-25).
 struct Figures {
   Logs logs;
@@ -77,6 +82,17 @@ Task<std::vector<Tensor>> predict(ModelPtr model, Data data, PredictOptions opti
 
 }  // namespace
 
+/// An input stands for its InputLayer.
+template <> struct Conversion<SequentialElement> {
+  static SequentialElement from(const val& value, const Where& where) {
+    if (!Conversion<SymbolicTensor>::is(value)) return {from_js<LayerPtr>(value, where)};
+    const auto call = from_js<SymbolicTensor>(value, where).call();
+    if (!call->inputs.empty()) where.wrong(value, "a layer, or an input", "make one by et.input(), or pass its layer");
+    return {call->layer};
+  }
+  static std::string given() { return "LayerLike | SymbolicTensor"; }
+};
+
 template <> struct Conversion<Figures> {
   static val to(const Figures& figures) {
     if (figures.as_dict) return to_js(figures.logs);
@@ -92,8 +108,10 @@ EMSCRIPTEN_BINDINGS(model) {
   emscripten::class_<Model, emscripten::base<Layer>>("Model").smart_ptr<ModelPtr>("ModelPointer");
 
   bind<"model.sequential(layers, options, link)",
-       [](std::vector<LayerPtr> layers, SequentialOptions options, val link) -> ModelPtr {
-         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{{.link = link}, options}, std::move(layers),
+       [](std::vector<SequentialElement> layers, SequentialOptions options, val link) -> ModelPtr {
+         std::vector<LayerPtr> all;
+         for (SequentialElement& each : layers) all.push_back(std::move(each.layer));
+         return std::make_shared<JavaScriptModel<Sequential>>(UserSteps{{.link = link}, options}, std::move(all),
                                                               options.layer_options());
        }>();
   bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
@@ -108,7 +126,7 @@ EMSCRIPTEN_BINDINGS(model) {
                                                          options.outputs, options.layer_options());
   }>();
   bind<"model.add(model, layer)",
-       [](ModelPtr model, LayerPtr layer) { sequential(*model, "add").add(std::move(layer)); }>();
+       [](ModelPtr model, SequentialElement layer) { sequential(*model, "add").add(std::move(layer.layer)); }>();
   bind<"model.pop(model)", [](ModelPtr model) { sequential(*model, "pop").pop(); }>();
 
   bind<"compile(model, options)", [](ModelPtr model, CompileOptions options) {
@@ -151,9 +169,11 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"model.metrics_names(model)", [](ModelPtr model) { return model->metrics_names(); }>();
   bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
   bind<"explain(model)", [](ModelPtr model) { return model->explain(); }>();
-  bind<"summary(model, print_fn?)", [](ModelPtr model, std::optional<std::function<void(std::string_view)>> print_fn) {
-    model->summary({.print_fn = print_fn.value_or(nullptr)});
-  }>();
+  bind<"summary(model, options, print_fn?)",
+       [](ModelPtr model, SummaryOptions options, std::optional<std::function<void(std::string_view)>> print_fn) {
+         options.print_fn = print_fn.value_or(nullptr);
+         model->summary(options);
+       }>();
   bind<"model.stop_training(model)", [](ModelPtr model) { return model->stop_training; }>();
   bind<"model.set_stop_training(model, stop)", [](ModelPtr model, bool stop) { model->stop_training = stop; }>();
 }

@@ -56,6 +56,8 @@ EMSCRIPTEN_BINDINGS(saving) {
   bind<"clone_model(model, clone_function?)", [](ModelPtr model, std::optional<CloneFunction> clone_function) {
     return clone_model(*model, clone_function.value_or(nullptr));
   }>();
+  bind<"model_to_dot(model, options?)",
+       [](ModelPtr model, ModelToDotOptions options) { return model_to_dot(*model, options); }>();
   bind<"model.load(folder, options)", [](std::string folder, LoadModelOptions options) {
     const ModelPtr model = load_model(folder, options);
     return model;

@@ -188,6 +188,16 @@ export const fitted = [
 ];
 export const variant: et.Variant | undefined = et.variant;
 
+// Ops of SymbolicTensors give SymbolicTensors.
+const symbol: et.SymbolicTensor = et.input({ shape: [4] });
+const halves: et.SymbolicTensor[] = et.ops.split(et.ops.add(symbol, et.tensor([1, 2, 3, 4])), 2, -1);
+const joined: et.SymbolicTensor = et.ops.concatenate([et.ops.multiply(2, symbol), ...halves]);
+const known: et.Model = et.sequential([symbol, et.layers.inputLayer({ shape: [4] }), dense]);
+known.summary({ expandNested: true, showTrainable: true, layerRange: ['a', 'b'] });
+export const graph: string = et.modelToDot(et.model({ inputs: known.inputs, outputs: [joined, known.output] }), { rankdir: 'LR' });
+// @ts-expect-error: a SymbolicTensor is no Value
+export const value: et.Value = et.ops.exp(symbol);
+
 // @ts-expect-error: Dense needs its units
 et.layers.dense({});
 // @ts-expect-error: a convolution needs the size of its kernel

@@ -7,7 +7,8 @@
  * Nothing needs to be freed explicitly: the module frees objects that JavaScript has collected.
  */
 import { lambda } from './callback.js';
-import { factories, family, late, type Family } from './module.js';
+import { inputLayer } from './model.js';
+import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
@@ -44,6 +45,7 @@ export {
   loadModel,
   model,
   modelFromJson,
+  modelToDot,
   sequential,
   type BatchOptions,
   type CompileOptions,
@@ -54,6 +56,7 @@ export {
   type LoadModelOptions,
   type ModelFromJsonOptions,
   type PredictOptions,
+  type SummaryOptions,
 } from './model.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
@@ -66,9 +69,9 @@ export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
 /** Makes layers: `et.layers.dense({ units: 10 })`. */
-export const layers: options.Layers = /* @__PURE__ */ factories('layers');
-/** The activations that layers accept by name, for custom steps; plain ones are in `ops`. */
-export const activations: Family<'activations'> = /* @__PURE__ */ family('activations');
+export const layers: options.Layers & { readonly inputLayer: typeof inputLayer } = /* @__PURE__ */ factories('layers', { inputLayer });
+/** The activations that layers accept by name, for custom steps and functional models; plain ones are in `ops`. */
+export const activations: OpFamily<'activations'> = /* @__PURE__ */ opFamily('activations');
 /** Makes losses. Those without options may be named: `loss: 'mse'`. */
 export const losses: options.Losses = /* @__PURE__ */ factories('losses');
 /** Makes metrics. Those without options may be named: `metrics: ['accuracy']`. */
@@ -88,8 +91,11 @@ export const constraints: options.Constraints = /* @__PURE__ */ factories('const
  * {…}}]`.
  */
 export const callbacks: options.Callbacks & { readonly lambda: typeof lambda } = /* @__PURE__ */ factories('callbacks', { lambda });
-/** The operations of steps. */
-export const ops: Family<'ops'> = /* @__PURE__ */ family('ops');
+/**
+ * The operations of steps, on Values. On SymbolicTensors they add an op to a functional model: `et.ops.add(x, y)`. There,
+ * a Tensor is a constant.
+ */
+export const ops: OpFamily<'ops'> = /* @__PURE__ */ opFamily('ops');
 
 /**
  * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.

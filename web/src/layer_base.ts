@@ -55,6 +55,22 @@ export abstract class LayerBase {
     return module.layer_applyAll(this as unknown as LayerLike, inputs);
   }
 
+  /** The input of its only call by apply(); that of a model which knows its input. An error for several calls. */
+  get input(): native.SymbolicTensor {
+    return this.handle.input;
+  }
+  /** The same of the output. */
+  get output(): native.SymbolicTensor {
+    return this.handle.output;
+  }
+  /** All inputs of that call. */
+  get inputs(): native.SymbolicTensor[] {
+    return this.handle.inputs;
+  }
+  /** All outputs of that call. */
+  get outputs(): native.SymbolicTensor[] {
+    return this.handle.outputs;
+  }
   get name(): string {
     return this.handle.name;
   }

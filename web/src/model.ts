@@ -39,6 +39,11 @@ export interface BatchOptions extends options.BatchOptions {
 }
 /** Options of `predict`. */
 export interface PredictOptions extends options.PredictOptions {}
+/** Options of `summary`. */
+export interface SummaryOptions extends options.SummaryOptions {
+  /** The receiver of the text. Default: stdout. */
+  printFn?: ((text: string) => void) | undefined;
+}
 /** Options of `compile`. */
 export interface CompileOptions extends options.CompileOptions {}
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
@@ -176,7 +181,7 @@ export class Model extends LayerBase {
   }
 
   /** Adds a layer at the end of a sequential model, or removes the last one; compile afterwards. */
-  add(layer: LayerLike): void {
+  add(layer: LayerLike | native.SymbolicTensor): void {
     module.model_add(this.handle, layer);
   }
   pop(): void {
@@ -237,8 +242,8 @@ export class Model extends LayerBase {
     module.build(this.handle, inputShape);
   }
   /** Prints layers, output shapes and parameters, in the format of Keras: to stdout, or through printFn. */
-  summary({ printFn }: { printFn?: (text: string) => void } = {}): void {
-    module.summary(this.handle, printFn);
+  summary({ printFn, ...options }: SummaryOptions = {}): void {
+    module.summary(this.handle, options, printFn);
   }
   /**
    * The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
@@ -306,8 +311,22 @@ export function cloneModel(model: Model, cloneFunction?: (layer: LayerLike) => L
   return new Model(() => module.cloneModel(model.handle, cloneFunction), {});
 }
 
-/** A sequence of layers, built on the first batch; options may include steps in JavaScript. */
-export function sequential(layers: LayerLike[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
+/**
+ * The graph of a model in the DOT language, from which Graphviz draws a picture: a node for each layer, an edge for each
+ * tensor between two layers.
+ */
+export function modelToDot(model: Model, options: options.ModelToDotOptions = {}): string {
+  return module.modelToDot(model.handle, options);
+}
+
+/** An input as the first layer of a sequential model, which is then built at once. */
+export const inputLayer = (options: options.InputOptions): native.Layer => module.layers_inputLayer(options) as native.Layer;
+
+/**
+ * A sequence of layers, built on the first batch; or at once, if it begins with `et.input({ shape })` or an inputLayer.
+ * Options may include steps in JavaScript.
+ */
+export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
   return new Model((link) => module.model_sequential(layers, options, link), options);
 }
 

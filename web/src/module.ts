@@ -3,7 +3,7 @@ import { asBatch } from './batch.js';
 import { builds } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
-import type { MainModule } from './etude.mjs';
+import type { MainModule, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
 import { Life } from './life.js';
@@ -215,6 +215,16 @@ export type Family<Name extends string> = {
   readonly [Key in Names as Key extends `${Name}_${infer Rest}` ? Rest : never]: MainModule[Key];
 };
 
+/** An argument of an op in a functional model: SymbolicTensors, and Tensors as constants, in place of Values. */
+type OfSymbols<T> = T extends Value ? SymbolicTensor | Tensor : T extends readonly (infer Item)[] ? OfSymbols<Exclude<Item, null>>[] : T;
+type SymbolsOf<R> = R extends Value ? SymbolicTensor : R extends (Value | null)[] ? SymbolicTensor[] : R;
+/** The functions of a family, each also of SymbolicTensors: it adds an op to a functional model. */
+export type OpFamily<Name extends string> = {
+  readonly [Key in keyof Family<Name>]: Family<Name>[Key] extends (...given: infer Given) => infer R
+    ? { (...given: Given): R; (...given: { [I in keyof Given]: OfSymbols<Given[I]> }): SymbolsOf<R> }
+    : never;
+};
+
 const functionsOf = (name: string) =>
   Object.entries(module).flatMap(([key, member]) => (key.startsWith(`${name}_`) ? [[key.slice(name.length + 1), member]] : []));
 const factoriesOf = (name: string) =>
@@ -247,5 +257,6 @@ const lookedUp = <Members extends object>(entries: () => unknown[][], others?: o
 };
 
 export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
+export const opFamily = <Name extends string>(name: Name) => family(name) as unknown as OpFamily<Name>;
 /** The functions that make objects of the classes of a family, such as et.layers. */
 export const factories = <Members extends object>(name: string, others?: object) => lookedUp<Members>(() => factoriesOf(name), others);

@@ -116,7 +116,7 @@ std::vector<Value> Layer::accept(const std::vector<Value>& given) {
   for (Value& x : inputs) {
     if (!x) continue;
     const DType dtype = keeps_input_dtype_ ? variable_dtype() : compute_dtype();
-    if (is_floating(x.dtype()) || casts_integers_) x = ops::cast(x, dtype).with_mask(x.mask());
+    if ((is_floating(x.dtype()) && !is_operation_) || casts_integers_) x = ops::cast(x, dtype).with_mask(x.mask());
     shapes.push_back(x.shape());
   }
   build_once(shapes);

@@ -21,6 +21,7 @@ namespace etude {
 class Layer;
 using LayerPtr = std::shared_ptr<Layer>;
 class SymbolicTensor;
+struct LayerCall;
 
 /// The options of every layer.
 struct LayerOptions {
@@ -158,6 +159,17 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   SymbolicTensor apply(const std::vector<SymbolicTensor>& inputs);
   /// The same for a layer of several outputs.
   std::vector<SymbolicTensor> apply_all(const std::vector<SymbolicTensor>& inputs);
+  /// The calls of apply() whose results still exist, in order.
+  std::vector<std::shared_ptr<const LayerCall>> calls() const;
+  /// The inputs of its only call; those of a Functional model, or of a Sequential with an InputLayer, are the model's
+  /// own. Throws Error(state) for a layer that was called on SymbolicTensors never, or more than once.
+  virtual std::vector<SymbolicTensor> inputs() const;
+  /// The outputs, in the same way.
+  virtual std::vector<SymbolicTensor> outputs() const;
+  /// The only one of inputs(). Throws Error(value) for several.
+  SymbolicTensor input() const;
+  /// The only one of outputs(). Throws Error(value) for several.
+  SymbolicTensor output() const;
 
   /// Creates the variables for inputs of `input_shape`, batch axis included.
   virtual void build(const Shape& input_shape) { static_cast<void>(input_shape); }
@@ -177,6 +189,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   /// they are nested more than 100 deep.
   std::vector<LayerPtr> layers_inside() const { return inside(false, 1); }
 
+  /// Whether it is an op of a functional model: Operation.
+  bool is_operation() const { return is_operation_; }
   /// Whether its variables exist.
   bool built() const { return built_; }
   /// The shapes of the last input and output, batch axis included; empty before the first call.
@@ -253,6 +267,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
   /// For a layer whose inputs are not quantities, or not its own: they are not rounded to half precision.
   void keep_input_dtype() { keeps_input_dtype_ = true; }
+  /// For ops: inputs are not cast, and need no batch axis.
+  void set_operation() { is_operation_ = built_ = true; }
   /// For a layer whose variables exist before it is called, and perhaps the shape of its output.
   void set_built(std::optional<Shape> output_shape = {}) {
     built_ = true;
@@ -296,14 +312,17 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<LayerPtr> inside(bool trained, int depth) const;
   void regularize_activity(Value y) const;
   void track(const std::vector<Variable>& read, std::uint64_t made_before);
+  friend std::shared_ptr<const LayerCall> noted(std::shared_ptr<const LayerCall> call);
 
   std::string class_name_, name_;
   DTypePolicy policy_;
-  bool trainable_, built_ = false, keeps_input_dtype_ = false, casts_integers_ = false, warned_ = false;
+  bool trainable_, built_ = false, keeps_input_dtype_ = false, casts_integers_ = false, warned_ = false,
+                   is_operation_ = false;
   std::vector<Variable> weights_, states_;
   std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
   RegularizerPtr activity_regularizer_;
   std::optional<Shape> input_shape_, output_shape_;
+  std::vector<std::weak_ptr<const LayerCall>> calls_;  // weak, for a call holds its layer
 };
 
 /// During its lifetime, layers on this thread create variables without values and memory: for loading a model, whose

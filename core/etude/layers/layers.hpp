@@ -20,6 +20,7 @@
 #include "etude/layers/merging.hpp"
 #include "etude/layers/noise.hpp"
 #include "etude/layers/normalization.hpp"
+#include "etude/layers/operation.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_color.hpp"

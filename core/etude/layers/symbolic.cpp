@@ -1,11 +1,21 @@
 #include "etude/layers/symbolic.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "etude/base/detail/release.hpp"
 #include "etude/base/error.hpp"
+#include "etude/ops/shape.hpp"
 
 namespace etude {
+
+LayerCall::Output::Output(Shape one_row, Shape many_rows, DType type)
+    : shape(one_row), dtype(type), of_one(std::move(one_row)), of_many(std::move(many_rows)) {
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    const auto axis = static_cast<std::ptrdiff_t>(i);
+    if (of_one[axis] != of_many[axis]) shape[axis] = -1;
+  }
+}
 
 const Shape& SymbolicTensor::shape() const { return call_->outputs[output_].shape; }
 DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
@@ -38,15 +48,105 @@ std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<Sym
   return result;
 }
 
-SymbolicTensor layers::input(const InputOptions& options) {
-  for (const std::int64_t extent : options.shape)
-    check(extent > 0, ErrorKind::shape, "input", "shape ", options.shape,
-          " - expected positive extents, without the batch axis - pass the shape of one sample.");
-  const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
-  const Shape shape = options.shape.with(0, -1);
-  const auto layer = std::make_shared<InputLayer>(options.name.empty() ? unique_name("Input") : options.name, shape);
-  return {std::make_shared<LayerCall>(LayerCall{layer, {}, {{shape, dtype}}}), 0};
+/// Lists the call in its layer, which forgets calls that no longer exist.
+std::shared_ptr<const LayerCall> noted(std::shared_ptr<const LayerCall> call) {
+  auto& calls = call->layer->calls_;
+  if (calls.size() == calls.capacity())  // not with each of many calls
+    std::erase_if(calls, [](const std::weak_ptr<const LayerCall>& each) { return each.expired(); });
+  calls.push_back(call);
+  return call;
 }
+
+InputLayer::InputLayer(const InputOptions& options)
+    : Layer("InputLayer", {.name = options.name.empty() ? unique_name("Input") : options.name}),
+      shape_(options.shape),
+      dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)) {
+  for (const std::int64_t extent : shape_)
+    check(extent > 0, ErrorKind::shape, "input", "shape ", shape_,
+          " - expected positive extents, without the batch axis - pass the shape of one sample.");
+  set_built(shape_.with(0, -1));
+}
+
+SymbolicTensor InputLayer::tensor() {
+  const LayerCall::Output output(shape_.with(0, 1), shape_.with(0, LayerCall::many), dtype_);
+  return {noted(std::make_shared<LayerCall>(LayerCall{shared_from_this(), {}, {output}})), 0};
+}
+
+SymbolicTensor layers::input(const InputOptions& options) { return std::make_shared<InputLayer>(options)->tensor(); }
+
+Value fitted_to(const SymbolicTensor& input, Value given, const std::string& where) {
+  const Shape& wanted = input.shape();
+  const Shape shape = given.shape();
+  Value x = given;
+  if (shape.rank() + 1 == wanted.rank() && wanted[-1] == 1) x = ops::expand_dims(given, -1);
+  if (shape.rank() == wanted.rank() + 1 && shape[-1] == 1) x = ops::squeeze(given, -1);
+  bool fits = x.shape().rank() == wanted.rank();
+  for (std::size_t axis = 1; fits && axis < wanted.rank(); ++axis)
+    fits = x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
+  check(fits, ErrorKind::shape, where, "data of shape ", shape, " for input \"", input.name(), "\" - expected ", wanted,
+        ", where -1 is any batch size - check the data.");
+  return x.with_mask(given.mask());
+}
+
+namespace {
+
+using Described = std::vector<std::pair<Shape, DType>>;
+
+std::string where_of(const Layer& layer) { return std::string(layer.class_name()) + " \"" + layer.name() + '"'; }
+
+/// The outputs of a call for a number of rows, in a trace that is discarded. The first call builds the layer.
+Described traced(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs, Shape LayerCall::Output::* rows) {
+  Graph graph;
+  const Trace trace(graph);
+  std::vector<Value> values;
+  for (const SymbolicTensor& x : inputs) values.push_back(graph.input(x.call()->outputs[x.output()].*rows, x.dtype()));
+  Described outputs;
+  for (const Value& y : (*layer)(values)) outputs.emplace_back(y.shape(), y.dtype());
+  return outputs;
+}
+
+/// An op is traced for two numbers of rows, since it may move the batch axis, or reduce it. Layers keep it, and may be
+/// built for one number of rows.
+std::vector<LayerCall::Output> outputs_of(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
+  const Described one = traced(layer, inputs, &LayerCall::Output::of_one);
+  std::vector<LayerCall::Output> outputs;
+  if (layer->is_operation()) {
+    const Described many = traced(layer, inputs, &LayerCall::Output::of_many);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      const bool same_rank = many.size() == one.size() && many[i].first.rank() == one[i].first.rank();
+      check(same_rank, ErrorKind::shape, where_of(*layer), "outputs that differ in number or rank for 1 and ",
+            LayerCall::many, " rows - expected the same for any batch - choose axes independently of the batch.");
+      outputs.emplace_back(one[i].first, many[i].first, one[i].second);
+    }
+    return outputs;
+  }
+  const SymbolicTensor& x = inputs.front();
+  const LayerCall::Output& input = x.call()->outputs[x.output()];
+  for (const auto& [shape, dtype] : one) {
+    check(shape.rank() > 0 && shape[0] == input.of_one[0], ErrorKind::shape, where_of(*layer), "an output of shape ",
+          shape, " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
+    Shape many = shape;
+    many[0] = input.of_many[0];
+    outputs.emplace_back(shape, many, dtype);
+  }
+  return outputs;
+}
+
+/// Ops accept any tensors; a layer's weights must not depend on the batch size.
+void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
+  check(!inputs.empty(), ErrorKind::value, where_of(*layer),
+        "called without an input - expected a SymbolicTensor - pass one, made by input() or apply().");
+  if (layer->is_operation()) return;
+  for (const SymbolicTensor& x : inputs) {
+    const Shape& shape = x.shape();
+    const bool rows = shape.rank() > 0 && shape[0] == -1;
+    check(rows && std::ranges::count(shape, -1) == 1, ErrorKind::shape, where_of(*layer),
+          "called on a tensor of shape ", shape,
+          " - expected [batch, ..], with -1 in the first axis alone - move the batch axis there by an op.");
+  }
+}
+
+}  // namespace
 
 std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& inputs) {
   const LayerPtr self = weak_from_this().lock();
@@ -56,28 +156,17 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
   return etude::apply_all(self, inputs);
 }
 
-/// The layer is called once on a batch of one, in a trace that is discarded: that builds it, and determines the
-/// outputs.
-std::vector<SymbolicTensor> apply_all(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
-  const std::string where = std::string(layer->class_name()) + " \"" + layer->name() + '"';
-  auto call = std::make_shared<LayerCall>(LayerCall{layer, inputs, {}});
-  Graph graph;
-  const Trace trace(graph);
-  std::vector<Value> values;
-  for (const SymbolicTensor& x : inputs) {
-    Shape shape = x.shape();
-    shape[0] = 1;
-    values.push_back(graph.input(shape, x.dtype()));
-  }
+std::vector<SymbolicTensor> apply_unlisted(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
+  check_inputs(layer, inputs);
+  const auto call = std::make_shared<const LayerCall>(LayerCall{layer, inputs, outputs_of(layer, inputs)});
   std::vector<SymbolicTensor> outputs;
-  for (const Value& y : (*layer)(values)) {
-    check(y.shape().rank() > 0 && y.shape()[0] == 1, ErrorKind::shape, where, "an output of shape ", y.shape(),
-          " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
-    Shape shape = y.shape();
-    shape[0] = -1;
-    call->outputs.push_back({shape, y.dtype()});
-    outputs.emplace_back(call, outputs.size());
-  }
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) outputs.emplace_back(call, i);
+  return outputs;
+}
+
+std::vector<SymbolicTensor> apply_all(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
+  std::vector<SymbolicTensor> outputs = apply_unlisted(layer, inputs);
+  noted(outputs.front().call());
   return outputs;
 }
 
@@ -89,5 +178,39 @@ SymbolicTensor Layer::apply(const std::vector<SymbolicTensor>& inputs) {
 }
 
 SymbolicTensor Layer::apply(const SymbolicTensor& x) { return apply(std::vector{x}); }
+
+std::vector<std::shared_ptr<const LayerCall>> Layer::calls() const {
+  std::vector<std::shared_ptr<const LayerCall>> result;
+  for (const std::weak_ptr<const LayerCall>& each : calls_)
+    if (auto call = each.lock()) result.push_back(std::move(call));
+  return result;
+}
+
+namespace {
+
+std::shared_ptr<const LayerCall> only_call(const Layer& layer, const char* what) {
+  const auto calls = layer.calls();
+  check(calls.size() == 1, ErrorKind::state, where_of(layer), "its ", what, ", but it was called ", calls.size(),
+        " times on SymbolicTensors - expected exactly one call - keep the tensor that apply() returns instead.");
+  return calls.front();
+}
+
+SymbolicTensor only_tensor(const Layer& layer, const std::vector<SymbolicTensor>& tensors, const char* what) {
+  check(tensors.size() == 1, ErrorKind::value, where_of(layer), "its ", what, ", of which it has ", tensors.size(),
+        " - expected a layer with one - use ", what, "s.");
+  return tensors.front();
+}
+
+}  // namespace
+
+std::vector<SymbolicTensor> Layer::inputs() const { return only_call(*this, "input")->inputs; }
+std::vector<SymbolicTensor> Layer::outputs() const {
+  const auto call = only_call(*this, "output");
+  std::vector<SymbolicTensor> result;
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) result.emplace_back(call, i);
+  return result;
+}
+SymbolicTensor Layer::input() const { return only_tensor(*this, inputs(), "input"); }
+SymbolicTensor Layer::output() const { return only_tensor(*this, outputs(), "output"); }
 
 }  // namespace etude

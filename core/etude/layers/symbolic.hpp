@@ -13,7 +13,7 @@ class SymbolicTensor {
   /// An output of a call.
   SymbolicTensor(std::shared_ptr<const LayerCall> call, std::size_t output) : call_(std::move(call)), output_(output) {}
 
-  /// The shape. The batch axis, whose extent is unknown, is -1.
+  /// The shape. The batch axis, whose extent is unknown, is -1, and so are other axes whose extents depend on it.
   const Shape& shape() const;
   /// The element type.
   DType dtype() const;
@@ -35,15 +35,21 @@ class SymbolicTensor {
 struct LayerCall {
   /// The shape and dtype of an output.
   struct Output {
-    /// Its extents, batch axis included; -1 for any extent.
+    /// The output of which a batch of one and a batch of `many` rows have these shapes.
+    Output(Shape one_row, Shape many_rows, DType type);
+    /// Its extents, batch axis included; -1 for those that depend on the batch.
     Shape shape;
     /// Its element type.
     DType dtype;
+    /// The same for a batch of one, and for one of `many` rows.
+    Shape of_one, of_many;
   };
+  /// A number of rows that no axis is likely to have. Nothing is computed for them.
+  static constexpr std::int64_t many = 10007;
   /// The layer that is called.
   LayerPtr layer;
   /// The inputs of the call; none: an InputLayer.
-  std::vector<SymbolicTensor> inputs;  // none: an InputLayer
+  std::vector<SymbolicTensor> inputs;
   /// The outputs of the call.
   std::vector<Output> outputs;
 
@@ -52,6 +58,8 @@ struct LayerCall {
 
 /// The outputs of a call of `layer`, as its apply_all() returns them. Models made from these keep this pointer.
 std::vector<SymbolicTensor> apply_all(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs);
+/// The same, but the layer does not list the call: its output() stays that of its calls by others.
+std::vector<SymbolicTensor> apply_unlisted(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs);
 
 /// The calls on which tensors depend, each once: a call comes after those on which it depends.
 std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<SymbolicTensor>& tensors);
@@ -69,13 +77,25 @@ struct InputOptions {
   }
 };
 
-/// An input of a model: returns its data. Created by layers::input.
+/// An input of a model: returns its data. layers::input calls it; Sequential accepts it as its first layer. Throws
+/// Error(shape) for extents below 1. Source: keras/src/layers/core/input_layer.py.
 class InputLayer : public Layer {
  public:
-  /// `shape` is the shape of its data, the batch axis included.
-  InputLayer(const std::string& name, const Shape& shape) : Layer("InputLayer", {.name = name}) { set_built(shape); }
+  /// An input of these options.
+  explicit InputLayer(const InputOptions& options);
   Value call(Value x, bool) override { return x; }
+
+  /// Its data as a tensor that layers are called on.
+  SymbolicTensor tensor();
+
+ private:
+  Shape shape_;
+  DType dtype_;
 };
+
+/// Data for `input`: `given`, without an axis of extent 1 at its end that is too many, or with one that it lacks.
+/// Throws Error(shape) for other shapes; `where` names the model.
+Value fitted_to(const SymbolicTensor& input, Value given, const std::string& where);
 
 namespace layers {
 
@@ -87,6 +107,10 @@ namespace layers {
 ///
 /// Throws Error(shape) for extents below 1.
 SymbolicTensor input(const InputOptions& options);
+/// The same as a layer, the first of a Sequential, which is then built at once.
+inline std::shared_ptr<InputLayer> input_layer(const InputOptions& options) {
+  return std::make_shared<InputLayer>(options);
+}
 
 }  // namespace layers
 }  // namespace etude

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "etude/base/error.hpp"
+#include "etude/layers/operation.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/training/functional.hpp"
@@ -12,14 +13,21 @@ namespace etude {
 namespace {
 
 LayerPtr clone_of(const LayerPtr& layer, const CloneFunction& clone_function) {
+  if (const auto* op = dynamic_cast<const Operation*>(layer.get())) return op->copy();
   LayerPtr clone = clone_function ? clone_function(layer) : object_from_json<Layer>(object_to_json<Layer>(*layer));
   check(clone != nullptr, ErrorKind::value, "clone_model", "clone_function returned no layer for \"", layer->name(),
         "\" - expected a layer - return one, or the layer itself.");
   return clone;
 }
 
+std::shared_ptr<InputLayer> new_input(const SymbolicTensor& input) {
+  return std::make_shared<InputLayer>(InputOptions{
+      .shape = input.shape().without(0), .dtype = std::string(name_of(input.dtype())), .name = input.name()});
+}
+
 ModelPtr clone_sequential(const Sequential& model, const LayerOptions& options, const CloneFunction& clone_function) {
   std::vector<LayerPtr> layers;
+  if (model.has_input()) layers.push_back(new_input(model.inputs().front()));
   for (const LayerPtr& layer : model.layers()) layers.push_back(clone_of(layer, clone_function));
   auto clone = std::make_shared<Sequential>(std::move(layers), options);
   if (model.built() && model.input_shape()) clone->build(build_shape(model));
@@ -35,12 +43,10 @@ ModelPtr clone_functional(const Functional& model, const LayerOptions& options, 
     return result;
   };
   std::vector<SymbolicTensor> ends = model.inputs();
-  ends.insert(ends.end(), model.outputs().begin(), model.outputs().end());
+  for (const SymbolicTensor& output : model.outputs()) ends.push_back(output);
   for (const auto& call : calls_behind(ends)) {
     if (call->inputs.empty()) {
-      const auto& [shape, dtype] = call->outputs.front();
-      results[call.get()] = {layers::input(
-          {.shape = shape.without(0), .dtype = std::string(name_of(dtype)), .name = call->layer->name()})};
+      results[call.get()] = {new_input({call, 0})->tensor()};
       continue;
     }
     LayerPtr& clone = clones[call->layer];

@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "etude/base/error.hpp"
-#include "etude/ops/shape.hpp"
 
 namespace etude {
 namespace {
@@ -58,7 +57,7 @@ void start_at_inner(std::vector<SymbolicTensor>& inputs, std::vector<SymbolicTen
     if (!needed.contains(call.get()) || call->inputs.empty()) continue;
     std::vector<SymbolicTensor> given;
     for (const SymbolicTensor& input : call->inputs) given.push_back(replacement(input));
-    const std::vector<SymbolicTensor> results = apply_all(call->layer, given);
+    const std::vector<SymbolicTensor> results = apply_unlisted(call->layer, given);
     for (std::size_t i = 0; i < results.size(); ++i) made.insert_or_assign(Place(call.get(), i), results[i]);
   }
   std::ranges::transform(inputs, inputs.begin(), replacement);
@@ -84,6 +83,9 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   check(!inputs_.empty() && !outputs_.empty(), ErrorKind::value, where(), inputs_.size(), " inputs and ",
         outputs_.size(), " outputs - expected at least one of each - pass the results of layers::input() and apply().");
   start_at_inner(inputs_, outputs_);
+  for (const SymbolicTensor& output : outputs_)
+    check(output.shape().rank() > 0 && output.shape()[0] == -1, ErrorKind::shape, where(), "an output of shape ",
+          output.shape(), " - expected [batch, ..], where -1 is any batch size - give it the batch axis by an op.");
   std::map<CallPtr, std::size_t> places;
   std::unordered_set<const Layer*> known;
   const auto add_layer = [&](const LayerPtr& layer) {
@@ -145,29 +147,13 @@ std::vector<std::string> Functional::connections() const {
   return result;
 }
 
-/// Converts an input to its described shape. An axis of extent 1 at the end may be missing or extra.
-Value Functional::accept_input(Value given, std::size_t index) const {
-  const Shape& wanted = inputs_[index].shape();
-  const Shape shape = given.shape();
-  Value x = given;
-  if (shape.rank() + 1 == wanted.rank() && wanted[-1] == 1) x = ops::expand_dims(given, -1);
-  if (shape.rank() == wanted.rank() + 1 && shape[-1] == 1) x = ops::squeeze(given, -1);
-  bool fits = x.shape().rank() == wanted.rank();
-  for (std::size_t axis = 1; fits && axis < wanted.rank(); ++axis)
-    fits = x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
-  check(fits, ErrorKind::shape, where(), "data of shape ", shape, " for input \"", inputs_[index].name(),
-        "\" - expected ", wanted, ", where -1 is any batch size - check the data.");
-  return x;
-}
-
 Value Functional::call(Value x, bool training) { return call_with({x}, training); }
 
 Outputs Functional::call_with(const std::vector<Value>& inputs, bool training) {
   check(inputs.size() == inputs_.size(), ErrorKind::data, where(), inputs.size(), " inputs - expected ", inputs_.size(),
         " - pass as many.");
   std::vector<Value> values(places_);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    values[input_places_[i]] = accept_input(inputs[i], i).with_mask(inputs[i].mask());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[input_places_[i]] = fitted_to(inputs_[i], inputs[i], where());
   for (const Step& step : steps_) {
     std::vector<Value> given;
     for (const std::size_t place : step.inputs) given.push_back(values[place]);

@@ -23,9 +23,9 @@ class Functional : public Model {
   std::vector<std::string> input_names() const override;
 
   /// The inputs of the graph.
-  const std::vector<SymbolicTensor>& inputs() const { return inputs_; }
+  std::vector<SymbolicTensor> inputs() const override { return inputs_; }
   /// The outputs of the graph.
-  const std::vector<SymbolicTensor>& outputs() const { return outputs_; }
+  std::vector<SymbolicTensor> outputs() const override { return outputs_; }
 
  protected:
   std::vector<std::string> connections() const override;
@@ -37,7 +37,6 @@ class Functional : public Model {
     std::vector<std::size_t> inputs;
     std::size_t first_output;
   };
-  Value accept_input(Value given, std::size_t index) const;
 
   std::vector<SymbolicTensor> inputs_, outputs_;
   std::vector<LayerPtr> layers_;

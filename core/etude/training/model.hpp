@@ -34,6 +34,20 @@ struct StepResult;
 struct SummaryOptions {
   /// The receiver of the text; stdout if empty.
   std::function<void(std::string_view)> print_fn = {};
+  /// Whether the layers of models inside the model are listed, too.
+  bool expand_nested = false;
+  /// Whether a column says which layers are trainable.
+  bool show_trainable = false;
+  /// The names of the first and the last layer that are listed, or their beginnings; empty: all.
+  std::vector<std::string> layer_range = {};
+  /// The options without print_fn.
+  static constexpr auto fields() {
+    return option_rows(
+        option<&SummaryOptions::expand_nested>("Whether the layers of models inside the model are listed, too."),
+        option<&SummaryOptions::show_trainable>("Whether a column says which layers are trainable."),
+        option<&SummaryOptions::layer_range>(
+            "Names of the first and the last layer that are listed, or their beginnings. Default: all layers."));
+  }
 };
 
 /// A layer that can be trained. Subclasses override `call`, and optionally `train_step` and similar functions:
@@ -155,7 +169,8 @@ class Model : public Layer {
   LayerPtr get_layer(std::size_t index) const;
   /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
   void build(const Shape& input_shape) override;
-  /// Prints layers, output shapes and parameters, in the format of Keras.
+  /// Prints layers, output shapes and parameters, in the format of Keras. Throws Error(value) for a layer_range that is
+  /// not two names of layers, or of their beginnings.
   void summary(const SummaryOptions& options = {}) const;
 
   /// The compiled step of fit, or of evaluate or predict if fit has not run: one line for each instruction, with its

@@ -7,6 +7,7 @@
 
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/op_config.hpp"
 #include "etude/saving/detail/registry.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
@@ -41,10 +42,23 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
           .trainable = field_in(config, "trainable", class_name, true)};
 }
 
+Json input_layer_json(const SymbolicTensor& input) {
+  return {{"class_name", "InputLayer"},
+          {"config",
+           {{"batch_shape", field_json(input.shape(), {})},
+            {"dtype", std::string(name_of(input.dtype()))},
+            {"name", input.name()}}}};
+}
+
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
+  if (model.has_input()) {
+    const SymbolicTensor input = model.inputs().front();
+    config["layers"].push_back(input_layer_json(input));
+    config["build_input_shape"] = field_json(input.shape(), {});
+  }
   for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
-  if (model.built() && model.input_shape())
+  if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
 }
@@ -57,14 +71,23 @@ Shape input_shape_in(const Json& config) {
   return shape;
 }
 
+/// Without its batch size.
+std::shared_ptr<InputLayer> input_layer_from(const Json& config, const std::string& name = "") {
+  return std::make_shared<InputLayer>(
+      InputOptions{.shape = input_shape_in(config).without(0),
+                   .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""),
+                   .name = name.empty() ? field_in<std::string>(config, "name", "InputLayer", "") : name});
+}
+
 ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 && class_name_in(all[i]) == "InputLayer")
+    if (i == 0 && class_name_in(all[i]) == "InputLayer") {
       shape = input_shape_in(config_in(all[i]));
-    else
+      if ((*shape)[0] == -1) layers.push_back(input_layer_from(config_in(all[i])));
+    } else
       layers.push_back(object_from_json<Layer>(all[i]));
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
   if (shape) model->build(*shape);
@@ -79,7 +102,7 @@ class Calls {
  public:
   explicit Calls(const Functional& model) {
     std::vector<SymbolicTensor> tensors = model.inputs();
-    tensors.insert(tensors.end(), model.outputs().begin(), model.outputs().end());
+    for (const SymbolicTensor& output : model.outputs()) tensors.push_back(output);
     for (const std::shared_ptr<const LayerCall>& call : calls_behind(tensors)) {
       auto& calls = calls_[call->layer];
       numbers_.emplace(call.get(), calls.size());
@@ -105,37 +128,30 @@ class Calls {
   std::unordered_map<const LayerCall*, std::size_t> numbers_;
 };
 
-Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
-}
-
 Json functional_config(const Functional& model) {
   const Calls calls(model);
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   for (const LayerPtr& layer : model.layers()) {
     const auto& of_layer = calls.of(layer);
-    Json json =
-        of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0}) : object_to_json<Layer>(*layer);
+    const auto* op = dynamic_cast<const Operation*>(layer.get());
+    Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
+                : op                             ? op_to_json(*op)
+                                                 : object_to_json<Layer>(*layer);
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
     for (const auto& call : of_layer) {
       Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      Json arguments = Json::array();
-      arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
+      Json arguments = op ? op_arguments(*op, inputs) : Json::array();
+      if (!op) arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
       json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
     }
     config["layers"].push_back(std::move(json));
   }
-  for (const auto& [name, tensors] :
-       {std::pair("input_layers", &model.inputs()), {"output_layers", &model.outputs()}}) {
+  for (const auto& [name, tensors] : {std::pair("input_layers", model.inputs()), {"output_layers", model.outputs()}}) {
     config[name] = Json::array();
-    for (const SymbolicTensor& tensor : *tensors) config[name].push_back(calls.history(tensor));
+    for (const SymbolicTensor& tensor : tensors) config[name].push_back(calls.history(tensor));
   }
   return config;
 }
@@ -181,6 +197,8 @@ class GraphReader {
   void add(const Json& json) {
     const std::string name = field_in<std::string>(json, "name", "Functional", "");
     if (class_name_in(json) == "InputLayer") return add_input(name, config_in(json));
+    if (field_in<std::string>(json, "module", "Functional", "").starts_with("keras.src.ops."))
+      return add_op(name, json);
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -191,10 +209,27 @@ class GraphReader {
         for (const Json& tensor : argument.is_array() ? argument : none_)
           node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
       }
-      check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", name,
-            "\" - expected unique names - check the text.");
-      nodes_.push_back(std::move(node));
+      add_node(std::move(node));
     }
+  }
+
+  void add_node(Node node) {
+    check(known_.insert(node.place).second, ErrorKind::data, "Functional", "two layers named \"", node.place.layer,
+          "\" - expected unique names - check the text.");
+    nodes_.push_back(std::move(node));
+  }
+
+  /// An op is called once.
+  void add_op(const std::string& name, const Json& json) {
+    const Json& nodes = array_in(json, "inbound_nodes", name);
+    check(nodes.size() == 1, ErrorKind::data, "Functional", "the op \"", name, "\" with ", nodes.size(),
+          " calls - expected one - check the text.");
+    check_arguments(nodes.front(), name);
+    const Json& arguments = array_in(nodes.front(), "args", name);
+    Node node{{name, 0}, op_from_json(class_name_in(json), name, arguments), {}};
+    for (const Json& argument : arguments)
+      if (argument.is_object()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
+    add_node(std::move(node));
   }
 
   /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read unless they have defaults.
@@ -208,11 +243,9 @@ class GraphReader {
   }
 
   void add_input(const std::string& name, const Json& config) {
-    const Shape shape = input_shape_in(config);
     check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
           "\" - expected unique names - check the text.");
-    outputs_[{name, 0}] = {layers::input(
-        {.shape = shape.without(0), .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""), .name = name})};
+    outputs_[{name, 0}] = {input_layer_from(config, name)->tensor()};
   }
 
   /// The call of a history, and which of its outputs it is.
@@ -317,34 +350,6 @@ void compile_from_json(Model& model, const Json& json) {
   check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
         " - expected an object of compile's options - check the text.");
   model.compile(options_from_json<CompileOptions>("compile", json));
-}
-
-Json draws_of(const Model& model) {
-  Json json = Json::object();
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const RandomKey key = *layer->random_key();
-    add_member(json, name, {{"seed", key.seed}, {"stream", key.stream}});
-  }
-  return json;
-}
-
-bool restore_draws(const Model& model, const Json& json, std::string_view where) {
-  std::map<std::string, RandomKey, std::less<>> keys;
-  if (json.is_object())
-    for (const auto& [name, key] : json.items())
-      if (key.is_object() && key.contains("seed") && key["seed"].is_number_unsigned() && key.contains("stream") &&
-          key["stream"].is_number_unsigned())
-        keys[name] = {key["seed"].get<std::uint64_t>(), key["stream"].get<std::uint32_t>()};
-  bool changed = false;
-  for (const auto& [name, layer] : drawing_layers(model)) {
-    const auto found = keys.find(name);
-    check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
-          "\" - expected those of its random draws - load it into the model that saved it.");
-    if (*layer->random_key() == found->second) continue;
-    layer->set_random_key(found->second);
-    changed = true;
-  }
-  return changed;
 }
 
 }  // namespace etude

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "etude/layers/symbolic.hpp"
+#include "etude/ops/elementwise.hpp"
+
+namespace etude {
+
+/// An elementwise op of one or two operands, with its names.
+struct ElementwiseOp {
+  /// Its name in ops:: : "negate".
+  const char* name;
+  /// Keras's name of its class, and the module of that: "Negative", "keras.src.ops.numpy". Without a module it cannot
+  /// be saved.
+  const char *class_name, *module;
+  /// Its function of one operand, or null.
+  Value (*unary)(Value);
+  /// Its function of two operands, or null.
+  Value (*binary)(Value, Value);
+};
+
+/// An operand of an op: a SymbolicTensor, a number of any dtype, or a constant.
+using SymbolicOperand = std::variant<SymbolicTensor, double, Tensor>;
+
+/// An op of a functional model, as a layer without variables: a function of Values. It has no mask, and computes in the
+/// dtypes of its inputs. A model can be saved if its ops are elementwise ones of tensors and numbers. Source:
+/// keras/src/ops/operation.py.
+class Operation : public Layer {
+ public:
+  /// A function of the inputs.
+  using Function = std::function<Outputs(const std::vector<Value>&)>;
+  /// A function under Keras's name of a class: "Concatenate".
+  Operation(std::string_view class_name, Function function, const std::string& name = {});
+  /// An elementwise op; `numbers` has an entry for each operand, which is empty for an input.
+  Operation(const ElementwiseOp& op, std::vector<std::optional<double>> numbers, const std::string& name = {});
+  Value call(Value x, bool training) override;
+  Outputs call_with(const std::vector<Value>& inputs, bool training) override;
+
+  /// The elementwise op; empty for another function.
+  const std::optional<ElementwiseOp>& elementwise() const { return elementwise_; }
+  /// The numbers among its operands, empty for inputs.
+  const std::vector<std::optional<double>>& numbers() const { return numbers_; }
+  /// Another one of the same name and function.
+  std::shared_ptr<Operation> copy() const;
+
+ protected:
+  Value mask_of(const std::vector<Value>& inputs, Value y) const override;
+
+ private:
+  Function function_;
+  std::optional<ElementwiseOp> elementwise_;
+  std::vector<std::optional<double>> numbers_;
+};
+
+/// The elementwise op of that name in ops::, or null.
+const ElementwiseOp* elementwise_op(std::string_view name);
+/// The elementwise op of that class of Keras, or null.
+const ElementwiseOp* elementwise_op_of_class(std::string_view class_name);
+/// The op of a function of one operand; without a module if the function has no class.
+ElementwiseOp elementwise_op(Value (*function)(Value));
+/// The op of a function of two operands; without a module if the function has no class.
+ElementwiseOp elementwise_op(Value (*function)(Value, Value));
+/// The op on these operands. Throws Error(value) for another number of operands, or without a SymbolicTensor;
+/// Error(shape) for shapes that do not broadcast.
+SymbolicTensor apply_op(const ElementwiseOp& op, const std::vector<SymbolicOperand>& operands);
+
+namespace detail {
+
+/// A constant of an op: a variable that is neither trained nor saved.
+Variable op_constant(const Tensor& value);
+
+/// The tensors among the arguments of a function. Each argument becomes a function that returns it within a call.
+class SymbolicArguments {
+ public:
+  auto place(const SymbolicTensor& x) {
+    tensors.push_back(x);
+    return [at = tensors.size() - 1](const std::vector<Value>& values) { return values[at]; };
+  }
+  auto place(const std::vector<SymbolicTensor>& list) {
+    const auto first = static_cast<std::ptrdiff_t>(tensors.size()), count = static_cast<std::ptrdiff_t>(list.size());
+    tensors.insert(tensors.end(), list.begin(), list.end());
+    return [first, count](const std::vector<Value>& values) {
+      return std::vector<Value>(values.begin() + first, values.begin() + first + count);
+    };
+  }
+  auto place(const Tensor& constant) {
+    return [variable = op_constant(constant)](const std::vector<Value>&) { return Graph::current().read(variable); };
+  }
+  template <class T> auto place(const T& other) {
+    return [other](const std::vector<Value>&) { return other; };
+  }
+
+  std::vector<SymbolicTensor> tensors;
+};
+
+template <class F>
+concept ElementwiseFunction = std::same_as<F, Value (*)(Value)> || std::same_as<F, Value (*)(Value, Value)>;
+template <class T>
+concept Operand = std::same_as<T, SymbolicTensor> || std::same_as<T, Tensor> || std::is_arithmetic_v<T>;
+template <Operand T> SymbolicOperand operand(const T& x) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<double>(x);
+  else
+    return x;
+}
+
+}  // namespace detail
+
+/// Calls a function of Values on SymbolicTensors: adds it to a functional model as an op. Other arguments are passed
+/// on; a Tensor is a constant of the model.
+///
+///     SymbolicTensor y = symbolic(ops::exp, x);
+///     SymbolicTensor z = symbolic([](Value a, Value b) { return ops::concatenate({a, ops::reverse(b, 1)}); }, x, y);
+///     std::vector<SymbolicTensor> parts = symbolic(ops::split, x, 2, -1);
+///
+/// Returns a SymbolicTensor for each Value that the function returns. The function is traced at once, for two sizes of
+/// a batch, and then with each step. Errors are those of the function.
+template <class F, class... Arguments> auto symbolic(F function, const Arguments&... given) {
+  if constexpr (detail::ElementwiseFunction<F>) {
+    return apply_op(elementwise_op(function), {detail::operand(given)...});
+  } else {
+    detail::SymbolicArguments arguments;
+    const std::tuple read{arguments.place(given)...};
+    const auto work = [function, read](const std::vector<Value>& values) {
+      return std::apply([&](const auto&... each) { return function(each(values)...); }, read);
+    };
+    const auto outputs = apply_all(
+        std::make_shared<Operation>("Operation", [work](const std::vector<Value>& v) { return Outputs(work(v)); }),
+        arguments.tensors);
+    if constexpr (std::same_as<decltype(work({})), Value>)
+      return outputs.front();
+    else
+      return outputs;
+  }
+}
+
+/// Either operand is a SymbolicTensor; the other one may be a number or a Tensor.
+template <class A, class B>
+concept SymbolicOperands =
+    detail::Operand<A> && detail::Operand<B> && (std::same_as<A, SymbolicTensor> || std::same_as<B, SymbolicTensor>);
+
+/// -x.
+inline SymbolicTensor operator-(const SymbolicTensor& x) { return symbolic(ops::negate, x); }
+/// a + b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
+template <class A, class B>
+  requires SymbolicOperands<A, B>
+SymbolicTensor operator+(const A& a, const B& b) {
+  return symbolic(ops::add, a, b);
+}
+/// a - b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
+template <class A, class B>
+  requires SymbolicOperands<A, B>
+SymbolicTensor operator-(const A& a, const B& b) {
+  return symbolic(ops::subtract, a, b);
+}
+/// a * b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
+template <class A, class B>
+  requires SymbolicOperands<A, B>
+SymbolicTensor operator*(const A& a, const B& b) {
+  return symbolic(ops::multiply, a, b);
+}
+/// a / b of SymbolicTensors, numbers and Tensors. Shapes broadcast.
+template <class A, class B>
+  requires SymbolicOperands<A, B>
+SymbolicTensor operator/(const A& a, const B& b) {
+  return symbolic(ops::divide, a, b);
+}
+
+}  // namespace etude
