@@ -14,6 +14,7 @@
 #include "etude/layers/extents.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
+#include "etude/layers/hashing.hpp"
 #include "etude/layers/lambda.hpp"
 #include "etude/layers/locally_connected.hpp"
 #include "etude/layers/lstm.hpp"
@@ -35,7 +36,9 @@
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
 #include "etude/layers/spectral_normalization.hpp"
+#include "etude/layers/string_lookup.hpp"
 #include "etude/layers/symbolic.hpp"
+#include "etude/layers/text_vectorization.hpp"
 #include "etude/layers/transposed_convolution.hpp"
 #include "etude/layers/wrappers.hpp"
 
@@ -65,11 +68,11 @@ using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, La
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
-    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, Resizing, CenterCrop, AutoContrast,
-              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
-              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
-              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
-              CutMix>;
+    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
+              HashedCrossing, Resizing, CenterCrop, AutoContrast, Equalization, RandomFlip, RandomCrop,
+              RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomBrightness, RandomContrast, RandomHue,
+              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
+              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
