@@ -52,7 +52,8 @@ void VocabularyLayer::set_vocabulary(std::vector<std::string> vocabulary, std::v
 
 std::vector<std::string> VocabularyLayer::get_vocabulary(bool include_special_tokens) const {
   std::vector<std::string> result;
-  if (include_special_tokens) result = vocabulary_.special_tokens();
+  for (std::int64_t i = 0; include_special_tokens && i < vocabulary_.first_known(); ++i)
+    result.push_back(vocabulary_.token_of(i));
   result.insert(result.end(), vocabulary_.tokens().begin(), vocabulary_.tokens().end());
   return result;
 }

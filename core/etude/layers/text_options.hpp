@@ -68,7 +68,7 @@ class MaskValue {
   MaskValue() = default;
   MaskValue(const char* text) : text_(text) {}
   MaskValue(std::string text) : text_(std::move(text)) {}
-  MaskValue(std::int64_t number) : number_(number) {}
+  template <std::integral Number> MaskValue(Number number) : number_(number) {}
 
   /// The string, if it is one.
   const std::optional<std::string>& text() const { return text_; }

@@ -14,6 +14,10 @@ namespace etude {
 
 using categories::OutputMode;
 
+namespace {
+constexpr std::int64_t most_indices = std::numeric_limits<std::int32_t>::max();
+}  // namespace
+
 Tensor encoded_on_host(std::span<const std::int64_t> numbers, const Shape& shape, std::int64_t depth, OutputMode mode,
                        DType dtype, std::span<const float> weights) {
   if (mode == OutputMode::integer) {
@@ -58,13 +62,12 @@ Vocabulary::Vocabulary(VocabularyRules rules, std::string where)
       where_(std::move(where)),
       mode_(rules_.output_mode == "tf_idf" ? OutputMode::count
                                            : categories::output_mode_of(rules_.output_mode, true, where_)) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  check(rules_.num_oov_indices >= 0 && rules_.num_oov_indices <= most, ErrorKind::value, where_,
+  check(rules_.num_oov_indices >= 0 && rules_.num_oov_indices <= most_indices, ErrorKind::value, where_,
         "num_oov_indices = ", rules_.num_oov_indices,
         " - expected 0 or more, and less than 2^31 - set num_oov_indices.");
-  check(!rules_.max_tokens || (*rules_.max_tokens > first_known() && *rules_.max_tokens <= most), ErrorKind::value,
-        where_, "max_tokens = ", rules_.max_tokens.value_or(0), " - expected more than the ", first_known(),
-        " indices of mask and unknown tokens, and less than 2^31 - set max_tokens.");
+  check(!rules_.max_tokens || (*rules_.max_tokens > first_known() && *rules_.max_tokens <= most_indices),
+        ErrorKind::value, where_, "max_tokens = ", rules_.max_tokens.value_or(0), " - expected more than the ",
+        first_known(), " indices of mask and unknown tokens, and less than 2^31 - set max_tokens.");
   check(!rules_.pad_to_max_tokens || rules_.max_tokens, ErrorKind::value, where_,
         "pad_to_max_tokens without max_tokens - expected both - set max_tokens.");
   check(!rules_.invert || rules_.output_mode == "int", ErrorKind::value, where_, "invert with output_mode = \"",
@@ -72,10 +75,8 @@ Vocabulary::Vocabulary(VocabularyRules rules, std::string where)
   check_salt(rules_.salt, where_);
 }
 
-std::vector<std::string> Vocabulary::special_tokens() const {
-  std::vector<std::string> result(static_cast<std::size_t>(rules_.num_oov_indices), rules_.oov_token);
-  if (has_mask_index()) result.insert(result.begin(), *rules_.mask_token);
-  return result;
+const std::string& Vocabulary::special_token(std::int64_t index) const {
+  return has_mask_index() && index == 0 ? *rules_.mask_token : rules_.oov_token;
 }
 
 void Vocabulary::set(std::vector<std::string> tokens, const std::vector<double>& idf_weights) {
@@ -84,10 +85,11 @@ void Vocabulary::set(std::vector<std::string> tokens, const std::vector<double>&
         " idf_weights of ", tokens.size(), " tokens with output_mode = \"", rules_.output_mode,
         "\" - expected one for each token if it is \"tf_idf\", else none - set idf_weights.");
   // The vocabulary may begin with the tokens of mask and unknown ones.
-  const std::vector<std::string> special = special_tokens();
-  const bool has_special =
-      tokens.size() >= special.size() && std::equal(special.begin(), special.end(), tokens.begin());
-  if (has_special) tokens.erase(tokens.begin(), tokens.begin() + std::ssize(special));
+  bool has_special = std::ssize(tokens) >= first_known();
+  for (std::int64_t i = 0; has_special && i < first_known(); ++i)
+    has_special = tokens[static_cast<std::size_t>(i)] == special_token(i);
+  const std::ptrdiff_t skipped = has_special ? static_cast<std::ptrdiff_t>(first_known()) : 0;
+  tokens.erase(tokens.begin(), tokens.begin() + skipped);
   check(!tokens.empty(), ErrorKind::value, where_, "a vocabulary without tokens - expected some - set vocabulary.");
   std::unordered_map<std::string, std::int64_t> indices;
   for (const std::string& token : tokens) {
@@ -99,19 +101,29 @@ void Vocabulary::set(std::vector<std::string> tokens, const std::vector<double>&
     check(indices.emplace(token, first_known() + std::ssize(indices)).second, ErrorKind::value, where_, "the token \"",
           token, "\" twice in the vocabulary - expected different tokens - remove one.");
   }
-  const std::int64_t size = first_known() + std::ssize(tokens);
-  check(!rules_.max_tokens || size <= *rules_.max_tokens, ErrorKind::value, where_, size,
-        " indices of the vocabulary and of mask and unknown tokens - expected at most max_tokens = ",
-        rules_.max_tokens.value_or(0), " - set a larger one.");
+  const std::int64_t size = first_known() + std::ssize(tokens), most = rules_.max_tokens.value_or(most_indices);
+  check(size <= most, ErrorKind::value, where_, size,
+        " indices of the vocabulary and of mask and unknown tokens - expected at most max_tokens = ", most,
+        " - set a larger one.");
   tokens_ = std::move(tokens);
   indices_ = std::move(indices);
-  weights_.assign(idf_weights.begin(), idf_weights.end());
+  special_weights_.clear();
+  token_weights_.clear();
   if (!weighted) return;
-  // Unknown tokens have the mean of all weights.
-  const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
-  if (!has_special)
-    weights_.insert(weights_.begin(), special.size(), static_cast<float>(sum / static_cast<double>(weights_.size())));
-  weights_.resize(static_cast<std::size_t>(depth()));
+  special_weights_.assign(idf_weights.begin(), idf_weights.begin() + skipped);
+  token_weights_.assign(idf_weights.begin() + skipped, idf_weights.end());
+}
+
+std::vector<float> Vocabulary::weights() const {
+  if (token_weights_.empty()) return {};
+  // Unknown tokens without a weight have the mean of all; indices beyond the vocabulary have 0.
+  const double sum = std::accumulate(token_weights_.begin(), token_weights_.end(), 0.0);
+  std::vector<float> result = special_weights_;
+  result.resize(static_cast<std::size_t>(first_known()),
+                static_cast<float>(sum / static_cast<double>(token_weights_.size())));
+  result.insert(result.end(), token_weights_.begin(), token_weights_.end());
+  result.resize(static_cast<std::size_t>(depth()));
+  return result;
 }
 
 void Vocabulary::check_set() const {
@@ -171,12 +183,6 @@ void Vocabulary::set_counted() {
   }
   reset_counts();
   set(std::move(tokens), weights);
-}
-
-std::vector<double> Vocabulary::token_weights() const {
-  if (weights_.empty()) return {};
-  const auto first = weights_.begin() + first_known();
-  return {first, first + std::ssize(tokens_)};
 }
 
 }  // namespace etude

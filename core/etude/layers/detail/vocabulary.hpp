@@ -63,9 +63,9 @@ class Vocabulary {
 
   /// The tokens without those of mask and unknown ones; and their weights.
   const std::vector<std::string>& tokens() const { return tokens_; }
-  std::vector<double> token_weights() const;
-  /// The tokens of mask and unknown ones.
-  std::vector<std::string> special_tokens() const;
+  std::vector<double> token_weights() const { return {token_weights_.begin(), token_weights_.end()}; }
+  /// The number of indices before the vocabulary: of mask and unknown tokens.
+  std::int64_t first_known() const { return first_unknown() + rules_.num_oov_indices; }
   /// The number of indices.
   std::int64_t size() const { return first_known() + std::ssize(tokens_); }
   /// The entries of an encoded row.
@@ -75,8 +75,8 @@ class Vocabulary {
   std::int64_t index_of(const std::string& token) const;
   /// The token of an index.
   const std::string& token_of(std::int64_t index) const;
-  /// The weights of all indices, for "tf_idf".
-  std::span<const float> weights() const { return weights_; }
+  /// The weights of an encoded row, for "tf_idf".
+  std::vector<float> weights() const;
   /// "tf_idf" is that of counts.
   categories::OutputMode mode() const { return mode_; }
   /// The rules.
@@ -88,14 +88,15 @@ class Vocabulary {
   };
   bool has_mask_index() const { return rules_.mask_token && mode_ == categories::OutputMode::integer; }
   std::int64_t first_unknown() const { return has_mask_index() ? 1 : 0; }
-  std::int64_t first_known() const { return first_unknown() + rules_.num_oov_indices; }
+  /// The token of an index before first_known().
+  const std::string& special_token(std::int64_t index) const;
 
   VocabularyRules rules_;
   std::string where_;
   categories::OutputMode mode_ = categories::OutputMode::integer;
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, std::int64_t> indices_;
-  std::vector<float> weights_;
+  std::vector<float> special_weights_, token_weights_;
   std::unordered_map<std::string, Count> counts_;
   std::int64_t documents_ = 0;
 };
