@@ -5,9 +5,9 @@ export const parts = {
   saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: [] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
-    bindings: [],
+    bindings: ['text'],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
       'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
       'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',

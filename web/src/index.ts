@@ -33,8 +33,10 @@ export type {
   Recurrent,
   Regularizer,
   ReversibleEmbedding,
+  StringLayer,
   SymbolicTensor,
   Variable,
+  VocabularyLayer,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
@@ -63,6 +65,7 @@ export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
 export type { PredictionStream } from './predictions.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
+export type { TextInput, TextLike } from './text.js';
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 
