@@ -9,6 +9,8 @@ namespace {
 struct TextInput : val {};
 /// Strings, or an iterator of batches of them.
 struct TextData : val {};
+/// Integers.
+struct TextIndices : val {};
 
 /// Appends the strings of nested arrays, whose extents from `depth` on must be those of the first one.
 void append_strings(const val& value, std::size_t depth, Shape& shape, std::vector<std::string>& texts,
@@ -32,6 +34,18 @@ val nested(const Strings& strings, std::size_t axis, std::size_t& next) {
   for (std::int64_t i = 0; i < strings.shape()[static_cast<std::ptrdiff_t>(axis)]; ++i)
     result.call<void>("push", nested(strings, axis + 1, next));
   return result;
+}
+
+/// Numbers; those of arrays as int32 if they are whole, because float32 does not hold every integer.
+Tensor numbers_in(const val& value, const Where& where) {
+  const Tensor floats = from_js<Tensor>(value, where);
+  if (!value.isArray() && !value.isNumber()) return floats;
+  const val flat = val::array(std::vector<val>{value}).call<val>("flat", HUGE_VAL);
+  if (!flat.call<bool>("every", val::global("Number")["isInteger"])) return floats;
+  for (std::int64_t i = 0; i < floats.size(); ++i)
+    check(std::abs(floats.at(i)) < 0x1p31, ErrorKind::data, where.function, "the number ", floats.at(i),
+          " - expected integers of the range of int32 - pass others as strings.");
+  return from_js<Tensor>(val::global("Int32Array").call<val>("from", flat), where).reshape(floats.shape());
 }
 
 /// The first element within nested arrays.
@@ -60,12 +74,16 @@ template <> struct Conversion<StringsOrTensor> {
   static StringsOrTensor from(const val& value, const Where& where) {
     const val first = first_in(value);
     if (first.isString() || first.isArray()) return from_js<Strings>(value, where);
-    return from_js<Tensor>(value, where);
+    return numbers_in(value, where);
   }
 };
 template <> struct Conversion<TextInput> {
   static TextInput from(const val& value, const Where&) { return {value}; }
   static std::string given() { return "TextInput"; }
+};
+template <> struct Conversion<TextIndices> {
+  static TextIndices from(const val& value, const Where&) { return {value}; }
+  static std::string given() { return "TensorLike"; }
 };
 template <> struct Conversion<TextData> {
   static TextData from(const val& value, const Where&) { return {value}; }
@@ -120,8 +138,9 @@ EMSCRIPTEN_BINDINGS(text) {
            self.set_vocabulary(tokens, weights);
          }>(vocabulary);
   method<"VocabularyLayer.vocabulary_size()", [](VocabularyLayer& self) { return self.vocabulary_size(); }>(vocabulary);
-  method<"VocabularyLayer.strings_of(indices)",
-         [](VocabularyLayer& self, Tensor indices) { return self.strings_of(indices); }>(vocabulary);
+  method<"VocabularyLayer.strings_of(indices)", [](VocabularyLayer& self, TextIndices indices) {
+    return self.strings_of(numbers_in(indices, {"VocabularyLayer.strings_of", "indices"}));
+  }>(vocabulary);
 }
 
 }  // namespace etude::js

@@ -66,9 +66,10 @@ test('all classes but those that preprocess, write or are rare are there without
     callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
-      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
+      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
       'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
+      'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),
     extras: [
       ...['AveragePooling', 'MaxPooling'].flatMap((kind) => [1, 2, 3].map((rank) => `layers.adaptive${kind}${rank}d`)),
