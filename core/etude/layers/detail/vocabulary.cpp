@@ -136,8 +136,8 @@ std::int64_t Vocabulary::index_of(const std::string& token) const {
   const auto found = indices_.find(token);
   if (found != indices_.end()) return found->second;
   check(rules_.num_oov_indices > 0, ErrorKind::data, where_, "the token \"", token,
-        "\", which is not in the vocabulary - expected tokens of it with num_oov_indices = 0 - set num_oov_indices to "
-        "1.");
+        "\", which is not in the vocabulary - expected tokens of it, because others have no index - set "
+        "num_oov_indices to 1.");
   return first_unknown() + (rules_.num_oov_indices == 1 ? 0 : bin_of(token, rules_.num_oov_indices, rules_.salt));
 }
 
