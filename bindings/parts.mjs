@@ -19,6 +19,7 @@ export const parts = {
     classes: [
       'AdaptiveAveragePooling1D', 'AdaptiveAveragePooling2D', 'AdaptiveAveragePooling3D', 'AdaptiveMaxPooling1D', 'AdaptiveMaxPooling2D',
       'AdaptiveMaxPooling3D', 'ConvLSTM1D', 'ConvLSTM2D', 'ConvLSTM3D', 'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization',
+      'MelSpectrogram', 'STFTSpectrogram',
       'Circle', 'CTC', 'Adafactor', 'MultiOptimizer', 'ScheduleFreeAdamW', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT',
       'RadialConstraint',
     ],

@@ -74,7 +74,7 @@ test('all classes but those that preprocess, write or are rare are there without
     extras: [
       ...['AveragePooling', 'MaxPooling'].flatMap((kind) => [1, 2, 3].map((rank) => `layers.adaptive${kind}${rank}d`)),
       ...[1, 2, 3].map((rank) => `layers.convLstm${rank}d`),
-      'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.spectralNormalization', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
+      'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.melSpectrogram', 'layers.spectralNormalization', 'layers.stftSpectrogram', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
       'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
       'constraints.radialConstraint',
     ],

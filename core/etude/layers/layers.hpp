@@ -23,6 +23,7 @@
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
+#include "etude/layers/preprocessing_audio.hpp"
 #include "etude/layers/preprocessing_color.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
@@ -69,10 +70,10 @@ using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
-              HashedCrossing, Resizing, CenterCrop, AutoContrast, Equalization, RandomFlip, RandomCrop,
-              RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomBrightness, RandomContrast, RandomHue,
-              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
-              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+              HashedCrossing, MelSpectrogram, STFTSpectrogram, Resizing, CenterCrop, AutoContrast, Equalization,
+              RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomBrightness,
+              RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert,
+              RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
