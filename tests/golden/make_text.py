@@ -7,6 +7,7 @@ Run by hand, never by CI, from any folder:
 """
 import json
 import os
+import tempfile
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
@@ -128,7 +129,24 @@ layers = [keras.layers.TextVectorization(**words, ngrams=2), keras.layers.String
           keras.layers.HashedCrossing(5), keras.layers.HashedCrossing(5, output_mode="one_hot")]
 configs = [json.loads(json.dumps(keras.saving.serialize_keras_object(layer))) for layer in layers]
 
+# Files below a folder, and what text_dataset_from_directory reads there.
+tree = {"b/2.txt": "two", "b/10.txt": "ten", "b/deep/x/1.TXT": "deep", "b/deep.txt": "before deep", "b/note.md": "no text", "a/z.txt": "zebra", "a/e.txt": "",
+        "c/1.txt": "c one", ".hidden/1.txt": "hidden", "top.txt": "top"}
+directories = []
+with tempfile.TemporaryDirectory() as folder:
+    for path, text in tree.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+        with open(os.path.join(folder, path), "w") as file:
+            file.write(text)
+    for options in ({}, {"label_mode": "categorical"}, {"label_mode": None}, {"class_names": ["c", "a"], "label_mode": "binary"}, {"max_length": 3},
+                    {"validation_split": 0.3, "subset": "training"}, {"validation_split": 0.3, "subset": "validation"}):
+        data = keras.utils.text_dataset_from_directory(folder, shuffle=False, batch_size=100, **options)
+        batch = next(iter(data))
+        texts, labels = (batch, None) if options.get("label_mode", "int") is None else batch
+        directories.append({"options": options, "texts": [text.decode() for text in texts.numpy()], "class_names": data.class_names,
+                            **({} if labels is None else {"shape": list(labels.shape), "labels": labels.numpy().ravel().tolist()})})
+
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "text.json"), "w") as file:
     json.dump({"origin": f"Keras {keras.__version__} on TensorFlow {tf.__version__}; made by make_text.py", "cases": CASES, "hashes": hashes,
-               "inverted": inverted, "configs": configs}, file)
+               "inverted": inverted, "configs": configs, "tree": tree, "directories": directories}, file)
     file.write("\n")

@@ -1,6 +1,8 @@
 // Layers of strings: they are called on texts, before a model. tests/golden/text.json has results of Keras.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertClose, assertError } from './support.mjs';
@@ -11,7 +13,7 @@ const factoryOf = (className) => className[0].toLowerCase() + className.slice(1)
 
 /** The options of a config; those that are null in Keras keep their defaults, except where null is a choice. */
 const optionsOf = (config) =>
-  Object.fromEntries(Object.entries(config).filter(([name, value]) => value !== null || name === 'standardize' || name === 'split').map(([name, value]) => [camelCase(name), value]));
+  Object.fromEntries(Object.entries(config).filter(([name, value]) => value !== null || ['standardize', 'split', 'label_mode'].includes(name)).map(([name, value]) => [camelCase(name), value]));
 
 /** Nested arrays of this shape. */
 function nested(flat, [extent, ...rest]) {
@@ -99,6 +101,22 @@ test('a dataset hashes integers in its functions', async () => {
   const hashing = et.layers.hashing({ numBins: 50 }), numbers = Int32Array.of(0, 1, -3);
   const elements = await et.data.toArray(et.data.fromTensorSlices({ x: numbers }).map(({ x }) => hashing.call(x)));
   assert.deepEqual(elements.map(({ x }) => x.item()), [...hashing.call(numbers).data]);
+});
+
+test('a folder of texts is read with its labels, as by Keras', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'etude-texts-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [path, text] of Object.entries(golden.tree)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  for (const { options, texts, class_names: classNames, shape, labels } of golden.directories) {
+    const read = et.utils.textDatasetFromDirectory(folder, { shuffle: false, ...optionsOf(options) });
+    assert.deepEqual([read.texts, read.classNames], [texts, classNames ?? []]);
+    assert.deepEqual(read.labels && [read.labels.shape, [...read.labels.data]], labels ? [shape, labels] : null);
+  }
+  await assertError(() => et.utils.textDatasetFromDirectory(folder, { labelMode: 'binary' }), 'value', 'for 3 classes');
+  await assertError(() => et.utils.textDatasetFromDirectory(join(folder, 'nowhere')), 'io');
 });
 
 test('wrong calls of layers of strings are errors that say what to do', async () => {
