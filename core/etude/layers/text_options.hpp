@@ -66,8 +66,10 @@ class NgramSizes {
 class MaskValue {
  public:
   MaskValue() = default;
+  /// A string.
   MaskValue(const char* text) : text_(text) {}
   MaskValue(std::string text) : text_(std::move(text)) {}
+  /// An integer.
   template <std::integral Number> MaskValue(Number number) : number_(number) {}
 
   /// The string, if it is one.
