@@ -87,11 +87,11 @@ const std::map<std::string, Subject>& subjects() {
                              "ReLU", "Rescaling", "ThresholdedReLU"})
       result[name] = {{features}};
     for (const char* name :
-         {"AutoContrast",        "CenterCrop",         "CutMix",           "Equalization",    "MixUp",
-          "RandomBrightness",    "RandomColorJitter",  "RandomContrast",   "RandomCrop",      "RandomErasing",
-          "RandomFlip",          "RandomGaussianBlur", "RandomGrayscale",  "RandomHue",       "RandomInvert",
-          "RandomPosterization", "RandomRotation",     "RandomSaturation", "RandomSharpness", "RandomShear",
-          "RandomTranslation",   "RandomZoom",         "Resizing",         "Solarization"})
+         {"AutoContrast",      "CenterCrop",          "CutMix",          "Equalization",     "MixUp",
+          "RandomBrightness",  "RandomColorJitter",   "RandomContrast",  "RandomCrop",       "RandomErasing",
+          "RandomFlip",        "RandomGaussianBlur",  "RandomGrayscale", "RandomHue",        "RandomInvert",
+          "RandomPerspective", "RandomPosterization", "RandomRotation",  "RandomSaturation", "RandomSharpness",
+          "RandomShear",       "RandomTranslation",   "RandomZoom",      "Resizing",         "Solarization"})
       result[name] = {{image}};
     for (const char* name : {"Add", "Average", "Maximum", "Minimum", "Multiply"})
       result[name] = {{steps, steps, steps}};

@@ -25,6 +25,7 @@ inline const std::vector<ImageClass>& random_image_classes() {
       {"RandomZoom", R"({"height_factor": 0.3, "width_factor": 0.2})"},
       {"RandomRotation", R"({"factor": 0.2})"},
       {"RandomShear", R"({"x_factor": 0.4, "y_factor": 0.3})"},
+      {"RandomPerspective", R"({"scale": 0.6})"},
       {"RandomBrightness", R"({"factor": 0.4})", true},
       {"RandomContrast", R"({"factor": 0.4})", true},
       {"RandomHue", R"({"factor": 0.6})", true},

@@ -67,7 +67,7 @@ test('all classes but those that preprocess, write or are rare are there without
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
       'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
-      'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
+      'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
       'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),

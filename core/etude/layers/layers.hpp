@@ -29,6 +29,7 @@
 #include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_mixing.hpp"
 #include "etude/layers/preprocessing_numbers.hpp"
+#include "etude/layers/preprocessing_perspective.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/rnn.hpp"
@@ -71,9 +72,10 @@ using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAtte
 using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
               HashedCrossing, MelSpectrogram, STFTSpectrogram, Resizing, CenterCrop, AutoContrast, Equalization,
-              RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomBrightness,
-              RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert,
-              RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+              RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomPerspective,
+              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
+              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
+              CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
