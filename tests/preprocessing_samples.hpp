@@ -33,6 +33,8 @@ inline const std::vector<ImageClass>& random_image_classes() {
       {"RandomSharpness", R"({"factor": 1.0})", true},
       {"RandomPosterization", R"({"factor": 6})", true},
       {"RandomInvert", "{}", true},
+      {"RandomColorDegeneration", R"({"factor": 0.8})", true},
+      {"RandAugment", R"({"num_ops": 4})", true},
       {"RandomGrayscale"},
       {"RandomColorJitter",
        R"({"brightness_factor": 0.2, "contrast_factor": 0.3, "saturation_factor": 0.7, "hue_factor": 0.5})", true},

@@ -21,9 +21,11 @@
 #include "etude/layers/merging.hpp"
 #include "etude/layers/noise.hpp"
 #include "etude/layers/normalization.hpp"
+#include "etude/layers/pipeline.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_audio.hpp"
+#include "etude/layers/preprocessing_augmentation.hpp"
 #include "etude/layers/preprocessing_color.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
@@ -71,11 +73,11 @@ using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
-              HashedCrossing, MelSpectrogram, STFTSpectrogram, Resizing, CenterCrop, AutoContrast, Equalization,
-              RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomPerspective,
-              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
-              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
-              CutMix>;
+              HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
+              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
+              RandomPerspective, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue,
+              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
+              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,

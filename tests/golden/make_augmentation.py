@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes perspective.json: images whose corners Keras 3 moves by keras.ops.image.perspective_transform.
+"""Makes augmentation.json: images whose corners Keras 3 moves by keras.ops.image.perspective_transform, and colors that
+RandomColorDegeneration blends with gray.
 
 Run by hand, never by CI, from any folder:
 
-    python3.11 -m venv keras3 && keras3/bin/pip install 'keras==3.15.*' 'jax[cpu]' && keras3/bin/python make_perspective.py
+    python3.11 -m venv keras3 && keras3/bin/pip install 'keras==3.15.*' 'jax[cpu]' && keras3/bin/python make_augmentation.py
 """
 import json
 import os
@@ -28,6 +29,10 @@ for height, width in ((5, 7), (2, 3), (8, 4)):
         y = keras.ops.image.perspective_transform(x, np.repeat(start[None], 3, 0), end, interpolation=interpolation, fill_value=3)
         CASES.append({"interpolation": interpolation, "shape": list(x.shape), "x": x.ravel().tolist(), "shares": shares.tolist(), "y": np.asarray(y, "float64").round(4).ravel().tolist()})
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "perspective.json"), "w") as file:
-    json.dump({"origin": f"Keras {keras.__version__} on JAX; made by make_perspective.py", "cases": CASES}, file)
+image = draws.integers(0, 256, (2, 3, 4, 3)).astype("float32")
+gray = keras.layers.RandomColorDegeneration([0.4, 0.4])(image, training=True)
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "augmentation.json"), "w") as file:
+    json.dump({"origin": f"Keras {keras.__version__} on JAX; made by make_augmentation.py", "perspectives": CASES,
+               "degeneration": {"shape": list(image.shape), "factor": 0.4, "x": image.ravel().tolist(), "y": np.asarray(gray, "float64").round(4).ravel().tolist()}}, file)
     file.write("\n")

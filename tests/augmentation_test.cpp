@@ -8,7 +8,7 @@
 #include "preprocessing_samples.hpp"
 #include "training_samples.hpp"
 
-// Images in perspective, against Keras 3: tests/golden/perspective.json.
+// Augmentation of images, against Keras 3: tests/golden/augmentation.json; and layers of several.
 namespace etude {
 namespace {
 
@@ -35,8 +35,8 @@ double share_of_changes(const LayerPtr& layer) {
 }  // namespace
 
 TEST_CASE("images whose corners are moved are those of Keras", "[preprocessing]") {
-  const json golden = testing::golden("perspective.json");
-  for (const json& test : golden.at("cases")) {
+  const json golden = testing::golden("augmentation.json");
+  for (const json& test : golden.at("perspectives")) {
     CAPTURE(test.at("interpolation"), test.at("shape").dump());
     const Shape shape = testing::shape_in(test.at("shape"));
     const auto sampling = image_ops::sampling_of("constant", test.at("interpolation").get<std::string>(), 3, "");
@@ -71,6 +71,46 @@ TEST_CASE("RandomPerspective: numbers out of range are errors", "[preprocessing]
   CHECK_THAT(error_of([] { layers::random_perspective({.scale = -0.1}); }), ContainsSubstring("scale = -0.1"));
   CHECK_THAT(error_of([] { layers::random_perspective({.interpolation = "cubic"}); }),
              ContainsSubstring("interpolation = \"cubic\""));
+}
+
+TEST_CASE("RandomColorDegeneration blends images with gray as Keras does", "[preprocessing]") {
+  const json test = testing::golden("augmentation.json").at("degeneration");
+  const double factor = test.at("factor");
+  const Tensor x = tensor_of(testing::shape_in(test.at("shape")), DType::float32, numbers_in(test.at("x")));
+  const Tensor y = (*layers::random_color_degeneration({.factor = {factor, factor}}))(x, true);
+  CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {1e-3, 1e-5}) == "");
+}
+
+TEST_CASE("RandAugment draws its changes among eleven layers", "[preprocessing]") {
+  const Tensor x = photos({2, 5, 4, 3});
+  const LayerPtr augment = layers::rand_augment({.num_ops = 1, .seed = 3});
+  const Tensor contrasts = (*layers::auto_contrast())(x, true), equal = (*layers::equalization())(x, true);
+  int contrasted = 0, equalized = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Tensor y = (*augment)(x, true);
+    CHECK(y.shape() == x.shape());
+    contrasted += testing::same_bits(y, contrasts);
+    equalized += testing::same_bits(y, equal);
+  }
+  CHECK((contrasted > 0 && contrasted < 20));
+  CHECK((equalized > 0 && equalized < 20));
+  CHECK(augment->layers().size() == 11);
+  CHECK_THAT(error_of([] { layers::rand_augment({.num_ops = 0}); }), ContainsSubstring("num_ops = 0"));
+  CHECK_THAT(error_of([] { layers::rand_augment({.factor = 2.0}); }), ContainsSubstring("factor = [2]"));
+}
+
+TEST_CASE("Pipeline is its layers in sequence, in a call, in training and in its config", "[preprocessing]") {
+  const auto twice = layers::pipeline(
+      std::vector<LayerPtr>{layers::rescaling({.scale = 0.5}), layers::dense({.units = 3}), layers::dropout(0.5)});
+  const Tensor x = waves({4, 2}), y = (*twice)(x);
+  CHECK(y.shape() == Shape{4, 3});
+  CHECK(twice->count_params() == 9);
+  CHECK_FALSE(testing::same_bits((*twice)(x, true), y));
+  const LayerPtr again = from_json<Layer>(to_json<Layer>(*twice));
+  (*again)(x);
+  again->set_weights(twice->get_weights());
+  CHECK(testing::same_bits((*again)(x), y));
+  CHECK_THAT(error_of([] { layers::pipeline(std::vector<LayerPtr>{}); }), ContainsSubstring("no layers"));
 }
 
 }  // namespace etude
