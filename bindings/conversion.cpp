@@ -101,6 +101,8 @@ template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
   if (const auto attention = std::dynamic_pointer_cast<GroupedQueryAttention>(layer)) return val(attention);
   if (const auto embedding = std::dynamic_pointer_cast<ReversibleEmbedding>(layer)) return val(embedding);
   if (const auto preprocessing = std::dynamic_pointer_cast<PreprocessingLayer>(layer)) return val(preprocessing);
+  if (const auto vocabulary = std::dynamic_pointer_cast<VocabularyLayer>(layer)) return val(vocabulary);
+  if (const auto strings = std::dynamic_pointer_cast<StringLayer>(layer)) return val(strings);
   return layer ? val(layer) : val::null();
 }
 

@@ -37,6 +37,10 @@ template <class Product> std::string product_name() {
     return "Recurrent";
   else if constexpr (std::is_base_of_v<PreprocessingLayer, Product>)
     return "PreprocessingLayer";
+  else if constexpr (std::is_base_of_v<VocabularyLayer, Product>)
+    return "VocabularyLayer";
+  else if constexpr (std::is_base_of_v<StringLayer, Product>)
+    return "StringLayer";
   else if constexpr (std::is_same_v<Product, MultiHeadAttention> || std::is_same_v<Product, GroupedQueryAttention> ||
                      std::is_same_v<Product, ReversibleEmbedding> || std::is_same_v<Product, Mean> ||
                      std::is_same_v<Product, Sum> || std::is_same_v<Product, EarlyStopping> ||

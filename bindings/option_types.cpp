@@ -54,7 +54,7 @@ constexpr OptionType option_types[] = {
     of<Integers>, of<Margins>, of<Doubles>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
     of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Constraint>>, of<Choice<Optimizer>>,
     of<std::map<std::string, Choice<Optimizer>>>, of<std::optional<std::map<std::string, double>>>, of<LearningRate>,
-    of<initializers::ConstantValue>, of<Value>,
+    of<initializers::ConstantValue>, of<Value>, of<Standardize>, of<Split>, of<NgramSizes>, of<MaskValue>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
@@ -77,11 +77,11 @@ static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && ar
               are_listed(optimizers::Optimizers{}) && are_listed(schedules::Schedules{}) &&
               are_listed(initializers::Initializers{}) && are_listed(regularizers::Regularizers{}) &&
               are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
-static_assert(
-    are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
-               ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, LoadModelOptions, InputOptions,
-               AttentionInputs, CsvOptions, DatasetShuffleOptions, utils::NormalizeOptions, utils::PadSequencesOptions,
-               utils::TimeseriesOptions, utils::SplitDatasetOptions, utils::SkipgramsOptions>());
+static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
+                         ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, LoadModelOptions,
+                         InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions, utils::NormalizeOptions,
+                         utils::PadSequencesOptions, utils::TimeseriesOptions, utils::TextDatasetOptions,
+                         utils::SplitDatasetOptions, utils::SkipgramsOptions>());
 
 }  // namespace
 

@@ -99,6 +99,43 @@ template <> struct Conversion<Activation> {
   static std::string given() { return "ActivationName | " + Conversion<Activation::Function>::given() + " | null"; }
 };
 
+/// A JavaScript function of a text.
+template <class Result> struct Conversion<std::function<Result(const std::string&)>> {
+  static std::function<Result(const std::string&)> from(const val& function, const Where& where) {
+    return [function, name = std::string(where.function), what = where.what](const std::string& text) {
+      return from_js<Result>(call(function, text), {name, "the result of " + what});
+    };
+  }
+  static std::string given() { return "((text: string) => " + Conversion<Result>::made() + ")"; }
+};
+template <class Function> struct Conversion<NameOr<Function>> {
+  static NameOr<Function> from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (value.isString()) return value.as<std::string>();
+    if (type_of(value) != "function") where.wrong(value, "a name, a function of a text, or null", "choose one");
+    return from_js<Function>(value, where);
+  }
+  static std::string given() { return "string | " + Conversion<Function>::given() + " | null"; }
+};
+
+template <> struct Conversion<NgramSizes> {
+  static NgramSizes from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (!value.isArray()) return from_js<std::int64_t>(value, where);
+    return from_js<std::vector<std::int64_t>>(value, where);
+  }
+  static std::string given() { return "number | readonly number[] | null"; }
+};
+
+template <> struct Conversion<MaskValue> {
+  static MaskValue from(const val& value, const Where& where) {
+    if (value.isNull()) return {};
+    if (value.isString()) return from_js<std::string>(value, where);
+    return from_js<std::int64_t>(value, where);
+  }
+  static std::string given() { return "string | number | null"; }
+};
+
 template <> struct Conversion<LearningRate> {
   static LearningRate from(const val& value, const Where& where) {
     if (value.isNumber()) return from_js<double>(value, where);

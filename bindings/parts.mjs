@@ -5,10 +5,10 @@ export const parts = {
   saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['layer_of_web_as_json', 'layer_of_web_from_json'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
-    bindings: [],
+    bindings: ['text'],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
-      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomBrightness',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
       'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
     ],
@@ -19,6 +19,7 @@ export const parts = {
     classes: [
       'AdaptiveAveragePooling1D', 'AdaptiveAveragePooling2D', 'AdaptiveAveragePooling3D', 'AdaptiveMaxPooling1D', 'AdaptiveMaxPooling2D',
       'AdaptiveMaxPooling3D', 'ConvLSTM1D', 'ConvLSTM2D', 'ConvLSTM3D', 'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization',
+      'MelSpectrogram', 'STFTSpectrogram',
       'Circle', 'CTC', 'Adafactor', 'MultiOptimizer', 'ScheduleFreeAdamW', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT',
       'RadialConstraint',
     ],

@@ -14,6 +14,17 @@ template <> struct Conversion<utils::Skipgrams> {
   static std::string made() { return "{ couples: Tensor; labels: Tensor }"; }
 };
 
+template <> struct Conversion<utils::TextDataset> {
+  static val to(const utils::TextDataset& made) {
+    val result = val::object();
+    result.set("texts", to_js(made.texts));
+    result.set("labels", made.labels ? to_js(made.labels) : val::null());
+    result.set("classNames", to_js(made.class_names));
+    return result;
+  }
+  static std::string made() { return "{ texts: string[]; labels: Tensor | null; classNames: string[] }"; }
+};
+
 template <> struct Conversion<std::pair<Dataset, Dataset>> {
   static val to(const std::pair<Dataset, Dataset>& parts) { return to_js(std::vector{parts.first, parts.second}); }
   static std::string made() { return "[Dataset, Dataset]"; }
@@ -30,6 +41,7 @@ EMSCRIPTEN_BINDINGS(utils) {
   bind<"utils.timeseries_dataset_from_array(data, targets, options)", utils::timeseries_dataset_from_array>();
   bind<"utils.split_dataset(dataset, options)",
        [](Dataset dataset, utils::SplitDatasetOptions options) { return utils::split_dataset(dataset, options); }>();
+  bind<"utils.text_dataset_from_directory(directory, options?)", utils::text_dataset_from_directory>();
   bind<"utils.skipgrams(sequence, vocabulary_size, options?)", utils::skipgrams>();
   bind<"utils.make_sampling_table(size, sampling_factor?)",
        [](std::int64_t size, std::optional<double> sampling_factor) {

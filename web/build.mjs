@@ -87,7 +87,7 @@ const options = readFileSync(join(folders[0], 'options.d.ts'), 'utf8');
 const optionNames = [...options.matchAll(/export (?:interface|type) (\w+)/g)].map((match) => match[1]);
 const classes = [
   'Callback', 'Constraint', 'EarlyStopping', 'GroupedQueryAttention', 'Initializer', 'Layer', 'LearningRateSchedule', 'Loss', 'Mean', 'Metric', 'MultiHeadAttention', 'OperationalMetrics',
-  'Optimizer', 'PreprocessingLayer', 'Recurrent', 'Regularizer', 'ReversibleEmbedding', 'Sum', 'SymbolicTensor',
+  'Optimizer', 'PreprocessingLayer', 'Recurrent', 'Regularizer', 'ReversibleEmbedding', 'StringLayer', 'Sum', 'SymbolicTensor', 'VocabularyLayer',
 ];
 writeFileSync(
   'wasm/options.d.mts',
@@ -95,13 +95,15 @@ writeFileSync(
 );
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, Value, ValueLike') +
+  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.
       .replace(/declare namespace RuntimeExports \{[^]*?\n\}\n/, '')
       .replace('typeof RuntimeExports & ', '')
       .replaceAll('  delete(): void;\n', '')
+      // Models do not contain layers of strings.
+      .replace('interface StringLayer extends Layer ', "interface StringLayer extends Omit<Layer, 'call' | 'apply' | 'applyAll'> ")
       // Embind has no overloads.
       .replace('call(x: unknown, training?: boolean): unknown;', (call) =>
         ['Value, Value', 'readonly Value[], Value', 'TensorLike, Tensor', 'readonly TensorLike[], Tensor'].map((pair) => pair.split(', ').reduce((text, type) => text.replace('unknown', type), call)).join('\n  ')),

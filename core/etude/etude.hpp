@@ -26,6 +26,7 @@
 #include "etude/data/npz.hpp"
 #include "etude/data/sequences.hpp"
 #include "etude/data/split_dataset.hpp"
+#include "etude/data/text_files.hpp"
 #include "etude/devices/devices.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
 #include "etude/graph/graph.hpp"

@@ -80,14 +80,15 @@ test('all classes but those that preprocess, write or are rare are there without
     callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
-      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'integerLookup', 'mixUp', 'normalization', 'randomBrightness',
-      'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert',
+      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
+      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
+      'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),
     extras: [
       ...['AveragePooling', 'MaxPooling'].flatMap((kind) => [1, 2, 3].map((rank) => `layers.adaptive${kind}${rank}d`)),
       ...[1, 2, 3].map((rank) => `layers.convLstm${rank}d`),
-      'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.spectralNormalization', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
+      'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.melSpectrogram', 'layers.spectralNormalization', 'layers.stftSpectrogram', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
       'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
       'constraints.radialConstraint',
     ],

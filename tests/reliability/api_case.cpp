@@ -5,6 +5,7 @@
 #include <new>
 
 #include "allocation_counter.hpp"
+#include "class_lists.hpp"
 #include "files_in_memory.hpp"
 #include "reliability/random_model.hpp"
 #include "support.hpp"
@@ -44,7 +45,7 @@ class Case {
 
   CaseReport run() {
     const FilesInMemory files;
-    const auto& names = class_names<Layer>();
+    static const std::vector<std::string> names = layers_of_models();
     const LimitedAllocations limit(request_limit);
     RandomModel described;
     if (!attempt("make a config", [&] { described = random_model(draw_, names[number_ % names.size()]); }))

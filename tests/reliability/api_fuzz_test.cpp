@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "checkpoint_samples.hpp"
+#include "class_lists.hpp"
 #include "etude/saving/config.hpp"
 #include "reliability/api_case.hpp"
 #include "reliability/cases.hpp"
@@ -25,10 +26,9 @@ TEST_CASE("reliability: any model from a config, in any call, throws only Errors
   for (const std::string& failure : run_cases(campaign, 0, rounds(300, 200'000))) FAIL_CHECK(failure);
 }
 
-TEST_CASE("reliability: the API campaign trains layers of every class, and most of its calls succeed",
-          "[reliability]") {
+TEST_CASE("reliability: the API campaign trains all layers of models, and most of its calls succeed", "[reliability]") {
   CaseReport all;
-  const std::vector<std::string> names = class_names<Layer>();
+  const std::vector<std::string> names = layers_of_models();
   const auto is_trained = [&](const std::string& name) { return all.trained.contains(name); };
   for (std::uint64_t number = 0; number < 400 || !std::ranges::all_of(names, is_trained); ++number) {
     if (number == 100 * names.size()) break;

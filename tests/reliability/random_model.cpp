@@ -35,6 +35,8 @@ Config sound_value(Draws& draw, const std::string& field) {
     return 1 + draw.below(5);
   if (field == "height" || field == "width") return 1 + draw.below(6);
   if (field == "num_heads") return 1 + draw.below(3);
+  if (field == "frame_length") return 2 + draw.below(2);
+  if (field == "fft_length") return 2 * (1 + draw.below(2));
   if (field == "kernel_size" || field == "pool_size")
     return draw.chance(50) ? Config(1 + draw.below(3)) : Config{1 + draw.below(3), 1 + draw.below(2)};
   if (field == "padding") return draw.of(Names{"valid", "same"});
@@ -133,6 +135,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"GRUCell", 2},
                                                          {"LSTM", 2},
                                                          {"LSTMCell", 2},
+                                                         {"MelSpectrogram", 1},
                                                          {"MultiHeadAttention", 2},
                                                          {"Permute", 1},
                                                          {"RepeatVector", 1},
@@ -140,6 +143,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"SimpleRNN", 2},
                                                          {"SimpleRNNCell", 2},
                                                          {"StackedRNNCells", 2},
+                                                         {"STFTSpectrogram", 2},
                                                          {"TimeDistributed", 2}};
   const auto found = others.find(class_name);
   return found == others.end() ? 0 : found->second;
@@ -239,7 +243,8 @@ class Chain {
   /// The rank of a layer's result.
   void follow(const std::string& class_name, const Config& config) {
     if (class_name == "Flatten" || class_name == "Reshape") rank_ = 1;
-    if (class_name == "RepeatVector") rank_ = 2;
+    if (class_name == "RepeatVector" || class_name == "MelSpectrogram") rank_ = 2;
+    if (class_name == "STFTSpectrogram" && config.value("expand_dims", false)) rank_ = 3;
     if (class_name.starts_with("Global") && !config.value("keepdims", false)) rank_ = 1;
     if (class_name == "Bidirectional") rank_ = 1;
     if (is_recurrent(class_name) && !config.value("return_sequences", false))

@@ -73,6 +73,12 @@ export function isGenerator(value: unknown): value is BatchGenerator {
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
+/** The items of an iterable, unchanged. */
+export function itemsOf(value: unknown): ItemIterator<unknown, unknown> {
+  if (!isGenerator(value)) return fail('value', 'adapt', `${describe(value)} - expected strings, or an iterator of batches of them - pass an array of strings.`);
+  return new ItemIterator<unknown, unknown>(value, (item) => item);
+}
+
 export function isNamed(value: unknown): value is NamedData {
   return typeof value === 'object' && value !== null && !(value instanceof Tensor) && 'x' in value;
 }

@@ -29,8 +29,10 @@ export type {
   PreprocessingLayer,
   Recurrent,
   ReversibleEmbedding,
+  StringLayer,
   SymbolicTensor,
   Variable,
+  VocabularyLayer,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
@@ -65,6 +67,7 @@ export type { PredictionStream } from './predictions.js';
 export { deserializeLayer, registerClass, serializeLayer, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
+export type { TextInput, TextLike } from './text.js';
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
 

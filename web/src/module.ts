@@ -1,5 +1,5 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
-import { asBatch } from './batch.js';
+import { asBatch, itemsOf } from './batch.js';
 import { builds } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
@@ -33,6 +33,7 @@ export const host: Record<string, unknown> = {
   copyOf,
   describe,
   isTerminal,
+  itemsOf,
   nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,
   restoreState,

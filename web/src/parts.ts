@@ -4,7 +4,7 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
 /**
  * A part of the module: 'data' has datasets, et.utils, and the readers of files; 'saving' has files and descriptions of models,
  * modelCheckpoint and backupAndRestore; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
- * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and randomFlip; 'extras' has rare
+ * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and textVectorization; 'extras' has rare
  * classes, such as convLstm2d, adaptive pooling, circle and ctc, adafactor and multiOptimizer.
  */
 export type Part = 'data' | 'saving' | 'callbacks' | 'preprocessing' | 'extras';

@@ -6,4 +6,5 @@ export type { DataLike } from './kinds.js';
 export type { History, LayerLike } from './model.js';
 export type { HttpPost } from './network.js';
 export type { DType, Tensor, TensorLike } from './tensor.js';
+export type { TextInput, TextLike } from './text.js';
 export type { StepData, StepLogs, Value, ValueLike } from './value.js';

@@ -14,6 +14,7 @@
 #include "etude/layers/extents.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
+#include "etude/layers/hashing.hpp"
 #include "etude/layers/lambda.hpp"
 #include "etude/layers/locally_connected.hpp"
 #include "etude/layers/lstm.hpp"
@@ -21,13 +22,17 @@
 #include "etude/layers/noise.hpp"
 #include "etude/layers/normalization.hpp"
 #include "etude/layers/operation.hpp"
+#include "etude/layers/pipeline.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/pooling.hpp"
+#include "etude/layers/preprocessing_audio.hpp"
+#include "etude/layers/preprocessing_augmentation.hpp"
 #include "etude/layers/preprocessing_color.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_mixing.hpp"
 #include "etude/layers/preprocessing_numbers.hpp"
+#include "etude/layers/preprocessing_perspective.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/rnn.hpp"
@@ -36,7 +41,9 @@
 #include "etude/layers/shaping.hpp"
 #include "etude/layers/simple_rnn.hpp"
 #include "etude/layers/spectral_normalization.hpp"
+#include "etude/layers/string_lookup.hpp"
 #include "etude/layers/symbolic.hpp"
+#include "etude/layers/text_vectorization.hpp"
 #include "etude/layers/transposed_convolution.hpp"
 #include "etude/layers/wrappers.hpp"
 
@@ -66,11 +73,12 @@ using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, La
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
-    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, Resizing, CenterCrop, AutoContrast,
+    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
+              HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
               Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
-              RandomBrightness, RandomContrast, RandomHue, RandomSaturation, RandomSharpness, RandomPosterization,
-              RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp,
-              CutMix>;
+              RandomPerspective, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue,
+              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
+              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,

@@ -78,6 +78,18 @@ class RandomContrast : public RandomColor {
       : RandomColor(class_entry<RandomContrast>, options, color_ops::contrast) {}
 };
 
+/// Blends an image with a gray one: 0 changes nothing, 1 is gray. Images have three channels. Source:
+/// keras/src/layers/preprocessing/image_preprocessing/random_color_degeneration.py.
+class RandomColorDegeneration : public RandomColor {
+ public:
+  using Options = RandomColorOptions;
+  static constexpr ClassText about{.name = "RandomColorDegeneration",
+                                   .text = "In training, blends images with gray ones by up to factor: [..] -> [..].",
+                                   .example = R"({"factor": 0.2})"};
+  explicit RandomColorDegeneration(const RandomColorOptions& options)
+      : RandomColor(class_entry<RandomColorDegeneration>, options, color_ops::degeneration) {}
+};
+
 /// Turns the hue by up to factor / 2 of a full turn, in either direction. Images have three channels. Source:
 /// keras/src/layers/preprocessing/image_preprocessing/random_hue.py.
 class RandomHue : public RandomColor {
@@ -295,6 +307,7 @@ class Solarization : public RandomImageLayer {
 
 namespace layers {
 inline constexpr Factory<RandomBrightness> random_brightness;
+inline constexpr Factory<RandomColorDegeneration> random_color_degeneration;
 inline constexpr Factory<RandomContrast> random_contrast;
 inline constexpr Factory<RandomHue> random_hue;
 inline constexpr Factory<RandomSaturation> random_saturation;

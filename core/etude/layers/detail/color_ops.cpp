@@ -83,6 +83,11 @@ Value change_contrast(const Arguments& given) {
   return clipped((given.images - mean) * given.factor + mean, given.value_range);
 }
 
+Value degenerate(const Arguments& given) {
+  const Value gray = brightness_of(given.images, given.where);
+  return clipped(given.images + given.factor * (gray - given.images), given.value_range);
+}
+
 Value decolor(const Arguments& given) { return by_chance(given, brightness_of(given.images, given.where)); }
 
 Value turn_hue(const Arguments& given) {
@@ -123,6 +128,7 @@ Value sharpen(const Arguments& given) {
 
 const Change brightness{{-1, 1}, -1, false, brighten};
 const Change contrast{{0, 1}, 0, true, change_contrast};
+const Change degeneration{{0, 1}, 0, false, degenerate};
 const Change grayscale{{0, 1}, 0, false, decolor};
 const Change hue{{0, 1}, 0, false, turn_hue};
 const Change inversion{{0, 1}, 0, false, invert};

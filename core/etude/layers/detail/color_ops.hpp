@@ -33,6 +33,6 @@ struct Change {
 image_ops::Range strengths(const Change& change, const char* name, const Doubles& given, std::string_view where);
 
 /// Sources: keras/src/layers/preprocessing/image_preprocessing/random_….py.
-extern const Change brightness, contrast, grayscale, hue, inversion, posterization, saturation, sharpness;
+extern const Change brightness, contrast, degeneration, grayscale, hue, inversion, posterization, saturation, sharpness;
 
 }  // namespace etude::color_ops

@@ -124,11 +124,11 @@ Value is_inside(Value at, std::int64_t count) {
 
 }  // namespace
 
-Value affine_transform(Value images, const Affine& affine, const Sampling& sampling) {
+namespace {
+
+/// The pixels at any coordinates, which broadcast to [batch, height, width, 1].
+Value sampled(Value images, Value at_y, Value at_x, const Sampling& sampling) {
   const std::int64_t height = images.shape()[1], width = images.shape()[2];
-  if (images.shape().size() == 0) return images;
-  const Value y = arange(height, 1, images), x = arange(width, 2, images);
-  const Value at_x = affine.a0 * x + affine.a1 * y + affine.a2, at_y = affine.b0 * x + affine.b1 * y + affine.b2;
   const auto sample = [&](Value row, Value column) {
     const Value found = pixels_at(images, inside(row, height, sampling.fill), inside(column, width, sampling.fill));
     if (sampling.fill != Sampling::Fill::constant) return found;
@@ -144,6 +144,31 @@ Value affine_transform(Value images, const Affine& affine, const Sampling& sampl
   const Value down = share(at_y - top), right = share(at_x - left);
   return (sample(top, left) * (1 - right) + sample(top, left + 1) * right) * (1 - down) +
          (sample(top + 1, left) * (1 - right) + sample(top + 1, left + 1) * right) * down;
+}
+
+}  // namespace
+
+Value affine_transform(Value images, const Affine& affine, const Sampling& sampling) {
+  if (images.shape().size() == 0) return images;
+  const Value y = arange(images.shape()[1], 1, images), x = arange(images.shape()[2], 2, images);
+  const Value at_x = affine.a0 * x + affine.a1 * y + affine.a2, at_y = affine.b0 * x + affine.b1 * y + affine.b2;
+  return sampled(images, at_y, at_x, sampling);
+}
+
+Value perspective_transform(Value images, const Corners& corners, const Sampling& sampling) {
+  if (images.shape().size() == 0) return images;
+  const std::int64_t height = images.shape()[1], width = images.shape()[2];
+  // The pixel (x, y) of the result is that at (a x / d, b y / d) of the image, with d = 1 + c x + e y: the only such
+  // function that maps the moved corners to those of the image.
+  const auto last = [](std::int64_t count) { return static_cast<double>(std::max<std::int64_t>(count - 1, 1)); };
+  const Value c = (corners.y / corners.bottom - 1) / corners.x, e = (corners.x / corners.right - 1) / corners.y;
+  const Value y = arange(height, 1, images), x = arange(width, 2, images);
+  const Value d = 1 + c * (x / last(width)) + e * (y / last(height));
+  const Value divisor = ops::where(ops::less(ops::absolute(d), ops::scalar(1e-6, d)), ops::scalar(1e-6, d), d);
+  // Beyond the image all coordinates are alike, so that none is infinite.
+  const auto bounded = [](Value at, std::int64_t count) { return ops::clip(at, -2, static_cast<double>(count + 1)); };
+  return sampled(images, bounded((e + 1 / corners.bottom) * y / divisor, height),
+                 bounded((c + 1 / corners.right) * x / divisor, width), sampling);
 }
 
 Interpolation interpolation_of(std::string_view name, std::string_view where) {

@@ -61,6 +61,14 @@ struct Affine {
 };
 /// Source: affine_transform in keras/src/backend/jax/image.py.
 Value affine_transform(Value images, const Affine& affine, const Sampling& sampling);
+/// The corners of images, moved along the edges, or inside the image: the upper right one is at the share `right` of
+/// the width, the lower left one at the share `bottom` of the height, and the lower right one at the shares x and y of
+/// both. The upper left one stays. Each is [batch, 1, 1, 1], and positive.
+struct Corners {
+  Value right, bottom, x, y;
+};
+/// Images whose corners are moved, in perspective. Source: perspective_transform in keras/src/backend/jax/image.py.
+Value perspective_transform(Value images, const Corners& corners, const Sampling& sampling);
 
 /// The interpolation of resized images.
 enum class Interpolation : std::uint8_t { nearest, bilinear };

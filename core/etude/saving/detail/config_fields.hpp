@@ -22,6 +22,7 @@
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layer.hpp"
+#include "etude/layers/text_options.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "etude/training/per_output.hpp"
@@ -63,8 +64,9 @@ inline void read_field(const Json& json, std::string& field, const FieldPlace& p
   field = json.get<std::string>();
 }
 template <class T> void read_field(const Json& json, std::vector<T>& field, const FieldPlace& place) {
-  if (!json.is_array()) place.wrong(json, "an array");
   field.clear();
+  if (json.is_null()) return;
+  if (!json.is_array()) place.wrong(json, "an array");
   for (const Json& element : json) read_field(element, field.emplace_back(), place);
 }
 template <class T> void read_field(const Json& json, std::map<std::string, T>& field, const FieldPlace& place) {
@@ -102,6 +104,24 @@ inline void read_field(const Json& json, Margins& field, const FieldPlace& place
   else
     read_field(json, entries.emplace_back(), place);
   field = std::move(entries);
+}
+template <class Function>
+void read_field(const Json& json, NameOr<Function>& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = {});
+  if (!json.is_string()) place.wrong(json, "a name");
+  field = json.get<std::string>();
+}
+inline void read_field(const Json& json, NgramSizes& field, const FieldPlace& place) {
+  Integers sizes;
+  read_field(json, sizes, place);
+  field = json.is_number() ? NgramSizes(sizes.all().front()) : NgramSizes(sizes.all());
+}
+inline void read_field(const Json& json, MaskValue& field, const FieldPlace& place) {
+  if (json.is_null()) return void(field = {});
+  if (json.is_string()) return void(field = json.get<std::string>());
+  std::int64_t number = 0;
+  read_field(json, number, place);
+  field = number;
 }
 /// An array of extents, or the only extent. null is an unknown extent, -1.
 inline void read_field(const Json& json, Shape& field, const FieldPlace& place) {
@@ -191,6 +211,18 @@ inline Json field_json(const Shape& field, const FieldPlace&) {
   Json json = Json::array();
   for (const std::int64_t extent : field) json.push_back(extent < 0 ? Json(nullptr) : Json(extent));
   return json;
+}
+template <class Function> Json field_json(const NameOr<Function>& field, const FieldPlace& place) {
+  check(!field.function(), ErrorKind::value, place.class_name, place.field,
+        " is a function - expected a name, because code is not saved - pass a name.");
+  return field.empty() ? Json(nullptr) : Json(field.name());
+}
+inline Json field_json(const NgramSizes& field, const FieldPlace&) {
+  if (field.up_to()) return *field.up_to();
+  return field.sizes().empty() ? Json(nullptr) : Json(field.sizes());
+}
+inline Json field_json(const MaskValue& field, const FieldPlace&) {
+  return field.text() ? Json(*field.text()) : field.number() ? Json(*field.number()) : Json(nullptr);
 }
 template <class T> Json field_json(const std::optional<T>& field, const FieldPlace& place) {
   return field ? field_json(*field, place) : Json(nullptr);

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etude/layers/preprocessing_random.hpp"
+
+namespace etude {
+
+struct RandAugmentOptions {
+  Doubles value_range = {0, 255};
+  std::int64_t num_ops = 2;
+  Doubles factor = 0.5;
+  std::string interpolation = "bilinear";
+  std::optional<std::int64_t> seed = {};
+  std::string data_format = "channels_last";
+  std::string name = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    using Options = RandAugmentOptions;
+    return option_rows(
+        value_range_fields<Options>(),
+        option<&Options::num_ops>("Number of changes, one after the other. Each is one of eleven, the same for all "
+                                  "images of a batch."),
+        option<&Options::factor>(
+            "Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
+        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<Options>());
+  }
+};
+
+/// In training, changes images by num_ops layers that it draws among RandomShear, RandomTranslation, RandomRotation,
+/// RandomBrightness, RandomColorDegeneration, RandomContrast, RandomSharpness, RandomPosterization, Solarization,
+/// AutoContrast and Equalization; otherwise x. Images have three channels. Throws Error(value) for numbers out of
+/// range. Source: keras/src/layers/preprocessing/image_preprocessing/rand_augment.py.
+class RandAugment : public RandomImageLayer {
+ public:
+  using Options = RandAugmentOptions;
+  static constexpr ClassText about{
+      "RandAugment", "In training, changes images by layers that it draws: [.., height, width, channels] -> [..]."};
+  explicit RandAugment(const RandAugmentOptions& options = {});
+  std::vector<LayerPtr> layers() const override { return changes_; }
+
+ protected:
+  Value transform(Value images) override;
+
+ private:
+  std::int64_t count_;
+  std::vector<LayerPtr> changes_;
+};
+
+namespace layers {
+inline constexpr Factory<RandAugment> rand_augment;
+}  // namespace layers
+
+}  // namespace etude

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etude/base/integers.hpp"
+#include "etude/layers/string_layer.hpp"
+
+namespace etude {
+
+struct StringLookupOptions {
+  std::optional<std::int64_t> max_tokens = {};
+  std::int64_t num_oov_indices = 1;
+  std::optional<std::string> mask_token = {};
+  std::string oov_token = "[UNK]";
+  std::vector<std::string> vocabulary = {};
+  std::vector<double> idf_weights = {};
+  bool invert = false;
+  std::string output_mode = "int";
+  bool pad_to_max_tokens = false;
+  bool sparse = false;
+  std::string encoding = "utf-8";
+  std::string name = {};
+  Integers salt = {};
+  std::string oov_method = "floormod";
+  std::optional<std::int64_t> vocabulary_size = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    using Options = StringLookupOptions;
+    return option_rows(
+        option<&Options::max_tokens>("The most indices, those of the mask and of unknown strings included. Default: "
+                                     "any number."),
+        option<&Options::num_oov_indices>("Number of indices of unknown strings, which are distributed by a hash."),
+        option<&Options::mask_token>("String that is no data: its index is 0. Default: none."),
+        option<&Options::oov_token>("The string of indices of unknown strings."),
+        option<&Options::vocabulary>("The known strings, in the order of their indices. Default: those of the data "
+                                     "that the layer adapts to, the most frequent ones first."),
+        option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
+        option<&Options::invert>("Whether it has only the strings of indices: strings_of()."),
+        option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
+                                      "\"count\": how often each occurs in a sample; \"tf_idf\": counts times "
+                                      "inverse document frequencies."),
+        option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
+        option<&Options::sparse>("Must be false: outputs are dense."), option<&Options::encoding>("Must be \"utf-8\"."),
+        option<&Options::salt>("Key of the hash of unknown strings: one or two numbers. Default: FarmHash without a "
+                               "key."),
+        option<&Options::oov_method>("Configs of Keras have it; strings are always hashed."),
+        option<&Options::vocabulary_size>("Configs of Keras have it; the vocabulary determines it."),
+        layer_fields<Options>());
+  }
+};
+
+/// The index of each string in a vocabulary, int32, or encodings of the indices, in the compute dtype. Index 0 is that
+/// of mask_token, if there is one and indices are the output; then follow those of unknown strings, and then the
+/// vocabulary. The last axis of the strings has those of a sample. Throws Error(state) before adapt(), Error(data) for
+/// unknown strings without indices for them, Error(value) for options that contradict each other. Source:
+/// keras/src/layers/preprocessing/string_lookup.py.
+///
+///     const auto lookup = layers::string_lookup();
+///     lookup->adapt({"cat", "dog", "cat"});
+///     const Tensor indices = (*lookup)({"dog", "bird"});   // [2, 0]
+class StringLookup : public VocabularyLayer {
+ public:
+  using Options = StringLookupOptions;
+  using Product = StringLookup;
+  static constexpr ClassText about{.name = "StringLookup",
+                                   .text = "Indices of strings in a vocabulary: [..] -> [..].",
+                                   .example = R"({"vocabulary": ["cat", "dog"]})"};
+  explicit StringLookup(StringLookupOptions options = {});
+  Tensor compute(const std::vector<StringsOrTensor>& inputs) const override;
+
+ protected:
+  Tokens tokens_of(const Strings& x) const override;
+  void keep(std::vector<std::string> vocabulary, std::vector<double> idf_weights) override;
+};
+
+namespace layers {
+inline constexpr Factory<StringLookup> string_lookup;
+}  // namespace layers
+
+}  // namespace etude

@@ -1,0 +1,116 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "etude/layers/detail/image_ops.hpp"
+#include "etude/ops/shape.hpp"
+#include "golden.hpp"
+#include "preprocessing_samples.hpp"
+#include "training_samples.hpp"
+
+// Augmentation of images, against Keras 3: tests/golden/augmentation.json; and layers of several.
+namespace etude {
+namespace {
+
+using namespace samples;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+using nlohmann::json;
+using testing::numbers_in;
+using testing::tensor_of;
+
+constexpr std::int64_t many = 1000;
+
+/// The share of equal images that a layer changes.
+double share_of_changes(const LayerPtr& layer) {
+  Tensor x({many, 4, 5, 1});
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(1 + i % 20);
+  const Tensor y = (*layer)(x, true);
+  int changed = 0;
+  for (std::int64_t i = 0; i < many; ++i) changed += !testing::same_bits(x.rows(i, i + 1), y.rows(i, i + 1));
+  return changed / static_cast<double>(many);
+}
+
+}  // namespace
+
+TEST_CASE("images whose corners are moved are those of Keras", "[preprocessing]") {
+  const json golden = testing::golden("augmentation.json");
+  for (const json& test : golden.at("perspectives")) {
+    CAPTURE(test.at("interpolation"), test.at("shape").dump());
+    const Shape shape = testing::shape_in(test.at("shape"));
+    const auto sampling = image_ops::sampling_of("constant", test.at("interpolation").get<std::string>(), 3, "");
+    const Tensor y = testing::run({tensor_of(shape, DType::float32, numbers_in(test.at("x"))),
+                                   tensor_of({shape[0], 4}, DType::float32, numbers_in(test.at("shares")))},
+                                  [&](std::span<const Value> in) {
+                                    const auto share = [&](std::int64_t i) {
+                                      return ops::reshape(ops::slice(in[1], 1, i, 1), {shape[0], 1, 1, 1});
+                                    };
+                                    return image_ops::perspective_transform(
+                                        in[0], {share(0), share(1), share(2), share(3)}, sampling);
+                                  });
+    CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {2e-3, 1e-5}) == "");
+  }
+}
+
+TEST_CASE("RandomPerspective changes images with the probability that it draws", "[preprocessing]") {
+  CHECK_THAT(share_of_changes(layers::random_perspective({.seed = 3})), WithinAbs(0.5, 0.06));
+  CHECK_THAT(share_of_changes(layers::random_perspective({.factor = {0.2, 0.2}, .seed = 3})), WithinAbs(0.2, 0.06));
+  CHECK(share_of_changes(layers::random_perspective({.factor = 0.0})) == 0);
+}
+
+TEST_CASE("RandomPerspective: images of one row or one column have no infinite numbers", "[preprocessing]") {
+  for (const Shape& shape : {Shape{50, 1, 6, 1}, Shape{50, 6, 1, 1}, Shape{50, 1, 1, 1}}) {
+    const Tensor y = (*layers::random_perspective({.factor = {1, 1}, .seed = 3}))(waves(shape), true);
+    for (const double number : numbers(y)) CHECK(std::isfinite(number));
+  }
+}
+
+TEST_CASE("RandomPerspective: numbers out of range are errors", "[preprocessing][errors]") {
+  CHECK_THAT(error_of([] { layers::random_perspective({.factor = 1.5}); }), ContainsSubstring("factor = [1.5]"));
+  CHECK_THAT(error_of([] { layers::random_perspective({.scale = -0.1}); }), ContainsSubstring("scale = -0.1"));
+  CHECK_THAT(error_of([] { layers::random_perspective({.interpolation = "cubic"}); }),
+             ContainsSubstring("interpolation = \"cubic\""));
+}
+
+TEST_CASE("RandomColorDegeneration blends images with gray as Keras does", "[preprocessing]") {
+  const json test = testing::golden("augmentation.json").at("degeneration");
+  const double factor = test.at("factor");
+  const Tensor x = tensor_of(testing::shape_in(test.at("shape")), DType::float32, numbers_in(test.at("x")));
+  const Tensor y = (*layers::random_color_degeneration({.factor = {factor, factor}}))(x, true);
+  CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {1e-3, 1e-5}) == "");
+}
+
+TEST_CASE("RandAugment draws its changes among eleven layers", "[preprocessing]") {
+  const Tensor x = photos({2, 5, 4, 3});
+  const LayerPtr augment = layers::rand_augment({.num_ops = 1, .seed = 3});
+  const Tensor contrasts = (*layers::auto_contrast())(x, true), equal = (*layers::equalization())(x, true);
+  int contrasted = 0, equalized = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Tensor y = (*augment)(x, true);
+    CHECK(y.shape() == x.shape());
+    contrasted += testing::same_bits(y, contrasts);
+    equalized += testing::same_bits(y, equal);
+  }
+  CHECK((contrasted > 0 && contrasted < 20));
+  CHECK((equalized > 0 && equalized < 20));
+  CHECK(augment->layers().size() == 11);
+  CHECK_THAT(error_of([] { layers::rand_augment({.num_ops = 0}); }), ContainsSubstring("num_ops = 0"));
+  CHECK_THAT(error_of([] { layers::rand_augment({.factor = 2.0}); }), ContainsSubstring("factor = [2]"));
+}
+
+TEST_CASE("Pipeline is its layers in sequence, in a call, in training and in its config", "[preprocessing]") {
+  const auto twice = layers::pipeline(
+      std::vector<LayerPtr>{layers::rescaling({.scale = 0.5}), layers::dense({.units = 3}), layers::dropout(0.5)});
+  const Tensor x = waves({4, 2}), y = (*twice)(x);
+  CHECK(y.shape() == Shape{4, 3});
+  CHECK(twice->count_params() == 9);
+  CHECK_FALSE(testing::same_bits((*twice)(x, true), y));
+  const LayerPtr again = from_json<Layer>(to_json<Layer>(*twice));
+  (*again)(x);
+  again->set_weights(twice->get_weights());
+  CHECK(testing::same_bits((*again)(x), y));
+  CHECK_THAT(error_of([] { layers::pipeline(std::vector<LayerPtr>{}); }), ContainsSubstring("no layers"));
+}
+
+}  // namespace etude
