@@ -11,7 +11,8 @@ namespace etude {
 class Functional : public Model {
  public:
   /// An input may be a tensor that a layer computes: the model gets a new input in its place, and shares the layers
-  /// after it. Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name.
+  /// after it. Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name;
+  /// Error(shape) for an output, such as that of an op, whose first axis is not the batch.
   Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicTensor> outputs, const LayerOptions& options = {});
 
   Value call(Value x, bool training) override;
