@@ -226,7 +226,8 @@ class GraphReader {
           " calls - expected one - check the text.");
     check_arguments(nodes.front(), name);
     const Json& arguments = array_in(nodes.front(), "args", name);
-    Node node{{name, 0}, op_from_json(class_name_in(json), name, arguments), {}};
+    const LayerPtr op = op_from_json(class_name_in(json), name, arguments);
+    Node node{{name, 0}, op, {}};
     for (const Json& argument : arguments)
       if (argument.is_object()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
     add_node(std::move(node));
@@ -294,7 +295,7 @@ class GraphReader {
       if (!input) return void(++node.missing);  // an output that the call does not have
       inputs.push_back(*input);
     }
-    outputs_[node.place] = node.layer->apply_all(inputs);
+    outputs_[node.place] = apply_all(node.layer, inputs);
     for (const std::size_t next : waiting_[node.place])
       if (--nodes_[next].missing == 0) ready_.emplace(next > index ? round : round + 1, next);
   }
