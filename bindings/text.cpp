@@ -106,7 +106,9 @@ Task<val> adapt(std::shared_ptr<VocabularyLayer> layer, val data) {
     layer->adapt(from_js<Strings>(data, where));
     co_return val::undefined();
   }
-  JavaScriptIterator batches(call_host("itemsOf", data));
+  const val items = call_host("itemsOf", data);
+  if (items.isNull()) where.wrong(data, "strings, or an iterator of batches of them", "pass an array of strings");
+  JavaScriptIterator batches(items);
   layer->reset_state();
   for (;;) {
     PendingPtr pending = batches.fetch();

@@ -7,6 +7,7 @@
 #include "etude/base/host.hpp"
 #include "etude/base/memory_vfs.hpp"
 #include "etude/base/random.hpp"
+#include "etude/base/strings.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/base/threads.hpp"
 #include "etude/base/vfs.hpp"

@@ -29,6 +29,10 @@ const model: et.Model = et.sequential([et.layers.flatten(), dense, et.sequential
     return this.computeMetrics(data, yPred, loss);
   },
 });
+const vectorize: et.VocabularyLayer = et.layers.textVectorization({ standardize: (text) => text.trim(), split: null, ngrams: [1, 2], vocabulary: ['a'] });
+const indices: et.Tensor = vectorize.call(['a', 'b']);
+const bins: et.StringLayer = et.layers.hashedCrossing({ numBins: 8 });
+void [vectorize.adapt(['a']), vectorize.stringsOf(indices), bins.call([['red'], [3]])];
 const gru: et.Recurrent = et.layers.gru({ units: 4, resetAfter: false, stateful: true });
 gru.resetState();
 const residual = et.model({ layers: [dense, model], call: (x, training) => et.ops.add(x, dense.call(x, training)) });

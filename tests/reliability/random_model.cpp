@@ -122,6 +122,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"CutMix", 3},
                                                          {"Equalization", 3},
                                                          {"MixUp", 3},
+                                                         {"RandAugment", 3},
                                                          {"Resizing", 3},
                                                          {"Solarization", 3},
                                                          {"CategoryEncoding", 1},

@@ -73,10 +73,9 @@ export function isGenerator(value: unknown): value is BatchGenerator {
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
-/** The items of an iterable, unchanged. */
-export function itemsOf(value: unknown): ItemIterator<unknown, unknown> {
-  if (!isGenerator(value)) return fail('value', 'adapt', `${describe(value)} - expected strings, or an iterator of batches of them - pass an array of strings.`);
-  return new ItemIterator<unknown, unknown>(value, (item) => item);
+/** The items of an iterable, unchanged; null if it is none. */
+export function itemsOf(value: unknown): ItemIterator<unknown, unknown> | null {
+  return isGenerator(value) ? new ItemIterator<unknown, unknown>(value, (item) => item) : null;
 }
 
 export function isNamed(value: unknown): value is NamedData {
