@@ -54,7 +54,7 @@ constexpr OptionType option_types[] = {
     of<Integers>, of<Margins>, of<Doubles>, of<Shape>, of<std::optional<Shape>>, of<std::vector<std::int64_t>>,
     of<Activation>, of<Choice<Initializer>>, of<Choice<Regularizer>>, of<Choice<Constraint>>, of<Choice<Optimizer>>,
     of<std::map<std::string, Choice<Optimizer>>>, of<std::optional<std::map<std::string, double>>>, of<LearningRate>,
-    of<initializers::ConstantValue>, of<Value>, of<Standardize>, of<Split>, of<NgramSizes>, of<MaskValue>,
+    of<initializers::ConstantValue>, of<Value>, of<TextStep>, of<NgramSizes>, of<MaskValue>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,

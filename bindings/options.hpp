@@ -99,23 +99,20 @@ template <> struct Conversion<Activation> {
   static std::string given() { return "ActivationName | " + Conversion<Activation::Function>::given() + " | null"; }
 };
 
-/// A JavaScript function of a text.
-template <class Result> struct Conversion<std::function<Result(const std::string&)>> {
-  static std::function<Result(const std::string&)> from(const val& function, const Where& where) {
-    return [function, name = std::string(where.function), what = where.what](const std::string& text) {
-      return from_js<Result>(call(function, text), {name, "the result of " + what});
-    };
-  }
-  static std::string given() { return "((text: string) => " + Conversion<Result>::made() + ")"; }
-};
-template <class Function> struct Conversion<NameOr<Function>> {
-  static NameOr<Function> from(const val& value, const Where& where) {
+/// A function returns a string, or an array of strings.
+template <> struct Conversion<TextStep> {
+  static TextStep from(const val& value, const Where& where) {
     if (value.isNull()) return {};
     if (value.isString()) return value.as<std::string>();
     if (type_of(value) != "function") where.wrong(value, "a name, a function of a text, or null", "choose one");
-    return from_js<Function>(value, where);
+    return [value, name = std::string(where.function), what = where.what](const std::string& text) {
+      const val result = call(value, text);
+      const Where place{name, "the result of " + what};
+      return result.isString() ? std::vector{from_js<std::string>(result, place)}
+                               : from_js<std::vector<std::string>>(result, place);
+    };
   }
-  static std::string given() { return "string | " + Conversion<Function>::given() + " | null"; }
+  static std::string given() { return "string | ((text: string) => string | readonly string[]) | null"; }
 };
 
 template <> struct Conversion<NgramSizes> {

@@ -41,7 +41,10 @@ EMSCRIPTEN_BINDINGS(utils) {
   bind<"utils.timeseries_dataset_from_array(data, targets, options)", utils::timeseries_dataset_from_array>();
   bind<"utils.split_dataset(dataset, options)",
        [](Dataset dataset, utils::SplitDatasetOptions options) { return utils::split_dataset(dataset, options); }>();
-  bind<"utils.text_dataset_from_directory(directory, options?)", utils::text_dataset_from_directory>();
+  bind<"utils.text_dataset_from_directory(directory, options?)",
+       [](std::string directory, utils::TextDatasetOptions options) {
+         return utils::text_dataset_from_directory(directory, options);
+       }>();
   bind<"utils.skipgrams(sequence, vocabulary_size, options?)", utils::skipgrams>();
   bind<"utils.make_sampling_table(size, sampling_factor?)",
        [](std::int64_t size, std::optional<double> sampling_factor) {

@@ -136,6 +136,9 @@ TEST_CASE("TextVectorization: functions of a user standardize and split texts", 
   CHECK(vectorize->get_vocabulary() == Texts{"", "[UNK]", "a", "c", "b"});
   CHECK(numbers((*vectorize)({"-ab", "-cq"})) == std::vector<double>{2, 4, 3, 1});
   CHECK_THAT(error_of([&] { to_json<Layer>(*vectorize); }), ContainsSubstring("standardize is a function"));
+  const auto several = layers::text_vectorization(
+      {.standardize = [](const std::string& text) { return Texts{text, text}; }, .vocabulary = {"a"}});
+  CHECK_THAT(error_of([&] { (*several)({"a"}); }), ContainsSubstring("a function standardize that returns 2 texts"));
   const auto as_they_are = layers::text_vectorization({.standardize = {}, .split = {}, .vocabulary = {"A b"}});
   CHECK(numbers((*as_they_are)({"A b", "a b"})) == std::vector<double>{2, 1});
 }

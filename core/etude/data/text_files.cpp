@@ -1,7 +1,7 @@
 #include "etude/data/text_files.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -25,19 +25,18 @@ bool is_text(std::string name) {
 }
 
 /// The folder, and all folders below it.
-void add_folders(Vfs& files, const std::string& folder, std::vector<std::string>& folders, int depth = 0) {
+void add_folders(Vfs& files, const std::string& folder, std::set<std::string>& folders, int depth = 0) {
   check(depth < 100, ErrorKind::data, where, "folders more than 100 deep in \"", folder,
         "\" - expected fewer - check the data.");
-  folders.push_back(folder);
+  folders.insert(folder);
   for (const std::string& name : files.list(folder))
     if (const std::string path = folder + '/' + name; files.kind(path) == PathKind::folder)
       add_folders(files, path, folders, depth + 1);
 }
 
 void add_files(Vfs& files, const std::string& folder, std::size_t label, std::vector<TextFile>& all) {
-  std::vector<std::string> folders;
+  std::set<std::string> folders;
   add_folders(files, folder, folders);
-  std::ranges::sort(folders);
   for (const std::string& each : folders)
     for (const std::string& name : files.list(each))
       if (is_text(name) && files.kind(each + '/' + name) == PathKind::file) all.push_back({each + '/' + name, label});

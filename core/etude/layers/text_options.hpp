@@ -12,17 +12,26 @@
 
 namespace etude {
 
-/// An option that is one of several names, a function, or none: `{}`.
-template <class Function> class NameOr {
+/// How texts are changed or divided: one of several names, a function, or not at all: `{}`.
+class TextStep {
  public:
-  NameOr() = default;
+  /// The texts that a text becomes.
+  using Function = std::function<std::vector<std::string>(const std::string&)>;
+  TextStep() = default;
   /// By name; an unknown name is an Error(value) when a layer takes it.
-  NameOr(const char* name) : name_(name) {}
-  NameOr(std::string name) : name_(std::move(name)) {}
-  /// Any such function.
+  TextStep(const char* name) : name_(name) {}
+  TextStep(std::string name) : name_(std::move(name)) {}
+  /// Any function of a text that returns a text, or several.
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, NameOr> && std::constructible_from<Function, F>)
-  NameOr(F function) : function_(std::move(function)) {}
+    requires(!std::same_as<std::remove_cvref_t<F>, TextStep> && std::invocable<F&, const std::string&>)
+  TextStep(F function) {
+    if constexpr (std::convertible_to<std::invoke_result_t<F&, const std::string&>, std::string>)
+      function_ = [function = std::move(function)](const std::string& text) {
+        return std::vector<std::string>{function(text)};
+      };
+    else
+      function_ = std::move(function);
+  }
 
   /// Whether it is neither a name nor a function.
   bool empty() const { return name_.empty() && !function_; }
@@ -35,12 +44,6 @@ template <class Function> class NameOr {
   std::string name_;
   Function function_;
 };
-
-/// How a text is changed before it is split: "lower_and_strip_punctuation", "lower", "strip_punctuation", a function,
-/// or not at all.
-using Standardize = NameOr<std::function<std::string(const std::string&)>>;
-/// How a text becomes tokens: "whitespace", "character", a function, or not at all.
-using Split = NameOr<std::function<std::vector<std::string>(const std::string&)>>;
 
 /// The sizes of n-grams: 3 for those of 1, 2 and 3 tokens; {2, 3} for these only; {} for single tokens.
 class NgramSizes {

@@ -52,8 +52,13 @@ TextVectorization::TextVectorization(TextVectorizationOptions given)
 }
 
 std::string TextVectorization::standardized(const std::string& given) const {
-  const Standardize& how = options().standardize;
-  if (how.function()) return how.function()(given);
+  const TextStep& how = options().standardize;
+  if (how.function()) {
+    std::vector<std::string> texts = how.function()(given);
+    check(texts.size() == 1, ErrorKind::value, where(), "a function standardize that returns ", texts.size(),
+          " texts - expected one - return a string.");
+    return std::move(texts.front());
+  }
   std::string result = given;
   if (how.name().starts_with("lower")) result = text::lowered(std::move(result));
   if (how.name().ends_with("strip_punctuation")) result = text::without_punctuation(std::move(result));
@@ -61,7 +66,7 @@ std::string TextVectorization::standardized(const std::string& given) const {
 }
 
 std::vector<std::string> TextVectorization::split(const std::string& given) const {
-  const Split& how = options().split;
+  const TextStep& how = options().split;
   if (how.function()) return how.function()(given);
   return how.name() == "character" ? text::characters_of(given) : text::words_of(given);
 }

@@ -12,8 +12,8 @@ namespace etude {
 
 struct TextVectorizationOptions {
   std::optional<std::int64_t> max_tokens = {};
-  Standardize standardize = "lower_and_strip_punctuation";
-  Split split = "whitespace";
+  TextStep standardize = "lower_and_strip_punctuation";
+  TextStep split = "whitespace";
   NgramSizes ngrams = {};
   std::string output_mode = "int";
   std::optional<std::int64_t> output_sequence_length = {};

@@ -105,8 +105,7 @@ inline void read_field(const Json& json, Margins& field, const FieldPlace& place
     read_field(json, entries.emplace_back(), place);
   field = std::move(entries);
 }
-template <class Function>
-void read_field(const Json& json, NameOr<Function>& field, const FieldPlace& place) {
+inline void read_field(const Json& json, TextStep& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
   if (!json.is_string()) place.wrong(json, "a name");
   field = json.get<std::string>();
@@ -212,7 +211,7 @@ inline Json field_json(const Shape& field, const FieldPlace&) {
   for (const std::int64_t extent : field) json.push_back(extent < 0 ? Json(nullptr) : Json(extent));
   return json;
 }
-template <class Function> Json field_json(const NameOr<Function>& field, const FieldPlace& place) {
+inline Json field_json(const TextStep& field, const FieldPlace& place) {
   check(!field.function(), ErrorKind::value, place.class_name, place.field,
         " is a function - expected a name, because code is not saved - pass a name.");
   return field.empty() ? Json(nullptr) : Json(field.name());
