@@ -54,6 +54,16 @@ TEST_CASE("IntegerLookup: the most frequent integers come first, and a dataset c
   CHECK(all->get_vocabulary(false) == std::vector<std::int64_t>{5});
 }
 
+TEST_CASE("IntegerLookup: indices of unknown integers take no memory, and stay below 2^31", "[preprocessing]") {
+  const auto layer = layers::integer_lookup({.num_oov_indices = 2'000'000'000, .vocabulary = {5, 7}});
+  const Tensor y = (*layer)(tensor_of({3}, DType::int32, {5, 7, 9}));
+  CHECK(numbers(y) == std::vector<double>{2'000'000'000, 2'000'000'001, 9});
+  const std::string error = error_of([] {
+    layers::integer_lookup({.num_oov_indices = std::numeric_limits<std::int32_t>::max(), .vocabulary = {5, 7}});
+  });
+  CHECK_THAT(error, ContainsSubstring("2147483649 indices - expected less than 2^31"));
+}
+
 TEST_CASE("IntegerLookup: a vocabulary of any size, of the largest integers, is searched", "[preprocessing]") {
   for (const std::int64_t size : {1, 2, 3, 31, 32, 33, 1000}) {
     IntegerLookupOptions options;

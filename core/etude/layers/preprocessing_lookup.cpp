@@ -47,10 +47,13 @@ std::int64_t IntegerLookup::first_unknown() const {
 void IntegerLookup::set_vocabulary() {
   std::vector<std::int64_t> tokens = options().vocabulary;
   // The vocabulary may begin with the tokens of mask and unknown integers.
-  std::vector<std::int64_t> special(static_cast<std::size_t>(options().num_oov_indices), options().oov_token);
-  if (first_unknown() > 0) special.insert(special.begin(), *options().mask_token);
-  if (!special.empty() && tokens.size() >= special.size() && std::equal(special.begin(), special.end(), tokens.begin()))
-    tokens.erase(tokens.begin(), tokens.begin() + std::ssize(special));
+  const auto special = static_cast<std::size_t>(first_known());
+  if (tokens.size() >= special) {
+    const auto begin = tokens.begin(), unknown = begin + first_unknown(), end = begin + first_known();
+    const bool has_mask = std::all_of(begin, unknown, [&](auto token) { return token == options().mask_token; });
+    const bool has_unknown = std::all_of(unknown, end, [&](auto token) { return token == options().oov_token; });
+    if (has_mask && has_unknown) tokens.erase(begin, end);
+  }
   std::vector<std::int32_t> known, order(tokens.size()), sorted;
   for (const std::int64_t token : tokens) known.push_back(static_cast<std::int32_t>(token));
   std::iota(order.begin(), order.end(), 0);
@@ -61,6 +64,8 @@ void IntegerLookup::set_vocabulary() {
         sorted.empty() ? "without integers" : "that has an integer twice",
         " - expected different integers - set vocabulary.");
   const std::int64_t size = first_known() + std::ssize(sorted);
+  check(size <= std::numeric_limits<std::int32_t>::max(), ErrorKind::value, where(), size,
+        " indices - expected less than 2^31 - lower num_oov_indices.");
   check(!options().max_tokens || size <= *options().max_tokens, ErrorKind::value, where(), size,
         " indices of the vocabulary and of mask and unknown integers - expected at most max_tokens = ",
         options().max_tokens.value_or(0), " - set a larger one.");
