@@ -1,6 +1,6 @@
 #include "etude/kernels/cpu/isa/convolution_depthwise.hpp"
 
-#include "etude/kernels/cpu/isa/convolution_parts.hpp"
+#include "etude/kernels/cpu/isa/spaced_image.hpp"
 #include "etude/kernels/cpu/isa/workspace.hpp"
 
 // Convolutions with one input and one output channel per group. Channels are neighbors in memory, so a register holds
@@ -14,48 +14,6 @@ namespace {
 constexpr Index band_bytes = 16384;
 /// Pixels, and registers of channels, that are summed at a time.
 constexpr int tile_pixels = 4, tile_registers = 2;
-
-/// The images that a convolution reads: with zeros around them and between their pixels.
-template <class T> struct SpacedImage {
-  Index height, width, channels;  // with zeros
-  Index from_height, from_width, from_channels;
-  Index before_y, before_x, spacing_y, spacing_x;
-  bool needed;
-
-  Index elements() const { return needed ? height * width * channels : 0; }
-
-  /// Copies `channels` of the image's channels.
-  void copy(const T* image, T* to) const {
-    for (Index y = 0; y < height; ++y, to += width * channels) {
-      const Index row = y - before_y;
-      if (row < 0 || row % spacing_y != 0 || row / spacing_y >= from_height)
-        zero_elements(to, width * channels);
-      else
-        copy_row(image + row / spacing_y * from_width * from_channels, to);
-    }
-  }
-
- private:
-  void copy_row(const T* from, T* to) const {
-    const bool dense = spacing_x == 1 && channels == from_channels;
-    const Index last = before_x + (from_width - 1) * spacing_x, inside = smaller(last + 1, width);
-    const Index begin = smaller(larger(before_x, 0), width);
-    zero_elements(to, begin * channels);
-    if (inside <= begin) return zero_elements(to + begin * channels, (width - begin) * channels);
-    if (dense) {
-      copy_elements(from + (begin - before_x) * channels, (inside - begin) * channels, to + begin * channels);
-    } else {
-      for (Index x = begin; x < inside; ++x) {
-        const Index column = x - before_x;
-        if (column % spacing_x == 0)
-          copy_elements(from + column / spacing_x * from_channels, channels, to + x * channels);
-        else
-          zero_elements(to + x * channels, channels);
-      }
-    }
-    zero_elements(to + inside * channels, (width - inside) * channels);
-  }
-};
 
 /// A window, as it is read from a SpacedImage of the given channels.
 struct Window {
@@ -126,6 +84,7 @@ template <class T> struct ByChannel {
   Index band, bands, parts;
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
+  T* turned = nullptr;  // the kernel of a gradient
   T* images[max_parts];
   Turns turns{0, 1};  // over bands of images
 
@@ -165,19 +124,15 @@ template <class T> struct ByChannel {
     parts = parts_of(batch * bands, std::int64_t{batch} * rows * columns * g.kernel_height * g.kernel_width * channels,
                      workers);
     turns = Turns(batch * bands, parts);
-    if (gradient) {
-      T* turned = workspace.allocate<T>(window.height * window.width * channels);
-      kernel = turned;
-    }
+    if (gradient) kernel = turned = workspace.allocate<T>(window.height * window.width * channels);
     for (Index part = 0; part < parts; ++part) images[part] = workspace.allocate<T>(source.elements());
   }
 
   /// Sets the kernel to that of the arguments, turned around.
   void turn_kernel(const T* given) {
     const Index taps = window.height * window.width;
-    T* to = const_cast<T*>(kernel);
     for (Index tap = 0; tap < taps; ++tap)
-      copy_elements(given + (taps - 1 - tap) * channels, channels, to + tap * channels);
+      copy_elements(given + (taps - 1 - tap) * channels, channels, turned + tap * channels);
   }
 
   static void run(void* context, int part) {
@@ -214,101 +169,6 @@ template <class T> struct ByChannel {
   }
 };
 
-/// sums [Taps][Registers] += the sum over pixels of a row of x · dy: x for each tap, dy the same for all.
-template <class T, int Taps, int Registers>
-[[gnu::noinline]] void add_row(const T* x, Index x_step, Index tap, const T* dy, Index count, T* sums) {
-  constexpr Index wide = Registers * lanes<T>;
-  Vec<T> sum[Taps][Registers];
-  unroll<Taps>([&](auto t) { unroll<Registers>([&](auto r) { sum[t][r] = load(sums + t * wide + r * lanes<T>); }); });
-  for (Index j = 0; j < count; ++j, x += x_step, dy += wide) {
-    Vec<T> factor[Registers];
-    unroll<Registers>([&](auto r) { factor[r] = load(dy + r * lanes<T>); });
-    unroll<Taps>([&](auto t) {
-      unroll<Registers>([&](auto r) { sum[t][r] = madd(load(x + t * tap + r * lanes<T>), factor[r], sum[t][r]); });
-    });
-  }
-  unroll<Taps>([&](auto t) { unroll<Registers>([&](auto r) { store(sums + t * wide + r * lanes<T>, sum[t][r]); }); });
-}
-
-/// The gradient with respect to the kernel. Parts divide the channels, so that each element is one sum in one order.
-template <class T> struct ChannelFilter {
-  static constexpr Index wide = tile_registers * lanes<T>;
-  static constexpr int most_taps = 4;
-  static constexpr auto add_rows = table<most_taps>([]<int Taps> { return &add_row<T, Taps, tile_registers>; });
-
-  const ConvolutionArguments<T>& g;
-  Index blocks, parts, taps;
-  SpacedImage<T> source, gradient;  // the channels of a block, padded to whole registers
-  struct Buffers {
-    T *image, *dy, *sums;
-  };
-  Buffers buffers_of[max_parts];
-  Turns turns{0, 1};  // over blocks of channels
-
-  ChannelFilter(const ConvolutionArguments<T>& arguments, Index workers, Workspace& workspace) : g(arguments) {
-    blocks = quotient_up(g.channels, wide);
-    taps = g.kernel_height * g.kernel_width;
-    parts = parts_of(blocks, std::int64_t{g.batch} * g.rows * g.columns * taps * g.channels, workers);
-    turns = Turns(blocks, parts);
-    source = {(g.rows - 1) * g.stride_y + (g.kernel_height - 1) * g.dilation_y + 1,
-              (g.columns - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1,
-              wide,
-              g.height,
-              g.width,
-              g.channels,
-              g.before_y,
-              g.before_x,
-              1,
-              1,
-              true};
-    gradient = {g.rows, g.columns, wide, g.rows, g.columns, g.channels, 0, 0, 1, 1, true};
-    for (Index part = 0; part < parts; ++part)
-      buffers_of[part] = {workspace.allocate<T>(source.elements()), workspace.allocate<T>(gradient.elements()),
-                          workspace.allocate<T>(taps * wide)};
-  }
-
-  static void run(void* context, int part) {
-    ChannelFilter& job = *static_cast<ChannelFilter*>(context);
-    for (Index block, end; job.turns.next(block, end);)
-      for (; block < end; ++block) job.compute_block(block * wide, job.buffers_of[part]);
-  }
-
-  void compute_block(Index first, const Buffers& mine) const {
-    const Index live = smaller(wide, g.channels - first);
-    zero_elements(mine.sums, taps * wide);
-    if (live < wide) zero_elements(mine.image, source.elements()), zero_elements(mine.dy, gradient.elements());
-    for (Index image = 0; image < g.batch; ++image) {
-      pack(source, g.x + image * g.height * g.width * g.channels + first, live, mine.image);
-      pack(gradient, g.dy + image * g.rows * g.columns * g.channels + first, live, mine.dy);
-      for (Index i = 0; i < g.rows; ++i)
-        for (Index u = 0; u < g.kernel_height; ++u) add_taps(i, u, mine);
-    }
-    for (Index tap = 0; tap < taps; ++tap)
-      copy_elements(mine.sums + tap * wide, live, g.out + tap * g.channels + first);
-  }
-
-  static void pack(SpacedImage<T> image, const T* from, Index live, T* to) {
-    if (live == wide) return image.copy(from, to);
-    // A copy of fewer channels keeps the zeros of the others.
-    for (Index y = 0; y < image.from_height; ++y)
-      for (Index x = 0; x < image.from_width; ++x) {
-        const Index row = y + image.before_y, column = x + image.before_x;
-        if (row < image.height && column < image.width)
-          copy_elements(from + (y * image.from_width + x) * image.from_channels, live,
-                        to + (row * image.width + column) * wide);
-      }
-  }
-
-  void add_taps(Index i, Index u, const Buffers& mine) const {
-    const T* x = mine.image + (i * g.stride_y + u * g.dilation_y) * source.width * wide;
-    for (Index v = 0; v < g.kernel_width; v += most_taps) {
-      const Index count = smaller(g.kernel_width - v, most_taps);
-      add_rows[count](x + v * g.dilation_x * wide, g.stride_x * wide, g.dilation_x * wide,
-                      mine.dy + i * g.columns * wide, g.columns, mine.sums + (u * g.kernel_width + v) * wide);
-    }
-  }
-};
-
 }  // namespace
 
 template <class T> void convolve_depthwise(const ConvolutionArguments<T>& arguments, const Workers& workers) {
@@ -324,13 +184,6 @@ template <class T> void convolve_depthwise_input(const ConvolutionArguments<T>& 
   fan_out(workers, job.parts, ByChannel<T>::run, &job);
 }
 
-template <class T> void convolve_depthwise_filter(const ConvolutionArguments<T>& arguments, const Workers& workers) {
-  Workspace workspace(arguments.workspace);
-  ChannelFilter<T> job(arguments, workers.count, workspace);
-  fan_out(workers, job.parts, ChannelFilter<T>::run, &job);
-  if (arguments.rows_done) arguments.rows_done(arguments.context, 0, job.taps);
-}
-
 template <class T> std::int64_t convolve_depthwise_workspace(const ConvolutionArguments<T>& arguments, int workers) {
   Workspace workspace(nullptr);
   const ByChannel<T> job(arguments, false, workers, workspace);
@@ -344,26 +197,15 @@ std::int64_t convolve_depthwise_input_workspace(const ConvolutionArguments<T>& a
   return workspace.used();
 }
 
-template <class T>
-std::int64_t convolve_depthwise_filter_workspace(const ConvolutionArguments<T>& arguments, int workers) {
-  Workspace workspace(nullptr);
-  const ChannelFilter<T> job(arguments, workers, workspace);
-  return workspace.used();
-}
-
 template void convolve_depthwise(const ConvolutionArguments<float>&, const Workers&);
 template void convolve_depthwise_input(const ConvolutionArguments<float>&, const Workers&);
-template void convolve_depthwise_filter(const ConvolutionArguments<float>&, const Workers&);
 template std::int64_t convolve_depthwise_workspace(const ConvolutionArguments<float>&, int);
 template std::int64_t convolve_depthwise_input_workspace(const ConvolutionArguments<float>&, int);
-template std::int64_t convolve_depthwise_filter_workspace(const ConvolutionArguments<float>&, int);
 #ifdef ETUDE_FLOAT64
 template void convolve_depthwise(const ConvolutionArguments<double>&, const Workers&);
 template void convolve_depthwise_input(const ConvolutionArguments<double>&, const Workers&);
-template void convolve_depthwise_filter(const ConvolutionArguments<double>&, const Workers&);
 template std::int64_t convolve_depthwise_workspace(const ConvolutionArguments<double>&, int);
 template std::int64_t convolve_depthwise_input_workspace(const ConvolutionArguments<double>&, int);
-template std::int64_t convolve_depthwise_filter_workspace(const ConvolutionArguments<double>&, int);
 #endif
 
 }  // namespace etude::cpu::ETUDE_ISA
